@@ -12,12 +12,12 @@ import base64
 import hashlib
 import os
 import shutil
-import struct
 import subprocess
 import tempfile
 import unittest
 
 import harness
+from documents import attachment, attribute, tnef_of
 from harness import BUILD, Case
 
 PARTS = os.path.join(BUILD, "tests/integration/part_events")
@@ -26,21 +26,6 @@ SAMPLES = "/usr/share/clamav-testfiles"
 SEEDS = (0, 1, 2, 77)
 # What is in each of clamav-testfiles.
 CLAM = "aa15bcf478d165efd2065190eb473bcb"
-
-
-def attribute(level, number, kind, data):
-    return struct.pack("<BHHI", level, number, kind, len(data)) + data + struct.pack("<H", sum(data) & 0xffff)
-
-
-def attachment(name, data):
-    return (attribute(2, 0x9002, 6, struct.pack("<HIHHI", 1, 0xffffffff, 0, 0, 0)) +
-            attribute(2, 0x8010, 1, name.encode() + b"\0") + attribute(2, 0x800f, 6, data))
-
-
-def tnef_of(*attributes):
-    version = attribute(1, 0x9006, 8, struct.pack("<I", 0x10000))
-    page = attribute(1, 0x9007, 6, struct.pack("<II", 1252, 0))
-    return struct.pack("<IH", 0x223e9f78, 7) + version + page + b"".join(attributes)
 
 
 def mail_of(tnef):

@@ -375,7 +375,6 @@ LEFT_TO_CLAMAV = {
     "clam.impl.zip": "implode: said to be unsupported",
     "clam.ea05.exe": "AutoIt's scripts are not opened",
     "clam.ea06.exe": "AutoIt's scripts are not opened",
-    "clam.exe.html": "a program in HTML's script is not taken out",
     "clam.exe.szdd": "compress.exe of MS-DOS is not opened",
     "clam.sis": "Symbian's packages are not opened",
     "clam_IScab_ext.exe": "InstallShield's own archives are not opened",

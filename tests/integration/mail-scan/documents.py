@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documents that carry a file: compound files, macros, RTF, PDF, TNEF."""
+
+import base64
+import struct
+import zlib
+
+END, FREE = 0xfffffffe, 0xffffffff
+
+
+# ---- TNEF (MS-OXTNEF) ----
+
+
+def attribute(level, number, kind, data):
+    return struct.pack("<BHHI", level, number, kind, len(data)) + data + struct.pack("<H", sum(data) & 0xffff)
+
+
+def attachment(name, data):
+    return (attribute(2, 0x9002, 6, struct.pack("<HIHHI", 1, 0xffffffff, 0, 0, 0)) +
+            attribute(2, 0x8010, 1, name.encode() + b"\0") + attribute(2, 0x800f, 6, data))
+
+
+def tnef_of(*attributes):
+    version = attribute(1, 0x9006, 8, struct.pack("<I", 0x10000))
+    page = attribute(1, 0x9007, 6, struct.pack("<II", 1252, 0))
+    return struct.pack("<IH", 0x223e9f78, 7) + version + page + b"".join(attributes)
+
+
+def properties_of(*properties):
+    """Of (id, type, value)."""
+    data = struct.pack("<I", len(properties))
+    for number, kind, value in properties:
+        data += struct.pack("<HHII", kind, number, 1, len(value)) + value + b"\0" * (-len(value) % 4)
+    return data
+
+
+def outlook_rtf_of(rtf):
+    """Not compressed (MS-OXRTFCP)."""
+    return struct.pack("<II4sI", len(rtf) + 12, len(rtf), b"MELA", 0) + rtf
+
+
+# ---- compound files (MS-CFB) ----
+
+
+class Compound:
+    def __init__(self, streams):
+        self.entries, self.numbers = [["Root Entry", 5, b"", [], END, 0]], {"": 0}
+        self.fat, self.sectors = [], b""
+        for path, data in streams.items():
+            self.entries[self.make(path, 2)][2] = data
+
+    def make(self, path, kind):
+        if path not in self.numbers:
+            parent, _, name = path.rpartition("/")
+            above = self.make(parent, 1)
+            self.entries.append([name, kind, b"", [], END, 0])
+            self.numbers[path] = len(self.entries) - 1
+            self.entries[above][3].append(self.numbers[path])
+        return self.numbers[path]
+
+    def add(self, data):
+        begin, count = len(self.fat), -(-len(data) // 512)
+        self.fat += [begin + i + 1 for i in range(count - 1)] + [END]
+        self.sectors += data.ljust(512 * count, b"\0")
+        return begin
+
+    def directory(self):
+        right = [FREE] * len(self.entries)
+        for entry in self.entries:
+            for one, following in zip(entry[3], entry[3][1:]):
+                right[one] = following
+        data = b""
+        for number, (name, kind, _, children, start, size) in enumerate(self.entries):
+            wide = name.encode("utf-16le")
+            data += wide.ljust(64, b"\0") + struct.pack("<HBBIII", len(wide) + 2, kind, 1, FREE, right[number],
+                                                        children[0] if children else FREE)
+            data += bytes(36) + struct.pack("<IQ", start, size)
+        return data
+
+    def bytes(self):
+        mini, mini_fat = b"", []
+        for entry in self.entries:
+            if entry[1] != 2 or not entry[2]:
+                continue
+            entry[5] = len(entry[2])
+            if len(entry[2]) >= 4096:
+                entry[4] = self.add(entry[2])
+                continue
+            entry[4] = len(mini_fat)
+            mini += entry[2] + b"\0" * (-len(entry[2]) % 64)
+            mini_fat += [i + 1 for i in range(len(mini_fat), len(mini) // 64 - 1)] + [END]
+        mini_fat_begin = END
+        if mini:
+            self.entries[0][4:] = [self.add(mini), len(mini)]
+            mini_fat_begin = self.add(struct.pack(f"<{len(mini_fat)}I", *mini_fat).ljust(512, b"\xff"))
+        directory = self.add(self.directory())
+        begin, count = len(self.fat), 1
+        while len(self.fat) + count > 128 * count:
+            count += 1
+        fat = self.fat + [0xfffffffd] * count
+        fat += [FREE] * (128 * count - len(fat))
+        header = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + struct.pack("<5H", 0x3e, 3, 0xfffe, 9, 6) + bytes(10)
+        header += struct.pack("<8I", count, directory, 0, 4096, mini_fat_begin, 1, END, 0)
+        header += struct.pack("<109I", *(begin + i if i < count else FREE for i in range(109)))
+        return header + self.sectors + struct.pack(f"<{len(fat)}I", *fat)
+
+
+def ole_of(streams):
+    return Compound(streams).bytes()
+
+
+def vba_of(text):
+    """A container of MS-OVBA that repeats nothing."""
+    container = b"\1"
+    for at in range(0, len(text), 3640):
+        part = text[at:at + 3640]
+        tokens = b"".join(b"\0" + part[i:i + 8] for i in range(0, len(part), 8))
+        container += struct.pack("<H", 0xb000 | len(tokens) - 1) + tokens
+    return container
+
+
+def package_of(name, data):
+    """What Windows' packager writes."""
+    return (struct.pack("<H", 2) + name + b"\0C:\\" + name + b"\0" + struct.pack("<II", 0x30000, 4) + b"C:\\\0" +
+            struct.pack("<I", len(data)) + data)
+
+
+def native_of(name, data):
+    package = package_of(name, data)
+    return struct.pack("<I", len(package)) + package
+
+
+def slides_of(data):
+    packed = struct.pack("<I", len(data)) + zlib.compress(data)
+    return struct.pack("<HHI", 0x10, 0x1011, len(packed)) + packed
+
+
+# ---- RTF and PDF ----
+
+
+def rtf_of(kind, data):
+    name = kind + b"\0"
+    ole = struct.pack("<II", 0x501, 2) + struct.pack("<I", len(name)) + name + struct.pack("<III", 0, 0, len(data)) + data
+    return b"{\\rtf1 text {\\object\\objemb{\\*\\objdata " + base64.b16encode(ole).lower() + b"}}}"
+
+
+def pdf_of(dictionary, data):
+    return (b"%PDF-1.4\n1 0 obj\n<< /Type /EmbeddedFile " + dictionary + b" >>\nstream\n" + data +
+            b"\nendstream\nendobj\ntrailer <<>>\n%%EOF\n")
