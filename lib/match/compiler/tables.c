@@ -450,10 +450,14 @@ static void write_contents(struct maker *maker)
 		add_bytes(maker, IMAGE_PARTS, &maker->part[i], sizeof(maker->part[i]));
 }
 
+struct sorted {
+	const struct siglist_hash *hash;
+};
+
 static int compare_hashes(const void *left, const void *right)
 {
-	const struct siglist_hash *a = *(const struct siglist_hash *const *)left;
-	const struct siglist_hash *b = *(const struct siglist_hash *const *)right;
+	const struct siglist_hash *a = ((const struct sorted *)left)->hash;
+	const struct siglist_hash *b = ((const struct sorted *)right)->hash;
 	const int order = memcmp(a->digest, b->digest, SIGLINE_DIGEST);
 	if (order != 0)
 		return order;
@@ -479,7 +483,7 @@ static void add_hash(struct maker *maker, const struct siglist_hash *hash)
 
 static void add_hashes(struct maker *maker, const struct siglist *list)
 {
-	const struct siglist_hash **sorted = calloc(list->hash_count + 1, sizeof(*sorted));
+	struct sorted *sorted = calloc(list->hash_count + 1, sizeof(*sorted));
 	size_t count = 0;
 	if (sorted == NULL) {
 		maker->is_failed = true;
@@ -487,10 +491,10 @@ static void add_hashes(struct maker *maker, const struct siglist *list)
 	}
 	for (size_t i = 0; i < list->hash_count; i++)
 		if (!list->hashes[i].is_ignored)
-			sorted[count++] = &list->hashes[i];
+			sorted[count++].hash = &list->hashes[i];
 	qsort(sorted, count, sizeof(*sorted), compare_hashes);
 	for (size_t i = 0; i < count; i++)
-		add_hash(maker, sorted[i]);
+		add_hash(maker, sorted[i].hash);
 	free(sorted);
 }
 

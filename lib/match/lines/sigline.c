@@ -61,7 +61,7 @@ static int nibble(char c)
 
 static const char *check_name(const char *name)
 {
-	const size_t size = strlen(name);
+	const size_t size = name != NULL ? strlen(name) : 0;
 	if (size == 0)
 		return "the name is empty";
 	if (size > MATCH_NAME_MAX)

@@ -226,7 +226,7 @@ static void raise_caps(uint32_t *caps, uint64_t subs, uint32_t number)
 
 void siglogic_caps(const uint32_t *words, size_t count, uint32_t *ret_caps)
 {
-	uint64_t stack[SIGLOGIC_DEPTH_MAX + 1];
+	uint64_t stack[SIGLOGIC_DEPTH_MAX + 1] = { 0 };
 	int depth = 0;
 	for (unsigned i = 0; i < SIGLOGIC_SUBS_MAX; i++)
 		ret_caps[i] = 1;
@@ -298,7 +298,7 @@ static struct value compared(const uint32_t *words, struct value value)
 bool siglogic_decide(const uint32_t *words, size_t count, siglogic_count_fn *count_of,
 		     const void *context)
 {
-	struct value stack[SIGLOGIC_DEPTH_MAX + 1];
+	struct value stack[SIGLOGIC_DEPTH_MAX + 1] = { { .is_true = false } };
 	int depth = 0;
 	for (size_t i = 0; i < count; i += 1 + siglogic_arguments(siglogic_code(words[i]))) {
 		const unsigned code = siglogic_code(words[i]);

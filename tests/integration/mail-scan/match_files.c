@@ -55,13 +55,14 @@ static void take(void *context, const struct match_finding *finding)
 
 static enum content_kind kind_of(const char *name)
 {
-	for (int i = 0; i < CONTENT_KIND_COUNT; i++)
-		if (strcmp(content_kind_name(i), name) == 0)
-			return i;
-	return CONTENT_OTHER;
+	enum content_kind kind = CONTENT_OTHER;
+	while (kind < CONTENT_KIND_COUNT && strcmp(content_kind_name(kind), name) != 0)
+		kind++;
+	return kind < CONTENT_KIND_COUNT ? kind : CONTENT_OTHER;
 }
 
-static int scan_file(struct match_object *object, char *name, size_t piece, enum content_kind container)
+static int scan_file(struct match_object *object, char *name, size_t piece,
+		     enum content_kind container)
 {
 	static uint8_t bytes[1 << 24];
 	FILE *file = fopen(name, "rb");
@@ -70,7 +71,8 @@ static int scan_file(struct match_object *object, char *name, size_t piece, enum
 	const size_t size = fread(bytes, 1, sizeof(bytes), file);
 	fclose(file);
 	match_begin(object, take, name);
-	match_set_kind(object, content_kind(bytes, size < CONTENT_HEAD_SIZE ? size : CONTENT_HEAD_SIZE),
+	match_set_kind(object,
+		       content_kind(bytes, size < CONTENT_HEAD_SIZE ? size : CONTENT_HEAD_SIZE),
 		       container);
 	for (size_t at = 0; at < size; at += piece)
 		match_push(object, bytes + at, size - at < piece ? size - at : piece);
