@@ -17,6 +17,11 @@
 static const char damaged[] = "is damaged";
 static const char is_older[] = "is to be compiled again";
 
+const char *match_db_hs_version(void)
+{
+	return hs_version();
+}
+
 unsigned match_db_digest_size(unsigned kind)
 {
 	static const unsigned sizes[MATCH_DIGESTS] = { 16, 20, 32 };

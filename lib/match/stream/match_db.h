@@ -45,6 +45,8 @@ struct match_db {
  */
 int match_db_attach(const uint8_t *bytes, size_t size, struct match_db *ret_db, char *reterr);
 
+/* Vectorscan's, as a file is to say it. */
+const char *match_db_hs_version(void);
 unsigned match_db_digest_size(unsigned kind);
 /* Bytes of a record. */
 size_t match_db_record_size(unsigned section);

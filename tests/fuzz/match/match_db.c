@@ -10,7 +10,6 @@
 
 #include "lib/match/stream/match_db.h"
 
-#include <hs/hs.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -83,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(bytes, IMAGE_MAGIC, 8);
 	memcpy(bytes + 8, words, sizeof(words));
 	memcpy(bytes + 16, &whole_long, sizeof(whole_long));
-	memcpy(bytes + IMAGE_HS_VERSION, hs_version(), strnlen(hs_version(), 63));
+	memcpy(bytes + IMAGE_HS_VERSION, match_db_hs_version(), strnlen(match_db_hs_version(), 63));
 	if (EVP_Digest(bytes + IMAGE_SUMMED, whole - IMAGE_SUMMED, digest, &digest_size,
 		       EVP_sha256(), NULL) == 1)
 		memcpy(bytes + 24, digest, 32);
