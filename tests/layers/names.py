@@ -40,9 +40,14 @@ def sources(top, suffixes):
 
 
 def functions(texts):
-    """The files that define each function that is not static; one may have it for two systems."""
+    """
+    The files that define each function that is not static; one may have it for two systems, and
+    X_none.c is what a build without a library has in X.c's place.
+    """
     found = {}
     for path, text in texts:
+        if path.endswith("_none.c"):
+            continue
         for match in DEFINITION.finditer(text):
             found.setdefault(match[1], set()).add(path)
     return found
