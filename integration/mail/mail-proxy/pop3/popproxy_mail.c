@@ -136,6 +136,9 @@ static bool release(struct popproxy *proxy, struct popproxy_io *io)
 		say_ok(proxy, io);
 	}
 	size_t used = 0;
+	/* Where there is none there may be no memory at all. */
+	if (io->to_client_room == io->to_client_size)
+		return false;
 	io->to_client_size += pop3_multi_put(
 		&body->put, body->hold + body->begin, body->free_to - body->begin, &used,
 		io->to_client + io->to_client_size, io->to_client_room - io->to_client_size);
