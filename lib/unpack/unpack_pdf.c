@@ -10,8 +10,8 @@
  *
  * A file in it is a stream, and so is a script. Lengths are not believed: a stream ends with the
  * word, and what is compressed with its own end. Filters are read from the dictionary as far as
- * ASCII goes; what then begins as zlib is that, whatever is said. Of images only the beginning is
- * decompressed, as a white page is as dense as a bomb. Other filters, and what is encrypted, are
+ * ASCII goes; what then begins as zlib is that, whatever is said. Images
+ * are decompressed as long as they are not dense: a white page is as dense as a bomb. Other filters, and what is encrypted, are
  * given as they are.
  */
 enum pdf_mode {
@@ -34,8 +34,15 @@ enum pdf_body {
 #define END_WORD_SIZE	9
 #define DICTIONARY_SIZE 640 /* before "stream"; of the text at least half of this is known */
 #define PIECE_SIZE	512
-#define IMAGE_MAX	(16 * 1024)
-#define IMAGE_SLICE	16
+/*
+ * Of an image as much as this comes out, or as it takes to see that it is dense; nothing does that
+ * would leave too little for what else is there.
+ */
+#define IMAGE_MIN    (16 * 1024)
+#define IMAGE_MAX    (1024 * 1024)
+#define IMAGE_DENSE  50
+#define IMAGE_LEAVES (64u << 20)
+#define IMAGE_SLICE  16 /* goes in at a time, so that not much more comes out */
 
 struct pdf_state {
 	enum pdf_mode mode;
@@ -78,22 +85,31 @@ static int get_digit(uint8_t byte)
 
 /* ---- what comes out of a stream's filters of ASCII ---- */
 
-/* Of an image, not much more than IMAGE_MAX comes out, as not much goes in at a time. */
+static bool is_enough(const struct unpack *unpack)
+{
+	const struct pdf_state *state = unpack->state;
+	const uint64_t out = state->inflate.out;
+	return state->is_image && out >= IMAGE_MIN &&
+	       (out >= IMAGE_MAX || out / IMAGE_DENSE > state->inflate.stream.total_in ||
+		unpack->budget->total_left < IMAGE_LEAVES);
+}
+
 static void inflate_piece(struct unpack *unpack, const uint8_t *bytes, size_t size)
 {
 	struct pdf_state *state = unpack->state;
 	enum inflate_step step = INFLATE_MORE;
-	bool is_enough = false;
 	size_t at = 0;
-	while (at < size && step == INFLATE_MORE && !is_enough) {
-		const size_t most = state->is_image ? IMAGE_SLICE : PIECE_SIZE;
+	while (at < size && step == INFLATE_MORE && !is_enough(unpack)) {
+		const bool is_probed = state->is_image && state->inflate.out < IMAGE_MIN;
+		const size_t most = is_probed	      ? IMAGE_SLICE
+				    : state->is_image ? 4 * IMAGE_SLICE
+						      : PIECE_SIZE;
 		size_t used = 0;
 		step = unpack_inflate(unpack, &state->inflate, bytes + at,
 				      size - at < most ? size - at : most, &used);
 		at += used;
-		is_enough = state->is_image && state->inflate.out >= IMAGE_MAX;
 	}
-	if (step == INFLATE_MORE && !is_enough)
+	if (step == INFLATE_MORE && !is_enough(unpack))
 		return;
 	state->body = PDF_PASSED;
 	unpack->in += size - at;

@@ -126,6 +126,13 @@ TEST_CASE("pages that are white are no bombs, and bombs are", "[unpack][pdf]")
 	CHECK(pages.flaws.empty());
 	CHECK(unpack_all(CONTENT_PDF, stream_of("/Filter /FlateDecode", white))
 		      .has("ratio: stream 1"));
+	// What is said to be an image, and is none, comes out.
+	std::string program;
+	for (uint32_t i = 0; program.size() < 300000; i++)
+		program += little(i * 2654435761u, 4);
+	CHECK((unpack_all(CONTENT_PDF, stream_of("/Subtype /Image", deflated(program, 15)))
+		       .members.at(0)
+		       .data == program));
 	struct unpack_budget budget = UNPACK_BUDGET;
 	budget.members_left = 5;
 	CHECK(unpack_all(CONTENT_PDF, images, budget).has("members: "));
