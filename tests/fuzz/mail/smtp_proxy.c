@@ -41,13 +41,14 @@ struct bytes {
 
 static void add(struct bytes *bytes, const void *more, size_t size)
 {
+	if (size == 0)
+		return;
 	if (bytes->size + size > bytes->room) {
 		bytes->room = 2 * (bytes->size + size);
 		bytes->at = realloc(bytes->at, bytes->room);
-		require(bytes->at != NULL, "memory");
 	}
-	if (size > 0)
-		memcpy(bytes->at + bytes->size, more, size);
+	require(bytes->at != NULL, "memory");
+	memcpy(bytes->at + bytes->size, more, size);
 	bytes->size += size;
 }
 

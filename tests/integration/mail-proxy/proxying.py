@@ -25,6 +25,8 @@ from popfront import config_text
 from stored import USER
 
 HOSTNAME = "proxy.example.org"
+SENDER, RECIPIENT = "sender@example.net", "inbox@example.com"
+PATIENCE_S = 3 * DEADLINE_S
 # In halves, so that nothing takes this file for it.
 EICAR = "X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-" + "STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"
 # ClamAV's extended format: name, any file, any offset, the bytes.
@@ -222,3 +224,55 @@ class Hop:
         self.mails.append(mail)
         client.sendall(b"250 2.0.0 Taken\r\n" * (count if self.is_lmtp else 1))
         return True
+
+
+class Client:
+    """Bytes as a test wants them."""
+
+    def __init__(self, address, tls=None):
+        self.socket = socket.create_connection(address, timeout=PATIENCE_S)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=HOSTNAME)
+        self.file = self.socket.makefile("rb")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+        self.socket.close()
+
+    def send(self, text):
+        self.socket.sendall(text if isinstance(text, bytes) else text.encode())
+
+    def reply(self):
+        """The lines of one, or "" at the end."""
+        text = ""
+        while line := self.file.readline().decode():
+            text += line
+            if line[3:4] != "-":
+                break
+        return text
+
+    def say(self, line, code):
+        self.send(line + "\r\n")
+        return self.expect(code)
+
+    def expect(self, code):
+        reply = self.reply()
+        assert reply.startswith(str(code)), f"wanted {code}, got {reply!r}"
+        return reply
+
+    def begin(self, verb="EHLO"):
+        self.expect(220)
+        return self.say(f"{verb} client.example.net", 250)
+
+    def begin_mail(self, recipients=(RECIPIENT,)):
+        self.say(f"MAIL FROM:<{SENDER}>", 250)
+        for recipient in recipients:
+            self.say(f"RCPT TO:<{recipient}>", 250)
+        self.say("DATA", 354)
+
+
+def dotted(text):
+    return b"".join(b"." + line if line.startswith(b".") else line for line in text.splitlines(True))

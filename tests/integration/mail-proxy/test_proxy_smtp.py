@@ -19,13 +19,11 @@ import subprocess
 import mta
 import opensmtpd
 from dovecot import Dovecot
-from harness import DEADLINE_S, Case, main, peer, wait_for
+from harness import Case, main, peer, wait_for
 from popfront import make_certificate
-from proxying import EICAR, HOSTNAME, Hop, MailProxy
+from proxying import EICAR, HOSTNAME, PATIENCE_S, RECIPIENT, SENDER, Client, Hop, MailProxy, dotted
 from stored import USER
 
-SENDER, RECIPIENT = "sender@example.net", "inbox@example.com"
-PATIENCE_S = 3 * DEADLINE_S
 HEAD = b"From: sender@example.net\r\nSubject: test\r\n"
 TEXTS = {
     "short": HEAD + b"\r\nhello\r\n",
@@ -36,58 +34,6 @@ TEXTS = {
     "large": HEAD + b"\r\n" + (b"y" * 70 + b"\r\n.\r\n") * 20000,
 }
 BAD = HEAD + b"\r\n" + EICAR.encode() + b"\r\n"
-
-
-class Client:
-    """Bytes as a test wants them."""
-
-    def __init__(self, address, tls=None):
-        self.socket = socket.create_connection(address, timeout=PATIENCE_S)
-        if tls is not None:
-            self.socket = tls.wrap_socket(self.socket, server_hostname=HOSTNAME)
-        self.file = self.socket.makefile("rb")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.file.close()
-        self.socket.close()
-
-    def send(self, text):
-        self.socket.sendall(text if isinstance(text, bytes) else text.encode())
-
-    def reply(self):
-        """The lines of one, or "" at the end."""
-        text = ""
-        while line := self.file.readline().decode():
-            text += line
-            if line[3:4] != "-":
-                break
-        return text
-
-    def say(self, line, code):
-        self.send(line + "\r\n")
-        return self.expect(code)
-
-    def expect(self, code):
-        reply = self.reply()
-        assert reply.startswith(str(code)), f"wanted {code}, got {reply!r}"
-        return reply
-
-    def begin(self, verb="EHLO"):
-        self.expect(220)
-        return self.say(f"{verb} client.example.net", 250)
-
-    def begin_mail(self, recipients=(RECIPIENT,)):
-        self.say(f"MAIL FROM:<{SENDER}>", 250)
-        for recipient in recipients:
-            self.say(f"RCPT TO:<{recipient}>", 250)
-        self.say("DATA", 354)
-
-
-def dotted(text):
-    return b"".join(b"." + line if line.startswith(b".") else line for line in text.splitlines(True))
 
 
 def send(address, text, recipients=(RECIPIENT,), kind=smtplib.SMTP):

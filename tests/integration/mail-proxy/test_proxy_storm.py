@@ -1,0 +1,235 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+No mail with a signature is ever committed by a server behind mail-proxy, and each mail that a client was
+told is accepted is there with its bytes: sessions at random, with mails cut in odd places, clients that
+are slow or go away, and connections between the proxy and its next hop that are cut anywhere. The next
+hops are Postfix, Exim, OpenSMTPD and Dovecot, which need root; ./check unpacks some of them.
+
+DNSBLV6_SESSIONS is how many there are of each, 60 unless it is set; tests/campaign-proxy sets it.
+"""
+
+import base64
+import concurrent.futures
+import io
+import os
+import random
+import re
+import socket
+import threading
+import time
+import zipfile
+
+import mta
+import opensmtpd
+from dovecot import Dovecot
+from harness import Case, main, wait_for
+from proxying import EICAR, PATIENCE_S, RECIPIENT, SENDER, Client, MailProxy, dotted
+
+SESSIONS = int(os.environ.get("DNSBLV6_SESSIONS", "60"))
+PARALLEL = 8
+STEP_S = 0.02  # of slow clients
+
+
+class Cutter:
+    """Between the proxy and its next hop: some connections end after so many bytes, either way."""
+
+    def __init__(self, case, target):
+        self.target = target
+        self.chance = random.Random(case.random.randrange(1 << 30))
+        self.cuts = 0
+        self.socket = socket.create_server((case.host, 0), backlog=200)
+        self.address = self.socket.getsockname()
+        case.addCleanup(self.socket.close)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                near, _ = self.socket.accept()
+                far = socket.create_connection(self.target, timeout=PATIENCE_S)
+            except OSError:
+                return
+            left = self.chance.choice([None, None, None, 200, 2000, 20000])
+            budget = [self.chance.randrange(left)] if left else None
+            ended = []
+            for ends in ((near, far), (far, near)):
+                threading.Thread(target=self._pass, args=(*ends, budget, ended), daemon=True).start()
+
+    def _pass(self, source, sink, budget, ended):
+        self._pass_all(source, sink, budget)
+        ended.append(source)
+        if len(ended) == 2:
+            source.close()
+            sink.close()
+
+    def _pass_all(self, source, sink, budget):
+        try:
+            while data := source.recv(65536):
+                if budget is not None:
+                    budget[0] -= len(data)
+                    if budget[0] < 0:
+                        sink.sendall(data[:budget[0]])
+                        self.cuts += 1
+                        break
+                sink.sendall(data)
+            else:
+                sink.shutdown(socket.SHUT_WR)
+                return
+        except OSError:
+            pass
+        for end in (source, sink):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+def attached(name, content):
+    """Headers and a body of one part."""
+    text = base64.encodebytes(content).replace(b"\n", b"\r\n")
+    return (b"MIME-Version: 1.0\r\nContent-Type: application/octet-stream\r\n"
+            b"Content-Transfer-Encoding: base64\r\n"
+            b"Content-Disposition: attachment; filename=" + name + b"\r\n\r\n" + text)
+
+
+def zipped(content):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("member.com", content)
+    return file.getvalue()
+
+
+def mail_of(chance, number, is_bad):
+    """Whole lines, with its number in the subject."""
+    size = chance.choice([10, 1000, 30000, 200000])
+    content = chance.randbytes(size)
+    bad = EICAR.encode()
+    head = b"From: sender@example.net\r\nDate: Thu, 26 Nov 2026 04:42:54 +0000\r\n" \
+           b"Message-Id: <%d@example.net>\r\nSubject: number-%d.\r\n" % (number, number)
+    kind = chance.randrange(3)
+    if kind == 0:
+        lines = base64.encodebytes(content).replace(b"\n", b"\r\n.")
+        return head + b"\r\n" + (bad + b"\r\n" if is_bad else b"") + lines + b"end\r\n"
+    if kind == 1:
+        # Alone in its part, as a file of EICAR is.
+        return head + attached(b"a.com", bad if is_bad else content)
+    return head + attached(b"a.zip", zipped(bad if is_bad else content))
+
+
+class Session:
+    """One client, with one mail."""
+
+    def __init__(self, seed, number, is_lmtp):
+        self.chance = random.Random(seed)
+        self.number = number
+        self.verb = "LHLO" if is_lmtp else "EHLO"
+        self.is_bad = self.chance.random() < 0.5
+        self.mail = mail_of(self.chance, number, self.is_bad)
+        self.is_chunked = self.chance.random() < 0.3
+        self.is_slow = self.chance.random() < 0.05
+        self.goes_away = self.chance.random() < 0.15
+        self.code = 0  # of the mail; 0: not known
+
+    def run(self, address):
+        try:
+            with Client(address) as client:
+                self._talk(client)
+        except (OSError, AssertionError):
+            pass
+        return self
+
+    def _talk(self, client):
+        client.begin(self.verb)
+        client.say(f"MAIL FROM:<{SENDER}>", 250)
+        client.say(f"RCPT TO:<{RECIPIENT}>", 250)
+        if self.is_chunked:
+            stream = b"BDAT %d LAST\r\n" % len(self.mail) + self.mail
+        else:
+            client.say("DATA", 354)
+            stream = dotted(self.mail) + b".\r\n"
+        end = self.chance.randrange(len(stream)) if self.goes_away else len(stream)
+        self._send(client, stream[:end])
+        if end < len(stream):
+            return
+        reply = client.reply()
+        self.code = int(reply[:3]) if reply else 0
+        client.send("QUIT\r\n")
+        client.reply()
+
+    def _send(self, client, stream):
+        at = 0
+        while at < len(stream):
+            size = self.chance.choice([1, 3, 100, 1460, 20000])
+            client.send(stream[at:at + size])
+            at += size
+            if self.is_slow:
+                time.sleep(STEP_S)  # it is what a slow client does
+                self.is_slow = self.chance.random() < 0.95
+
+
+class Storm:
+    """By start_server(): its address, and what gives the mails it has."""
+
+    protocol = "smtp"
+
+    def test_storm(self):
+        address, mails = self.start_server()
+        cutter = Cutter(self, address)
+        self.expect_log(r"warning: \[mail-proxy\] next hop not reached")
+        proxy = MailProxy(self, [{"next-hop": cutter.address, "protocol": self.protocol}])
+        sessions = [Session(self.random.randrange(1 << 30), number, self.protocol == "lmtp")
+                    for number in range(SESSIONS)]
+        with concurrent.futures.ThreadPoolExecutor(PARALLEL) as pool:
+            sessions = list(pool.map(lambda session: session.run(proxy.addresses[0]), sessions))
+        accepted = [session for session in sessions if session.code == 250]
+        self.assertEqual([session.number for session in accepted if session.is_bad], [])
+        self.assertGreater(len(accepted), SESSIONS // 10)
+        self.assertGreater(len([session for session in sessions if session.code == 550]), SESSIONS // 10)
+        wait_for(lambda: {session.number for session in accepted} <= set(self.numbers(mails())),
+                 "what was accepted", PATIENCE_S)
+        self.look(sessions, mails())
+        print(f"{type(self).__name__}: sessions={SESSIONS} accepted={len(accepted)} cuts={cutter.cuts}"
+              f" refused={len([one for one in sessions if one.code == 550])}"
+              f" deferred={len([one for one in sessions if one.code // 100 == 4])}")
+
+    def numbers(self, found):
+        return [int(re.search(rb"number-(\d+)\.", mail)[1]) for mail in found]
+
+    def look(self, sessions, found):
+        for number, mail in zip(self.numbers(found), found):
+            session = sessions[number]
+            with self.subTest(number=number):
+                self.assertFalse(session.is_bad, "committed")
+                wanted = session.mail.replace(b"\r\n", b"\n")
+                self.assertTrue(mail.replace(b"\r\n", b"\n").endswith(wanted[wanted.index(b"Subject: "):]))
+
+
+class WithPostfix(Storm, Case):
+    def start_server(self):
+        server = mta.Postfix(self)
+        return server.address, server.delivered
+
+
+class WithExim(Storm, Case):
+    def start_server(self):
+        server = mta.Exim(self, proxy=False, main=["accept_8bitmime = true"]).start()
+        return server.address, server.delivered
+
+
+class WithOpenSmtpd(Storm, Case):
+    def start_server(self):
+        server = opensmtpd.OpenSmtpd(self, proxy=False)
+        return server.address, server.delivered
+
+
+class WithDovecot(Storm, Case):
+    protocol = "lmtp"
+
+    def start_server(self):
+        server = Dovecot(self)
+        return server.address, lambda: server.delivered("inbox") or server.delivered(RECIPIENT)
+
+
+if __name__ == "__main__":
+    main()
