@@ -82,12 +82,12 @@ class PopProxy:
 
     def fates(self, count=1):
         """["passed", "notice", ...] of the mails so far, when there are so many."""
-        lines = self.process.wait_for_log(r"^info: \[\w+\] mail (?:passed|marked|notice|known|cut|deferred) .*", count)
-        return [re.match(r"info: \[\w+\] mail (\w+) ", line).group(1) for line in lines]
+        lines = self.process.wait_for_log(r"^info: \[\w+\] mail (?:passed|marked|notice|known|cut|deferred), .*", count)
+        return [re.match(r"info: \[\w+\] mail (\w+), ", line).group(1) for line in lines]
 
     def ends(self, count=1):
         """The words for how sessions have ended."""
-        lines = self.process.wait_for_log(r"^info: \[\w+\] session ended .*", count)
+        lines = self.process.wait_for_log(r"^info: \[\w+\] session ended, .*", count)
         return [line.rsplit("end=", 1)[1] for line in lines]
 
 

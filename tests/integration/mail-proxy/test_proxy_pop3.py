@@ -291,9 +291,10 @@ class Infected(Before):
 
     def test_on_found_mark(self):
         """A mail that was all held gets the field, a longer one is passed on as it is."""
-        self.begin([SMALL, LARGE], scan={"on-found": "mark"})
+        self.begin([SMALL, LARGE], scan={"on-found": "mark", "header": "on"})
         mails = self.fetch_all()
         self.assertEqual(mails[1], LARGE)
+        self.assertRegex(mails[0], rb"\AX-Mail-Scan: .*Eicar-Test.*\r\nFrom: ")
         self.assertTrue(mails[0].endswith(SMALL), mails[0])
         self.assertEqual(self.proxy.fates(2), ["marked", "marked"])
 

@@ -56,7 +56,7 @@ static void put_number(struct text *text, const char *name, uint64_t number)
 
 static void put_who(struct text *text, const struct poppair *own)
 {
-	text_put(text, " client=");
+	text_put(text, ", client=");
 	text_put(text, own->pair.client_text);
 	put_word(text, " user=", own->proxy.user);
 }
@@ -190,7 +190,7 @@ static const struct popproxy_verdict *call_verdict(void *own_context)
 		.action = action_of(verdict->action),
 		.has_found = is_finding(verdict->result),
 		.name = name_of(verdict),
-		.header = verdict->header,
+		.header = own->pair.loop->setup->scan.has_header ? verdict->header : "",
 	};
 	return &own->verdict;
 }
