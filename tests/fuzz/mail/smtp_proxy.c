@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOG_MAX	  (1 << 20)
 #define BLOCK	  16384
 #define INPUT_MAX 4096
 
@@ -47,7 +46,8 @@ static void add(struct bytes *bytes, const void *more, size_t size)
 		bytes->room = 2 * (bytes->size + size);
 		bytes->at = realloc(bytes->at, bytes->room);
 	}
-	require(bytes->at != NULL, "memory");
+	if (bytes->at == NULL)
+		abort();
 	memcpy(bytes->at + bytes->size, more, size);
 	bytes->size += size;
 }
