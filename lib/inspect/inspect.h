@@ -58,7 +58,7 @@ enum inspect_class {
 	INSPECT_ENCRYPTED,
 	INSPECT_SUSPICIOUS, /* damaged, lying; a decoder that crashed */
 	INSPECT_AMBIGUOUS,  /* oddities of MIME that hide nothing from us */
-	INSPECT_BUSY,	    /* a pool was empty */
+	INSPECT_BUSY,	    /* a pool was empty, or a decoder was killed from outside */
 	INSPECT_CLASS_COUNT,
 };
 

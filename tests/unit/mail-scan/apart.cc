@@ -92,6 +92,14 @@ void be_killed(void *, int fd)
 	raise(SIGKILL);
 }
 
+void abort_itself(void *, int fd)
+{
+	say_hello(fd);
+	(void)read_all(fd);
+	signal(SIGABRT, SIG_DFL);
+	raise(SIGABRT);
+}
+
 void be_killed_at_once(void *, int)
 {
 	raise(SIGKILL);
@@ -316,9 +324,19 @@ TEST_CASE("a decoder process that dies is a finding", "[mail-scan]")
 		mail.begin();
 		mail.push(some(5));
 		mail.finish();
-		CHECK(mail.only().class_ == INSPECT_SUSPICIOUS);
+		CHECK(mail.only().class_ == INSPECT_BUSY);
 		CHECK(std::string(mail.only().name) == "decoder: signal=9");
 		CHECK(std::string(mail.only().path) == "a.rar");
+	}
+	SECTION("of its own")
+	{
+		running_template running(abort_itself);
+		mail mail(running.ask_fd, PATIENCE_MS, PATIENCE_MS);
+		mail.begin();
+		mail.push(some(5));
+		mail.finish();
+		CHECK(mail.only().class_ == INSPECT_SUSPICIOUS);
+		CHECK(std::string(mail.only().name) == "decoder: signal=6");
 	}
 	SECTION("amid the mail")
 	{
@@ -333,7 +351,7 @@ TEST_CASE("a decoder process that dies is a finding", "[mail-scan]")
 		mail.end();
 		mail.begin(1);
 		mail.finish();
-		CHECK(mail.only().class_ == INSPECT_SUSPICIOUS);
+		CHECK(mail.only().class_ == INSPECT_BUSY);
 	}
 	SECTION("by its timer, which is a bomb")
 	{

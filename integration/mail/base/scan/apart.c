@@ -180,6 +180,15 @@ const struct inspect_apart apart_functions = { begin_archive, push_archive, end_
 
 /* ---- how it has ended ---- */
 
+/*
+ * Not for what is in the archive: from outside, or as the machine had no memory. It has not been
+ * looked at to its end, so that the mail is to come again.
+ */
+static bool is_killed(int status)
+{
+	return WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGTERM);
+}
+
 static void take_status(struct apart *apart, int status)
 {
 	char text[CHILD_END_TEXT_SIZE];
@@ -193,7 +202,7 @@ static void take_status(struct apart *apart, int status)
 		fail(apart, INSPECT_BOMB, "bomb: time");
 	} else {
 		snprintf(name, sizeof(name), "decoder: %s", child_format_end(status, text));
-		fail(apart, INSPECT_SUSPICIOUS, name);
+		fail(apart, is_killed(status) ? INSPECT_BUSY : INSPECT_SUSPICIOUS, name);
 	}
 }
 
