@@ -213,7 +213,7 @@ static void look_for_status(struct apart *apart)
 	if (poll(&poller, 1, 0) == 1)
 		take_status(apart, template_status(&apart->link));
 	else if (apart->now_ms - apart->since_ms >= STATUS_MS)
-		fail(apart, INSPECT_SUSPICIOUS, "decoder: no end");
+		fail(apart, INSPECT_BUSY, "decoder: no end");
 }
 
 static void take_end(struct apart *apart)
