@@ -29,6 +29,8 @@ int inspect_pool_new(struct match_worker *worker, const struct inspect_sizes *si
 	if (ret == 0)
 		ret = slots_init(&pool->objects, sizeof(struct object), sizes->objects);
 	if (ret == 0)
+		ret = slots_init(&pool->more, sizeof(union object_more), sizes->objects);
+	if (ret == 0)
 		ret = slots_init(&pool->mails, mstream_size(), sizes->mails);
 	if (ret == 0)
 		ret = slots_init(&pool->arenas, UNPACK_HERE_MEMORY, sizes->decoders);
@@ -51,6 +53,7 @@ void inspect_pool_free(struct inspect_pool *pool)
 	free(pool->matches);
 	slots_deinit(&pool->inspections);
 	slots_deinit(&pool->objects);
+	slots_deinit(&pool->more);
 	slots_deinit(&pool->mails);
 	slots_deinit(&pool->arenas);
 	free(pool);

@@ -37,6 +37,12 @@ enum object_route {
 	OBJECT_TAIL,	  /* ...and its archive is an object */
 };
 
+/* Apart, as most objects have no use for it, and then it takes no page. */
+union object_more {
+	struct within within;	  /* of OBJECT_WITHIN */
+	struct selfpack selfpack; /* of OBJECT_SELFPACK */
+};
+
 struct object {
 	struct inspection *inspection;
 	struct object *before; /* of those that are open */
@@ -58,16 +64,16 @@ struct object {
 	bool is_unopened; /* what opens it has a state that cannot be copied */
 	bool is_guess;	  /* it was found by a few bytes of it */
 	struct unpack *unpack;
+	union object_more *more;
 	size_t head_size;
 	uint8_t head[CONTENT_HEAD_SIZE];
 	char path[INSPECT_PATH_SIZE];
-	struct within within;	  /* of OBJECT_WITHIN */
-	struct selfpack selfpack; /* of OBJECT_SELFPACK */
 };
 
 struct inspect_pool {
 	struct slots inspections;
 	struct slots objects;
+	struct slots more; /* of the objects by their numbers */
 	struct slots mails;
 	struct slots arenas;
 	struct match_worker *worker;

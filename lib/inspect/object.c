@@ -232,7 +232,7 @@ static void open_route(struct object *object)
 		return;
 	}
 	if (object->kind == CONTENT_PE) {
-		selfpack_begin(&object->selfpack);
+		selfpack_begin(&object->more->selfpack);
 		object->route = OBJECT_SELFPACK;
 	}
 	if (row == NULL && object->kind != CONTENT_MAIL)
@@ -259,7 +259,7 @@ void object_set_kind(struct object *object, enum content_kind kind)
 static void push_program(struct object *object, const uint8_t *bytes, size_t size)
 {
 	struct selfpack_tail tail;
-	if (!selfpack_push(&object->selfpack, bytes, size, &tail))
+	if (!selfpack_push(&object->more->selfpack, bytes, size, &tail))
 		return;
 	object->route = OBJECT_TAIL;
 	object->tail = object_begin(object->inspection, object, content_kind_name(tail.kind));
@@ -415,6 +415,8 @@ struct object *object_begin(struct inspection *inspection, struct object *parent
 	/* But for the head and the path, which are written before they are read. */
 	memset(object, 0, offsetof(struct object, head));
 	object->inspection = inspection;
+	object->more =
+		(union object_more *)slots_at(&pool->more, slots_number(&pool->objects, object));
 	path_join(parent_path, name, object->path);
 	object->depth = parent != NULL ? parent->depth + 1 : 0;
 	object->container = parent != NULL ? parent->kind : CONTENT_OTHER;

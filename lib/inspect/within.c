@@ -8,30 +8,30 @@
 static void begin_file(void *context, enum mstream_coding coding, const char *name)
 {
 	struct object *object = (struct object *)context;
-	object->within.file = NULL;
+	object->more->within.file = NULL;
 	if (object->depth >= INSPECT_DEPTH) {
 		finding_add(object->inspection, INSPECT_BOMB, "bomb: depth", object->path, 0);
 		return;
 	}
-	object->within.file = object_begin(object->inspection, object,
-					   name[0] != '\0' ? name : mstream_coding_name(coding));
+	object->more->within.file = object_begin(
+		object->inspection, object, name[0] != '\0' ? name : mstream_coding_name(coding));
 }
 
 static void end_file(void *context, bool is_whole)
 {
 	struct object *object = (struct object *)context;
-	if (object->within.file != NULL)
-		object_end(object->within.file, is_whole);
-	object->within.file = NULL;
+	if (object->more->within.file != NULL)
+		object_end(object->more->within.file, is_whole);
+	object->more->within.file = NULL;
 }
 
 static void take_data(void *context, const uint8_t *bytes, size_t size)
 {
 	struct object *object = (struct object *)context;
-	if (object->within.file == NULL)
+	if (object->more->within.file == NULL)
 		return;
 	if (object_spend(object, size))
-		object_push(object->within.file, bytes, size);
+		object_push(object->more->within.file, bytes, size);
 	else
 		end_file(context, false);
 }
@@ -49,7 +49,7 @@ static const struct mstream_files files = { begin_file, take_data, end_file, tak
 
 void within_begin(struct object *object)
 {
-	struct within *within = &object->within;
+	struct within *within = &object->more->within;
 	within->is_tnef = object->kind == CONTENT_TNEF;
 	within->file = NULL;
 	if (within->is_tnef)
@@ -60,7 +60,7 @@ void within_begin(struct object *object)
 
 void within_push(struct object *object, const uint8_t *bytes, size_t size)
 {
-	struct within *within = &object->within;
+	struct within *within = &object->more->within;
 	if (within->is_tnef)
 		tnef_push(&within->of.tnef, bytes, size, &files, object);
 	else
@@ -69,7 +69,7 @@ void within_push(struct object *object, const uint8_t *bytes, size_t size)
 
 void within_end(struct object *object, bool is_whole)
 {
-	struct within *within = &object->within;
+	struct within *within = &object->more->within;
 	if (within->is_tnef)
 		tnef_end(&within->of.tnef, is_whole, &files, object);
 	else

@@ -266,7 +266,9 @@ bool scan_has_found(const struct scan *scan)
 
 const struct scan_verdict *scan_verdict(const struct scan *scan)
 {
-	return &scan->verdict;
+	/* What a caller sees that asks too early. */
+	static const struct scan_verdict none = { .action = SCAN_DEFER, .code = 451 };
+	return scan->is_decided ? &scan->verdict : &none;
 }
 
 void scan_free(struct scan *scan)

@@ -44,10 +44,10 @@ struct scan {
 	bool has_ended;			     /* scan_end() was called */
 	bool is_whole;
 	bool is_decided; /* the verdict is made */
-	struct scan_verdict verdict;
-	size_t left_at; /* of left[], the bytes that are still to be looked at */
+	size_t left_at;	 /* of left[], the bytes that are still to be looked at */
 	size_t left_end;
 	struct apart apart;
+	struct scan_verdict verdict; /* with is_decided */
 	uint8_t left[SCAN_PIECE_MAX];
 	uint8_t kept[APART_KEPT]; /* of apart */
 };
