@@ -392,7 +392,7 @@ TEST_CASE("a decoder process that was taken over spoils its own mail only", "[ma
 			apart_turn(&mail.apart, clock_now_ms());
 		// A moment for it to end is given, and then no more.
 		apart_turn(&mail.apart, clock_now_ms() + PATIENCE_MS);
-		CHECK(mail.only().class_ == INSPECT_SUSPICIOUS);
+		CHECK(mail.only().class_ == INSPECT_BUSY);
 	}
 }
 
