@@ -83,7 +83,7 @@ const struct unpack_row *unpack_find(enum content_kind kind);
 enum unpack_place unpack_place(const struct unpack_row *row);
 /* At most; of UNPACK_HERE for the caller to give, as of malloc(), of UNPACK_APART besides a spool. */
 size_t unpack_memory(const struct unpack_row *row);
-#define UNPACK_HERE_MEMORY (64 * 1024) /* no row of UNPACK_HERE takes more */
+#define UNPACK_HERE_MEMORY (72 * 1024) /* no row of UNPACK_HERE takes more */
 
 /*
  * memory is NULL for UNPACK_APART. budget, events and context are borrowed until unpack_end().

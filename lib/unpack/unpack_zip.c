@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "lib/unpack/unpack_directory.h"
-#include "lib/unpack/unpack_inflate.h"
+#include "lib/unpack/unpack_inflate64.h"
 #include "lib/unpack/unpack_name.h"
 
 enum zip_signature {
@@ -31,6 +31,7 @@ enum zip_signature {
 enum zip_method {
 	ZIP_STORED = 0,
 	ZIP_DEFLATED = 8,
+	ZIP_DEFLATED64 = 9,
 	ZIP_BZIP2 = 12,
 	ZIP_LZMA = 14,
 	ZIP_ZSTD_FIRST = 20, /* its number in APPNOTE 6.3.7 */
@@ -96,7 +97,11 @@ struct zip_state {
 	bool has_any;	/* a record was there, in all of the object */
 	bool is_masked; /* there is nothing to compare */
 	struct unpack_directory lists;
-	struct unpack_inflate inflate;
+	bool is_wide; /* which of the two is there */
+	union {
+		struct unpack_inflate inflate;
+		struct unpack_inflate64 inflate64;
+	};
 };
 
 _Static_assert(sizeof(struct zip_state) <= UNPACK_HERE_STATE, "it fits");
@@ -126,13 +131,19 @@ static void begin_archive(struct zip_state *zip)
 	unpack_directory_begin(&zip->lists);
 }
 
+static int begin_inflate(struct zip_state *zip)
+{
+	zip->is_wide = false;
+	memset(&zip->inflate, 0, offsetof(struct unpack_inflate, out_bytes));
+	return unpack_inflate_init(&zip->inflate);
+}
+
 int unpack_zip_begin(struct unpack *unpack)
 {
 	struct zip_state *zip = unpack->state;
 	memset(zip, 0, offsetof(struct zip_state, inflate));
-	memset(&zip->inflate, 0, offsetof(struct unpack_inflate, out_bytes));
 	begin_archive(zip);
-	return unpack_inflate_init(&zip->inflate);
+	return begin_inflate(zip);
 }
 
 static void search(struct zip_state *zip)
@@ -378,8 +389,8 @@ static void end_inflate(struct unpack *unpack)
 {
 	struct zip_state *zip = unpack->state;
 	const bool is_known = (zip->flags & ZIP_HAS_DESCRIPTOR) == 0;
-	zip->size = zip->inflate.out;
-	zip->check = zip->inflate.check;
+	zip->size = zip->is_wide ? zip->inflate64.out : zip->inflate.out;
+	zip->check = zip->is_wide ? zip->inflate64.check : zip->inflate.check;
 	if (is_known && zip->left > 0) {
 		/* Some readers go on with these bytes, and some with what is behind the stream. */
 		unpack_tell(unpack, UNPACK_LYING);
@@ -400,7 +411,9 @@ static size_t take_inflate(struct unpack *unpack, const uint8_t *bytes, size_t s
 	size_t used = 0;
 	if (is_known && size > zip->left)
 		size = (size_t)zip->left;
-	const enum inflate_step step = unpack_inflate(unpack, &zip->inflate, bytes, size, &used);
+	const enum inflate_step step =
+		zip->is_wide ? unpack_inflate64(unpack, &zip->inflate64, bytes, size, &used)
+			     : unpack_inflate(unpack, &zip->inflate, bytes, size, &used);
 	zip->packed += used;
 	zip->left -= is_known ? used : 0;
 	if (step == INFLATE_ENDED) {
@@ -437,10 +450,24 @@ static enum zip_sink sink_of(const struct zip_state *zip)
 	}
 }
 
+/* Both have the same place. It was large enough before. */
+static void reset_inflate(struct zip_state *zip)
+{
+	if (zip->facts.method == ZIP_DEFLATED64) {
+		zip->is_wide = true;
+		unpack_inflate64_reset(&zip->inflate64);
+	} else if (zip->is_wide) {
+		(void)begin_inflate(zip);
+	} else {
+		unpack_inflate_reset(&zip->inflate);
+	}
+}
+
 static void begin_data(struct unpack *unpack)
 {
 	struct zip_state *zip = unpack->state;
-	const bool is_inflated = zip->facts.method == ZIP_DEFLATED;
+	const bool is_inflated =
+		zip->facts.method == ZIP_DEFLATED || zip->facts.method == ZIP_DEFLATED64;
 	const bool is_late = (zip->flags & ZIP_HAS_DESCRIPTOR) != 0;
 	zip->sink = is_inflated ? ZIP_GIVE_CHECKED : sink_of(zip);
 	zip->left = zip->facts.packed_size;
@@ -463,7 +490,7 @@ static void begin_data(struct unpack *unpack)
 		return;
 
 	if (is_inflated && zip->sink != ZIP_DROP) {
-		unpack_inflate_reset(&zip->inflate);
+		reset_inflate(zip);
 		zip->step = ZIP_INFLATE;
 		/* Of no bytes, there is no stream. */
 		if (!is_late && zip->left == 0)

@@ -59,7 +59,7 @@ ROWS = {
     # Signatures in ClamAV's formats, against bytes that flow by.
     "lib/match": Row(GPL, project=("lib/content",), external=("hs", "crypto")),
     # Compressed files and archives, as their bytes flow by.
-    "lib/unpack": Row(GPL, project=("lib/content",), external_of={"unpack_streams": ("bz2", "lzma"), "unpack_arj": ("z",), "unpack_inflate": ("z",), "unpack_lzfu": ("z",),
+    "lib/unpack": Row(GPL, project=("lib/content",), external_of={"unpack_streams": ("bz2", "lzma"), "unpack_arj": ("z",), "unpack_inflate": ("z",), "unpack_inflate64": ("z",), "unpack_lzfu": ("z",),
                                                                   "unpack_zlib": ("z",), "unpack_zip": ("z",), "unpack_archive": ("archive",)}),
     # All of these together, over one mail or file.
     "lib/inspect": Row(GPL, project=("lib/content", "lib/mstream", "lib/match", "lib/unpack")),

@@ -69,6 +69,7 @@ def zips():
         with archive.open(zipfile.ZipInfo("w"), "w", force_zip64=True) as member:
             member.write(TEXT)
     yield "zip64", wide.getvalue()
+    yield "deflate64", by_program("7z", "a", "-tzip", "-mm=Deflate64", "made.zip", "a.txt", suffix=".zip")
 
 
 def gzips():
@@ -175,7 +176,8 @@ def write(directory, name, head, data):
 
 def main(corpus):
     for name, data in zips():
-        write(os.path.join(corpus, "unpack_zip"), name, (7, 0), data)
+        if data:
+            write(os.path.join(corpus, "unpack_zip"), name, (7, 0), data)
     for limit in (1, 2, 4, 8):
         write(os.path.join(corpus, "unpack_zip"), f"limits-{limit}", (3, limit),
               zipped([(name, TEXT * 4, 8) for name in "abcdef"]))

@@ -114,9 +114,25 @@ class Tools(Unpacks):
                     self.expect("zip", data, self.files)
         piped = self.packed("zip", "-q", "-r", "-D", "-", ".")
         self.expect("zip", piped, self.files)
-        for method in ("Deflate", "LZMA", "BZip2", "Copy"):
+        for method in ("Deflate", "Deflate64", "LZMA", "BZip2", "Copy"):
             data = self.packed("7z", "a", "-tzip", f"-mm={method}", f"../{method}.zip", ".", name=f"{method}.zip")
             self.assertEqual([line for line in self.unpack("zip", data) if line.startswith("flaw")], [])
+
+    def test_deflate64(self):
+        self.files["zeros"] = bytes(1 << 20)
+        self.files["far"] = random.Random(3).randbytes(60000) * 3
+        for name in ("zeros", "far"):
+            with open(os.path.join(self.directory, "in", name), "wb") as file:
+                file.write(self.files[name])
+        data = self.packed("7z", "a", "-tzip", "-mm=Deflate64", "-mx=9", "../d.zip", ".", name="d.zip")
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            self.assertIn(9, {member.compress_type for member in archive.infolist()})
+        lines = self.unpack("zip", data)
+        self.assertEqual([line for line in lines if line.startswith("flaw")], [])
+        names = [line[6:] for line in lines if line.startswith("begin")]
+        self.assertEqual(self.unpack("zip", data, BYTES=1), b"".join(self.files[name] for name in names))
+        for seed in SEEDS:
+            self.assertEqual(self.unpack("zip", data, seed), lines)
 
     def test_methods_that_go_on_as_files(self):
         text = self.files["text.txt"]
@@ -181,7 +197,7 @@ class ClamavsFiles(Unpacks):
         if not os.path.isdir(SAMPLES):
             self.skipTest("clamav-testfiles is not installed")
         for kind, name in (("7z", "clam.7z"), ("cpio", "clam.bin-be.cpio"), ("cpio", "clam.bin-le.cpio"),
-                           ("cab", "clam.cab"), ("bzip2", "clam.exe.bz2"), ("cpio", "clam.newc.cpio"),
+                           ("cab", "clam.cab"), ("zip", "clam.d64.zip"), ("bzip2", "clam.exe.bz2"), ("cpio", "clam.newc.cpio"),
                            ("cpio", "clam.odc.cpio"), ("zip", "clam.zip"), ("bzip2", "clam.bz2.zip"),
                            ("tar", "clam.tar.gz"), ("arj", "clam.arj")):
             with self.subTest(name):

@@ -100,11 +100,43 @@ TEST_CASE("methods that are formats of their own are given as files of these", "
 	member.flags = 2;
 	CHECK(unzip(zip_of({ member }), 1).all() ==
 	      "a=" + std::string("\x5d\0\0\1\0", 5) + little(UINT64_MAX, 8) + "data;");
-	for (const uint16_t method : { 1, 6, 9, 98 }) {
+	for (const uint16_t method : { 1, 6, 10, 98 }) {
 		member.method = method;
 		CHECK(unzip(zip_of({ member, zip_member("b", "text") })).all() ==
 		      "b=text;!unsupported method: a");
 	}
+}
+
+TEST_CASE("Deflate64 is deflate where lengths are short, and members of both follow one another",
+	  "[unpack][zip]")
+{
+	// No match of 258 bytes is in it: that alone is written differently.
+	ZipMember wide = zip_member("w", words(3000));
+	wide.method = 9;
+	for (const uint16_t flags : { 0, 8 }) {
+		wide.flags = flags;
+		const std::string zip =
+			zip_of({ wide, zip_member("a", words(50)), wide, zip_member("b", "text") });
+		const std::string wanted = "w=" + words(3000) + ";";
+		for (const size_t piece : { size_t(1), size_t(999), SIZE_MAX })
+			CHECK((unzip(zip, piece).all() ==
+			       wanted + "a=" + words(50) + ";" + wanted + "b=text;"));
+	}
+	wide.flags = 0;
+	for (size_t at = 0; at < 200; at++) {
+		ZipMember wrong = wide;
+		wrong.packed[at] ^= 0x5a;
+		REQUIRE(unzip(zip_of({ wrong })).flaws.size() >= 1);
+	}
+	ZipMember stored = zip_member("s", std::string("\1\4\0\xfb\xfftext", 9));
+	stored.method = 9;
+	stored.packed = std::string("\1\4\0\xfb\xfftext", 9);
+	stored.size = 4;
+	stored.crc = static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef *>("text"), 4));
+	CHECK(unzip(zip_of({ stored }), 1).all() == "s=text;");
+	struct unpack_budget budget = UNPACK_BUDGET;
+	budget.total_left = 100;
+	CHECK(unpack_all(CONTENT_ZIP, zip_of({ wide }), budget, 7).has("total size: w"));
 }
 
 TEST_CASE("encrypted members are named, and the others are opened", "[unpack][zip]")
