@@ -54,9 +54,9 @@ enum inspect_kind {
 /* What was found, or stands in the way of finding. */
 enum inspect_class {
 	INSPECT_SIGNATURE,
-	INSPECT_BOMB, /* a limit: ratio, total, depth, members, time, memory */
+	INSPECT_BOMB, /* a limit: ratio, total, depth, members, time, memory; a decoder that broke */
 	INSPECT_ENCRYPTED,
-	INSPECT_SUSPICIOUS, /* damaged, lying; a decoder that crashed */
+	INSPECT_SUSPICIOUS, /* damaged, lying */
 	INSPECT_AMBIGUOUS,  /* oddities of MIME that hide nothing from us */
 	INSPECT_BUSY,	    /* a pool was empty, or a decoder was killed from outside */
 	INSPECT_CLASS_COUNT,

@@ -335,7 +335,7 @@ TEST_CASE("a decoder process that dies is a finding", "[mail-scan]")
 		mail.begin();
 		mail.push(some(5));
 		mail.finish();
-		CHECK(mail.only().class_ == INSPECT_SUSPICIOUS);
+		CHECK(mail.only().class_ == INSPECT_BOMB);
 		CHECK(std::string(mail.only().name) == "decoder: signal=6");
 	}
 	SECTION("amid the mail")

@@ -181,7 +181,8 @@ const struct inspect_apart apart_functions = { begin_archive, push_archive, end_
 /* ---- how it has ended ---- */
 
 /*
- * Not for what is in the archive: from outside, or as the machine had no memory. It has not been
+ * One that broke by itself has not looked at all that is there, as behind a limit; a sender that finds
+ * out how must not get mails through by it. Here it is not for what is in the archive: from outside, or as the machine had no memory. It has not been
  * looked at to its end, so that the mail is to come again.
  */
 static bool is_killed(int status)
@@ -202,7 +203,7 @@ static void take_status(struct apart *apart, int status)
 		fail(apart, INSPECT_BOMB, "bomb: time");
 	} else {
 		snprintf(name, sizeof(name), "decoder: %s", child_format_end(status, text));
-		fail(apart, is_killed(status) ? INSPECT_BUSY : INSPECT_SUSPICIOUS, name);
+		fail(apart, is_killed(status) ? INSPECT_BUSY : INSPECT_BOMB, name);
 	}
 }
 
@@ -254,7 +255,7 @@ static void take_frame(struct apart *apart, const struct scan_frame *frame)
 		apart->told[frame->finding.class_]++;
 		inspect_add(apart->inspection, &frame->finding);
 	} else {
-		fail(apart, INSPECT_SUSPICIOUS, "decoder: protocol");
+		fail(apart, INSPECT_BOMB, "decoder: protocol");
 	}
 }
 
@@ -272,7 +273,7 @@ static bool receive_one(struct apart *apart)
 	if (size <= 0)
 		take_end(apart);
 	else if (scan_frame_read(bytes, (size_t)size, SCAN_FRAME_TO_SCANNER, &apart->frame) != 0)
-		fail(apart, INSPECT_SUSPICIOUS, "decoder: protocol");
+		fail(apart, INSPECT_BOMB, "decoder: protocol");
 	else
 		take_frame(apart, &apart->frame);
 	return true;
