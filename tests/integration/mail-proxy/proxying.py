@@ -125,6 +125,15 @@ class MailProxy:
         return self.process.wait_for_log(pattern, count)
 
 
+def close_listener(listener):
+    """So that a thread in accept() ends, and takes no client of a socket that gets the same number."""
+    try:
+        listener.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+    listener.close()
+
+
 class Hop:
     """
     A next hop of the test's own: a server of SMTP or LMTP that has what it is told.
@@ -137,10 +146,12 @@ class Hop:
 
     OFFERS = ("hop.example.org", "SIZE 104857600", "8BITMIME", "SMTPUTF8", "PRDR", "DSN")
 
-    def __init__(self, case, is_lmtp=False, offers=OFFERS, host=None):
+    def __init__(self, case, is_lmtp=False, offers=OFFERS, host=None, tls=None):
         self.case = case
         self.is_lmtp = is_lmtp
         self.offers = offers
+        self.tls = tls  # a context, for STARTTLS
+        self.clients = []
         self.mails, self.halves, self.commands = [], [], []
         self.dies_at = None
         self.connections = 0
@@ -154,7 +165,15 @@ class Hop:
 
     def close(self):
         self.is_closing = True
-        self.socket.close()
+        close_listener(self.socket)
+
+    def hang_up(self):
+        """Now, on all that are connected."""
+        for client in self.clients:
+            try:
+                client.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
 
     def _accept(self):
         while not self.is_closing:
@@ -163,6 +182,7 @@ class Hop:
             except OSError:
                 return
             self.connections += 1
+            self.clients.append(client)
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client):
@@ -180,10 +200,13 @@ class Hop:
             return True
 
     def _talk(self, client, file):
-        count = 0
         if self._is_dead("connect"):
             return
         client.sendall(b"220 hop.example.org ESMTP\r\n")
+        self._answer(client, file)
+
+    def _answer(self, client, file):
+        count = 0
         while line := file.readline():
             self.commands.append(line)
             verb = line[:4].decode("ascii", "replace").strip().upper()
@@ -199,6 +222,11 @@ class Hop:
                 if not self._take_mail(client, file, count):
                     return
                 count = 0
+            elif verb == "STAR":
+                client.sendall(b"220 Go\r\n")
+                with self.tls.wrap_socket(client, server_side=True) as secure, secure.makefile("rb") as lines:
+                    self._answer(secure, lines)
+                return
             elif verb == "QUIT":
                 client.sendall(b"221 Bye\r\n")
                 return
@@ -241,6 +269,11 @@ class Client:
     def __exit__(self, *_):
         self.file.close()
         self.socket.close()
+
+    def start_tls(self, context):
+        self.file.close()
+        self.socket = context.wrap_socket(self.socket, server_hostname=HOSTNAME)
+        self.file = self.socket.makefile("rb")
 
     def send(self, text):
         self.socket.sendall(text if isinstance(text, bytes) else text.encode())

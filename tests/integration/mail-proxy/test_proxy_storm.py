@@ -24,7 +24,7 @@ import mta
 import opensmtpd
 from dovecot import Dovecot
 from harness import Case, main, wait_for
-from proxying import EICAR, PATIENCE_S, RECIPIENT, SENDER, Client, MailProxy, dotted
+from proxying import EICAR, PATIENCE_S, RECIPIENT, SENDER, Client, MailProxy, close_listener, dotted
 
 SESSIONS = int(os.environ.get("DNSBLV6_SESSIONS", "60"))
 PARALLEL = 8
@@ -40,7 +40,7 @@ class Cutter:
         self.cuts = 0
         self.socket = socket.create_server((case.host, 0), backlog=200)
         self.address = self.socket.getsockname()
-        case.addCleanup(self.socket.close)
+        case.addCleanup(close_listener, self.socket)
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):

@@ -87,9 +87,9 @@ void pair_scan_free(struct pair *pair)
 	}
 	if (scanning->poll != NULL) {
 		uv_poll_stop(scanning->poll);
-		close(scanning->epoll_fd);
 		scanning->poll->data = NULL;
 		uv_close((uv_handle_t *)scanning->poll, poll_on_close);
+		close(scanning->epoll_fd);
 	}
 	*scanning = (struct pairscan){ .is_on = false };
 }

@@ -1,0 +1,252 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+mail-proxy waits for what scans besides, and for nothing else: a clamd that is slow, takes nothing for a
+while, breaks off or is not there, and processes that open archives; sessions beside go on, and so does
+what goes wrong meanwhile.
+
+The clamd is the test's own; 7z makes an archive for a process, and without it that test is skipped.
+"""
+
+import base64
+import concurrent.futures
+import socket
+import ssl
+import struct
+import subprocess
+import threading
+
+from harness import Case, main, peer, wait_for
+from popfront import make_certificate
+from proxying import (EICAR, HOSTNAME, PATIENCE_S, RECIPIENT, SENDER, Client, Hop, MailProxy, close_listener,
+                      dotted)
+
+MAIL = b"Subject: a\r\n\r\n" + b"0123456789\r\n" * 100
+LARGE = b"Subject: a\r\n\r\n" + b"0123456789\r\n" * 400000
+
+
+class Clamd:
+    """Takes INSTREAM; answers when it may, and reads when it may."""
+
+    def __init__(self, case, answer="stream: OK", breaks_off=False):
+        self.answer = answer
+        self.breaks_off = breaks_off
+        self.may_answer, self.may_read = threading.Event(), threading.Event()
+        self.may_answer.set()
+        self.may_read.set()
+        self.mails = []
+        self.asked = 0
+        self.path = case.path("clamd.sock")
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(self.path)
+        self.socket.listen(100)
+        subprocess.run(["chmod", "666", self.path], check=True)
+        case.addCleanup(close_listener, self.socket)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self.socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client):
+        with client, client.makefile("rb") as file:
+            try:
+                self._scan(client, file)
+            except (OSError, struct.error):
+                pass
+
+    def _scan(self, client, file):
+        assert file.read(10) == b"zINSTREAM\0"
+        self.asked += 1
+        mail = b""
+        self.may_read.wait(PATIENCE_S)
+        while size := struct.unpack(">I", file.read(4))[0]:
+            mail += file.read(size)
+            if self.breaks_off:
+                return
+        self.mails.append(mail)
+        self.may_answer.wait(PATIENCE_S)
+        client.sendall(self.answer.encode() + b"\0")
+
+
+class Waits(Case):
+    def start_proxy(self, clamd_path, **scan):
+        self.hop = Hop(self)
+        self.proxy = MailProxy(self, [{"next-hop": self.hop.address}], scan={"clamd": clamd_path, **scan})
+        self.address = self.proxy.addresses[0]
+
+    def send(self, mail=MAIL, code=250):
+        with Client(self.address) as client:
+            client.begin()
+            client.begin_mail()
+            client.send(dotted(mail) + b".\r\n")
+            reply = client.expect(code)
+            client.say("QUIT", 221)
+        return reply
+
+    def test_it_has_the_same_bytes(self):
+        clamd = Clamd(self)
+        self.start_proxy(clamd.path)
+        for mail in (MAIL, LARGE):
+            self.send(mail)
+        self.assertTrue(clamd.mails == [MAIL, LARGE])
+        self.assertTrue(self.hop.mails == [MAIL, LARGE])
+
+    def test_its_verdict_is_waited_for(self):
+        clamd = Clamd(self, "stream: Test.Found FOUND")
+        clamd.may_answer.clear()
+        self.start_proxy(clamd.path)
+        with Client(self.address) as client:
+            client.begin()
+            client.begin_mail()
+            client.send(MAIL + b".\r\n")
+            wait_for(lambda: clamd.mails, "clamd to have the mail")
+            # Another session is not kept waiting.
+            with Client(self.address) as other:
+                other.begin()
+                other.say("QUIT", 221)
+            self.assertEqual(self.hop.mails, [])
+            clamd.may_answer.set()
+            self.assertIn("Test.Found", client.expect(550))
+        self.assertEqual(self.hop.mails, [])
+
+    def test_one_that_reads_nothing_for_a_while_stops_the_client(self):
+        clamd = Clamd(self)
+        clamd.may_read.clear()
+        self.start_proxy(clamd.path)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            sending = pool.submit(self.send, LARGE)
+            wait_for(lambda: clamd.asked, "clamd to be asked")
+            with Client(self.address) as other:
+                other.begin()
+            self.assertFalse(sending.done())
+            clamd.may_read.set()
+            self.assertTrue(sending.result(PATIENCE_S).startswith("250"))
+        self.assertTrue(self.hop.mails == [LARGE])
+
+    def test_one_that_breaks_off_or_is_not_there(self):
+        clamd = Clamd(self, breaks_off=True)
+        self.start_proxy(clamd.path)
+        self.expect_log("warning: .*clamd", "error: .*clamd")
+        self.send(LARGE, 451)
+        close_listener(clamd.socket)
+        self.send(MAIL, 451)
+        self.assertEqual(self.hop.mails, [])
+        self.assertEqual(self.proxy.counters()["mails-deferred"], 2)
+
+    def test_without_one_when_the_configuration_says_so(self):
+        self.start_proxy(self.path("nowhere"), **{"on-unavailable": "accept"})
+        self.expect_log("warning: .*clamd", "error: .*clamd")
+        self.send(MAIL)
+        self.assertIn("Eicar-Signature", self.send(b"\r\n" + EICAR.encode() + b"\r\n", 550))
+        self.assertEqual(self.hop.mails, [MAIL])
+
+    def test_a_next_hop_that_is_gone_meanwhile(self):
+        clamd = Clamd(self)
+        clamd.may_answer.clear()
+        self.start_proxy(clamd.path)
+        with Client(self.address) as client:
+            client.begin()
+            client.begin_mail()
+            client.send(MAIL + b".\r\n")
+            wait_for(lambda: clamd.mails, "clamd to have the mail")
+            self.hop.hang_up()
+            client.expect(451)
+            clamd.may_answer.set()
+            client.say("NOOP", 250)
+        self.assertEqual(self.hop.mails, [])
+
+    def test_a_client_that_is_gone_meanwhile(self):
+        """It has sent all of its mail, which may be accepted, once."""
+        clamd = Clamd(self)
+        clamd.may_answer.clear()
+        self.start_proxy(clamd.path)
+        with Client(self.address) as client:
+            client.begin()
+            client.begin_mail()
+            client.send(MAIL + b".\r\n")
+            wait_for(lambda: clamd.mails, "clamd to have the mail")
+        clamd.may_answer.set()
+        self.proxy.wait_for_log("session ended, ")
+        self.assertLessEqual(len(self.hop.mails), 1)
+
+    def test_many_at_a_time(self):
+        clamd = Clamd(self)
+        clamd.may_answer.clear()
+        self.start_proxy(clamd.path)
+        with concurrent.futures.ThreadPoolExecutor(30) as pool:
+            sending = [pool.submit(self.send) for _ in range(30)]
+            wait_for(lambda: len(clamd.mails) == 30, "all mails at clamd", PATIENCE_S)
+            clamd.may_answer.set()
+            for one in sending:
+                one.result(PATIENCE_S)
+        self.assertEqual(self.hop.mails, [MAIL] * 30)
+
+    def test_more_than_may_be_scanned_are_put_off(self):
+        clamd = Clamd(self)
+        clamd.may_answer.clear()
+        self.start_proxy(clamd.path, mails=1)
+        with Client(self.address) as client:
+            client.begin()
+            client.begin_mail()
+            client.send(MAIL + b".\r\n")
+            wait_for(lambda: clamd.mails, "clamd to have the mail")
+            with Client(self.address) as other:
+                other.begin()
+                other.say(f"MAIL FROM:<{SENDER}>", 250)
+                other.say(f"RCPT TO:<{RECIPIENT}>", 250)
+                other.say("DATA", 451)
+                other.say("RSET", 250)
+            clamd.may_answer.set()
+            client.expect(250)
+        self.send(MAIL)
+
+    def test_an_archive_that_a_process_opens(self):
+        seven = peer("7z")
+        member, archive = self.write("member.com", EICAR), self.path("member.7z")
+        subprocess.run([seven, "a", archive, member], check=True, capture_output=True, timeout=PATIENCE_S)
+        with open(archive, "rb") as file:
+            text = base64.encodebytes(file.read()).replace(b"\n", b"\r\n")
+        self.hop = Hop(self)
+        self.proxy = MailProxy(self, [{"next-hop": self.hop.address}])
+        self.address = self.proxy.addresses[0]
+        mail = (b"MIME-Version: 1.0\r\nContent-Type: application/octet-stream\r\n"
+                b"Content-Transfer-Encoding: base64\r\n\r\n" + text)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for reply in pool.map(lambda _: self.send(mail, 550), range(16)):
+                self.assertIn("Eicar-Signature", reply)
+        self.send(MAIL)
+        self.assertEqual(self.hop.mails, [MAIL])
+
+
+class Passed(Case):
+    """STARTTLS of the next hop, which the proxy has no part in."""
+
+    def test_it_is_passed_on_and_the_log_says_so(self):
+        certificate = make_certificate(self, HOSTNAME)
+        chain, _, key = certificate.partition(":")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(chain, key)
+        hop = Hop(self, offers=("hop.example.org", "STARTTLS"), tls=context)
+        proxy = MailProxy(self, [{"next-hop": hop.address}])
+        self.expect_log("warning: .* session passed on unscanned")
+        with Client(proxy.addresses[0]) as client:
+            self.assertIn("STARTTLS", client.begin())
+            client.say("STARTTLS", 220)
+            client.start_tls(ssl.create_default_context(cafile=chain))
+            client.say("EHLO c", 250)
+            client.begin_mail()
+            client.send(EICAR.encode() + b"\r\n.\r\n")
+            client.expect(250)
+            client.say("QUIT", 221)
+        self.assertEqual(hop.mails, [EICAR.encode() + b"\r\n"])
+        proxy.wait_for_log("session ended, .* unscanned_up=")
+        self.assertEqual(proxy.counters()["tunnels"], 1)
+
+
+if __name__ == "__main__":
+    main()
