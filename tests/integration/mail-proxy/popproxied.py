@@ -71,8 +71,7 @@ class PopProxy:
         config = case.write("proxy.conf", "\n".join(lines) + "\n")
         self.process = case.start([harness.program("mail-proxy"), "--config", config], "proxy")
         self.process.wait_for_log(r"^info: \[mail-proxy\] ready, ")
-        for _ in range(2):
-            self.process.wait_for_log(r"^info: \[mail-proxy\] process ready, ", 2)
+        self.process.wait_for_log(r"^info: \[mail-proxy\] process ready, ", usual["proxy"]["processes"])
 
     @staticmethod
     def _listener(address, next_hop, tls):
@@ -102,6 +101,7 @@ class Misfit:
 
     def __init__(self, case, mails, has_uids=True, piece=0, cut=None):
         self.mails, self.has_uids, self.piece, self.cut = mails, has_uids, piece, cut
+        self.answers = [b"+OK\r\n" + re.sub(rb"(?m)^\.", b"..", mail) + b".\r\n" for mail in mails]
         self.commands = []
         self.listener = socket.create_server((case.host, 0))
         self.address = self.listener.getsockname()
@@ -142,12 +142,11 @@ class Misfit:
             pass  # the proxy has gone
 
     def _say(self, connection, answer):
-        piece = self.piece or len(answer)
-        for at in range(0, len(answer), piece):
-            connection.sendall(answer[at:at + piece])
-
-    def _mail(self, number):
-        return re.sub(rb"(?m)^\.", b"..", self.mails[number - 1]) + b".\r\n"
+        if not self.piece:
+            connection.sendall(answer)
+            return
+        for at in range(0, len(answer), self.piece):
+            connection.sendall(answer[at:at + self.piece])
 
     def _answer(self, words):
         """What it says, and whether it then breaks off."""
@@ -159,7 +158,7 @@ class Misfit:
         if verb == b"UIDL" and len(words) > 1:
             return b"+OK %s uid-%s\r\n" % (words[1], words[1]), False
         if verb == b"RETR":
-            answer = b"+OK\r\n" + self._mail(int(words[1]))
+            answer = self.answers[int(words[1]) - 1]
             return (answer, False) if self.cut is None else (answer[:self.cut], True)
         if verb == b"STAT":
             return b"+OK %d %d\r\n" % (len(self.mails), sum(map(len, self.mails))), False

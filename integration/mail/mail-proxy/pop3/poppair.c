@@ -200,13 +200,20 @@ static void call_free(void *own)
 	pair_scan_free(own);
 }
 
+/*
+ * A hold only shrinks, by a copy: realloc() would leave the rest of it between two that are in use,
+ * where no other fits.
+ */
 static uint8_t *call_hold(void *own, uint8_t *old, size_t size)
 {
 	(void)own;
-	if (size > 0)
-		return realloc(old, size);
+	uint8_t *hold = size > 0 ? malloc(size) : NULL;
+	if (size > 0 && hold == NULL)
+		return NULL;
+	if (hold != NULL && old != NULL)
+		memcpy(hold, old, size);
 	free(old);
-	return NULL;
+	return hold;
 }
 
 /* The server, as an address. */
@@ -402,6 +409,7 @@ static void tunnel(struct poppair *own)
 {
 	struct pair *pair = &own->pair;
 	log_warning(pair->id, "session passed on unscanned, client=%s (STLS)", pair->client_text);
+	pair->server->is_paused = false;
 	pair_tunnel(pair);
 }
 
@@ -589,6 +597,9 @@ static void turn(struct pair *pair)
 	}
 	if (pair->phase != PAIR_TALK)
 		return;
+	/* What a client does not take waits in one block, and not in the server's, too. */
+	if (pair->server != NULL)
+		pair->server->is_paused = side_waiting(pair->client) > 0 && !own->is_leaving;
 	if (own->is_leaving || (own->is_begun && is_client_gone(own)))
 		leave(own);
 	else if (is_client_gone(own))

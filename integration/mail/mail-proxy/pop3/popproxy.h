@@ -132,7 +132,7 @@ struct popproxy_calls {
 	/* NULL: it is not there yet. Behind end(). */
 	const struct popproxy_verdict *(*verdict)(void *context);
 	void (*free)(void *context);
-	/* As realloc() does, in a pool; size 0 gives back. NULL: not now, and old is as it was. */
+	/* As realloc() does, to less; size 0 gives back. NULL: not now, and old is as it was. */
 	uint8_t *(*hold)(void *context, uint8_t *old, size_t size);
 	/* What a mail is known by: its user with its uid, or if that is NULL with its first bytes. False: nothing. */
 	bool (*key)(void *context, const char *user, const char *uid, const uint8_t *first,

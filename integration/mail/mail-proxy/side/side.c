@@ -223,7 +223,8 @@ static ssize_t write_some(struct side *side, const uint8_t *bytes, size_t size)
 
 bool side_fill(struct side *side)
 {
-	if (side->state != SIDE_OPEN || side->is_ended || !has_block(side->loop, &side->in))
+	if (side->state != SIDE_OPEN || side->is_ended || side->is_paused ||
+	    !has_block(side->loop, &side->in))
 		return false;
 	const size_t room = room_of(&side->in, SIDE_BUFFER_SIZE / 4);
 	if (room == 0)
@@ -296,7 +297,7 @@ void side_watch(struct side *side, bool has_interest)
 		events = events_of(side->read_want);
 	else if (side->state == SIDE_OPEN) {
 		const size_t size = side->in.end - side->in.begin;
-		if (has_interest && !side->is_ended && size < SIDE_BUFFER_SIZE)
+		if (has_interest && !side->is_ended && !side->is_paused && size < SIDE_BUFFER_SIZE)
 			events |= side->read_want != 0 ? events_of(side->read_want) : UV_READABLE;
 		if (side_waiting(side) > 0)
 			events |= side->write_want != 0 ? events_of(side->write_want) : UV_WRITABLE;

@@ -62,7 +62,9 @@ struct side {
 	enum side_state state;
 	bool is_ended; /* nothing more comes, behind what side_bytes() has */
 	bool is_shut;  /* told that nothing more comes of us */
-	int error;     /* with SIDE_FAILED: -errno, or a status of tls.h */
+	/* A protocol's: nothing is read, as there is no use for it yet, and so no block is needed. */
+	bool is_paused;
+	int error; /* with SIDE_FAILED: -errno, or a status of tls.h */
 	struct tls *tls;
 	int read_want;	/* TLS_WANT_... of the last read and write, 0: none */
 	int write_want; /* the same */
