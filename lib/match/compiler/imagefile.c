@@ -60,16 +60,30 @@ int imagefile_make_hs(struct tables *tables, char *reterr)
 	if (tables->expression_count == 0)
 		return 0;
 	unsigned *ids = calloc(tables->expression_count, sizeof(*ids));
-	if (ids == NULL) {
+	hs_expr_ext_t *ends = calloc(tables->expression_count, sizeof(*ends));
+	const hs_expr_ext_t **each = calloc(tables->expression_count, sizeof(ends));
+	if (ids == NULL || ends == NULL || each == NULL) {
+		free(ids);
+		free(ends);
+		free(each);
 		snprintf(reterr, MATCH_ERROR_SIZE, "out of memory");
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < tables->expression_count; i++)
+	for (size_t i = 0; i < tables->expression_count; i++) {
 		ids[i] = (unsigned)i;
-	const hs_error_t status = hs_compile_multi(tables->expressions, tables->flags, ids,
-						   (unsigned)tables->expression_count,
-						   HS_MODE_STREAM, NULL, &db, &error);
+		if (tables->ends[i].max == UINT64_MAX)
+			continue;
+		ends[i].flags = HS_EXT_FLAG_MIN_OFFSET | HS_EXT_FLAG_MAX_OFFSET;
+		ends[i].min_offset = tables->ends[i].min;
+		ends[i].max_offset = tables->ends[i].max;
+		each[i] = &ends[i];
+	}
+	const hs_error_t status = hs_compile_ext_multi(tables->expressions, tables->flags, ids,
+						       each, (unsigned)tables->expression_count,
+						       HS_MODE_STREAM, NULL, &db, &error);
 	free(ids);
+	free(ends);
+	free(each);
 	if (status != HS_SUCCESS) {
 		say_compile_error(tables, error, reterr);
 		hs_free_compile_error(error);

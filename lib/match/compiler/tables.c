@@ -2,6 +2,7 @@
 #include "lib/match/compiler/tables.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <hs/hs.h>
 #include <search.h>
 #include <stdio.h>
@@ -120,11 +121,12 @@ static uint32_t name_of(struct maker *maker, const char *name)
 	return node->number;
 }
 
-static uint32_t pattern_of(struct maker *maker, const char *expression, unsigned flags)
+static uint32_t pattern_of(struct maker *maker, const char *expression, unsigned flags,
+			   struct tables_ends ends)
 {
 	struct sigtext key = { .bytes = NULL };
 	struct tables *tables = maker->tables;
-	sigtext_say(&key, "%x ", flags);
+	sigtext_say(&key, "%x %" PRIu64 " %" PRIu64 " ", flags, ends.min, ends.max);
 	sigtext_add(&key, expression, strlen(expression));
 	struct node *node = key.is_failed ? NULL : intern(maker, &maker->patterns, key.bytes);
 	sigtext_free(&key);
@@ -135,14 +137,18 @@ static uint32_t pattern_of(struct maker *maker, const char *expression, unsigned
 	if (node->number != IMAGE_NONE)
 		return node->number;
 	size_t room = maker->expression_room;
+	size_t ends_room = room;
 	tables->expressions = grow(maker, tables->expressions, tables->expression_count, &room,
 				   sizeof(*tables->expressions));
+	tables->ends = grow(maker, tables->ends, tables->expression_count, &ends_room,
+			    sizeof(*tables->ends));
 	tables->flags = grow(maker, tables->flags, tables->expression_count,
 			     &maker->expression_room, sizeof(*tables->flags));
 	if (maker->is_failed)
 		return IMAGE_NONE;
 	tables->expressions[tables->expression_count] = expression;
 	tables->flags[tables->expression_count] = flags;
+	tables->ends[tables->expression_count] = ends;
 	node->number = (uint32_t)tables->expression_count++;
 	return node->number;
 }
@@ -188,13 +194,30 @@ static struct image_part *add_part(struct maker *maker, uint32_t content)
 	part->gap_max = IMAGE_FAR;
 	part->slot = IMAGE_NONE;
 	part->ring = IMAGE_NONE;
+	part->before_slot = IMAGE_NONE;
+	part->before_ring = IMAGE_NONE;
 	return part;
+}
+
+/* Where it ends in the object when it begins at its place; Vectorscan looks nowhere else then. */
+static struct tables_ends ends_of(const struct image_content *content,
+				  const struct image_part *part, uint32_t length, uint32_t tail)
+{
+	struct tables_ends ends = { .min = 0, .max = UINT64_MAX };
+	if (content->place != SIGPLACE_ABSOLUTE || !(part->flags & IMAGE_PART_FIRST) ||
+	    length == IMAGE_NONE)
+		return ends;
+	ends.min = (uint64_t)content->value + length + tail;
+	ends.max = ends.min + content->shift;
+	return ends;
 }
 
 static void add_use(struct maker *maker, const char *expression, unsigned flags, uint32_t length,
 		    uint32_t tail)
 {
-	const struct link link = { .from = pattern_of(maker, expression, flags),
+	const struct image_part *part = &maker->part[maker->part_count - 1];
+	const struct tables_ends ends = ends_of(&maker->content[part->content], part, length, tail);
+	const struct link link = { .from = pattern_of(maker, expression, flags, ends),
 				   .number = (uint32_t)maker->part_count - 1,
 				   .length = length,
 				   .tail = tail };
@@ -211,6 +234,12 @@ static void add_body(struct maker *maker, const struct sigbody *body, uint32_t c
 			return;
 		part->flags = (i == 0 ? IMAGE_PART_FIRST : 0) |
 			      (i + 1 == body->part_count ? IMAGE_PART_LAST : 0);
+		if (i == 0 && maker->content[content].place != SIGPLACE_ANY)
+			part->flags |= IMAGE_PART_PLACED;
+		if (i > 0) {
+			part->before_slot = part[-1].slot;
+			part->before_ring = part[-1].ring;
+		}
 		part->gap_min = from->gap_min;
 		part->gap_max = from->gap_max;
 		/* The first end is the best one before any number of bytes. */
@@ -446,8 +475,12 @@ static void write_contents(struct maker *maker)
 			content->counter = maker->tables->numbers[IMAGE_COUNTER_COUNT]++;
 		add_bytes(maker, IMAGE_CONTENTS, content, sizeof(*content));
 	}
-	for (size_t i = 0; i < maker->part_count; i++)
-		add_bytes(maker, IMAGE_PARTS, &maker->part[i], sizeof(maker->part[i]));
+	for (size_t i = 0; i < maker->part_count; i++) {
+		struct image_part *part = &maker->part[i];
+		if ((part->flags & IMAGE_PART_LAST) && maker->content[part->content].cap == 1)
+			part->flags |= IMAGE_PART_ONCE;
+		add_bytes(maker, IMAGE_PARTS, part, sizeof(*part));
+	}
 }
 
 struct sorted {
@@ -524,5 +557,6 @@ void tables_free(struct tables *tables)
 		sigtext_free(&tables->sections[i]);
 	free(tables->expressions);
 	free(tables->flags);
+	free(tables->ends);
 	memset(tables, 0, sizeof(*tables));
 }

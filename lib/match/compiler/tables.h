@@ -22,12 +22,19 @@
 extern "C" {
 #endif
 
+/* Where matches of an expression may end; 0 and UINT64_MAX: anywhere. */
+struct tables_ends {
+	uint64_t min;
+	uint64_t max;
+};
+
 struct tables {
 	uint32_t numbers[IMAGE_NUMBER_COUNT];
 	struct sigtext sections[IMAGE_SECTION_COUNT];
 	/* For Vectorscan; the texts are the list's. */
 	const char **expressions;
 	unsigned *flags;
+	struct tables_ends *ends;
 	size_t expression_count;
 };
 

@@ -16,9 +16,10 @@
  * Gaps up to it become part of the expression. With more than 59 bytes of any value in a row,
  * Vectorscan 5.4.9 misses what it is to find, in streams and also in one piece.
  */
-#define FOLDED_GAP 32
-#define OTHERS_MAX 32 /* digits of a string that is not to be there */
-#define FIXED_MIN  2  /* bytes that ClamAV wants in a row */
+#define FOLDED_GAP   32
+#define FOLDED_EXACT 48
+#define OTHERS_MAX   32 /* digits of a string that is not to be there */
+#define FIXED_MIN    2	/* bytes that ClamAV wants in a row */
 
 static const char out_of_memory[] = "out of memory";
 
@@ -611,7 +612,8 @@ static const char *end_part(struct parser *parser)
 static bool fold_gap(struct parser *parser, uint32_t min, uint32_t max)
 {
 	const bool is_first = parser->body->part_count == 0 && !parser->wants_start;
-	if (max > FOLDED_GAP || parser->part.tail_count > 0 || (min != max && !is_first))
+	if (max > (min == max ? FOLDED_EXACT : FOLDED_GAP) || parser->part.tail_count > 0 ||
+	    (min != max && !is_first))
 		return false;
 	struct choice *end = fixed_end(parser);
 	if (end == NULL)

@@ -32,7 +32,7 @@ extern "C" {
 #endif
 
 #define IMAGE_MAGIC	  "DBV6SIG\n"
-#define IMAGE_VERSION	  1
+#define IMAGE_VERSION	  2
 #define IMAGE_HEADER_SIZE 512
 #define IMAGE_SUMMED	  64
 #define IMAGE_ALIGNMENT	  64
@@ -111,15 +111,19 @@ struct image_content {
 enum image_part_flag {
 	IMAGE_PART_FIRST = 1, /* of a chain; the one before it is the record before it */
 	IMAGE_PART_LAST = 2,
+	IMAGE_PART_PLACED = 4, /* the first, of a content with a place */
+	IMAGE_PART_ONCE = 8,   /* the last, of a content that is there or not */
 };
 
 struct image_part {
 	uint32_t content;
 	uint32_t flags;
 	uint32_t gap_min;
-	uint32_t gap_max; /* or IMAGE_FAR */
-	uint32_t slot;	  /* its first end is kept there; or IMAGE_NONE */
-	uint32_t ring;	  /* its last ends are kept there; or IMAGE_NONE */
+	uint32_t gap_max;     /* or IMAGE_FAR */
+	uint32_t slot;	      /* its first end is kept there; or IMAGE_NONE */
+	uint32_t ring;	      /* its last ends are kept there; or IMAGE_NONE */
+	uint32_t before_slot; /* those of the part before it */
+	uint32_t before_ring;
 };
 
 struct image_pattern {

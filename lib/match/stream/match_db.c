@@ -149,11 +149,9 @@ static bool check_part(const struct match_db *db, uint32_t number)
 	if (part.flags & IMAGE_PART_FIRST)
 		return true;
 	/* What it is counted from is kept by the one before it. */
-	if (number == 0)
-		return false;
-	const struct image_part before = match_db_part(db, number - 1);
-	return before.content == part.content &&
-	       (part.gap_max == IMAGE_FAR ? before.slot : before.ring) != IMAGE_NONE;
+	return is_index(part.before_slot, db->numbers[IMAGE_SLOT_COUNT]) &&
+	       is_index(part.before_ring, db->numbers[IMAGE_RING_COUNT]) &&
+	       (part.gap_max == IMAGE_FAR ? part.before_slot : part.before_ring) != IMAGE_NONE;
 }
 
 static bool check_links(const struct match_db *db)

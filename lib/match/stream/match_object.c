@@ -271,15 +271,14 @@ static void count_content(struct match_object *object, uint32_t number,
 }
 
 /* Is there an end of the part before this one in the right distance? */
-static bool follows(const struct match_object *object, uint32_t number,
-		    const struct image_part *part, uint64_t start)
+static bool follows(const struct match_object *object, const struct image_part *part,
+		    uint64_t start)
 {
-	const struct image_part before = match_db_part(object->db, number - 1);
 	if (part->gap_max == IMAGE_FAR) {
-		const uint64_t end = object->slots[before.slot];
+		const uint64_t end = object->slots[part->before_slot];
 		return end != 0 && start + 1 >= end + part->gap_min;
 	}
-	const struct ring *ring = &object->rings[before.ring];
+	const struct ring *ring = &object->rings[part->before_ring];
 	for (unsigned i = 0; i < ring_count(ring); i++) {
 		const uint32_t gap = (uint32_t)start - ring->at[i];
 		if (gap >= part->gap_min && gap <= part->gap_max)
@@ -288,24 +287,35 @@ static bool follows(const struct match_object *object, uint32_t number,
 	return false;
 }
 
-/* A part has been found: its content is, or the parts behind it may come. */
+/* Is the beginning where the content's place is? One that is before the end is kept for later. */
+static bool begins_in_place(struct match_object *object, const struct image_part *part,
+			    uint64_t start)
+{
+	const struct image_content content = match_db_content(object->db, part->content);
+	if (content.place != SIGPLACE_END)
+		return is_in_place(object, &content, start);
+	ring_add(&object->rings[content.ring], start);
+	return false;
+}
+
+/*
+ * A part has been found: its content is, or the parts behind it may come. Most of what Vectorscan
+ * reports ends at the first two questions.
+ */
 static void take_part(struct match_object *object, uint32_t number, uint64_t start, uint64_t end,
 		      uint64_t offset)
 {
 	const struct image_part part = match_db_part(object->db, number);
-	const struct image_content content = match_db_content(object->db, part.content);
-	if (part.flags & IMAGE_PART_FIRST) {
-		if (content.place == SIGPLACE_END) {
-			ring_add(&object->rings[content.ring], start);
-			return;
-		}
-		if (content.place != SIGPLACE_ANY && !is_in_place(object, &content, start))
-			return;
-	} else if (!follows(object, number, &part, start)) {
+	if (!(part.flags & IMAGE_PART_FIRST) && !follows(object, &part, start))
 		return;
-	}
-	if (part.flags & IMAGE_PART_LAST)
+	if ((part.flags & IMAGE_PART_ONCE) && has_bit(object->is_counted, part.content))
+		return;
+	if ((part.flags & IMAGE_PART_PLACED) && !begins_in_place(object, &part, start))
+		return;
+	if (part.flags & IMAGE_PART_LAST) {
+		const struct image_content content = match_db_content(object->db, part.content);
 		count_content(object, part.content, &content, offset);
+	}
 	if (part.slot != IMAGE_NONE && object->slots[part.slot] == 0)
 		object->slots[part.slot] = end < UINT32_MAX ? (uint32_t)end + 1 : UINT32_MAX;
 	if (part.ring != IMAGE_NONE)
