@@ -161,10 +161,10 @@ int main(int argc, char **argv)
 	run.db = db;
 	uint8_t *bytes = read_file(argv[2], &run.size);
 	run.bytes = bytes;
-	if (db->hs == NULL || match_worker_new(db, &worker) != 0 ||
+	if (db->hs[IMAGE_ALL] == NULL || match_worker_new(db, &worker) != 0 ||
 	    match_object_new(worker, &run.object) != 0 ||
-	    hs_alloc_scratch(db->hs, &run.scratch) != HS_SUCCESS ||
-	    hs_open_stream(db->hs, 0, &run.stream) != HS_SUCCESS ||
+	    hs_alloc_scratch(db->hs[IMAGE_ALL], &run.scratch) != HS_SUCCESS ||
+	    hs_open_stream(db->hs[IMAGE_ALL], 0, &run.stream) != HS_SUCCESS ||
 	    match_digest_new(&run.digest, db, MATCH_DIGEST_OBJECT) != 0)
 		return 71;
 	printf("signatures %u, database %zu bytes, stream %u, object %zu\n", match_count(db),

@@ -79,7 +79,8 @@ void match_copy(struct match_object *object, const struct match_object *from, ma
 		void *context);
 /*
  * What the object is, and what it is a member of (CONTENT_OTHER: of nothing). Once, before
- * match_end(); until then only signatures for all kinds are decided.
+ * match_end(), and best before the first match_push(): until then only signatures for all kinds are
+ * decided, and those that are not for this one are looked for, too.
  */
 void match_set_kind(struct match_object *object, enum content_kind kind,
 		    enum content_kind container);

@@ -17,7 +17,7 @@
 /* ---- Vectorscan's database ---- */
 
 /* Its bytes as they lie in memory, into the last section. */
-static int keep_database(struct tables *tables, const hs_database_t *db)
+static int keep_database(struct tables *tables, unsigned group, const hs_database_t *db)
 {
 	char *serial = NULL;
 	size_t serial_size = 0;
@@ -31,8 +31,8 @@ static int keep_database(struct tables *tables, const hs_database_t *db)
 		memset(place, 0, size);
 		hs_database_t *placed = place;
 		if (hs_deserialize_database_at(serial, serial_size, placed) == HS_SUCCESS) {
-			sigtext_add(&tables->sections[IMAGE_HS], place, size);
-			status = tables->sections[IMAGE_HS].is_failed ? -ENOMEM : 0;
+			sigtext_add(&tables->sections[IMAGE_HS + group], place, size);
+			status = tables->sections[IMAGE_HS + group].is_failed ? -ENOMEM : 0;
 		}
 	}
 	free(place);
@@ -40,62 +40,98 @@ static int keep_database(struct tables *tables, const hs_database_t *db)
 	return status;
 }
 
-static void say_compile_error(const struct tables *tables, const hs_compile_error_t *error,
+/* The expressions of one group. */
+struct chosen {
+	const char **expressions;
+	unsigned *flags;
+	unsigned *ids;
+	hs_expr_ext_t *ends;
+	const hs_expr_ext_t **each;
+	unsigned count;
+};
+
+static void chosen_free(struct chosen *chosen)
+{
+	free(chosen->expressions);
+	free(chosen->flags);
+	free(chosen->ids);
+	free(chosen->ends);
+	free(chosen->each);
+}
+
+static bool choose(const struct tables *tables, unsigned group, struct chosen *ret_chosen)
+{
+	const size_t room = tables->expression_count + 1;
+	ret_chosen->expressions = calloc(room, sizeof(*ret_chosen->expressions));
+	ret_chosen->flags = calloc(room, sizeof(*ret_chosen->flags));
+	ret_chosen->ids = calloc(room, sizeof(*ret_chosen->ids));
+	ret_chosen->ends = calloc(room, sizeof(*ret_chosen->ends));
+	ret_chosen->each = calloc(room, sizeof(ret_chosen->ends));
+	if (ret_chosen->expressions == NULL || ret_chosen->flags == NULL ||
+	    ret_chosen->ids == NULL || ret_chosen->ends == NULL || ret_chosen->each == NULL)
+		return false;
+	for (size_t i = 0; i < tables->expression_count; i++) {
+		const unsigned at = ret_chosen->count;
+		if (tables->groups[i] != group)
+			continue;
+		ret_chosen->expressions[at] = tables->expressions[i];
+		ret_chosen->flags[at] = tables->flags[i];
+		ret_chosen->ids[at] = (unsigned)i;
+		ret_chosen->count++;
+		if (tables->ends[i].max == UINT64_MAX)
+			continue;
+		ret_chosen->ends[at].flags = HS_EXT_FLAG_MIN_OFFSET | HS_EXT_FLAG_MAX_OFFSET;
+		ret_chosen->ends[at].min_offset = tables->ends[i].min;
+		ret_chosen->ends[at].max_offset = tables->ends[i].max;
+		ret_chosen->each[at] = &ret_chosen->ends[at];
+	}
+	return true;
+}
+
+static void say_compile_error(const struct chosen *chosen, const hs_compile_error_t *error,
 			      char *reterr)
 {
 	if (error == NULL)
 		snprintf(reterr, MATCH_ERROR_SIZE, "Vectorscan makes no database");
-	else if (error->expression < 0 || (size_t)error->expression >= tables->expression_count)
+	else if (error->expression < 0 || (unsigned)error->expression >= chosen->count)
 		snprintf(reterr, MATCH_ERROR_SIZE, "Vectorscan: %.200s", error->message);
 	else
 		snprintf(reterr, MATCH_ERROR_SIZE, "Vectorscan: %.100s in %.120s", error->message,
-			 tables->expressions[error->expression]);
+			 chosen->expressions[error->expression]);
 }
 
-int imagefile_make_hs(struct tables *tables, char *reterr)
+static int compile_chosen(struct tables *tables, unsigned group, const struct chosen *chosen,
+			  char *reterr)
 {
 	hs_database_t *db = NULL;
 	hs_compile_error_t *error = NULL;
 	size_t stream_size = 0;
-	if (tables->expression_count == 0)
+	if (chosen->count == 0)
 		return 0;
-	unsigned *ids = calloc(tables->expression_count, sizeof(*ids));
-	hs_expr_ext_t *ends = calloc(tables->expression_count, sizeof(*ends));
-	const hs_expr_ext_t **each = calloc(tables->expression_count, sizeof(ends));
-	if (ids == NULL || ends == NULL || each == NULL) {
-		free(ids);
-		free(ends);
-		free(each);
-		snprintf(reterr, MATCH_ERROR_SIZE, "out of memory");
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < tables->expression_count; i++) {
-		ids[i] = (unsigned)i;
-		if (tables->ends[i].max == UINT64_MAX)
-			continue;
-		ends[i].flags = HS_EXT_FLAG_MIN_OFFSET | HS_EXT_FLAG_MAX_OFFSET;
-		ends[i].min_offset = tables->ends[i].min;
-		ends[i].max_offset = tables->ends[i].max;
-		each[i] = &ends[i];
-	}
-	const hs_error_t status = hs_compile_ext_multi(tables->expressions, tables->flags, ids,
-						       each, (unsigned)tables->expression_count,
-						       HS_MODE_STREAM, NULL, &db, &error);
-	free(ids);
-	free(ends);
-	free(each);
-	if (status != HS_SUCCESS) {
-		say_compile_error(tables, error, reterr);
+	if (hs_compile_ext_multi(chosen->expressions, chosen->flags, chosen->ids, chosen->each,
+				 chosen->count, HS_MODE_STREAM, NULL, &db, &error) != HS_SUCCESS) {
+		say_compile_error(chosen, error, reterr);
 		hs_free_compile_error(error);
 		return -EINVAL;
 	}
-	const int kept = keep_database(tables, db);
+	const int status = keep_database(tables, group, db);
 	if (hs_stream_size(db, &stream_size) == HS_SUCCESS)
-		tables->numbers[IMAGE_STREAM_SIZE] = (uint32_t)stream_size;
+		tables->numbers[IMAGE_STREAM_SIZE] += (uint32_t)stream_size;
 	hs_free_database(db);
-	if (kept != 0)
-		snprintf(reterr, MATCH_ERROR_SIZE, "out of memory");
-	return kept;
+	return status;
+}
+
+int imagefile_make_hs(struct tables *tables, char *reterr)
+{
+	int status = 0;
+	snprintf(reterr, MATCH_ERROR_SIZE, "out of memory");
+	for (unsigned i = 0; i < IMAGE_GROUP_COUNT && status == 0; i++) {
+		struct chosen chosen = { .count = 0 };
+		status = choose(tables, i, &chosen) ? compile_chosen(tables, i, &chosen, reterr)
+						    : -ENOMEM;
+		chosen_free(&chosen);
+	}
+	return status;
 }
 
 /* ---- the file ---- */

@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 #define SIGREGEX_STATE_MAX    256 /* bytes of a stream */
-#define SIGREGEX_DATABASE_MAX (256 * 1024)
+#define SIGREGEX_DATABASE_MAX (16 * 1024)
 #define SIGREGEX_REPEAT_MAX   1000
 
 struct sigregex_cache;

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/content/kind.h"
+
 #define TRIGGER_DEPTH 4 /* expressions whose triggers name others */
 
 /* What is there once, by its text. */
@@ -44,6 +46,7 @@ struct maker {
 	struct links uses;
 	struct links users;
 	size_t expression_room;
+	unsigned group; /* of the signature that is added */
 	bool is_failed;
 };
 
@@ -126,7 +129,8 @@ static uint32_t pattern_of(struct maker *maker, const char *expression, unsigned
 {
 	struct sigtext key = { .bytes = NULL };
 	struct tables *tables = maker->tables;
-	sigtext_say(&key, "%x %" PRIu64 " %" PRIu64 " ", flags, ends.min, ends.max);
+	sigtext_say(&key, "%u %x %" PRIu64 " %" PRIu64 " ", maker->group, flags, ends.min,
+		    ends.max);
 	sigtext_add(&key, expression, strlen(expression));
 	struct node *node = key.is_failed ? NULL : intern(maker, &maker->patterns, key.bytes);
 	sigtext_free(&key);
@@ -138,10 +142,13 @@ static uint32_t pattern_of(struct maker *maker, const char *expression, unsigned
 		return node->number;
 	size_t room = maker->expression_room;
 	size_t ends_room = room;
+	size_t groups_room = room;
 	tables->expressions = grow(maker, tables->expressions, tables->expression_count, &room,
 				   sizeof(*tables->expressions));
 	tables->ends = grow(maker, tables->ends, tables->expression_count, &ends_room,
 			    sizeof(*tables->ends));
+	tables->groups = grow(maker, tables->groups, tables->expression_count, &groups_room,
+			      sizeof(*tables->groups));
 	tables->flags = grow(maker, tables->flags, tables->expression_count,
 			     &maker->expression_room, sizeof(*tables->flags));
 	if (maker->is_failed)
@@ -149,16 +156,17 @@ static uint32_t pattern_of(struct maker *maker, const char *expression, unsigned
 	tables->expressions[tables->expression_count] = expression;
 	tables->flags[tables->expression_count] = flags;
 	tables->ends[tables->expression_count] = ends;
+	tables->groups[tables->expression_count] = (uint8_t)maker->group;
 	node->number = (uint32_t)tables->expression_count++;
 	return node->number;
 }
 
 /* ---- contents ---- */
 
-static char *key_of(const struct siglist_sub *sub)
+static char *key_of(const struct siglist_sub *sub, unsigned group)
 {
 	struct sigtext key = { .bytes = NULL };
-	sigtext_say(&key, "%u %u %u %u %u %c", sub->place.kind, sub->place.section,
+	sigtext_say(&key, "%u %u %u %u %u %u %c", group, sub->place.kind, sub->place.section,
 		    sub->place.value, sub->place.shift, sub->flags & SIGBODY_NOCASE,
 		    sub->regex != NULL ? 'r' : 'b');
 	if (sub->regex != NULL) {
@@ -271,7 +279,7 @@ static void add_parts(struct maker *maker, const struct siglist_sub *sub, uint32
 /* The number of what a sub-signature looks for. */
 static uint32_t content_of(struct maker *maker, const struct siglist_sub *sub)
 {
-	char *key = key_of(sub);
+	char *key = key_of(sub, maker->group);
 	struct node *node = key != NULL ? intern(maker, &maker->contents, key) : NULL;
 	free(key);
 	maker->content = grow(maker, maker->content, maker->content_count, &maker->content_room,
@@ -413,14 +421,24 @@ static void add_signature(struct maker *maker, const struct siglist_signature *s
 	sigwords_free(&program);
 }
 
+static unsigned group_of(const struct sigtarget *target)
+{
+	if (target->kinds == UINT64_C(1) << CONTENT_OLE)
+		return IMAGE_OLE;
+	const bool is_contained = !(target->containers & UINT64_C(1) << CONTENT_OTHER);
+	return is_contained ? IMAGE_CONTAINED : IMAGE_ALL;
+}
+
 static void add_signatures(struct maker *maker, const struct siglist *list)
 {
 	uint32_t number = 0;
 	for (int is_late = 0; is_late < 2; is_late++) {
 		for (size_t i = 0; i < list->signature_count; i++) {
 			const struct siglist_signature *signature = &list->signatures[i];
-			if (!signature->is_ignored && is_early(signature) == !is_late)
-				add_signature(maker, signature, number++);
+			if (signature->is_ignored || is_early(signature) != !is_late)
+				continue;
+			maker->group = group_of(&signature->target);
+			add_signature(maker, signature, number++);
 		}
 		if (!is_late)
 			maker->tables->numbers[IMAGE_EARLY_COUNT] = number;
@@ -558,5 +576,6 @@ void tables_free(struct tables *tables)
 	free(tables->expressions);
 	free(tables->flags);
 	free(tables->ends);
+	free(tables->groups);
 	memset(tables, 0, sizeof(*tables));
 }

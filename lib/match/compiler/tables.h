@@ -35,6 +35,7 @@ struct tables {
 	const char **expressions;
 	unsigned *flags;
 	struct tables_ends *ends;
+	uint8_t *groups; /* enum image_group */
 	size_t expression_count;
 };
 

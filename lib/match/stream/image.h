@@ -15,7 +15,7 @@
  *       24     32   SHA-256 of all that stands from offset 64 on
  *       64     64   version of Vectorscan as it says it, filled with zeros
  *      128     64   16 numbers, enum image_number
- *      192    256   16 sections, enum image_section: offset and bytes, of 8 bytes each
+ *      192    272   17 sections, enum image_section: offset and bytes, of 8 bytes each
  *      512      .   the sections, each at a multiple of 64
  *
  * Numbers are in the machine's own order. Records are of 32 bit words, as the structures below say;
@@ -32,7 +32,7 @@ extern "C" {
 #endif
 
 #define IMAGE_MAGIC	  "DBV6SIG\n"
-#define IMAGE_VERSION	  2
+#define IMAGE_VERSION	  3
 #define IMAGE_HEADER_SIZE 512
 #define IMAGE_SUMMED	  64
 #define IMAGE_ALIGNMENT	  64
@@ -69,8 +69,23 @@ enum image_section {
 	IMAGE_SECTION_MD5, /* of sections of programs */
 	IMAGE_SECTION_SHA1,
 	IMAGE_SECTION_SHA256,
-	IMAGE_HS,
+	IMAGE_HS, /* Vectorscan's databases, by enum image_group */
+	IMAGE_HS_OLE,
+	IMAGE_HS_CONTAINED,
 	IMAGE_SECTION_COUNT,
+};
+
+/*
+ * Expressions that are for some objects only have databases of their own, as what Vectorscan looks for
+ * in vain costs most: those for OLE files, of which there are many, and those for members of archives
+ * and the like. A signature has all of its contents in one group, so that their order is that of the
+ * bytes; what several groups look for is in each of them.
+ */
+enum image_group {
+	IMAGE_ALL,
+	IMAGE_OLE,
+	IMAGE_CONTAINED,
+	IMAGE_GROUP_COUNT,
 };
 
 enum image_signature_flag {

@@ -46,6 +46,8 @@ size_t match_db_record_size(unsigned section)
 		return sizeof(uint32_t);
 	case IMAGE_NAMES:
 	case IMAGE_HS:
+	case IMAGE_HS_OLE:
+	case IMAGE_HS_CONTAINED:
 		return 1;
 	default:
 		return match_db_digest_size((section - IMAGE_MD5) % MATCH_DIGESTS) +
@@ -245,17 +247,17 @@ int match_db_attach(const uint8_t *bytes, size_t size, struct match_db *ret_db, 
 /* ---- files ---- */
 
 /* Vectorscan looks at version and processor itself. */
-static int attach_hs(struct match_db *db, char *reterr)
+static int attach_group(struct match_db *db, unsigned group, char *reterr)
 {
 	size_t stream_size = 0;
 	size_t hs_size = 0;
-	if (db->counts[IMAGE_HS] == 0)
-		return db->counts[IMAGE_PATTERNS] == 0 ? 0 : -EBADMSG;
-	db->hs = db->sections[IMAGE_HS];
-	const hs_database_t *hs = db->hs;
+	if (db->counts[IMAGE_HS + group] == 0)
+		return 0;
+	db->hs[group] = db->sections[IMAGE_HS + group];
+	const hs_database_t *hs = db->hs[group];
 	hs_scratch_t *scratch = NULL;
 	hs_error_t status = hs_database_size(hs, &hs_size);
-	if (status == HS_SUCCESS && hs_size > db->counts[IMAGE_HS])
+	if (status == HS_SUCCESS && hs_size > db->counts[IMAGE_HS + group])
 		status = HS_INVALID;
 	if (status == HS_SUCCESS)
 		status = hs_stream_size(hs, &stream_size);
@@ -270,6 +272,14 @@ static int attach_hs(struct match_db *db, char *reterr)
 		 : is_stale	    ? is_older
 				    : damaged);
 	return status == HS_NOMEM ? -ENOMEM : is_stale ? -ESTALE : -EBADMSG;
+}
+
+static int attach_hs(struct match_db *db, char *reterr)
+{
+	int status = 0;
+	for (unsigned i = 0; i < IMAGE_GROUP_COUNT && status == 0; i++)
+		status = attach_group(db, i, reterr);
+	return status;
 }
 
 static int map_file(struct match_db *db, int fd, char *reterr)

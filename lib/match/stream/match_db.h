@@ -31,7 +31,7 @@ struct match_db {
 	uint32_t numbers[IMAGE_NUMBER_COUNT];
 	const uint8_t *sections[IMAGE_SECTION_COUNT];
 	uint32_t counts[IMAGE_SECTION_COUNT]; /* of records; of bytes where there are none */
-	const void *hs;			      /* hs_database_t, or NULL without expressions */
+	const void *hs[IMAGE_GROUP_COUNT];    /* hs_database_t, or NULL without expressions */
 	/* The largest object and section that has a hash of a kind; IMAGE_NONE: any may. */
 	bool has_hashes[2][MATCH_DIGESTS];
 	uint32_t largest[2][MATCH_DIGESTS];

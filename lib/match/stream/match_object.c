@@ -13,6 +13,7 @@
 
 #define RING_SIZE   8  /* ends of a part that are kept, as ClamAV does */
 #define PENDING_MAX 32 /* findings that wait until the object is known to be no harmless one */
+#define BATCH_MAX   16 /* findings that are put in order */
 #define PIECE_MAX   (1U << 30)
 
 struct match_worker {
@@ -39,7 +40,8 @@ struct match_object {
 	const struct match_db *db;
 	match_found_fn *found;
 	void *context;
-	hs_stream_t *stream; /* NULL without expressions */
+	hs_stream_t *streams[IMAGE_GROUP_COUNT]; /* NULL without expressions */
+	bool is_open[IMAGE_GROUP_COUNT];	 /* may be for this object, as far as is known */
 	uint64_t position;
 	bool has_kind;
 	bool is_ending;
@@ -50,6 +52,9 @@ struct match_object {
 	struct pe pe;
 	struct match_digest section_digest;
 	uint64_t section_end; /* of the one that is looked up */
+	/* Findings among the bytes of one push, by place. */
+	struct pending batch[BATCH_MAX];
+	unsigned batch_count;
 	/* Findings, with hashes of harmless objects in the database. */
 	struct pending pending[PENDING_MAX];
 	unsigned pending_count;
@@ -85,6 +90,24 @@ static void report(struct match_object *object, const char *name, uint64_t offse
 		object->pending[object->pending_count].name = name;
 		object->pending[object->pending_count++].offset = offset;
 	}
+}
+
+/* What a push has found in one stream behind the other goes out in the order of the bytes. */
+static void report_batch(struct match_object *object)
+{
+	for (unsigned i = 0; i < object->batch_count; i++)
+		report(object, object->batch[i].name, object->batch[i].offset);
+	object->batch_count = 0;
+}
+
+static void report_later(struct match_object *object, const char *name, uint64_t offset)
+{
+	if (object->batch_count == BATCH_MAX)
+		report_batch(object);
+	unsigned at = object->batch_count++;
+	for (; at > 0 && object->batch[at - 1].offset > offset; at--)
+		object->batch[at] = object->batch[at - 1];
+	object->batch[at] = (struct pending){ .name = name, .offset = offset };
 }
 
 static void take_hash(void *context, uint32_t name, uint64_t size)
@@ -161,7 +184,7 @@ static void decide(struct match_object *object, uint32_t number, uint64_t offset
 			     object))
 		return;
 	set_bit(object->is_found, number);
-	report(object, match_db_name(db, signature.name), offset);
+	report_later(object, match_db_name(db, signature.name), offset);
 }
 
 static void decide_users(struct match_object *object, const struct image_content *content,
@@ -407,9 +430,12 @@ int match_worker_new(const struct match_db *db, struct match_worker **ret_worker
 	if (worker == NULL)
 		return -ENOMEM;
 	worker->db = db;
-	if (db->hs != NULL && hs_alloc_scratch(db->hs, &worker->scratch) != HS_SUCCESS) {
-		free(worker);
-		return -ENOMEM;
+	for (unsigned i = 0; i < IMAGE_GROUP_COUNT; i++) {
+		if (db->hs[i] != NULL &&
+		    hs_alloc_scratch(db->hs[i], &worker->scratch) != HS_SUCCESS) {
+			match_worker_free(worker);
+			return -ENOMEM;
+		}
 	}
 	*ret_worker = worker;
 	return 0;
@@ -466,9 +492,10 @@ int match_object_new(struct match_worker *worker, struct match_object **ret_obje
 	if (status == 0)
 		status =
 			match_digest_new(&object->section_digest, worker->db, MATCH_DIGEST_SECTION);
-	if (status == 0 && worker->db->hs != NULL &&
-	    hs_open_stream(worker->db->hs, 0, &object->stream) != HS_SUCCESS)
-		status = -ENOMEM;
+	for (unsigned i = 0; i < IMAGE_GROUP_COUNT && status == 0; i++)
+		if (worker->db->hs[i] != NULL &&
+		    hs_open_stream(worker->db->hs[i], 0, &object->streams[i]) != HS_SUCCESS)
+			status = -ENOMEM;
 	if (status != 0) {
 		match_object_free(object);
 		return status;
@@ -481,8 +508,9 @@ void match_object_free(struct match_object *object)
 {
 	if (object == NULL)
 		return;
-	if (object->stream != NULL)
-		hs_close_stream(object->stream, NULL, NULL, NULL);
+	for (unsigned i = 0; i < IMAGE_GROUP_COUNT; i++)
+		if (object->streams[i] != NULL)
+			hs_close_stream(object->streams[i], NULL, NULL, NULL);
 	match_digest_free(&object->digest);
 	match_digest_free(&object->section_digest);
 	free(object->memory);
@@ -496,11 +524,15 @@ void match_begin(struct match_object *object, match_found_fn *found, void *conte
 	object->position = 0;
 	object->has_kind = false;
 	object->is_ending = false;
+	object->batch_count = 0;
 	object->pending_count = 0;
 	object->is_allowed = false;
 	memset(object->memory, 0, object->memory_size);
-	if (object->stream != NULL)
-		hs_reset_stream(object->stream, 0, NULL, NULL, NULL);
+	for (unsigned i = 0; i < IMAGE_GROUP_COUNT; i++) {
+		object->is_open[i] = object->streams[i] != NULL;
+		if (object->is_open[i])
+			hs_reset_stream(object->streams[i], 0, NULL, NULL, NULL);
+	}
 	match_digest_begin(&object->digest);
 	match_digest_begin(&object->section_digest);
 	pe_begin(&object->pe);
@@ -518,12 +550,17 @@ void match_copy(struct match_object *object, const struct match_object *from, ma
 	object->container = from->container;
 	object->pe = from->pe;
 	object->section_end = from->section_end;
+	object->batch_count = 0;
 	memcpy(object->pending, from->pending, from->pending_count * sizeof(from->pending[0]));
 	object->pending_count = from->pending_count;
 	object->is_allowed = from->is_allowed;
 	memcpy(object->memory, from->memory, object->memory_size);
-	if (object->stream != NULL)
-		hs_reset_and_copy_stream(object->stream, from->stream, NULL, NULL, NULL);
+	for (unsigned i = 0; i < IMAGE_GROUP_COUNT; i++) {
+		object->is_open[i] = from->is_open[i];
+		if (object->is_open[i])
+			hs_reset_and_copy_stream(object->streams[i], from->streams[i], NULL, NULL,
+						 NULL);
+	}
 	match_digest_copy(&object->digest, &from->digest);
 	match_digest_copy(&object->section_digest, &from->section_digest);
 }
@@ -534,7 +571,12 @@ void match_set_kind(struct match_object *object, enum content_kind kind,
 	object->has_kind = true;
 	object->kind = UINT64_C(1) << kind;
 	object->container = UINT64_C(1) << container;
+	if (kind != CONTENT_OLE)
+		object->is_open[IMAGE_OLE] = false;
+	if (container == CONTENT_OTHER)
+		object->is_open[IMAGE_CONTAINED] = false;
 	decide_counted(object);
+	report_batch(object);
 }
 
 static void push_piece(struct match_object *object, const uint8_t *bytes, size_t size)
@@ -542,9 +584,11 @@ static void push_piece(struct match_object *object, const uint8_t *bytes, size_t
 	match_digest_push(&object->digest, bytes, size);
 	if (object->pe.state == PE_READY && object->db->has_section_hashes)
 		hash_sections(object, bytes, size);
-	if (object->stream != NULL)
-		hs_scan_stream(object->stream, (const char *)bytes, (unsigned)size, 0,
-			       object->worker->scratch, take_pattern, object);
+	for (unsigned i = 0; i < IMAGE_GROUP_COUNT; i++)
+		if (object->is_open[i])
+			hs_scan_stream(object->streams[i], (const char *)bytes, (unsigned)size, 0,
+				       object->worker->scratch, take_pattern, object);
+	report_batch(object);
 	object->position += size;
 }
 
@@ -590,13 +634,16 @@ void match_end(struct match_object *object)
 {
 	const struct match_db *db = object->db;
 	/* What is only known to be at the end is found now. */
-	if (object->stream != NULL)
-		hs_reset_stream(object->stream, 0, object->worker->scratch, take_pattern, object);
+	for (unsigned i = 0; i < IMAGE_GROUP_COUNT; i++)
+		if (object->is_open[i])
+			hs_reset_stream(object->streams[i], 0, object->worker->scratch,
+					take_pattern, object);
 	take_rings(object);
 	object->is_ending = true;
 	decide_counted(object);
 	for (uint32_t i = db->numbers[IMAGE_EARLY_COUNT]; i < db->counts[IMAGE_SIGNATURES]; i++)
 		decide(object, i, object->position);
+	report_batch(object);
 	match_digest_end(&object->digest, take_hash, object);
 	for (unsigned i = 0; i < object->pending_count && !object->is_allowed; i++) {
 		const struct match_finding finding = { .name = object->pending[i].name,

@@ -305,3 +305,17 @@ static std::string md5_of(const std::string &bytes)
 	}
 	return hex;
 }
+
+TEST_CASE("signatures for some objects are looked for apart", "[match][streams]")
+{
+	Database database(Files{ { "a.ldb", "A;Target:0;0&1;4142;4344\n"
+					    "O;Target:2;0&1;4142;4344{40-50}4142\n"
+					    "Z;Container:CL_TYPE_ZIP,Target:0;0;4142*4344\n"
+					    "P;Container:CL_TYPE_ZIP,Target:2;0;4344\n" } });
+	const std::string bytes = "AB CD" + std::string(45, '.') + "AB";
+	CHECK(database.find(bytes) == Found{ "A@5" });
+	CHECK(database.find(bytes, CONTENT_OLE) == Found{ "A@5", "O@52" });
+	CHECK(database.find(bytes, CONTENT_OTHER, CONTENT_ZIP) == Found{ "A@5", "Z@5" });
+	CHECK(database.find(bytes, CONTENT_OLE, CONTENT_ZIP) ==
+	      Found{ "A@5", "O@52", "P@5", "Z@5" });
+}
