@@ -165,7 +165,9 @@ static bool count_client(struct pair *pair, enum pair_refusal *ret_refusal)
 {
 	struct proxyloop *loop = pair->loop;
 	struct dnsblv6_ip ip;
-	if (networks_contain(&loop->setup->limits.unlimited, pair->ends.client_addr))
+	/* Clients of these are mail servers of ours, and all come from a few addresses. */
+	if (pair->listener->mode == PROXY_FILTER || pair->listener->speech == PROXY_LMTP ||
+	    networks_contain(&loop->setup->limits.unlimited, pair->ends.client_addr))
 		return true;
 	dnsblv6_addr_to_bytes(pair->ends.client_addr, ip.bytes);
 	const enum limits_answer answer =

@@ -106,7 +106,7 @@ struct pair {
 	struct side *server; /* NULL: not connected */
 	struct wheel_entry timer;
 	uint64_t begun_ms; /* by the loop's clock */
-	struct proxy ends; /* who speaks to whom: of the sockets, or of a PROXY header */
+	struct proxy ends; /* both addresses: of the sockets, or of a PROXY header */
 	struct sockaddr_storage local; /* the destination that the client had */
 	char client_text[PAIR_CLIENT_TEXT_SIZE];
 	char id[PAIR_ID_SIZE];

@@ -7,7 +7,7 @@
  * Flow: proxyworker.c makes it -> each struct pair has a pointer to it.
  *
  * Blocks are the memory of buffers: of one size, taken when there is something to keep and given
- * back when it has gone. Some that nobody needs are kept for the next.
+ * back when it has gone. Some that are not needed are kept for the next.
  *
  * For the one thread of its process.
  */
