@@ -105,8 +105,8 @@ struct pair {
 	struct side *client;
 	struct side *server; /* NULL: not connected */
 	struct wheel_entry timer;
-	uint64_t begun_ms; /* by the loop's clock */
-	struct proxy ends; /* both addresses: of the sockets, or of a PROXY header */
+	uint64_t begun_ms;	       /* by the loop's clock */
+	struct proxy ends;	       /* both addresses: of the sockets, or of a PROXY header */
 	struct sockaddr_storage local; /* the destination that the client had */
 	char client_text[PAIR_CLIENT_TEXT_SIZE];
 	char id[PAIR_ID_SIZE];
