@@ -66,7 +66,7 @@ static bool choose(const struct tables *tables, unsigned group, struct chosen *r
 	ret_chosen->flags = calloc(room, sizeof(*ret_chosen->flags));
 	ret_chosen->ids = calloc(room, sizeof(*ret_chosen->ids));
 	ret_chosen->ends = calloc(room, sizeof(*ret_chosen->ends));
-	ret_chosen->each = calloc(room, sizeof(ret_chosen->ends));
+	ret_chosen->each = calloc(room, sizeof(void *));
 	if (ret_chosen->expressions == NULL || ret_chosen->flags == NULL ||
 	    ret_chosen->ids == NULL || ret_chosen->ends == NULL || ret_chosen->each == NULL)
 		return false;
