@@ -44,7 +44,10 @@ int compile_add_file(struct compile *compile, const char *path);
  */
 int compile_write(struct compile *compile, const char *path);
 
-/* Signatures of a format that are left out for reason; COMPILE_STREAMS: that are in. */
+/*
+ * Signatures of a format that are left out for reason; COMPILE_STREAMS: that are in, behind
+ * compile_write() without those that are ignored.
+ */
 unsigned compile_count(const struct compile *compile, enum compile_format format,
 		       enum compile_reason reason);
 unsigned compile_bad_lines(const struct compile *compile);

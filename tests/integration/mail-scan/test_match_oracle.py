@@ -189,9 +189,20 @@ class Oracle(Case):
               f" {len(alone)} by lib/match alone")
         self.keep_for_a_look(missed, alone)
         self.assertGreater(both, 3000)
-        left = sum(int(line.split("\t")[1]) for line in said if line.startswith("ldb\t")
-                   and "flow" not in line)
-        self.assertLessEqual(len(missed), left, missed[:20])
+        # clamscan has a second look at text as it rewrites it, also for signatures of any target.
+        self.assertLessEqual(self.count_of_streams({name for name, _ in missed}), 5, missed)
+
+    def count_of_streams(self, names):
+        """How many of these signatures are not left to clamd."""
+        with open(self.path("lists/twinclams.ldb"), encoding="latin-1") as file:
+            lines = [line for line in file if line.split(";")[0] in names]
+        with open(self.path("lists/rfxn.ndb"), encoding="latin-1") as file:
+            bodies = [line for line in file if line.split(":")[0] in names]
+        for name, text in (("missed.ldb", lines), ("missed.ndb", bodies)):
+            with open(self.path(name), "w", encoding="latin-1") as file:
+                file.writelines(text)
+        said = self.run_files("compile", self.path("db"), self.path("missed.ldb"), self.path("missed.ndb"))
+        return sum(int(line.split("\t")[1]) for line in said if line.endswith("found as bytes flow by"))
 
     def keep_for_a_look(self, missed, alone):
         directory = os.environ.get("MATCH_KEEP")
