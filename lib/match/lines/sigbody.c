@@ -375,12 +375,13 @@ static const char *opposite(const char *set, char room[32])
 static void add_tail(struct parser *parser, const char *text, uint32_t size)
 {
 	struct part *part = &parser->part;
-	if (part->tail_count == TAILS_MAX || strlen(text) >= sizeof(part->tails[0].text)) {
+	const size_t room = strlen(text) + 1;
+	if (part->tail_count == TAILS_MAX || room > sizeof(part->tails[0].text)) {
 		parser->reason = COMPILE_COMPLEX;
 		return;
 	}
 	struct tail *tail = &part->tails[part->tail_count++];
-	strncpy(tail->text, text, sizeof(tail->text) - 1);
+	memcpy(tail->text, text, room);
 	tail->size = size;
 }
 
