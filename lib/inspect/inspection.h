@@ -56,7 +56,9 @@ struct object {
 	bool has_given;	  /* something has come out of it */
 	bool is_searched; /* lib/mstream finds what files are in it */
 	bool is_tnef_searched;
-	bool is_swollen;    /* its coding makes much of little: its bytes are counted */
+	bool is_bare_text; /* of a mail: no client takes it for a mail, whatever its lines are like */
+	bool has_lines;	   /* those before a mail's header are still to be left out */
+	bool is_swollen;   /* its coding makes much of little: its bytes are counted */
 	unsigned disc_seen; /* bytes of an ISO 9660's mark */
 	uint64_t offset;
 	void *slot; /* of the mail or of the decoder */

@@ -48,6 +48,7 @@ static void *begin_part(void *context, const struct mstream_part *part)
 		return NULL;
 	object->is_searched = part->before == NULL && is_searched(part);
 	object->is_swollen = part->coding == MSTREAM_BINHEX;
+	object->is_bare_text = part->name[0] == '\0' && strncmp(part->type, "text/", 5) == 0;
 	/* Any TNEF of a mail, but for one that is in another. */
 	object->is_tnef_searched = part->coding <= MSTREAM_QUOTED_PRINTABLE;
 	return object;
@@ -270,6 +271,18 @@ static void push_program(struct object *object, const uint8_t *bytes, size_t siz
 	object_push(object->tail, bytes + size - tail.size, tail.size);
 }
 
+static void push_mail(struct object *object, const uint8_t *bytes, size_t size)
+{
+	while (object->has_lines && size > 0 && (*bytes == '\r' || *bytes == '\n')) {
+		bytes++;
+		size--;
+	}
+	if (size == 0)
+		return;
+	object->has_lines = false;
+	mstream_push((struct mstream *)object->slot, bytes, size);
+}
+
 static void push_route(struct object *object, const uint8_t *bytes, size_t size)
 {
 	const struct inspect_rules *rules = &object->inspection->rules;
@@ -277,7 +290,7 @@ static void push_route(struct object *object, const uint8_t *bytes, size_t size)
 		return;
 	switch (object->route) {
 	case OBJECT_MAIL:
-		mstream_push((struct mstream *)object->slot, bytes, size);
+		push_mail(object, bytes, size);
 		break;
 	case OBJECT_HERE:
 	case OBJECT_ALLOCATED:
@@ -455,7 +468,12 @@ static void match_bytes(struct object *object, const uint8_t *bytes, size_t size
 
 static void settle_head(struct object *object)
 {
-	object_set_kind(object, content_kind(object->head, object->head_size));
+	enum content_kind kind = content_kind(object->head, object->head_size);
+	if (kind == CONTENT_MAIL && object->is_bare_text)
+		kind = CONTENT_TEXT;
+	/* Else each empty line before it would be a header, and what follows a mail in it. */
+	object->has_lines = kind == CONTENT_MAIL;
+	object_set_kind(object, kind);
 	push_route(object, object->head, object->head_size);
 }
 

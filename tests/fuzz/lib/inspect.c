@@ -129,7 +129,7 @@ static void compare_all(const struct inspect_result *whole, const struct inspect
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct inspect_sizes sizes = {
-		.inspections = 1, .objects = 64, .mails = 9, .decoders = 16
+		.inspections = 1, .objects = 1024, .mails = 256, .decoders = 256
 	};
 	static struct inspect_pool *pool;
 	static struct inspect_result whole;

@@ -232,6 +232,21 @@ TEST_CASE("what is read in two ways is looked into in both", "[inspect]")
 	CHECK(has(look(INSPECT_MAIL, mail(other)), "part 1 / b", "Test.Mark"));
 }
 
+TEST_CASE("a text is no mail because its lines look like fields", "[inspect]")
+{
+	const std::string lines(20, '\n');
+	const std::string text = lines + "Subject: a\n\nFrom: b\n\nDate: c\n\nTo: d\n\n" + MARK;
+	const std::string header = "From: a@example.org\r\nSubject: x\r\n\r\n";
+	const struct inspect_result found = look(INSPECT_MAIL, header + text);
+	CHECK(found.counts[INSPECT_BOMB] == 0);
+	CHECK(found.objects == 2);
+	CHECK(has(found, "part 1", "Test.Mark"));
+	// A file that is one by its lines is looked into once, also behind empty ones.
+	const struct inspect_result file = look(INSPECT_FILE, zip("m.eml", text), 3);
+	CHECK(file.counts[INSPECT_BOMB] == 0);
+	CHECK(has(file, "m.eml / part 1", "Test.Mark"));
+}
+
 TEST_CASE("nothing depends on how bytes are cut", "[inspect]")
 {
 	const std::string mail =
