@@ -102,20 +102,6 @@ class Place:
         return chain, key
 
 
-def pss_kib(arm):
-    """What all processes of an arm have in memory, and of what they share their part."""
-    total, left = 0, [one.process.pid for one in arm.counted]
-    while left:
-        pid = left.pop()
-        left += harness.children_of(pid)
-        try:
-            with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
-                total += int(re.search(r"(?m)^Pss: +(\d+)", file.read()).group(1))
-        except (FileNotFoundError, ProcessLookupError, AttributeError):
-            continue  # it has ended meanwhile
-    return total
-
-
 def is_open(address):
     """Does something listen?"""
     try:
