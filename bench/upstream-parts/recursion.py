@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 
-from replays import Failure  # beside this file
+from replays import Failure  # of bench
 import harness  # found by replays.py
 import resolvers  # beside harness.py
 from harness import CLASSIC, ZONE, wait_for

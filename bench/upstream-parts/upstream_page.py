@@ -10,7 +10,7 @@ import datetime
 import os
 import subprocess
 
-from replays import NEGATIVE_TTL_S, TTL_S, Failure, machine  # beside this file
+from replays import NEGATIVE_TTL_S, TTL_S, Failure, machine  # of bench
 
 LONG_NEGATIVE_TTL_S = 3600
 BASE, BEST = "classic, unsigned", "flat, 4 neighbours"
