@@ -20,7 +20,7 @@
  * A process of its own for each mail costs a fork() of what is there already, and what one mail
  * has broken no other mail sees. All scanners of a program may ask the same template: packets do
  * not mix. It has at most start->decoders_max processes at a time, and leaves further packets in
- * the socket, so that who asks waits for link.fd to be readable.
+ * the socket, so that a scanner waits for link.fd to be readable.
  *
  * The template ends when nothing is left that could ask it, or at SIGTERM unless it is lasting; its
  * processes end with it. One that is gone is -EPIPE to those that ask.

@@ -76,7 +76,7 @@ static void store(uint64_t *word, uint64_t value)
 	__atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
 
-/* A copy that nobody was writing at. */
+/* A copy during which nothing was written. */
 static bool copy_entry(const struct entry *entry, struct entry *ret_copy)
 {
 	ret_copy->round = __atomic_load_n(&entry->round, __ATOMIC_ACQUIRE);

@@ -15,7 +15,7 @@
  * No process waits for another. An entry that is being written is not seen; one whose process has
  * died meanwhile is lost, and is not used again.
  *
- * A key is a digest of who asks whom for what, so that the table has no names of users.
+ * A key is a digest of user, server and mail, so that the table has no names of users.
  */
 
 #include <stdbool.h>
