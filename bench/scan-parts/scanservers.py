@@ -261,7 +261,7 @@ def start_clamd(place, name="clamd"):
 
 def start_proxy(place, name, scan=()):
     """mail-proxy; scan has lines of that section."""
-    word = re.sub("[^a-z]+", "-", name.lower())
+    word = re.sub("[^a-z0-9]+", "-", name.lower())
     address = place.case.free_address()
     text = PROXY.format(slots=SLOTS, **place.pair(address))
     if scan:
@@ -274,7 +274,7 @@ def start_proxy(place, name, scan=()):
 
 def start_amavisd(place, name, asked, is_scanning, servers=2):
     """Behind Postfix's smtpd, which gives it mails before they are in a queue."""
-    word = re.sub("[^a-z]+", "-", name.lower())
+    word = re.sub("[^a-z0-9]+", "-", name.lower())
     address = place.case.free_address()
     home = place.directory(word, "amavis")
     for part in ("tmp", "db"):
@@ -320,7 +320,7 @@ def start_front(place, name):
     """smtp-front with its own matcher, and the next hop as its sink."""
     host, port = place.next_hop
     front = mailservers.Front(
-        place, re.sub("[^a-z]+", "-", name.lower()), sink={"kind": "smtp", "to": f"{host}@{port}"},
+        place, re.sub("[^a-z0-9]+", "-", name.lower()), sink={"kind": "smtp", "to": f"{host}@{port}"},
         front={"edges": 1, "workers": 1, "sessions": SLOTS},
         scan={"signatures": place.signatures, "mails": SLOTS})
     return Arm(name, [front.counted], front.address)
