@@ -105,7 +105,7 @@ class Limits(unittest.TestCase):
         found = self.limits(sent={
             (self.page.FORWARD, self.page.EXE): [sent(1, 9), sent(90, 9), sent(2, 9)],
             (self.page.AMAVISD_FORWARD, self.page.EXE): [sent(15, 9), sent(14, 9), sent(1, 9)],
-            (self.page.CLAMSMTP, self.page.EXE): [sent(3, None)] * 3})
+            (self.page.CLAMSMTP_FORWARD, self.page.EXE): [sent(3, None)] * 3})
         self.assertEqual(found["forward over amavisd-new"].text().rpartition("-new: ")[2],
                          "7.00, at least 7: met, by 0%")
         self.assertFalse(found["forward over clamsmtp"].is_met)
