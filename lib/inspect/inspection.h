@@ -63,6 +63,12 @@ struct object {
 	uint64_t offset;
 	void *slot; /* of the mail or of the decoder */
 	struct object *tail;
+	/* Archives that readers find in any file, each an object beside what opens this one. */
+	struct object *zip;
+	struct object *disc;
+	uint8_t zip_seen; /* of its mark: zipmark.h */
+	bool may_have_zip;
+	bool is_settled;  /* its head was here, and said what it is */
 	bool is_unopened; /* what opens it has a state that cannot be copied */
 	bool is_guess;	  /* it was found by a few bytes of it */
 	struct unpack *unpack;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/content/zipmark.h"
 #include "lib/inspect/path.h"
 
 /* An image of a disc has its mark behind an area that no reader of it looks at. */
@@ -136,6 +137,11 @@ static bool is_weak(const struct object *object)
 	       kind == CONTENT_COMPRESS || kind == CONTENT_LHA || kind == CONTENT_CPIO;
 }
 
+static bool may_be_torn(enum content_kind container)
+{
+	return container == CONTENT_OLE || container == CONTENT_PDF;
+}
+
 static enum inspect_class class_of_flaw(enum unpack_flaw flaw)
 {
 	switch (flaw) {
@@ -159,6 +165,10 @@ static void take_flaw(void *context, enum unpack_flaw flaw, const char *member)
 	char path[INSPECT_PATH_SIZE];
 	if (!archive->has_given && is_weak(archive) &&
 	    (flaw == UNPACK_DAMAGED || flaw == UNPACK_CUT))
+		return;
+	/* Programs have the mark of a zip in their code, and documents have parts of one anywhere. */
+	if (archive->is_guess && class_ != INSPECT_BOMB &&
+	    (!archive->has_given || may_be_torn(archive->container)))
 		return;
 	if (flaw == UNPACK_ENCRYPTED)
 		snprintf(name, sizeof(name), "encrypted");
@@ -356,12 +366,30 @@ static void open_disc(struct object *object)
 	push_route(object, disc_mark, sizeof(disc_mark));
 }
 
+static bool is_archive(const struct object *object)
+{
+	return object->route == OBJECT_HERE || object->route == OBJECT_ALLOCATED ||
+	       object->route == OBJECT_APART;
+}
+
+/* It is an archive by its head as well: the image is another object, which finds its mark itself. */
+static void open_disc_beside(struct object *object)
+{
+	static const uint8_t nothing[4096];
+	object->disc = object_begin(object->inspection, object, content_kind_name(CONTENT_ISO9660));
+	if (object->disc == NULL)
+		return;
+	for (size_t at = 0; at < DISC_MARK_AT; at += sizeof(nothing))
+		object_push(object->disc, nothing, sizeof(nothing));
+	object_push(object->disc, disc_mark, sizeof(disc_mark));
+}
+
 /* A reader of discs does not care for what the area before the mark looks like. */
 static bool may_be_disc(const struct object *object)
 {
 	return object->disc_seen < sizeof(disc_mark) &&
 	       (object->route == OBJECT_PLAIN || object->route == OBJECT_WITHIN ||
-		object->route == OBJECT_SELFPACK);
+		object->route == OBJECT_SELFPACK || (object->is_settled && is_archive(object)));
 }
 
 /* Does the mark end in bytes, which are at the object's offset? Then *ret_at is behind it. */
@@ -378,6 +406,33 @@ static bool find_disc(struct object *object, const uint8_t *bytes, size_t size, 
 	}
 	*ret_at = at;
 	return object->disc_seen == sizeof(disc_mark);
+}
+
+/* ---- zips, which are read from their end: anything may stand before ---- */
+
+/* Of other archives the members are looked into, and what is stored there is a zip in one. */
+static bool may_have_zip(enum content_kind kind)
+{
+	return kind < CONTENT_GZIP && kind != CONTENT_MAIL;
+}
+
+static void push_zip(struct object *object, const uint8_t *bytes, size_t size)
+{
+	size_t behind = 0;
+	if (!object->may_have_zip || size == 0)
+		return;
+	if (object->zip == NULL) {
+		if (!zipmark_find(&object->zip_seen, bytes, size, &behind))
+			return;
+		object->zip =
+			object_begin(object->inspection, object, content_kind_name(CONTENT_ZIP));
+		object->may_have_zip = object->zip != NULL;
+		if (object->zip == NULL)
+			return;
+		object->zip->is_guess = true;
+		object_push(object->zip, (const uint8_t *)ZIPMARK, ZIPMARK_SIZE);
+	}
+	object_push(object->zip, bytes + behind, size - behind);
 }
 
 /* ---- objects ---- */
@@ -454,7 +509,10 @@ struct object *object_copy(struct object *parent, const struct object *from, con
 	memcpy(object->head, from->head, from->head_size);
 	if (from->route != OBJECT_HEAD) {
 		object->route = OBJECT_PLAIN;
-		object->is_unopened = from->route != OBJECT_PLAIN && from->route != OBJECT_SELFPACK;
+		object->is_unopened = from->zip != NULL || (from->route != OBJECT_PLAIN &&
+							    from->route != OBJECT_SELFPACK);
+		object->may_have_zip = from->may_have_zip;
+		object->zip_seen = from->zip_seen;
 	}
 	return object;
 }
@@ -474,7 +532,10 @@ static void settle_head(struct object *object)
 	/* Else each empty line before it would be a header, and what follows a mail in it. */
 	object->has_lines = kind == CONTENT_MAIL;
 	object_set_kind(object, kind);
+	object->is_settled = true;
+	object->may_have_zip = may_have_zip(kind);
 	push_route(object, object->head, object->head_size);
+	push_zip(object, object->head, object->head_size);
 }
 
 /* Into the head, which tells what it is when it is full. How many bytes it took. */
@@ -489,6 +550,20 @@ static size_t push_head(struct object *object, const uint8_t *bytes, size_t size
 	if (object->head_size == CONTENT_HEAD_SIZE)
 		settle_head(object);
 	return part;
+}
+
+/* Bytes up to the end of the mark, and those behind it in the piece for a disc beside. */
+static void push_disc(struct object *object, const uint8_t *bytes, size_t at, size_t size)
+{
+	push_route(object, bytes, at);
+	if (is_archive(object)) {
+		open_disc_beside(object);
+		if (object->disc != NULL)
+			object_push(object->disc, bytes + at, size - at);
+	} else {
+		close_route(object, true);
+		open_disc(object);
+	}
 }
 
 void object_push(struct object *object, const uint8_t *bytes, size_t size)
@@ -506,13 +581,14 @@ void object_push(struct object *object, const uint8_t *bytes, size_t size)
 	match_bytes(object, bytes, size);
 	size_t at = 0;
 	if (find_disc(object, bytes, size, &at)) {
-		push_route(object, bytes, at);
-		close_route(object, true);
-		open_disc(object);
+		push_disc(object, bytes, at, size);
 	} else {
 		at = 0;
+		if (object->disc != NULL)
+			object_push(object->disc, bytes, size);
 	}
 	push_route(object, bytes + at, size - at);
+	push_zip(object, bytes, size);
 	object->offset += size;
 }
 
@@ -534,6 +610,10 @@ void object_end(struct object *object, bool is_whole)
 	if (object->route == OBJECT_HEAD)
 		settle_head(object);
 	close_route(object, is_whole && !inspection->is_cut);
+	if (object->zip != NULL)
+		object_end(object->zip, is_whole);
+	if (object->disc != NULL)
+		object_end(object->disc, is_whole);
 	/*
 	 * A part whose end is missing is opened by a client all the same, so it is decided like any
 	 * other one; but not what was cut with all the mail.

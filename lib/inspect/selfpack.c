@@ -10,7 +10,6 @@ static const struct {
 	size_t size;
 	const char *bytes;
 } marks[] = {
-	{ CONTENT_ZIP, 4, "PK\3\4" },
 	{ CONTENT_RAR, 6, "Rar!\x1a\7" },
 	{ CONTENT_7Z, 6, "7z\xbc\xaf\x27\x1c" },
 	{ CONTENT_CAB, 8, "MSCF\0\0\0\0" },

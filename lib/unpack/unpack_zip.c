@@ -15,94 +15,9 @@
 
 #include <string.h>
 
-#include "lib/unpack/unpack_directory.h"
-#include "lib/unpack/unpack_inflate64.h"
+#include "lib/content/zipmark.h"
 #include "lib/unpack/unpack_name.h"
-
-enum zip_signature {
-	ZIP_LOCAL = 0x504b0304,
-	ZIP_CENTRAL = 0x504b0102,
-	ZIP_END = 0x504b0506,
-	ZIP_END64 = 0x504b0606,
-	ZIP_LOCATOR = 0x504b0607, /* of the end of 64 bits */
-	ZIP_ENCRYPTED_DIRECTORY = 0x504b0608,
-};
-
-enum zip_method {
-	ZIP_STORED = 0,
-	ZIP_DEFLATED = 8,
-	ZIP_DEFLATED64 = 9,
-	ZIP_BZIP2 = 12,
-	ZIP_LZMA = 14,
-	ZIP_ZSTD_FIRST = 20, /* its number in APPNOTE 6.3.7 */
-	ZIP_ZSTD = 93,
-	ZIP_XZ = 95,
-};
-
-enum zip_flag {
-	ZIP_IS_ENCRYPTED = 1,
-	ZIP_HAS_MARKER = 2, /* LZMA: its end is in the stream */
-	ZIP_HAS_DESCRIPTOR = 8,
-	ZIP_IS_UTF8 = 1 << 11,
-	ZIP_IS_MASKED = 1 << 13, /* the directory is encrypted, and the header says nothing */
-};
-
-enum zip_step {
-	ZIP_SEARCH, /* for a signature */
-	ZIP_HEAD,   /* the fixed part of a record */
-	ZIP_NAME,
-	ZIP_EXTRA_HEAD,
-	ZIP_EXTRA,
-	ZIP_REMARK,
-	ZIP_INFLATE,
-	ZIP_KNOWN, /* data whose size is known */
-	ZIP_SCAN,  /* data that a descriptor ends */
-	ZIP_TAIL,  /* a descriptor */
-};
-
-/* What is done with the data of a member but deflated ones. */
-enum zip_sink { ZIP_DROP, ZIP_GIVE, ZIP_GIVE_CHECKED, ZIP_GIVE_LZMA };
-
-#define ZIP64_EXTRA    1
-#define LZMA_HEAD_SIZE 9 /* version, size of the properties, the properties */
-
-struct zip_state {
-	enum zip_step step;
-	enum zip_sink sink;
-	uint32_t signature; /* the last four bytes, or whose record it is */
-	uint8_t head[64];
-	unsigned fill;
-	unsigned need;
-
-	/* The record. */
-	uint16_t flags;
-	uint16_t name_left;
-	uint16_t extra_left;
-	uint16_t remark_left;
-	uint16_t block; /* of the extra field: its tag, and how much of it is left */
-	uint16_t block_left;
-	struct unpack_digest_item item;
-	struct unpack_digest_facts facts;
-	uint8_t raw_name[UNPACK_NAME_SIZE];
-	unsigned raw_size;
-
-	/* The data of a member as they are. */
-	uint64_t left; /* of the packed ones */
-	uint64_t packed;
-	uint64_t size;
-	uint32_t check;
-	uint8_t lzma[LZMA_HEAD_SIZE];
-
-	/* The archive: more than one may stand behind another. */
-	bool has_any;	/* a record was there, in all of the object */
-	bool is_masked; /* there is nothing to compare */
-	struct unpack_directory lists;
-	bool is_wide; /* which of the two is there */
-	union {
-		struct unpack_inflate inflate;
-		struct unpack_inflate64 inflate64;
-	};
-};
+#include "lib/unpack/unpack_zip.h"
 
 _Static_assert(sizeof(struct zip_state) <= UNPACK_HERE_STATE, "it fits");
 
@@ -369,19 +284,26 @@ static void scan_byte(struct unpack *unpack, uint8_t byte)
 	}
 }
 
-static size_t take_scan(struct unpack *unpack, const uint8_t *bytes, size_t size)
+/* Up to what may be the mark of a descriptor, or a byte of it. */
+static size_t scan_size(const struct zip_state *zip, const uint8_t *bytes, size_t size)
 {
-	struct zip_state *zip = unpack->state;
 	if (size > UNPACK_PIECE)
 		size = UNPACK_PIECE;
 	const uint8_t *mark = zip->fill > 0 ? bytes : memchr(bytes, 'P', size);
 	const size_t plain = mark != NULL ? (size_t)(mark - bytes) : size;
-	unpack->in += plain > 0 ? plain : 1;
-	if (plain > 0)
-		sink(unpack, bytes, plain);
+	return plain > 0 ? plain : 1;
+}
+
+static size_t take_scan(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	struct zip_state *zip = unpack->state;
+	const size_t used = scan_size(zip, bytes, size);
+	unpack->in += used;
+	if (zip->fill == 0 && bytes[0] != 'P')
+		sink(unpack, bytes, used);
 	else
 		scan_byte(unpack, bytes[0]);
-	return plain > 0 ? plain : 1;
+	return used;
 }
 
 /* The stream has ended, and its packed size was known or is so. */
@@ -719,11 +641,61 @@ static size_t take_long(struct unpack *unpack, const uint8_t *bytes, size_t size
 	return size;
 }
 
+/* How many bytes the next step takes of a record that are not given to anything. */
+static size_t unseen_size(const struct zip_state *zip, const uint8_t *bytes, size_t size)
+{
+	switch (zip->step) {
+	case ZIP_HEAD:
+	case ZIP_EXTRA_HEAD:
+		return smaller(size, zip->need - zip->fill);
+	case ZIP_NAME:
+		return smaller(size, zip->name_left);
+	case ZIP_EXTRA:
+		return smaller(size, zip->block_left);
+	case ZIP_REMARK:
+		return smaller(size, zip->remark_left);
+	case ZIP_KNOWN:
+		size = smaller(size, UNPACK_PIECE);
+		return zip->sink != ZIP_DROP ? 0 : size < zip->left ? size : (size_t)zip->left;
+	case ZIP_SCAN:
+		return zip->sink != ZIP_DROP ? 0 : scan_size(zip, bytes, size);
+	default:
+		return 0;
+	}
+}
+
+/*
+ * A record whose sizes lie would hide a member from us that readers find by the directory. So a mark
+ * within it begins the member, and the record is none. Returns the bytes up to the mark's end, or 0.
+ */
+static size_t break_off(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	struct zip_state *zip = unpack->state;
+	const size_t part = unseen_size(zip, bytes, size);
+	size_t behind = 0;
+	if (part == 0)
+		zip->seen = 0;
+	if (part == 0 || !zipmark_find(&zip->seen, bytes, part, &behind))
+		return 0;
+	if (zip->lists.locals.count == 0 && zip->lists.listed.count == 0)
+		begin_archive(zip);
+	unpack->in += behind;
+	search(zip);
+	zip->signature = ZIP_LOCAL;
+	begin_record(unpack);
+	return behind;
+}
+
 static void run(struct unpack *unpack, const uint8_t *bytes, size_t size)
 {
 	const struct zip_state *zip = unpack->state;
 	while (size > 0 && !unpack->is_over) {
-		size_t used = 0;
+		size_t used = break_off(unpack, bytes, size);
+		if (used > 0) {
+			bytes += used;
+			size -= used;
+			continue;
+		}
 		switch (zip->step) {
 		case ZIP_SEARCH:
 			used = take_search(unpack, bytes, size);

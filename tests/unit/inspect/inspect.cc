@@ -455,6 +455,50 @@ TEST_CASE("the archive of a program that unpacks itself is looked into", "[inspe
 	CHECK(look(INSPECT_FILE, program).objects == 1);
 }
 
+TEST_CASE("a zip is looked into wherever it stands", "[inspect]")
+{
+	// As readers find it by its end.
+	const std::string zipped = zip("b.txt", MARK);
+	const std::string befores[] = {
+		"x",
+		"A text.\r\n",
+		"PKPK",
+		std::string("GIF89a\x01\0\x01\0\0\0\0;", 14) + std::string(600, 'g'),
+		std::string("\xca\xfe\xba\xbe\0\0\0\x34", 8),
+		"%PDF-1.4\n",
+		std::string(70000, 'x'),
+	};
+	for (const std::string &before : befores) {
+		for (const size_t piece : { 1, 3, 512, 65536 })
+			CHECK(has(look(INSPECT_FILE, before + zipped, piece), "zip / b.txt",
+				  "Test.Mark"));
+		CHECK(has(look(INSPECT_MAIL, mail_with("a.gif", before + zipped)),
+			  "part 2 / a.gif / zip / b.txt", "Test.Mark"));
+	}
+	// Behind what only looks like one.
+	CHECK(has(look(INSPECT_FILE, "xPK\3\4" + std::string(300, 'y') + zipped), "zip / b.txt",
+		  "Test.Mark"));
+	CHECK(look(INSPECT_FILE, "xPK\3\4" + std::string(300, 'y')).finding_count == 0);
+}
+
+TEST_CASE("an image of a disc is opened beside an archive", "[inspect]")
+{
+	const pool_pointer pool = make_pool({ 1, 8, 1, 4 });
+	const std::string text(100, 't');
+	std::string disc = zip("a.txt", text) + gzip(text);
+	disc.resize(40000, 'x');
+	disc.replace(32768, 6,
+		     "\x01"
+		     "CD001");
+	for (const size_t piece : { 1, 1000, 32768, 32769, 65536 }) {
+		recorder recorder;
+		look(pool.get(), INSPECT_FILE, disc, rules_with(&recorder), piece);
+		REQUIRE(recorder.bytes.size() == 1);
+		CHECK(recorder.paths[0] == "iso9660");
+		CHECK(recorder.bytes[0] == std::string(32768, '\0') + disc.substr(32768));
+	}
+}
+
 TEST_CASE("what was found elsewhere is added", "[inspect]")
 {
 	const pool_pointer pool = make_pool({ 1, 8, 1, 4 });

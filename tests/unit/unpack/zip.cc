@@ -339,6 +339,36 @@ TEST_CASE("a zip that is cut anywhere says so, and gives what is before", "[unpa
 	}
 }
 
+TEST_CASE("a record that lies about its size hides no member", "[unpack][zip]")
+{
+	// Readers that go by the directory do not see what is before.
+	const std::string zip = zip_of({ zip_member("a", "text") });
+	const std::string mark("PK\3\4", 4);
+	ZipMember secret = zip_member("s", std::string(5000, 's'), 0);
+	secret.flags = 1;
+	ZipMember other = zip_member("o", std::string(5000, 'o'), 0);
+	other.method = 99;
+	ZipMember late = other;
+	late.flags = 8;
+	const std::string befores[] = {
+		mark,
+		mark + std::string(10, 'x'),
+		mark + std::string(22, 'x') + "\xff\xff\xff\xff", // name, extra field
+		mark + std::string(22, '\0') + std::string("\0\0\xff\xff\1\0\xf0\xff", 8),
+		"PK\1\2" + std::string(24, '\0') + std::string(6, '\xff') + std::string(12, '\0'),
+		zip_local(secret),
+		zip_local(other) + "data",
+		zip_local(late) + "data PK PK\7\10",
+	};
+	for (const std::string &before : befores) {
+		const Unpacked got = unzip(before + zip);
+		CHECK(got.all().find("a=text;") != std::string::npos);
+		for (const size_t piece : { 1, 3, 17 })
+			CHECK(unpack_all(CONTENT_ZIP, before + zip, UNPACK_BUDGET, piece).all() ==
+			      got.all());
+	}
+}
+
 TEST_CASE("limits of a zip", "[unpack][zip][limits]")
 {
 	std::vector<ZipMember> members(20000, zip_member("m", "", 0));
