@@ -73,9 +73,21 @@ static void fail(struct apart *apart, enum inspect_class class_, const char *nam
 	template_link_close(&apart->link);
 }
 
+/* The room of frames that are sent, which small ones use up long before all are. */
+static void close_up(struct apart *apart)
+{
+	memmove(apart->kept, apart->kept + apart->kept_begin, apart->kept_end - apart->kept_begin);
+	if (apart->last_at != SIZE_MAX)
+		apart->last_at -= apart->kept_begin;
+	apart->kept_end -= apart->kept_begin;
+	apart->kept_begin = 0;
+}
+
 /* Room for a frame of size at the end; NULL: a bomb. */
 static uint8_t *extend(struct apart *apart, size_t size)
 {
+	if (apart->kept_begin > 0 && apart->kept_end + SIZE_SIZE + size > APART_KEPT)
+		close_up(apart);
 	if (apart->kept_end + SIZE_SIZE + size > APART_KEPT) {
 		fail(apart, INSPECT_BOMB, "bomb: burst");
 		return NULL;
