@@ -11,6 +11,7 @@ Flow: tests of this room -> MailProxy(case, [listener(...)]) writes proxy.conf a
 As root, all processes but the nanny become "nobody". What a test does not say has no limit.
 """
 
+import base64
 import collections
 import os
 import re
@@ -20,7 +21,7 @@ import subprocess
 import threading
 
 import harness
-from harness import DEADLINE_S, wait_for
+from harness import DEADLINE_S, children_of, wait_for
 from popfront import config_text
 from stored import USER
 
@@ -123,6 +124,24 @@ class MailProxy:
 
     def wait_for_log(self, pattern, count=1):
         return self.process.wait_for_log(pattern, count)
+
+
+def descendants_of(pid):
+    """[(pid, name)] of those that have not ended."""
+    found, left = [], [pid]
+    while left:
+        try:
+            children = children_of(left.pop())
+        except OSError:
+            continue
+        left += children
+        for child in children:
+            try:
+                with open(f"/proc/{child}/comm", encoding="ascii") as file:
+                    found.append((child, file.read().strip()))
+            except OSError:
+                pass
+    return found
 
 
 def close_listener(listener):
@@ -305,6 +324,14 @@ class Client:
         for recipient in recipients:
             self.say(f"RCPT TO:<{recipient}>", 250)
         self.say("DATA", 354)
+
+
+def attached(name, content):
+    """Headers and a body of one part."""
+    text = base64.encodebytes(content).replace(b"\n", b"\r\n")
+    return (b"MIME-Version: 1.0\r\nContent-Type: application/octet-stream\r\n"
+            b"Content-Transfer-Encoding: base64\r\n"
+            b"Content-Disposition: attachment; filename=" + name + b"\r\n\r\n" + text)
 
 
 def dotted(text):

@@ -9,6 +9,8 @@ Postfix needs root, Exim and OpenSMTPD are unpacked by ./check, nft is for the t
 missing is skipped.
 """
 
+import lzma
+import os
 import random
 import signal
 import smtplib
@@ -19,9 +21,10 @@ import subprocess
 import mta
 import opensmtpd
 from dovecot import Dovecot
-from harness import Case, main, peer, wait_for
+from harness import Case, main, peer, program, wait_for
 from popfront import make_certificate
-from proxying import EICAR, HOSTNAME, PATIENCE_S, RECIPIENT, SENDER, Client, Hop, MailProxy, dotted
+from proxying import (EICAR, HOSTNAME, PATIENCE_S, RECIPIENT, SENDER, Client, Hop, MailProxy, attached,
+                      descendants_of, dotted)
 from stored import USER
 
 HEAD = b"From: sender@example.net\r\nSubject: test\r\n"
@@ -66,6 +69,36 @@ class OwnHop(Case):
                 self.assertEqual(send(self.address, text)[0], 250)
                 self.assertTrue(self.hop.mails[-1] == text)
         self.assertEqual(self.proxy.counters()["mails"], len(TEXTS))
+
+    def test_a_template_of_decoders_that_is_killed(self):
+        self.start_proxy()
+        self.expect_log(r"decoder processes gone", r"process died, role=decoders .* signal=9 ")
+        packed = {}
+        for name, content in (("bad", EICAR.encode()), ("clean", b"clean")):
+            packed[name] = HEAD + attached(b"a.xz", lzma.compress(content))
+        for count in (1, 2):
+            old = dict(descendants_of(self.proxy.process.pid))
+            for pid in [pid for pid, name in old.items() if name == "decoders"]:
+                os.kill(pid, signal.SIGKILL)
+            self.proxy.wait_for_log(r"process died, role=decoders .* signal=9 ", count)
+            # It is there again, and what was asked meanwhile is answered by it.
+            self.assertEqual(send(self.address, packed["clean"])[0], 250)
+            self.assertEqual(send(self.address, packed["bad"])[0], 550)
+            self.assertEqual(self.hop.mails, [packed["clean"]] * count)
+        self.assertEqual(self.proxy.counters()["process-restarts"], 2)
+
+    def test_new_signatures_are_those_of_decoders_too(self):
+        self.start_proxy()
+        text = HEAD + attached(b"a.xz", lzma.compress(b"another evil text"))
+        self.assertEqual(send(self.address, text)[0], 250)
+        path = self.proxy.sections["scan"]["signatures"]
+        source = self.write("more.ndb", f"Another:0:*:{b'another evil'.hex()}\n")
+        subprocess.run([program("mail-scan"), "compile", "-q", "-o", path + ".new", source], check=True)
+        os.chmod(path + ".new", 0o644)
+        os.replace(path + ".new", path)
+        code, words = send(self.address, text)
+        self.assertEqual(code, 550)
+        self.assertIn(b"Another", words)
 
     def test_a_mail_of_chunks_is_the_same_bytes(self):
         self.start_proxy()

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "integration/mail/base/nanny/nanny.h"
+#include "integration/mail/base/scan/scanner.h"
 #include "integration/mail/base/setup/mailcheckup.h"
 #include "integration/mail/mail-proxy/facts/proxycount.h"
-#include "integration/mail/mail-proxy/pop3/popfound.h"
 #include "integration/mail/mail-proxy/process/proxyworker.h"
 #include "lib/common/log.h"
 
@@ -43,6 +44,8 @@ static struct nanny_values values_of(const void *own)
 	const struct proxysetup_proxy *proxy = &setup->proxy;
 	return (struct nanny_values){
 		.listeners = { setup->places, setup->listener_count, proxy->processes },
+		/* As many templates of decoders as edges. */
+		.checkers = setup->scan.is_on ? proxy->processes : 0,
 		.certificate_count = setup->tls.certificate_count,
 		.chains = setup->tls.chains,
 		.sessions_max = proxy->sessions_max,
@@ -57,12 +60,16 @@ static struct confine_rights rights_of(const void *own, unsigned role)
 {
 	const struct proxysetup *setup = own;
 	const bool is_keyholder = role == NANNY_KEYHOLDER;
+	const bool is_template = role == NANNY_CHECKER;
 	return (struct confine_rights){
 		.owner = is_keyholder ? &setup->proxy.key_owner : &setup->proxy.owner,
 		/* Sockets of next hops and peers, and new signatures, are outside of any other root. */
 		.root = "",
-		.has_network = !is_keyholder,
-		.has_memory = !is_keyholder,
+		.has_network = !is_keyholder && !is_template,
+		.has_memory = !is_keyholder && !is_template,
+		.has_children = is_template,
+		/* It opens new signatures. */
+		.has_loop = is_template,
 	};
 }
 
@@ -78,13 +85,27 @@ static int prepare(const void *own)
 
 static int share(const void *own, void **ret_shared)
 {
-	(void)own;
-	return popfound_new((struct popfound **)ret_shared);
+	const struct proxysetup *setup = own;
+	struct proxyworker_shared *shared = calloc(1, sizeof(*shared));
+	*ret_shared = shared;
+	if (shared == NULL)
+		return -ENOMEM;
+	shared->template_ends[TEMPLATE_ASK] = shared->template_ends[TEMPLATE_OWN] = -1;
+	const int ret = popfound_new(&shared->found);
+	return ret == 0 && setup->scan.is_on ? template_pair(shared->template_ends) : ret;
 }
 
-static void unshare(void *shared)
+static void unshare(void *own)
 {
-	popfound_free(shared);
+	struct proxyworker_shared *shared = own;
+	if (shared == NULL)
+		return;
+	popfound_free(shared->found);
+	for (unsigned i = 0; i < TEMPLATE_ENDS; i++) {
+		if (shared->template_ends[i] >= 0)
+			(void)close(shared->template_ends[i]);
+	}
+	free(shared);
 }
 
 /* ---- the processes ---- */
@@ -94,8 +115,17 @@ static int run_process(const struct nanny_child *child)
 	return proxyworker_run(child, bank_block(child->counters, child->process));
 }
 
-/* There are none of these. */
-static int run_other(const struct nanny_child *child)
+static int run_template(const struct nanny_child *child)
+{
+	const struct proxysetup *setup = child->setup;
+	const struct proxyworker_shared *shared = child->shared;
+	(void)close(shared->template_ends[TEMPLATE_ASK]);
+	return scanner_run_template(&setup->scan, context, shared->template_ends[TEMPLATE_OWN],
+				    child->confine, child->context);
+}
+
+/* There is none of these. */
+static int run_worker(const struct nanny_child *child)
 {
 	(void)child;
 	return EX_SOFTWARE;
@@ -144,9 +174,10 @@ int mailproxy_run(struct proxysetup *setup, const char *config_path)
 		.prepare = prepare,
 		.share = share,
 		.unshare = unshare,
-		.run_checker = run_other,
+		.checker_name = "decoders",
+		.run_checker = run_template,
 		.run_edge = run_process,
-		.run_worker = run_other,
+		.run_worker = run_worker,
 		.count = count,
 		.clear = clear,
 		.log_counters = log_counters,

@@ -152,13 +152,16 @@ static int open_limits(struct proxyworker *worker)
 			  &worker->loop.limits);
 }
 
-/* What is opened by name, or needs fork(): before the process is confined. */
+/* What is opened by name: before the process is confined. */
 static int open_files(struct proxyworker *worker)
 {
 	struct keys_error error;
 	const struct proxysetup *setup = worker->setup;
+	const struct proxyworker_shared *shared = worker->child->shared;
 	if (setup->scan.is_on) {
-		int status = scanner_open(&setup->scan, context, -1, &worker->loop.scanner);
+		int status =
+			scanner_open(&setup->scan, context, shared->template_ends[TEMPLATE_ASK],
+				     &worker->loop.scanner);
 		if (status != EX_OK)
 			return status;
 	}
@@ -253,6 +256,7 @@ static int begin(struct proxyworker *worker)
 
 int proxyworker_run(const struct nanny_child *child, uint64_t *counters)
 {
+	const struct proxyworker_shared *shared = child->shared;
 	struct proxyworker *worker = calloc(1, sizeof(*worker));
 	if (worker == NULL)
 		return EX_OSERR;
@@ -260,7 +264,7 @@ int proxyworker_run(const struct nanny_child *child, uint64_t *counters)
 	worker->setup = child->setup;
 	worker->loop.setup = child->setup;
 	worker->loop.counters = counters;
-	worker->loop.shared = child->shared;
+	worker->loop.shared = shared->found;
 	worker->loop.index = child->index;
 	TAILQ_INIT(&worker->loop.pairs);
 	TAILQ_INIT(&worker->loop.again);
