@@ -3,19 +3,25 @@
 """
 No mail with a signature is ever committed by a server behind mail-proxy, and each mail that a client was
 told is accepted is there with its bytes: sessions at random, with mails cut in odd places, clients that
-are slow or go away, and connections between the proxy and its next hop that are cut anywhere. The next
-hops are Postfix, Exim, OpenSMTPD and Dovecot, which need root; ./check unpacks some of them.
+are slow or go away, connections between the proxy and its next hop that are cut anywhere, and processes
+of the proxy that are killed. The next hops are Postfix, Exim, OpenSMTPD and Dovecot, which need root;
+./check unpacks some of them.
 
 DNSBLV6_SESSIONS is how many there are of each, 60 unless it is set; tests/campaign-proxy sets it.
 """
 
 import base64
+import bz2
+import collections
 import concurrent.futures
 import io
+import lzma
 import os
 import random
 import re
+import signal
 import socket
+import tarfile
 import threading
 import time
 import zipfile
@@ -24,11 +30,19 @@ import mta
 import opensmtpd
 from dovecot import Dovecot
 from harness import Case, main, wait_for
-from proxying import EICAR, PATIENCE_S, RECIPIENT, SENDER, Client, MailProxy, close_listener, dotted
+from proxying import (EICAR, PATIENCE_S, RECIPIENT, SENDER, Client, MailProxy, attached, close_listener,
+                      descendants_of, dotted)
 
 SESSIONS = int(os.environ.get("DNSBLV6_SESSIONS", "60"))
 PARALLEL = 8
 STEP_S = 0.02  # of slow clients
+SETTLE_S = 0.5
+# Between kills, on average. A process that lives for less than two seconds comes back later and later.
+KILL_S = 0.1
+# By the names of processes, with the chance of each: a decoder's own, its template, an edge.
+KINDS = {"decoder": 0.8, "decoders": 0.1, "edge": 0.1}
+# An edge takes some sessions with it: so many more have ended before another is killed.
+SESSIONS_OF_EDGE = 20
 
 
 class Cutter:
@@ -85,12 +99,55 @@ class Cutter:
                 pass
 
 
-def attached(name, content):
-    """Headers and a body of one part."""
-    text = base64.encodebytes(content).replace(b"\n", b"\r\n")
-    return (b"MIME-Version: 1.0\r\nContent-Type: application/octet-stream\r\n"
-            b"Content-Transfer-Encoding: base64\r\n"
-            b"Content-Disposition: attachment; filename=" + name + b"\r\n\r\n" + text)
+class Killer:
+    """Ends processes of a proxy at random, as long as it is used by "with"."""
+
+    def __init__(self, case, nanny_pid):
+        self.nanny_pid = nanny_pid
+        self.chance = random.Random(case.random.randrange(1 << 30))
+        self.kills = collections.Counter()
+        self.ended = 0  # sessions; the next edge is for when there are so many
+        self.edge_at = 0
+        self.lock = threading.Lock()
+        self.is_over = threading.Event()
+        self.thread = threading.Thread(target=self._kill_all, daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        self.thread.join()
+
+    def _kill_all(self):
+        first = list(KINDS)  # one of each, and then at random
+        while not self.is_over.wait(self.chance.uniform(0, 2 * KILL_S)):
+            kind = first.pop() if first else self.chance.choices(list(KINDS), list(KINDS.values()))[0]
+            # A decoder lives for a moment only: it is waited for, and not for long.
+            end = time.monotonic() + KILL_S
+            while not self._kill_one(kind) and time.monotonic() < end:
+                if self.is_over.wait(0.001):
+                    return
+
+    def note_end(self):
+        with self.lock:
+            self.ended += 1
+
+    def _kill_one(self, kind):
+        if kind == "edge" and self.ended < self.edge_at:
+            return False
+        there = [pid for pid, name in descendants_of(self.nanny_pid) if name == kind]
+        if not there:
+            return False
+        try:
+            os.kill(self.chance.choice(there), signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+        self.kills[kind] += 1
+        if kind == "edge":
+            self.edge_at = self.ended + SESSIONS_OF_EDGE
+        return True
 
 
 def zipped(content):
@@ -100,6 +157,20 @@ def zipped(content):
     return file.getvalue()
 
 
+def tarred(content):
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        member = tarfile.TarInfo("member.com")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    return file.getvalue()
+
+
+# Those that a decoder process opens.
+APART = [(b"a.com.xz", lzma.compress), (b"a.tar.bz2", lambda content: bz2.compress(tarred(content))),
+         (b"a.tar.xz", lambda content: lzma.compress(tarred(content))), (b"a.tar", tarred)]
+
+
 def mail_of(chance, number, is_bad):
     """Whole lines, with its number in the subject."""
     size = chance.choice([10, 1000, 30000, 200000])
@@ -107,14 +178,17 @@ def mail_of(chance, number, is_bad):
     bad = EICAR.encode()
     head = b"From: sender@example.net\r\nDate: Thu, 26 Nov 2026 04:42:54 +0000\r\n" \
            b"Message-Id: <%d@example.net>\r\nSubject: number-%d.\r\n" % (number, number)
-    kind = chance.randrange(3)
+    kind = chance.randrange(5)
     if kind == 0:
         lines = base64.encodebytes(content).replace(b"\n", b"\r\n.")
         return head + b"\r\n" + (bad + b"\r\n" if is_bad else b"") + lines + b"end\r\n"
     if kind == 1:
         # Alone in its part, as a file of EICAR is.
         return head + attached(b"a.com", bad if is_bad else content)
-    return head + attached(b"a.zip", zipped(bad if is_bad else content))
+    if kind == 2:
+        return head + attached(b"a.zip", zipped(bad if is_bad else content))
+    name, pack = chance.choice(APART)
+    return head + attached(name, pack(bad if is_bad else content))
 
 
 class Session:
@@ -137,7 +211,6 @@ class Session:
                 self._talk(client)
         except (OSError, AssertionError):
             pass
-        return self
 
     def _talk(self, client):
         client.begin(self.verb)
@@ -176,22 +249,44 @@ class Storm:
     def test_storm(self):
         address, mails = self.start_server()
         cutter = Cutter(self, address)
-        self.expect_log(r"warning: \[mail-proxy\] next hop not reached")
-        proxy = MailProxy(self, [{"next-hop": cutter.address, "protocol": self.protocol}])
+        self.expect_log(r"warning: \[mail-proxy\] next hop not reached", r"process died, .* signal=9 ",
+                        r"decoder processes gone")
+        proxy = MailProxy(self, [{"next-hop": cutter.address, "protocol": self.protocol}],
+                          proxy={"processes": 2})
         sessions = [Session(self.random.randrange(1 << 30), number, self.protocol == "lmtp")
                     for number in range(SESSIONS)]
-        with concurrent.futures.ThreadPoolExecutor(PARALLEL) as pool:
-            sessions = list(pool.map(lambda session: session.run(proxy.addresses[0]), sessions))
+        with Killer(self, proxy.process.pid) as killer, \
+                concurrent.futures.ThreadPoolExecutor(PARALLEL) as pool:
+            def run(session):
+                session.run(proxy.addresses[0])
+                killer.note_end()
+
+            list(pool.map(run, sessions))
+        self.tell(sessions, cutter, killer)
         accepted = [session for session in sessions if session.code == 250]
         self.assertEqual([session.number for session in accepted if session.is_bad], [])
-        self.assertGreater(len(accepted), SESSIONS // 10)
-        self.assertGreater(len([session for session in sessions if session.code == 550]), SESSIONS // 10)
+        self.assertGreater(len(accepted), SESSIONS // 20)
+        self.assertGreater(len([session for session in sessions if session.code == 550]), SESSIONS // 20)
         wait_for(lambda: {session.number for session in accepted} <= set(self.numbers(mails())),
                  "what was accepted", PATIENCE_S)
-        self.look(sessions, mails())
-        print(f"{type(self).__name__}: sessions={SESSIONS} accepted={len(accepted)} cuts={cutter.cuts}"
-              f" refused={len([one for one in sessions if one.code == 550])}"
-              f" deferred={len([one for one in sessions if one.code // 100 == 4])}")
+        self.look(sessions, self.settled(mails))
+
+    def settled(self, mails):
+        """What a server has committed it may still be delivering: until nothing comes any more."""
+        count, found = -1, mails()
+        while len(found) != count:
+            count = len(found)
+            time.sleep(SETTLE_S)  # it can only find more
+            found = mails()
+        return found
+
+    def tell(self, sessions, cutter, killer):
+        codes = collections.Counter(session.code // 100 for session in sessions)
+        clean = len([one for one in sessions if one.code // 100 == 5 and not one.is_bad])
+        kills = " ".join(f"{kind}={killer.kills[kind]}" for kind in KINDS)
+        print(f"{type(self).__name__}: sessions={SESSIONS} accepted={codes[2]} refused={codes[5]}"
+              f" deferred={codes[4]} unknown={codes[0]} cuts={cutter.cuts} clean-refused={clean}"
+              f" killed: {kills}")
 
     def numbers(self, found):
         return [int(re.search(rb"number-(\d+)\.", mail)[1]) for mail in found]
