@@ -194,8 +194,9 @@ const struct inspect_apart apart_functions = { begin_archive, push_archive, end_
 
 /*
  * One that broke by itself has not looked at all that is there, as behind a limit; a sender that finds
- * out how must not get mails through by it. Here it is not for what is in the archive: from outside, or as the machine had no memory. It has not been
- * looked at to its end, so that the mail is to come again.
+ * out how must not get mails through by it. Here it is not for what is in the archive: from outside,
+ * or as the machine had no memory. It has not been looked at to its end, so that the mail is to come
+ * again.
  */
 static bool is_killed(int status)
 {
