@@ -40,7 +40,7 @@ extern "C" {
 #define MSTREAM_PARTS	     10000 /* of one mail, in each view */
 #define MSTREAM_NAME_SIZE    256   /* with its NUL; longer names are cut */
 #define MSTREAM_TYPE_SIZE    80
-#define MSTREAM_BOUNDARY_MAX 256 /* RFC 2046 permits 70 */
+#define MSTREAM_BOUNDARY_MAX 256 /* RFC 2046 permits 70; of a longer one its beginning is kept */
 
 enum mstream_coding {
 	MSTREAM_IDENTITY, /* 7bit, 8bit, binary */

@@ -297,8 +297,9 @@ static void add_boundary(struct mimehead *head, struct span text, bool is_sectio
 	const size_t used = boundary_used(head);
 	if (text.size == 0 || text.size > MSTREAM_BOUNDARY_MAX)
 		odd(head, MSTREAM_BAD_BOUNDARY);
+	/* Then a delimiter is a line with more behind it. */
 	if (text.size > MSTREAM_BOUNDARY_MAX)
-		return;
+		text.size = MSTREAM_BOUNDARY_MAX;
 	if (has_boundary(head, text.bytes, text.size))
 		return;
 	for (unsigned i = 0; i < head->boundary_count; i++) {
@@ -352,13 +353,26 @@ static struct span read_extended(struct span text, enum partname_charset *ret_ch
 	return (struct span){ two + 1, (size_t)(end - two) - 1 };
 }
 
+/* Without quotes some readers stop at a byte that is of no token but common in none that is meant. */
+static struct span cut_token(struct span strict)
+{
+	size_t size = 0;
+	while (size < strict.size && strict.bytes[size] != '\0' &&
+	       strchr("\",\\", strict.bytes[size]) == NULL)
+		size++;
+	return (struct span){ strict.bytes, size };
+}
+
 static void take_boundary(struct mimehead *head, const struct param *param, struct span strict,
 			  struct span loose)
 {
 	struct partname decoded;
 	if (!param->has_star) {
+		const struct span token = cut_token(strict);
 		add_boundary(head, strict, false);
 		add_boundary(head, loose, false);
+		if (token.size > 0 && param->value.bytes[0] != '"')
+			add_boundary(head, token, false);
 		return;
 	}
 	odd(head, MSTREAM_BAD_FIELD); /* nothing writes a boundary like that in good faith */
@@ -547,11 +561,13 @@ void mimehead_begin(struct mimehead *head, bool is_digest)
 	partname_begin(&head->name);
 }
 
-/* Of more than two the first and the last: those between are what no reader takes. */
+/* Of more than two the first and the last: those between are what few readers take. */
 static void open_type(struct mimehead *head)
 {
 	if (head->type_count < MIMEHEAD_TYPES)
 		head->type = head->type_count++;
+	else
+		odd(head, MSTREAM_TOO_ODD);
 	while (head->type > 0 && head->boundary_count > 0 &&
 	       head->boundaries[head->boundary_count - 1].type == head->type)
 		head->boundary_count--;

@@ -250,6 +250,15 @@ static size_t start_header_line(struct mstream *mail, struct entity *entity, con
 			return 1;
 		}
 		const size_t used = pass_line_end(entity, bytes);
+		const bool is_first = entity->depth == 0 && !entity->has_fields;
+		if (is_first && entity->has_forked)
+			return used;
+		/* Some readers pass over empty lines before all of a mail. */
+		if (is_first) {
+			entity->has_forked = true;
+			mstream_odd(mail, entity, MSTREAM_BAD_FIELD);
+			mstream_fork(mail, entity);
+		}
 		end_header(mail, entity);
 		return used;
 	}

@@ -89,7 +89,39 @@ TEST_CASE("boundaries, however they are written", "[mstream][heads]")
 	// Of no bytes, as some have it.
 	CHECK(finds("; boundary=\"\"", "", true));
 	CHECK(finds("; boundary=", "", true));
-	CHECK(finds("; boundary=" + std::string(257, 'a'), "abc", true));
+	// Without quotes, what is of no token.
+	CHECK(finds("; boundary=abc\"", "abc", true));
+	CHECK(finds("; boundary=abc,d", "abc", true));
+	CHECK(finds("; boundary=abc,d", "abc,d", true));
+}
+
+TEST_CASE("a boundary that is too long to be kept is known by its beginning", "[mstream][heads]")
+{
+	for (const size_t size : { 257, 500, 2000 }) {
+		const std::string boundary(size, 'a');
+		Mail mail;
+		read_all("Content-Type: multipart/mixed; boundary=\"" + boundary + "\"\n\n--" +
+				 boundary +
+				 "\nContent-Type: a/b\nContent-Transfer-Encoding: base64\n\n"
+				 "Zm91bmQ=\n--" +
+				 boundary + "--\n",
+			 mail);
+		CHECK(mail.has("found"));
+		CHECK(mail.is_odd("bad boundary"));
+	}
+}
+
+TEST_CASE("empty lines before a mail are passed over by some readers", "[mstream][heads]")
+{
+	for (const std::string before : { "\n", "\r\n\r\n", "\n\n\n" }) {
+		Mail mail;
+		read_all(before + "Content-Transfer-Encoding: base64\n\naGVsbG8=\n", mail);
+		CHECK(mail.has("hello"));
+		CHECK(mail.is_odd("bad field"));
+		Mail text;
+		read_all(before + "begin 644 a\n#86)C\n`\nend\n", text);
+		CHECK(text.has("abc"));
+	}
 }
 
 TEST_CASE("a name is that of the disposition, or that of the type", "[mstream][heads]")

@@ -50,6 +50,7 @@ TEST_CASE("of three types the first and the last", "[mstream][views]")
 		 mail);
 	CHECK(mail.has("one\n--c\n\ntwo"));
 	CHECK(mail.has("two\n--a--\n"));
+	CHECK(mail.is_odd("too odd"));
 }
 
 TEST_CASE("two boundaries", "[mstream][views]")
