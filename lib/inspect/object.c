@@ -139,7 +139,7 @@ static bool is_weak(const struct object *object)
 
 static bool may_be_torn(enum content_kind container)
 {
-	return container == CONTENT_OLE || container == CONTENT_PDF;
+	return container == CONTENT_OLE || container == CONTENT_PDF || container >= CONTENT_CAB;
 }
 
 static enum inspect_class class_of_flaw(enum unpack_flaw flaw)
@@ -410,10 +410,15 @@ static bool find_disc(struct object *object, const uint8_t *bytes, size_t size, 
 
 /* ---- zips, which are read from their end: anything may stand before ---- */
 
-/* Of other archives the members are looked into, and what is stored there is a zip in one. */
+/*
+ * What is stored in an archive is a zip in one, and is looked into when it comes out of it. In those
+ * that compress it nearly always, a zip is one that stands beside; in others it would be met twice.
+ */
 static bool may_have_zip(enum content_kind kind)
 {
-	return kind < CONTENT_GZIP && kind != CONTENT_MAIL;
+	return (kind < CONTENT_GZIP && kind != CONTENT_MAIL) || kind == CONTENT_CAB ||
+	       kind == CONTENT_LHA || kind == CONTENT_ARJ || kind == CONTENT_RAR ||
+	       kind == CONTENT_7Z || kind == CONTENT_XAR;
 }
 
 static void push_zip(struct object *object, const uint8_t *bytes, size_t size)

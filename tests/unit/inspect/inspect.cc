@@ -466,6 +466,7 @@ TEST_CASE("a zip is looked into wherever it stands", "[inspect]")
 		std::string("GIF89a\x01\0\x01\0\0\0\0;", 14) + std::string(600, 'g'),
 		std::string("\xca\xfe\xba\xbe\0\0\0\x34", 8),
 		"%PDF-1.4\n",
+		"7z\xbc\xaf\x27\x1c" + std::string(100, '\0'),
 		std::string(70000, 'x'),
 	};
 	for (const std::string &before : befores) {
