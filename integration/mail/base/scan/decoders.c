@@ -140,6 +140,14 @@ static void decode(void *context, int fd)
 	_exit(decoder_run(fd, decoders->pool));
 }
 
+static void end(struct decoders *decoders)
+{
+	inspect_pool_free(decoders->pool);
+	match_worker_free(decoders->worker);
+	match_close(decoders->db);
+	callfilter_deinit(&decoders->filter);
+}
+
 static int run(const struct scan_settings *settings, const char *context, int ask_fd,
 	       int (*confine)(void *context), void *confine_context, bool is_own)
 {
@@ -154,14 +162,13 @@ static int run(const struct scan_settings *settings, const char *context, int as
 		.is_lasting = is_own,
 	};
 	settle_heap();
-	if (prepare_all(&decoders) != 0)
-		return EX_NOINPUT;
-	if (confine != NULL) {
-		const int status = confine(confine_context);
-		if (status != 0)
-			return status;
-	}
-	return template_run(&start);
+	int status = prepare_all(&decoders) == 0 ? EX_OK : EX_NOINPUT;
+	if (status == EX_OK && confine != NULL)
+		status = confine(confine_context);
+	if (status == EX_OK)
+		status = template_run(&start);
+	end(&decoders);
+	return status;
 }
 
 int decoders_run(const struct scan_settings *settings, const char *context, int ask_fd,
