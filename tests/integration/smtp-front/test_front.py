@@ -148,15 +148,15 @@ class Configuration(FrontCase):
         self.deliver(front)
 
     def test_defaults_of_the_fixture_are_all_sections(self):
-        self.assertEqual(list(DEFAULTS), ["front", "limits", "trust", "tls", "sink", "decision",
-                                          "library"])
+        self.assertEqual(list(DEFAULTS), ["front", "limits", "trust", "tls", "sink", "scan",
+                                          "decision", "library"])
 
 
 class Processes(FrontCase):
     def test_there_are_as_many_as_configured(self):
         front = Front(self, certificates=[make_certificate(self)], front={"edges": 3, "workers": 4})
         counts = {role: len(pids) for role, pids in front.processes().items()}
-        self.assertEqual(counts, {"keyholder": 1, "edge": 3, "worker": 4})
+        self.assertEqual(counts, {"keyholder": 1, "decoders": 0, "edge": 3, "worker": 4})
 
     def test_killed_ones_are_made_again(self):
         self.expect_log("process died")
