@@ -13,11 +13,12 @@ import lzma
 import os
 import re
 import signal
+import subprocess
 import zipfile
 
 from clamd import eicar, signatures, start_clamd
 from front import RECIPIENT, SENDER, FrontCase, Front
-from harness import main, wait_for
+from harness import main, program, wait_for
 
 QUARANTINE = "quarantine@example.com"
 FOUND = r"5\.7\.1 Eicar-Test-Signature"
@@ -178,6 +179,18 @@ class Decoders(ScanCase):
         self.assertEqual(signatures(self, self.path("others")), path)
         self.assertTrue(front.reload())
         self.assertRegex(self.say(CLEAN, 550), "5.7.1 Other-1 in part 2")
+
+    def test_new_signatures_are_those_of_decoders_too(self):
+        front = self.front()
+        # So often that only a decoder process sees it: xz would keep a short text as it is.
+        text = mail_with(lzma.compress(b"another evil text " * 300), "a.xz")
+        self.say(text, 250)
+        path = front.sections["scan"]["signatures"]
+        source = self.write("more.ndb", f"Another:0:*:{b'another evil'.hex()}\n")
+        subprocess.run([program("mail-scan"), "compile", "-q", "-o", path + ".new", source], check=True)
+        os.chmod(path + ".new", 0o644)
+        os.replace(path + ".new", path)
+        self.assertRegex(self.say(text, 550), "5.7.1 Another in part 2")
 
     def test_signatures_that_are_not_there(self):
         front = Front(self, scan={"signatures": self.path("missing")}, is_started=False)

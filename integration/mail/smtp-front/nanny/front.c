@@ -65,11 +65,16 @@ static struct nanny_values values_of(const void *own)
 	};
 }
 
-/* A next hop, or an edge's call-forward, that is a path is outside of any other root. */
+/*
+ * A next hop, or an edge's call-forward, that is a path is outside of any other root; and so are the
+ * signatures, which the template opens anew when there are others.
+ */
 static bool needs_paths(const struct setup *setup, unsigned role)
 {
-	if (role == NANNY_KEYHOLDER || role == NANNY_CHECKER)
+	if (role == NANNY_KEYHOLDER)
 		return false;
+	if (role == NANNY_CHECKER)
+		return true;
 	if (role == NANNY_WORKER && setup->sink.to.text[0] == '/')
 		return true;
 	return setup->trust.forward.text[0] == '/' ||
@@ -90,6 +95,7 @@ struct confine_rights front_rights(const void *own, unsigned role)
 		.owner = owners[role],
 		.root = needs_paths(setup, role) ? "" : front->chroot,
 		.has_network = role == NANNY_EDGE || role == NANNY_WORKER,
+		.has_loop = role == NANNY_CHECKER,
 		.has_children = role == NANNY_CHECKER,
 		.has_memory = role == NANNY_WORKER &&
 			      (setup->sink.kind == SETUP_SINK_STORE || setup->scan.is_on),

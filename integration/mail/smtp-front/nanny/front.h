@@ -25,6 +25,7 @@ int front_run(struct setup *setup, const char *config_path);
  *     worker     worker-user  chroot, unless the sink or "forward" is a path; writes files with the
  *                             sink "maildir"
  *     keyholder  key-user     chroot; no network
+ *     decoders   worker-user  opens files to read, makes processes; no network
  */
 struct confine_rights front_rights(const void *setup, unsigned role);
 
