@@ -22,7 +22,8 @@ SAMPLE_HEADER = {
     "dnsblv6": "dnsblv6.h", "seccomp": "seccomp.h", "fstrm": "fstrm.h",
     "protobuf-c": "protobuf-c/protobuf-c.h", "milter": "libmilter/mfapi.h",
     "ssl": "openssl/ssl.h", "unbound": "unbound.h", "dnsblv6-unbound": "dnsblv6-unbound.h",
-    "isal": "isa-l/crc.h", "crypt": "crypt.h",
+    "isal": "isa-l/crc.h", "crypt": "crypt.h", "archive": "archive.h", "bz2": "bzlib.h", "hs": "hs/hs.h",
+    "lzma": "lzma.h",
 }
 SAMPLE_SYMBOL = {"lmdb": "mdb_env_create", "knot": "knot_pkt_new", "crypto": "EVP_DigestSign",
                  "uv": "uv_run", "z": "inflate"}
@@ -200,6 +201,8 @@ class Links(Scratch):
     def test_an_object_of_a_room_links_what_is_below_it_and_nothing_above(self):
         for row_name, rooms in walls.ROOMS.items():
             low, high = rooms[0], rooms[-1]
+            if low == high:
+                continue
             self.compile(row_name, f"{low}_user.c", "void low(void) { high(); }")
             self.compile(row_name, f"{high}_user.c", "void high(void) { low(); }")
             with self.subTest(row=row_name):
