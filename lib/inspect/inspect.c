@@ -72,6 +72,7 @@ static int begin(struct inspect_pool *pool, const char *path, unsigned depth,
 	inspection->pool = pool;
 	inspection->rules = *rules;
 	inspection->budget = rules->shared != NULL ? rules->shared : &inspection->rules.budget;
+	inspection->beside = *inspection->budget;
 	inspection->root = object_begin(inspection, NULL, path);
 	if (inspection->root == NULL) {
 		slots_give(&pool->inspections, inspection);

@@ -68,7 +68,8 @@ struct object {
 	struct object *disc;
 	uint8_t zip_seen; /* of its mark: zipmark.h */
 	bool may_have_zip;
-	bool is_settled;  /* its head was here, and said what it is */
+	bool is_settled; /* its head was here, and said what it is */
+	bool is_beside;	 /* of a zip that is looked for in an archive: its parts may be met twice */
 	bool is_unopened; /* what opens it has a state that cannot be copied */
 	bool is_guess;	  /* it was found by a few bytes of it */
 	struct unpack *unpack;
@@ -93,7 +94,8 @@ struct inspection {
 	struct inspect_pool *pool;
 	struct inspect_rules rules;
 	struct unpack_budget *budget;
-	struct object *open; /* the newest first */
+	struct unpack_budget beside; /* of objects that are .is_beside */
+	struct object *open;	     /* the newest first */
 	struct object *root;
 	unsigned next_number;
 	bool is_cut;

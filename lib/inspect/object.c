@@ -139,7 +139,7 @@ static bool is_weak(const struct object *object)
 
 static bool may_be_torn(enum content_kind container)
 {
-	return container == CONTENT_OLE || container == CONTENT_PDF || container >= CONTENT_CAB;
+	return container == CONTENT_OLE || container == CONTENT_PDF;
 }
 
 static enum inspect_class class_of_flaw(enum unpack_flaw flaw)
@@ -167,8 +167,9 @@ static void take_flaw(void *context, enum unpack_flaw flaw, const char *member)
 	    (flaw == UNPACK_DAMAGED || flaw == UNPACK_CUT))
 		return;
 	/* Programs have the mark of a zip in their code, and documents have parts of one anywhere. */
-	if (archive->is_guess && class_ != INSPECT_BOMB &&
-	    (!archive->has_given || may_be_torn(archive->container)))
+	if (class_ != INSPECT_BOMB &&
+	    (archive->is_beside ||
+	     (archive->is_guess && (!archive->has_given || may_be_torn(archive->container)))))
 		return;
 	if (flaw == UNPACK_ENCRYPTED)
 		snprintf(name, sizeof(name), "encrypted");
@@ -195,6 +196,12 @@ static void open_mail(struct object *object)
 	object->route = OBJECT_MAIL;
 }
 
+static struct unpack_budget *budget_of(struct object *object)
+{
+	struct inspection *inspection = object->inspection;
+	return object->is_beside ? &inspection->beside : inspection->budget;
+}
+
 static void open_here(struct object *object, const struct unpack_row *row)
 {
 	struct inspection *inspection = object->inspection;
@@ -205,7 +212,7 @@ static void open_here(struct object *object, const struct unpack_row *row)
 		add(object, INSPECT_BUSY, "busy: decoders");
 		return;
 	}
-	if (unpack_begin(row, object->slot, inspection->budget, &archive_events, object,
+	if (unpack_begin(row, object->slot, budget_of(object), &archive_events, object,
 			 &object->unpack) != 0) {
 		slots_give(arenas, object->slot);
 		object->slot = NULL;
@@ -410,15 +417,10 @@ static bool find_disc(struct object *object, const uint8_t *bytes, size_t size, 
 
 /* ---- zips, which are read from their end: anything may stand before ---- */
 
-/*
- * What is stored in an archive is a zip in one, and is looked into when it comes out of it. In those
- * that compress it nearly always, a zip is one that stands beside; in others it would be met twice.
- */
+/* Of a zip its own reader finds them. */
 static bool may_have_zip(enum content_kind kind)
 {
-	return (kind < CONTENT_GZIP && kind != CONTENT_MAIL) || kind == CONTENT_CAB ||
-	       kind == CONTENT_LHA || kind == CONTENT_ARJ || kind == CONTENT_RAR ||
-	       kind == CONTENT_7Z || kind == CONTENT_XAR;
+	return kind != CONTENT_ZIP && kind != CONTENT_MAIL;
 }
 
 static void push_zip(struct object *object, const uint8_t *bytes, size_t size)
@@ -435,6 +437,8 @@ static void push_zip(struct object *object, const uint8_t *bytes, size_t size)
 		if (object->zip == NULL)
 			return;
 		object->zip->is_guess = true;
+		/* One that is stored there comes out of the archive as well. */
+		object->zip->is_beside = object->is_beside || object->kind >= CONTENT_GZIP;
 		object_push(object->zip, (const uint8_t *)ZIPMARK, ZIPMARK_SIZE);
 	}
 	object_push(object->zip, bytes + behind, size - behind);
@@ -492,6 +496,7 @@ struct object *object_begin(struct inspection *inspection, struct object *parent
 		(union object_more *)slots_at(&pool->more, slots_number(&pool->objects, object));
 	path_join(parent_path, name, object->path);
 	object->depth = parent != NULL ? parent->depth + 1 : 0;
+	object->is_beside = parent != NULL && parent->is_beside;
 	object->container = parent != NULL ? parent->kind : CONTENT_OTHER;
 	link_open(inspection, object);
 	begin_match(object);
@@ -599,7 +604,7 @@ void object_push(struct object *object, const uint8_t *bytes, size_t size)
 
 bool object_spend(struct object *object, size_t size)
 {
-	struct unpack_budget *budget = object->inspection->budget;
+	struct unpack_budget *budget = budget_of(object);
 	if (size <= budget->total_left) {
 		budget->total_left -= size;
 		return true;

@@ -467,6 +467,8 @@ TEST_CASE("a zip is looked into wherever it stands", "[inspect]")
 		std::string("\xca\xfe\xba\xbe\0\0\0\x34", 8),
 		"%PDF-1.4\n",
 		"7z\xbc\xaf\x27\x1c" + std::string(100, '\0'),
+		gzip("text"),
+		"070707" + std::string(100, '0'),
 		std::string(70000, 'x'),
 	};
 	for (const std::string &before : befores) {
@@ -480,6 +482,25 @@ TEST_CASE("a zip is looked into wherever it stands", "[inspect]")
 	CHECK(has(look(INSPECT_FILE, "xPK\3\4" + std::string(300, 'y') + zipped), "zip / b.txt",
 		  "Test.Mark"));
 	CHECK(look(INSPECT_FILE, "xPK\3\4" + std::string(300, 'y')).finding_count == 0);
+}
+
+TEST_CASE("a zip that is stored in an archive is not counted twice", "[inspect]")
+{
+	// gzip stores what it cannot make smaller.
+	const pool_pointer pool = make_pool({ 1, 16, 1, 8 });
+	std::string bytes;
+	uint32_t state = 1;
+	while (bytes.size() < 3000)
+		bytes += static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
+	const std::string zipped = zip("a", bytes);
+	const std::string stored = gzip(zipped);
+	REQUIRE(stored.find(zipped.substr(0, 2000)) != std::string::npos);
+	inspect_rules rules = usual_rules();
+	rules.budget.members_left = 2;
+	const struct inspect_result result = look(pool.get(), INSPECT_FILE, stored, rules);
+	CHECK(result.counts[INSPECT_BOMB] == 0);
+	rules.budget.members_left = 1;
+	CHECK(look(pool.get(), INSPECT_FILE, stored, rules).counts[INSPECT_BOMB] > 0);
 }
 
 TEST_CASE("an image of a disc is opened beside an archive", "[inspect]")
