@@ -115,7 +115,11 @@ TEST_CASE("the template of decoders makes processes, and no socket", "[front][co
 	CHECK(is_exit(run_as(NANNY_CHECKER, SETUP_SINK_SMTP, try_fork), 0));
 	CHECK(is_exit(run_as(NANNY_CHECKER, SETUP_SINK_SMTP, [] { return try_socket(AF_INET6); }),
 		      ENOSYS));
+	// Signatures anew, and nothing is written.
 	CHECK(is_exit(run_as(NANNY_CHECKER, SETUP_SINK_SMTP, [] { return try_open(O_RDONLY); }),
+		      0));
+	CHECK(is_exit(run_as(NANNY_CHECKER, SETUP_SINK_MAILDIR,
+			     [] { return try_open(O_WRONLY | O_CREAT); }),
 		      ENOSYS));
 	const int status = run_as(NANNY_CHECKER, SETUP_SINK_SMTP, try_execute);
 	REQUIRE(WIFSIGNALED(status));
