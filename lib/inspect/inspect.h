@@ -54,9 +54,13 @@ enum inspect_kind {
 /* What was found, or stands in the way of finding. */
 enum inspect_class {
 	INSPECT_SIGNATURE,
-	INSPECT_BOMB, /* a limit: ratio, total, depth, members, time, memory; a decoder that broke */
+	/*
+	 * There is more than was looked at: a limit (ratio, total, depth, members, time, memory), a
+	 * decoder that broke, a directory that names other things than there are.
+	 */
+	INSPECT_BOMB,
 	INSPECT_ENCRYPTED,
-	INSPECT_SUSPICIOUS, /* damaged, lying */
+	INSPECT_SUSPICIOUS, /* damaged, cut */
 	INSPECT_AMBIGUOUS,  /* oddities of MIME that hide nothing from us */
 	INSPECT_BUSY,	    /* a pool was empty, or a decoder was killed from outside */
 	INSPECT_CLASS_COUNT,

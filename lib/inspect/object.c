@@ -149,6 +149,8 @@ static enum inspect_class class_of_flaw(enum unpack_flaw flaw)
 	case UNPACK_TOTAL:
 	case UNPACK_MEMBERS:
 	case UNPACK_MEMORY:
+	/* Clients that go by the directory have files that were not looked at. */
+	case UNPACK_LYING:
 		return INSPECT_BOMB;
 	case UNPACK_ENCRYPTED:
 		return INSPECT_ENCRYPTED;
@@ -167,7 +169,7 @@ static void take_flaw(void *context, enum unpack_flaw flaw, const char *member)
 	    (flaw == UNPACK_DAMAGED || flaw == UNPACK_CUT))
 		return;
 	/* Programs have the mark of a zip in their code, and documents have parts of one anywhere. */
-	if (class_ != INSPECT_BOMB &&
+	if ((class_ != INSPECT_BOMB || flaw == UNPACK_LYING) &&
 	    (archive->is_beside ||
 	     (archive->is_guess && (!archive->has_given || may_be_torn(archive->container)))))
 		return;

@@ -27,7 +27,7 @@
  *       quarantine: virus@example.org                    where mails of "quarantine" go
  *       header: off                                      on: a field in mails of "mark" and "quarantine"
  *       mails: 100
- *       decoders: 4
+ *       decoders: 16
  *       peer-timeout: 30s
  *       decoder-timeout: 10s
  *       decoder-cpu: 5s
