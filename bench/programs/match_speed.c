@@ -112,14 +112,15 @@ static const struct {
 	{ "hashes", run_hashes },
 };
 
-#define WAYS (sizeof(ways) / sizeof(ways[0]))
+#define WAYS ((size_t)3)
+_Static_assert(WAYS == sizeof(ways) / sizeof(ways[0]), "each has its figures");
 
 static void measure(struct run *run, double seconds)
 {
 	double spent[WAYS] = { 0 };
 	unsigned long rounds = 0;
 	unsigned long found[WAYS] = { 0 };
-	for (double begin = now(); now() - begin < seconds * WAYS; rounds++) {
+	for (double begin = now(); now() - begin < seconds * (double)WAYS; rounds++) {
 		for (size_t i = 0; i < WAYS; i++) {
 			run->found = 0;
 			const double start = now();
