@@ -43,7 +43,7 @@ static void give_block_back(struct nanny *nanny, struct crew_slot *slot)
 {
 	if (slot->block == 0)
 		return;
-	nanny->program->clear(nanny->counters, slot->block);
+	bank_clear_gauges(&nanny->bank, slot->block);
 	scoreboard_clear(nanny->scoreboard, slot->block);
 	nanny->is_taken[slot->block] = false;
 	slot->block = 0;
@@ -95,7 +95,7 @@ static void bury(struct nanny *nanny, struct generation *generation, struct crew
 		return; /* it has retired */
 	generation->failure = WIFEXITED(status) && !is_good ? WEXITSTATUS(status) : EX_SOFTWARE;
 	if (!is_told)
-		nanny->program->count(nanny->counters, slot->role);
+		nanny_count(nanny, slot->role);
 	log_death(nanny->program, slot, pid, status);
 }
 

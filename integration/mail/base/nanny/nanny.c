@@ -140,14 +140,21 @@ static void reload(struct nanny *nanny)
 	const struct nanny_program *program = nanny->program;
 	void *setup = program->read(nanny->config_path);
 	if (setup == NULL || serve(nanny, setup, "reloaded") != EX_OK) {
-		program->count(nanny->counters, NANNY_RELOAD_REFUSED);
+		nanny_count(nanny, NANNY_RELOAD_REFUSED);
 		log_warning(program->context, "configuration not reloaded, the old one stays");
 		if (told == 0)
 			program_tell_ready(program->context);
 		return;
 	}
-	program->count(nanny->counters, NANNY_RELOADED);
+	nanny_count(nanny, NANNY_RELOADED);
 	resize_queue(nanny, SLIST_FIRST(&nanny->generations)->values.queue_bytes);
+}
+
+/* What no process of its own can set. */
+static void note(const struct nanny *nanny, const struct generation *newest)
+{
+	if (nanny->program->note != NULL)
+		nanny->program->note(&nanny->bank, newest->shared);
 }
 
 static void stop(struct nanny *nanny, int number)
@@ -176,8 +183,8 @@ static void obey(struct nanny *nanny, int number)
 			reload(nanny);
 		break;
 	case SIGUSR1:
-		nanny->program->log_counters(nanny->counters,
-					     SLIST_FIRST(&nanny->generations)->shared);
+		note(nanny, SLIST_FIRST(&nanny->generations));
+		bank_log(&nanny->bank);
 		nanny->metrics_ms = 0; /* at once */
 		break;
 	case SIGTERM:
@@ -255,8 +262,8 @@ static void write_metrics(struct nanny *nanny)
 	    clock_now_ms() < nanny->metrics_ms)
 		return;
 	nanny->metrics_ms = clock_now_ms() + METRICS_MS;
-	int ret = nanny->program->write_counters(nanny->counters, newest->shared,
-						 newest->values.metrics);
+	note(nanny, newest);
+	int ret = bank_write(&nanny->bank, newest->values.metrics);
 	if (ret != 0)
 		log_warning(nanny->program->context, "metrics not written, path=%s (%s)",
 			    newest->values.metrics, strerror(-ret));
@@ -317,7 +324,9 @@ static int confine(const char *context)
 
 static int open_shared(struct nanny *nanny, uint64_t queue_bytes)
 {
-	int ret = scoreboard_open(NANNY_SLOTS, &nanny->scoreboard);
+	int ret = bank_open(nanny->program->counters, NANNY_SLOTS, &nanny->bank);
+	if (ret == 0)
+		ret = scoreboard_open(NANNY_SLOTS, &nanny->scoreboard);
 	if (ret == 0)
 		ret = passed_open(clock_now_ms(), &nanny->passed);
 	if (ret == 0)
@@ -338,14 +347,13 @@ static void close_shared(struct nanny *nanny)
 	}
 	passed_close(nanny->passed);
 	scoreboard_close(nanny->scoreboard);
+	bank_close(&nanny->bank);
 }
 
-int nanny_run(const struct nanny_program *program, void *counters, void *setup,
-	      const char *config_path)
+int nanny_run(const struct nanny_program *program, void *setup, const char *config_path)
 {
 	const struct nanny_values values = program->values(setup);
 	struct nanny nanny = { .program = program,
-			       .counters = counters,
 			       .config_path = config_path,
 			       .queue_ends = { -1, -1 } };
 	SLIST_INIT(&nanny.generations);

@@ -30,10 +30,9 @@ extern "C" {
 
 /*
  * setup has been read from config_path and is taken over; the others are borrowed. Returns an exit
- * status.
+ * status; what is wrong is logged.
  */
-int nanny_run(const struct nanny_program *program, void *counters, void *setup,
-	      const char *config_path);
+int nanny_run(const struct nanny_program *program, void *setup, const char *config_path);
 
 #ifdef __cplusplus
 }

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+#include "integration/mail/base/facts/bank.h"
 #include "integration/mail/base/handover/scoreboard.h"
 #include "lib/process/crew.h"
 #include "integration/mail/base/nanny/confine.h"
@@ -52,7 +53,7 @@ struct generation {
 
 struct nanny {
 	const struct nanny_program *program;
-	void *counters;
+	struct bank bank; /* of counters; its first block is the nanny's */
 	const char *config_path;
 	SLIST_HEAD(generation_list, generation) generations;
 	unsigned generation_count;
@@ -69,6 +70,12 @@ struct nanny {
 	sigset_t waited;  /* blocked in the nanny */
 	sigset_t before;  /* what children have */
 };
+
+/* One more: event is a role that has died, or NANNY_RELOADED and the like. */
+static inline void nanny_count(const struct nanny *nanny, unsigned event)
+{
+	bank_add(bank_block(&nanny->bank, 0), nanny->program->event_numbers[event], 1);
+}
 
 /* "keyholder", "checker" or the program's word for it, "edge", "worker". Static. */
 const char *roles_name(const struct nanny_program *program, unsigned role);

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "integration/mail/base/facts/bank.h"
 #include "integration/mail/base/handover/passed.h"
 #include "integration/mail/base/handover/scoreboard.h"
 #include "integration/mail/base/nanny/confine.h"
@@ -64,9 +65,9 @@ struct nanny_values {
 struct nanny_child {
 	const void *setup;
 	void *shared;
-	void *counters;
+	uint64_t *counters;		/* its own block */
 	unsigned index;			/* of its role: 0, 1, ... */
-	size_t process;			/* its own block of counters, and of the scoreboard */
+	size_t process;			/* its place in the scoreboard */
 	const int *listeners;		/* an edge's */
 	const uint8_t *listener_places; /* of which of its places each is, as values() has them */
 	unsigned listener_count;
@@ -98,11 +99,11 @@ struct nanny_program {
 	int (*run_checker)(const struct nanny_child *child); /* each returns an exit status */
 	int (*run_edge)(const struct nanny_child *child);
 	int (*run_worker)(const struct nanny_child *child);
-	/* The counters' NANNY_SLOTS blocks are in shared memory. */
-	void (*count)(void *counters, unsigned event);
-	void (*clear)(void *counters, unsigned block); /* the gauges of a process that has ended */
-	void (*log_counters)(void *counters, const void *shared);
-	int (*write_counters)(void *counters, const void *shared, const char *path); /* 0, -errno */
+	/* What is counted, in NANNY_SLOTS blocks; and which number each of NANNY_EVENTS has there. */
+	const struct bank_table *counters;
+	const unsigned *event_numbers;
+	/* Gauges that no process of its own sets, before they are read. May be NULL. */
+	void (*note)(const struct bank *bank, const void *shared);
 };
 
 #ifdef __cplusplus

@@ -171,7 +171,7 @@ static int run_child(struct nanny *nanny, struct generation *generation,
 	struct nanny_child child = {
 		.setup = generation->setup,
 		.shared = generation->shared,
-		.counters = nanny->counters,
+		.counters = bank_block(&nanny->bank, slot->block),
 		.index = slot->index,
 		.process = slot->block,
 		.listeners = shared.fds,

@@ -31,7 +31,7 @@ struct scanner {
 	struct lore *lore; /* the newest */
 	struct slots scans;
 	int ask_fd;
-	pid_t template_pid; /* 0: it is shared, and somebody else's */
+	pid_t template_pid; /* 0: it is shared, and not forked here */
 	uint64_t lost_ms;   /* when it was last said that it has gone */
 };
 

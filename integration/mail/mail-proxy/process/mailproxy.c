@@ -110,11 +110,6 @@ static void unshare(void *own)
 
 /* ---- the processes ---- */
 
-static int run_process(const struct nanny_child *child)
-{
-	return proxyworker_run(child, bank_block(child->counters, child->process));
-}
-
 static int run_template(const struct nanny_child *child)
 {
 	const struct proxysetup *setup = child->setup;
@@ -131,11 +126,9 @@ static int run_worker(const struct nanny_child *child)
 	return EX_SOFTWARE;
 }
 
-/* ---- the counters ---- */
-
-static void count(void *own, unsigned event)
+int mailproxy_run(struct proxysetup *setup, const char *config_path)
 {
-	static const uint8_t numbers[NANNY_EVENTS] = {
+	static const unsigned numbers[NANNY_EVENTS] = {
 		[NANNY_KEYHOLDER] = PROXY_KEYHOLDER_RESTARTS,
 		[NANNY_CHECKER] = PROXY_RESTARTS,
 		[NANNY_EDGE] = PROXY_RESTARTS,
@@ -143,28 +136,6 @@ static void count(void *own, unsigned event)
 		[NANNY_RELOADED] = PROXY_RELOADS,
 		[NANNY_RELOAD_REFUSED] = PROXY_RELOADS_REFUSED,
 	};
-	bank_add(bank_block(own, 0), numbers[event], 1);
-}
-
-static void clear(void *own, unsigned block)
-{
-	bank_clear_gauges(own, block);
-}
-
-static void log_counters(void *own, const void *shared)
-{
-	(void)shared;
-	bank_log(own);
-}
-
-static int write_counters(void *own, const void *shared, const char *path)
-{
-	(void)shared;
-	return bank_write(own, path);
-}
-
-int mailproxy_run(struct proxysetup *setup, const char *config_path)
-{
 	static const struct nanny_program program = {
 		.context = context,
 		.read = read_setup,
@@ -176,21 +147,10 @@ int mailproxy_run(struct proxysetup *setup, const char *config_path)
 		.unshare = unshare,
 		.checker_name = "decoders",
 		.run_checker = run_template,
-		.run_edge = run_process,
+		.run_edge = proxyworker_run,
 		.run_worker = run_worker,
-		.count = count,
-		.clear = clear,
-		.log_counters = log_counters,
-		.write_counters = write_counters,
+		.counters = &proxycount_table,
+		.event_numbers = numbers,
 	};
-	struct bank bank = { .blocks = NULL };
-	int ret = bank_open(&proxycount_table, NANNY_SLOTS, &bank);
-	if (ret != 0) {
-		log_error(context, "counters not made (%s)", strerror(-ret));
-		end_setup(setup);
-		return EX_OSERR;
-	}
-	const int status = nanny_run(&program, &bank, setup, config_path);
-	bank_close(&bank);
-	return status;
+	return nanny_run(&program, setup, config_path);
 }

@@ -4,7 +4,7 @@
 /*
  * mailproxy.h - mail-proxy as nanny.h runs it.
  *
- * Flow: main.c -> mailproxy_run(): shared counters, then nanny_run(), which makes a process for each
+ * Flow: main.c -> mailproxy_run() -> nanny_run(), which makes a process for each
  *       core (proxyworker.h), a template of decoder processes (template.h) for each where mails are
  *       scanned, and a keyholder where there are certificates.
  */

@@ -254,7 +254,7 @@ static int begin(struct proxyworker *worker)
 	return status;
 }
 
-int proxyworker_run(const struct nanny_child *child, uint64_t *counters)
+int proxyworker_run(const struct nanny_child *child)
 {
 	const struct proxyworker_shared *shared = child->shared;
 	struct proxyworker *worker = calloc(1, sizeof(*worker));
@@ -263,7 +263,7 @@ int proxyworker_run(const struct nanny_child *child, uint64_t *counters)
 	worker->child = child;
 	worker->setup = child->setup;
 	worker->loop.setup = child->setup;
-	worker->loop.counters = counters;
+	worker->loop.counters = child->counters;
 	worker->loop.shared = shared->found;
 	worker->loop.index = child->index;
 	TAILQ_INIT(&worker->loop.pairs);

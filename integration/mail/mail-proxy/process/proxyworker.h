@@ -28,8 +28,8 @@ struct proxyworker_shared {
 	int template_ends[TEMPLATE_ENDS]; /* -1: nothing is scanned */
 };
 
-/* In a process of its own, after fork(); counters is its block. Returns an exit status. */
-int proxyworker_run(const struct nanny_child *child, uint64_t *counters);
+/* In a process of its own, after fork(). Returns an exit status. */
+int proxyworker_run(const struct nanny_child *child);
 
 #ifdef __cplusplus
 }

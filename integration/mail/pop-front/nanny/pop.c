@@ -120,11 +120,6 @@ static void unshare(void *shared)
 
 /* ---- the processes ---- */
 
-static uint64_t *block_of(const struct nanny_child *child)
-{
-	return bank_block(child->counters, child->process);
-}
-
 static int run_checker(const struct nanny_child *child)
 {
 	const struct checker_start start = {
@@ -133,7 +128,7 @@ static int run_checker(const struct nanny_child *child)
 		.ticket_key = keys.tickets,
 		.sockets = child->check_fds,
 		.socket_count = child->check_count,
-		.counters = block_of(child),
+		.counters = child->counters,
 		.index = child->index,
 		.confine = child->confine,
 		.context = child->context,
@@ -144,7 +139,7 @@ static int run_checker(const struct nanny_child *child)
 static int run_edge(const struct nanny_child *child)
 {
 	explicit_bzero(&keys, sizeof(keys));
-	return popedge_run(child, block_of(child));
+	return popedge_run(child, child->counters);
 }
 
 static int run_worker(const struct nanny_child *child)
@@ -153,7 +148,7 @@ static int run_worker(const struct nanny_child *child)
 		.setup = child->setup,
 		.ticket_key = keys.tickets,
 		.queue_fd = child->queue_fd,
-		.counters = block_of(child),
+		.counters = child->counters,
 		.scoreboard = child->scoreboard,
 		.process = child->process,
 		.confine = child->confine,
@@ -162,11 +157,9 @@ static int run_worker(const struct nanny_child *child)
 	return popworker_run(&start);
 }
 
-/* ---- the counters ---- */
-
-static void count(void *own, unsigned event)
+int pop_run(struct popsetup *setup, const char *config_path)
 {
-	static const uint8_t numbers[NANNY_EVENTS] = {
+	static const unsigned numbers[NANNY_EVENTS] = {
 		[NANNY_KEYHOLDER] = POP_KEYHOLDER_RESTARTS,
 		[NANNY_CHECKER] = POP_CHECKER_RESTARTS,
 		[NANNY_EDGE] = POP_EDGE_RESTARTS,
@@ -174,28 +167,6 @@ static void count(void *own, unsigned event)
 		[NANNY_RELOADED] = POP_RELOADS,
 		[NANNY_RELOAD_REFUSED] = POP_RELOADS_REFUSED,
 	};
-	bank_add(bank_block(own, 0), numbers[event], 1);
-}
-
-static void clear(void *own, unsigned block)
-{
-	bank_clear_gauges(own, block);
-}
-
-static void log_counters(void *own, const void *shared)
-{
-	(void)shared;
-	bank_log(own);
-}
-
-static int write_counters(void *own, const void *shared, const char *path)
-{
-	(void)shared;
-	return bank_write(own, path);
-}
-
-int pop_run(struct popsetup *setup, const char *config_path)
-{
 	static const struct nanny_program program = {
 		.context = context,
 		.read = read_setup,
@@ -208,21 +179,13 @@ int pop_run(struct popsetup *setup, const char *config_path)
 		.run_checker = run_checker,
 		.run_edge = run_edge,
 		.run_worker = run_worker,
-		.count = count,
-		.clear = clear,
-		.log_counters = log_counters,
-		.write_counters = write_counters,
+		.counters = &popcount_table,
+		.event_numbers = numbers,
 	};
-	struct bank bank = { .blocks = NULL };
-	int ret = getrandom(&keys, sizeof(keys), 0) == (ssize_t)sizeof(keys) ? 0 : -EIO;
-	if (ret == 0)
-		ret = bank_open(&popcount_table, NANNY_SLOTS, &bank);
-	if (ret != 0) {
-		log_error(context, "keys and counters not made (%s)", strerror(-ret));
+	if (getrandom(&keys, sizeof(keys), 0) != (ssize_t)sizeof(keys)) {
+		log_error(context, "keys not made (%s)", strerror(EIO));
 		end_setup(setup);
 		return EX_OSERR;
 	}
-	const int status = nanny_run(&program, &bank, setup, config_path);
-	bank_close(&bank);
-	return status;
+	return nanny_run(&program, setup, config_path);
 }

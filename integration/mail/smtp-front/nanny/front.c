@@ -156,11 +156,6 @@ static void unshare_all(void *own)
 	free(shared);
 }
 
-static uint64_t *block_of(const struct nanny_child *child)
-{
-	return bank_block(child->counters, child->process);
-}
-
 static int run_edge(const struct nanny_child *child)
 {
 	const struct shared *shared = child->shared;
@@ -179,7 +174,7 @@ static int run_edge(const struct nanny_child *child)
 			.context = child->context,
 		},
 		.setup = child->setup,
-		.counters = block_of(child),
+		.counters = child->counters,
 		.hop = shared->hop,
 	};
 	return smtp_edge_run(&start);
@@ -204,7 +199,7 @@ static int run_worker(const struct nanny_child *child)
 		.hop = shared->hop,
 		.delivered = shared->delivered,
 		.ask_fd = shared->template_ends[TEMPLATE_ASK],
-		.counters = block_of(child),
+		.counters = child->counters,
 		.scoreboard = child->scoreboard,
 		.process = child->process,
 		.passed = child->passed,
@@ -215,11 +210,16 @@ static int run_worker(const struct nanny_child *child)
 	return worker_run(&start);
 }
 
-/* ---- the counters ---- */
-
-static void count(void *own, unsigned event)
+/* It has no process of its own that could set its gauge. */
+static void note_hop(const struct bank *bank, const void *own)
 {
-	static const enum tally_number numbers[NANNY_EVENTS] = {
+	const struct shared *shared = own;
+	bank_set(bank_block(bank, 0), TALLY_HOP_DOWN, hopstate_is_down(shared->hop) ? 1 : 0);
+}
+
+int front_run(struct setup *setup, const char *config_path)
+{
+	static const unsigned numbers[NANNY_EVENTS] = {
 		[NANNY_KEYHOLDER] = TALLY_KEYHOLDER_RESTARTS,
 		[NANNY_EDGE] = TALLY_EDGE_RESTARTS,
 		[NANNY_CHECKER] = TALLY_TEMPLATE_RESTARTS,
@@ -227,34 +227,6 @@ static void count(void *own, unsigned event)
 		[NANNY_RELOADED] = TALLY_RELOADS,
 		[NANNY_RELOAD_REFUSED] = TALLY_RELOADS_REFUSED,
 	};
-	bank_add(bank_block(own, 0), numbers[event], 1);
-}
-
-static void clear(void *own, unsigned block)
-{
-	bank_clear_gauges(own, block);
-}
-
-/* It has no process of its own that could set its gauge. */
-static void note_hop(const struct bank *bank, const struct shared *shared)
-{
-	bank_set(bank_block(bank, 0), TALLY_HOP_DOWN, hopstate_is_down(shared->hop) ? 1 : 0);
-}
-
-static void log_counters(void *own, const void *shared)
-{
-	note_hop(own, shared);
-	bank_log(own);
-}
-
-static int write_counters(void *own, const void *shared, const char *path)
-{
-	note_hop(own, shared);
-	return bank_write(own, path);
-}
-
-int front_run(struct setup *setup, const char *config_path)
-{
 	static const struct nanny_program program = {
 		.context = context,
 		.read = read_setup,
@@ -268,19 +240,9 @@ int front_run(struct setup *setup, const char *config_path)
 		.run_checker = run_template,
 		.run_edge = run_edge,
 		.run_worker = run_worker,
-		.count = count,
-		.clear = clear,
-		.log_counters = log_counters,
-		.write_counters = write_counters,
+		.counters = &tally_table,
+		.event_numbers = numbers,
+		.note = note_hop,
 	};
-	struct bank bank = { .blocks = NULL };
-	const int ret = bank_open(&tally_table, NANNY_SLOTS, &bank);
-	if (ret != 0) {
-		log_error(context, "counters not made (%s)", strerror(-ret));
-		end_setup(setup);
-		return EX_OSERR;
-	}
-	const int status = nanny_run(&program, &bank, setup, config_path);
-	bank_close(&bank);
-	return status;
+	return nanny_run(&program, setup, config_path);
 }
