@@ -82,7 +82,7 @@ ROWS = {
     "client-lib": Row(BSD, project=("lib/format",)),
     # What programs between libdnsblv6 and a mail server have in common.
     "integration/common": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/format"),
-                              external=("uv", "dnsblv6")),
+                              external=("uv", "dnsblv6"), external_of={"milterloop": ("milter",)}),
     # Programs that other people's mail servers use: none knows another.
     "integration/adapters": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/dns", "lib/format",
                                               "integration/common"),

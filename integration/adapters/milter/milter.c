@@ -2,17 +2,12 @@
 #include "integration/adapters/milter/milter.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <libmilter/mfapi.h>
 
+#include "integration/common/milterloop.h"
 #include "lib/common/log.h"
-#include "lib/process/listening.h"
-
-#define BACKLOG 512 /* connections of the mail server that wait; its processes come at once */
 
 /* What the mail server need not tell: nothing of it is looked at. */
 #define UNUSED_STEPS (SMFIP_NOHELO | SMFIP_NOBODY | SMFIP_NOUNKNOWN | SMFIP_NODATA | SMFIP_NOEOH)
@@ -20,21 +15,6 @@
 static const char context[] = "dnsblv6-milter";
 
 static struct session_shared *sessions; /* see the header */
-
-/*
- * In the place of libc's, for libmilter alone. It has a thread that waits for SIGHUP, SIGTERM
- * and SIGINT and takes each for the end, and nothing tells it not to; of a signal that its wait
- * and the loop may both have, the kernel now and then gives it to the wait. So that waits for
- * nothing: all signals that come are blocked in its thread.
- */
-__attribute__((visibility("default"))) int sigwait(const sigset_t *restrict set,
-						   int *restrict ret_signal)
-{
-	(void)set;
-	(void)ret_signal;
-	for (;;)
-		pause();
-}
 
 /* ---- callbacks ---- */
 
@@ -187,20 +167,9 @@ static sfsistat on_close(SMFICTX *ctx)
 	return SMFIS_CONTINUE;
 }
 
-/* ---- the socket ---- */
-
-/* libmilter says why not to syslog alone; errno is a guess. */
-static int open_socket(const char *path)
+int milter_open(const struct milter_setup *setup, struct session_shared *shared)
 {
-	errno = 0;
-	mode_t mask = umask(path[0] != '\0' ? 0777 : 0077);
-	int ret = smfi_opensocket(false) == MI_SUCCESS ? 0 : errno != 0 ? -errno : -EIO;
-	umask(mask);
-	return ret;
-}
-
-static int register_callbacks(void)
-{
+	sessions = shared; /* wanted_actions() looks at it */
 	const struct smfiDesc filter = {
 		.xxfi_name = (char *)(uintptr_t)context,
 		.xxfi_version = SMFI_VERSION,
@@ -213,34 +182,5 @@ static int register_callbacks(void)
 		.xxfi_close = on_close,
 		.xxfi_negotiate = on_negotiate,
 	};
-	return smfi_register(filter) == MI_SUCCESS ? 0 : -ENOMEM;
-}
-
-int milter_open(const struct milter_setup *setup, struct session_shared *shared)
-{
-	sessions = shared;
-	int ret = register_callbacks();
-	if (ret == 0 && smfi_setconn((char *)(uintptr_t)setup->place.connection) != MI_SUCCESS)
-		ret = -EINVAL;
-	if (ret == 0 && setup->place.path[0] != '\0')
-		ret = listening_clear_path(setup->place.path, SOCK_STREAM);
-	if (ret != 0)
-		return ret;
-	smfi_setbacklog(BACKLOG);
-	ret = open_socket(setup->place.path);
-	if (ret == 0 && setup->place.path[0] != '\0')
-		ret = owner_give(&setup->owner, setup->place.path);
-	return ret;
-}
-
-void milter_run(void)
-{
-	smfi_main();
-}
-
-/* Not smfi_stop(): it waits for libmilter, which looks every five seconds. */
-void milter_hide(const struct milter_setup *setup)
-{
-	if (setup->place.path[0] != '\0')
-		unlink(setup->place.path);
+	return milterloop_open(&filter, &setup->place, &setup->owner);
 }

@@ -4,10 +4,10 @@
 /*
  * milter.h - libmilter, and what it calls.
  *
- * Flow: main.c -> milter_open() while it may be root -> milter_service.c, in a thread of its own ->
- *       milter_run() -> libmilter, in threads of its own -> session.c for each event.
+ * Flow: main.c -> milter_open() while it may be root -> milter_service.c, milterloop.h -> libmilter, in
+ *       threads of its own -> session.c for each event.
  *
- * This file alone knows libmilter. That has one filter in a process and hands nothing to the first
+ * Beside milterloop.h this file alone knows libmilter. That has one filter in a process and hands nothing to the first
  * callback of a connection, so what sessions share is kept here, in a variable. It writes to
  * syslog what it has to say.
  */
@@ -24,15 +24,6 @@ extern "C" {
  * and finished. 0 or -errno; -EADDRINUSE also when another daemon answers at its path.
  */
 int milter_open(const struct milter_setup *setup, struct session_shared *sessions);
-
-/* Serves until libmilter gives up. For a thread in which the loop's signals are blocked. */
-void milter_run(void);
-
-/*
- * Removes the socket from the file system, where it has a path; connections that are open go
- * on. For any thread.
- */
-void milter_hide(const struct milter_setup *setup);
 
 #ifdef __cplusplus
 }

@@ -2,19 +2,14 @@
 #include "integration/mail/scan-milter/scanmilter.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <libmilter/mfapi.h>
 
+#include "integration/common/milterloop.h"
 #include "lib/common/log.h"
-#include "lib/process/listening.h"
-
-#define BACKLOG 512 /* connections of the mail server that wait; its processes come at once */
 
 #define ACTIONS (SMFIF_ADDHDRS | SMFIF_QUARANTINE)
 
@@ -26,21 +21,6 @@
 static const char context[] = "mail-scan-milter";
 
 static struct scansession_shared *sessions; /* see the header */
-
-/*
- * In the place of libc's, for libmilter alone. It has a thread that waits for SIGHUP, SIGTERM
- * and SIGINT and takes each for the end, and nothing tells it not to; of a signal that its wait
- * and the loop may both have, the kernel now and then gives it to the wait. So that waits for
- * nothing: all signals that come are blocked in its thread.
- */
-__attribute__((visibility("default"))) int sigwait(const sigset_t *restrict set,
-						   int *restrict ret_signal)
-{
-	(void)set;
-	(void)ret_signal;
-	for (;;)
-		pause();
-}
 
 /* ---- words of libmilter ---- */
 
@@ -294,19 +274,7 @@ static sfsistat on_close(SMFICTX *ctx)
 	return SMFIS_CONTINUE;
 }
 
-/* ---- the socket ---- */
-
-/* libmilter says why not to syslog alone; errno is a guess. */
-static int open_socket(const char *path)
-{
-	errno = 0;
-	mode_t mask = umask(path[0] != '\0' ? 0777 : 0077);
-	int ret = smfi_opensocket(false) == MI_SUCCESS ? 0 : errno != 0 ? -errno : -EIO;
-	umask(mask);
-	return ret;
-}
-
-static int register_callbacks(void)
+int scanmilter_open(const struct scansetup *setup, struct scansession_shared *shared)
 {
 	const struct smfiDesc filter = {
 		.xxfi_name = writable(context),
@@ -325,35 +293,6 @@ static int register_callbacks(void)
 		.xxfi_data = on_data,
 		.xxfi_negotiate = on_negotiate,
 	};
-	return smfi_register(filter) == MI_SUCCESS ? 0 : -ENOMEM;
-}
-
-int scanmilter_open(const struct scansetup *setup, struct scansession_shared *shared)
-{
-	const char *path = setup->place.path;
 	sessions = shared;
-	int ret = register_callbacks();
-	if (ret == 0 && smfi_setconn(writable(setup->place.connection)) != MI_SUCCESS)
-		ret = -EINVAL;
-	if (ret == 0 && path[0] != '\0')
-		ret = listening_clear_path(path, SOCK_STREAM);
-	if (ret != 0)
-		return ret;
-	smfi_setbacklog(BACKLOG);
-	ret = open_socket(path);
-	if (ret == 0 && path[0] != '\0')
-		ret = owner_give(&setup->owner, path);
-	return ret;
-}
-
-void scanmilter_run(void)
-{
-	smfi_main();
-}
-
-/* Not smfi_stop(): it waits for libmilter, which looks every five seconds. */
-void scanmilter_hide(const struct scansetup *setup)
-{
-	if (setup->place.path[0] != '\0')
-		unlink(setup->place.path);
+	return milterloop_open(&filter, &setup->place, &setup->owner);
 }

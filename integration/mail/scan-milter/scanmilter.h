@@ -4,10 +4,10 @@
 /*
  * scanmilter.h - libmilter, and what it calls to have mails scanned.
  *
- * Flow: main.c -> scanmilter_open() while it may be root -> scanservice.c, in a thread of its own ->
- *       scanmilter_run() -> libmilter, in threads of its own -> scansession.c for each event.
+ * Flow: main.c -> scanmilter_open() while it may be root -> scanservice.c, milterloop.h -> libmilter, in
+ *       threads of its own -> scansession.c for each event.
  *
- * This file alone knows libmilter. That has one filter in a process and hands nothing to the first
+ * Beside milterloop.h this file alone knows libmilter. That has one filter in a process and hands nothing to the first
  * callback of a connection, so what sessions share is kept here, in a variable. It writes to
  * syslog what it has to say.
  *
@@ -24,13 +24,9 @@ extern "C" {
 
 /*
  * Binds the socket and gives it to its owner. sessions is borrowed until the process ends, and used
- * from scanmilter_run() on. 0 or -errno; -EADDRINUSE also when another daemon answers at its path.
+ * from milterloop_run() on. 0 or -errno; -EADDRINUSE also when another daemon answers at its path.
  */
 int scanmilter_open(const struct scansetup *setup, struct scansession_shared *sessions);
-/* Serves until libmilter gives up. For a thread in which the loop's signals are blocked. */
-void scanmilter_run(void);
-/* Removes a socket that has a path; connections that are open go on. For any thread. */
-void scanmilter_hide(const struct scansetup *setup);
 
 #ifdef __cplusplus
 }

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/scan-milter/scanservice.h"
 
-#include <signal.h>
-#include <sysexits.h>
 #include <uv.h>
 
 #include "integration/common/program.h"
-#include "integration/common/upkeep.h"
-#include "integration/mail/scan-milter/scanmilter.h"
+#include "integration/common/milterloop.h"
 #include "lib/common/log.h"
 #include "lib/common/version.h"
 #include "lib/process/systemd.h"
-
-/* When asked to end: how long sessions may go on, and how often it is looked whether they do. */
-#define GRACE_MS      5000
-#define GRACE_LOOK_MS 20
 
 #define REFRESH_MS 60000
 
@@ -29,57 +22,28 @@ static const struct counts_label labels[SCANCOUNTS_COUNT] = {
 struct service {
 	const struct scansetup *setup;
 	struct scansession_shared *sessions;
-	uv_loop_t loop;
-	uv_thread_t thread; /* libmilter's first */
-	uv_async_t ended;   /* it has */
-	uv_timer_t grace;
 	uv_timer_t refresh;
-	uint64_t grace_end_ms;
-	struct upkeep upkeep;
 	uint64_t values[SCANCOUNTS_COUNT]; /* of labels, for a report */
-	int status;
 };
 
-/* ---- the end ---- */
-
-static void grace_on_timer(uv_timer_t *timer)
+static uint32_t count(void *data)
 {
-	struct service *service = timer->data;
-	const uint32_t open = scansession_count(service->sessions);
-	const bool is_late = uv_now(&service->loop) >= service->grace_end_ms;
-	if (open > 0 && !is_late)
-		return;
-	if (open > 0)
-		log_warning(context, "sessions left to the mail server, sessions=%u", open);
-	uv_stop(&service->loop);
+	const struct service *service = data;
+	return scansession_count(service->sessions);
 }
-
-static void stop(void *data, int number)
-{
-	struct service *service = data;
-	program_tell_stopping(context, number);
-	scanmilter_hide(service->setup);
-	service->grace_end_ms = uv_now(&service->loop) + GRACE_MS;
-	uv_timer_start(&service->grace, grace_on_timer, 0, GRACE_LOOK_MS);
-}
-
-/* Asked to or not. */
-static void ended_on_async(uv_async_t *async)
-{
-	struct service *service = async->data;
-	if (service->upkeep.is_stopping)
-		return;
-	log_error(context, "libmilter has ended (see the system's log of mail)");
-	service->status = EX_OSERR;
-	uv_stop(&service->loop);
-}
-
-/* ---- upkeep ---- */
 
 static void refresh_on_timer(uv_timer_t *timer)
 {
 	struct service *service = timer->data;
 	scanwork_refresh(&service->sessions->work);
+}
+
+static int open_handles(void *data, uv_loop_t *loop)
+{
+	struct service *service = data;
+	uv_timer_init(loop, &service->refresh);
+	service->refresh.data = service;
+	return uv_timer_start(&service->refresh, refresh_on_timer, REFRESH_MS, REFRESH_MS);
 }
 
 static void measure(void *data, struct report *ret_report)
@@ -105,68 +69,29 @@ static void reload(void *data)
 	systemd_notify("READY=1");
 }
 
-static const struct upkeep_work work = { measure, reload, stop };
-
-/* ---- the beginning ---- */
-
-static void run_libmilter(void *data)
+static void ready(void *data)
 {
-	struct service *service = data;
-	scanmilter_run();
-	uv_async_send(&service->ended);
-}
-
-/* Its threads have its mask: a signal is for the loop (and see sigwait() in scanmilter.c). */
-static int start_libmilter(struct service *service)
-{
-	sigset_t ours;
-	sigset_t before;
-	sigemptyset(&ours);
-	upkeep_add_signals(&ours);
-	pthread_sigmask(SIG_BLOCK, &ours, &before);
-	int ret = uv_thread_create(&service->thread, run_libmilter, service);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return ret;
-}
-
-static int start_handles(struct service *service)
-{
-	int ret = uv_async_init(&service->loop, &service->ended, ended_on_async);
-	service->ended.data = service;
-	if (ret != 0)
-		return ret;
-	uv_timer_init(&service->loop, &service->grace);
-	uv_timer_init(&service->loop, &service->refresh);
-	service->grace.data = service->refresh.data = service;
-	uv_timer_start(&service->refresh, refresh_on_timer, REFRESH_MS, REFRESH_MS);
-	return upkeep_open(&service->upkeep, &service->loop, context, service->setup->metrics,
-			   &work, service);
-}
-
-static int serve(struct service *service)
-{
-	int ret = uv_loop_init(&service->loop);
-	if (ret == 0)
-		ret = start_handles(service);
-	if (ret == 0)
-		ret = start_libmilter(service);
-	if (ret != 0) {
-		log_error(context, "loop not started (%s)", uv_strerror(ret));
-		return EX_OSERR;
-	}
+	const struct service *service = data;
 	log_info(context, "ready, version=%s socket=%s", DNSBLV6_VERSION,
 		 service->setup->place.connection);
 	program_tell_ready(context);
-	uv_run(&service->loop, UV_RUN_DEFAULT);
-	upkeep_write_metrics(&service->upkeep);
-	return service->status;
 }
 
 int scanservice_run(const struct scansetup *setup, struct scansession_shared *sessions)
 {
-	/* libmilter's thread may outlive this function. */
 	static struct service service;
 	service.setup = setup;
 	service.sessions = sessions;
-	return serve(&service);
+	const struct milterloop milter = {
+		.context = context,
+		.place = &setup->place,
+		.metrics = setup->metrics,
+		.data = &service,
+		.measure = measure,
+		.reload = reload,
+		.count = count,
+		.open_handles = open_handles,
+		.ready = ready,
+	};
+	return milterloop_run(&milter);
 }

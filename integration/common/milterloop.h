@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * milterloop.h - the life of a milter: its socket, libmilter's threads, and a loop for all else.
+ *
+ * Flow: a program, while it may be root: milterloop_open() with its callbacks -> as the user that it
+ *       becomes: milterloop_run(), which starts libmilter in threads of its own and runs the loop: upkeep.h,
+ *       and at SIGTERM some seconds for sessions that are open.
+ *
+ *     ret = milterloop_open(&filter, &setup->place, &setup->owner);
+ *     ...
+ *     static const struct milterloop milter = { .context = "dnsblv6-milter", ... };
+ *     _exit(milterloop_run(&milter));     // libmilter's threads may go on behind it
+ *
+ * libmilter takes signals for its own end; here they are the loop's. It has one filter in a process,
+ * and writes to syslog what it has to say.
+ */
+
+#include <stdint.h>
+#include <uv.h>
+
+#include "integration/common/milterplace.h"
+#include "integration/common/owner.h"
+#include "integration/common/report.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct smfiDesc;
+
+/*
+ * Registers what libmilter calls, binds the socket and gives it to owner. All is borrowed for the
+ * call, but for what is in filter. 0 or -errno; -EADDRINUSE also when another daemon answers at
+ * its path.
+ */
+int milterloop_open(const struct smfiDesc *filter, const struct milterplace *place,
+		    const struct owner *owner);
+
+/* Of a program. All borrowed until milterloop_run() returns, and called by the loop alone. */
+struct milterloop {
+	const char *context; /* in the log, and the program's name in metrics */
+	const struct milterplace *place;
+	const char *metrics; /* path of their file; "": none */
+	void *data;	     /* for the functions */
+	/* As those of upkeep.h. */
+	void (*measure)(void *data, struct report *ret_report);
+	void (*reload)(void *data);
+	uint32_t (*count)(void *data); /* sessions that are open */
+	/* Handles of its own, in the loop. 0, or a status of libuv. May be NULL. */
+	int (*open_handles)(void *data, uv_loop_t *loop);
+	/* Everything is there, and the loop is about to run. */
+	void (*ready)(void *data);
+};
+
+/*
+ * Until SIGTERM or SIGINT, or until libmilter gives up. The socket is removed from the file system,
+ * where it has a path. Once in a process. An exit status; what is wrong is logged.
+ */
+int milterloop_run(const struct milterloop *milter);
+
+#ifdef __cplusplus
+}
+#endif
