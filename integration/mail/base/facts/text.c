@@ -89,3 +89,15 @@ void text_put_foreign(struct text *text, const char *value, size_t value_size, s
 		text_put(text, "...");
 	text_put(text, "\"");
 }
+
+void text_put_word(struct text *text, const char *name, const char *value)
+{
+	text_put(text, name);
+	text_put_foreign(text, value, strlen(value), TEXT_WORD_MAX, TEXT_LOG);
+}
+
+void text_put_count(struct text *text, const char *name, uint64_t number)
+{
+	text_put(text, name);
+	text_put_number(text, number);
+}

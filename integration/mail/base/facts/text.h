@@ -44,6 +44,11 @@ void text_put_number(struct text *text, uint64_t number);
 void text_put_foreign(struct text *text, const char *value, size_t value_size, size_t room,
 		      enum text_escape escape);
 
+/* Of a line of the log, " helo=" and a value after it; a foreign one has TEXT_WORD_MAX bytes at most. */
+#define TEXT_WORD_MAX 300
+void text_put_word(struct text *text, const char *name, const char *value);
+void text_put_count(struct text *text, const char *name, uint64_t number);
+
 #ifdef __cplusplus
 }
 #endif

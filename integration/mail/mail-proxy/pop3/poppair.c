@@ -42,23 +42,11 @@ static struct poppair *of_pair(struct pair *pair)
 
 /* ---- the log ---- */
 
-static void put_word(struct text *text, const char *name, const char *value)
-{
-	text_put(text, name);
-	text_put_foreign(text, value, strlen(value), 300, TEXT_LOG);
-}
-
-static void put_number(struct text *text, const char *name, uint64_t number)
-{
-	text_put(text, name);
-	text_put_number(text, number);
-}
-
-static void put_who(struct text *text, const struct poppair *own)
+static void put_client(struct text *text, const struct poppair *own)
 {
 	text_put(text, ", client=");
 	text_put(text, own->pair.client_text);
-	put_word(text, " user=", own->proxy.user);
+	text_put_word(text, " user=", own->proxy.user);
 }
 
 static void log_mail(const struct poppair *own, const struct popproxy_mail *mail)
@@ -67,15 +55,15 @@ static void log_mail(const struct poppair *own, const struct popproxy_mail *mail
 	struct text text = text_make(line, sizeof(line));
 	text_put(&text, "mail ");
 	text_put(&text, popproxy_fate_name(mail->fate));
-	put_who(&text, own);
-	put_number(&text, " number=", mail->number);
-	put_word(&text, " uid=", mail->uid);
+	put_client(&text, own);
+	text_put_count(&text, " number=", mail->number);
+	text_put_word(&text, " uid=", mail->uid);
 	text_put(&text, mail->is_top ? " by=top" : " by=retr");
-	put_number(&text, " octets=", mail->octets);
+	text_put_count(&text, " octets=", mail->octets);
 	if (mail->fate == POPPROXY_MARKED)
 		text_put(&text, mail->is_changed ? " field=added" : " field=late");
 	if (mail->fate != POPPROXY_PASSED)
-		put_word(&text, " found=", mail->name);
+		text_put_word(&text, " found=", mail->name);
 	log_info(own->pair.id, "%s", line);
 }
 
@@ -85,19 +73,19 @@ static void log_session(const struct poppair *own)
 	const struct pair *pair = &own->pair;
 	struct text text = text_make(line, sizeof(line));
 	text_put(&text, "session ended");
-	put_who(&text, own);
-	put_word(&text, " way=", own->proxy.is_logged_in ? own->proxy.way : "");
-	put_number(&text, " mails=", own->mail_count);
-	put_number(&text, " withheld=", own->withheld_count);
-	put_number(&text, " commands=", own->proxy.command_count);
-	put_number(&text, " errors=", own->proxy.error_count);
-	put_number(&text, " bytes_in=", pair->client != NULL ? pair->client->bytes_in : 0);
-	put_number(&text, " bytes_out=", pair->client != NULL ? pair->client->bytes_out : 0);
+	put_client(&text, own);
+	text_put_word(&text, " way=", own->proxy.is_logged_in ? own->proxy.way : "");
+	text_put_count(&text, " mails=", own->mail_count);
+	text_put_count(&text, " withheld=", own->withheld_count);
+	text_put_count(&text, " commands=", own->proxy.command_count);
+	text_put_count(&text, " errors=", own->proxy.error_count);
+	text_put_count(&text, " bytes_in=", pair->client != NULL ? pair->client->bytes_in : 0);
+	text_put_count(&text, " bytes_out=", pair->client != NULL ? pair->client->bytes_out : 0);
 	if (pair->tunnel_up + pair->tunnel_down > 0) {
-		put_number(&text, " unscanned_up=", pair->tunnel_up);
-		put_number(&text, " unscanned_down=", pair->tunnel_down);
+		text_put_count(&text, " unscanned_up=", pair->tunnel_up);
+		text_put_count(&text, " unscanned_down=", pair->tunnel_down);
 	}
-	put_number(&text, " ms=", proxyloop_now(pair->loop) - pair->begun_ms);
+	text_put_count(&text, " ms=", proxyloop_now(pair->loop) - pair->begun_ms);
 	text_put(&text, " end=");
 	text_put(&text, pair->why != NULL ? pair->why : "cut");
 	log_info(pair->id, "%s", line);

@@ -27,23 +27,11 @@ struct mailpair {
 
 /* ---- the log ---- */
 
-static void put_word(struct text *text, const char *name, const char *value)
-{
-	text_put(text, name);
-	text_put_foreign(text, value, strlen(value), 300, TEXT_LOG);
-}
-
-static void put_number(struct text *text, const char *name, uint64_t number)
-{
-	text_put(text, name);
-	text_put_number(text, number);
-}
-
-static void put_who(struct text *text, const struct mailpair *own)
+static void put_client(struct text *text, const struct mailpair *own)
 {
 	text_put(text, ", client=");
 	text_put(text, own->pair.client_text);
-	put_word(text, " helo=", own->talk.helo);
+	text_put_word(text, " helo=", own->talk.helo);
 }
 
 static void log_mail(struct mailpair *own)
@@ -55,13 +43,13 @@ static void log_mail(struct mailpair *own)
 	(void)mailtalk_recipients(&own->talk, first, 1);
 	text_put(&text, "mail ");
 	text_put(&text, mailtalk_end_name(outcome->end));
-	put_who(&text, own);
-	put_word(&text, " from=", own->talk.sender);
-	put_word(&text, " to=", first[0]);
-	put_number(&text, " recipients=", outcome->recipient_count);
-	put_number(&text, " size=", outcome->size);
-	put_number(&text, " code=", (uint64_t)outcome->code);
-	put_word(&text, " reply=", outcome->text);
+	put_client(&text, own);
+	text_put_word(&text, " from=", own->talk.sender);
+	text_put_word(&text, " to=", first[0]);
+	text_put_count(&text, " recipients=", outcome->recipient_count);
+	text_put_count(&text, " size=", outcome->size);
+	text_put_count(&text, " code=", (uint64_t)outcome->code);
+	text_put_word(&text, " reply=", outcome->text);
 	log_info(own->pair.id, "%s", line);
 }
 
@@ -71,18 +59,18 @@ static void log_session(struct mailpair *own)
 	struct text text = text_make(line, sizeof(line));
 	const struct pair *pair = &own->pair;
 	text_put(&text, "session ended");
-	put_who(&text, own);
-	put_number(&text, " mails=", own->talk.mail_count);
-	put_number(&text, " refused=", own->talk.refused_count);
-	put_number(&text, " commands=", own->talk.command_count);
-	put_number(&text, " errors=", own->talk.error_count);
-	put_number(&text, " bytes_in=", pair->client != NULL ? pair->client->bytes_in : 0);
-	put_number(&text, " bytes_out=", pair->client != NULL ? pair->client->bytes_out : 0);
+	put_client(&text, own);
+	text_put_count(&text, " mails=", own->talk.mail_count);
+	text_put_count(&text, " refused=", own->talk.refused_count);
+	text_put_count(&text, " commands=", own->talk.command_count);
+	text_put_count(&text, " errors=", own->talk.error_count);
+	text_put_count(&text, " bytes_in=", pair->client != NULL ? pair->client->bytes_in : 0);
+	text_put_count(&text, " bytes_out=", pair->client != NULL ? pair->client->bytes_out : 0);
 	if (pair->tunnel_up + pair->tunnel_down > 0) {
-		put_number(&text, " unscanned_up=", pair->tunnel_up);
-		put_number(&text, " unscanned_down=", pair->tunnel_down);
+		text_put_count(&text, " unscanned_up=", pair->tunnel_up);
+		text_put_count(&text, " unscanned_down=", pair->tunnel_down);
 	}
-	put_number(&text, " ms=", proxyloop_now(pair->loop) - pair->begun_ms);
+	text_put_count(&text, " ms=", proxyloop_now(pair->loop) - pair->begun_ms);
 	text_put(&text, " end=");
 	text_put(&text, pair->why != NULL ? pair->why : "cut");
 	log_info(pair->id, "%s", line);
