@@ -7,13 +7,13 @@ Needs root, dovecot-pop3d and dovecot-lmtpd; looks at no time.
 """
 
 import argparse
-import importlib
 import os
 import re
 import subprocess
 import sys
 import unittest
 
+from benching import import_quietly
 from harness import BUILD, IS_SANITIZED, SOURCE, Case, main, peer
 
 
@@ -22,15 +22,6 @@ def rows(page, title):
     text = page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     found = (line.strip("|").split("|") for line in text.splitlines() if line.startswith("|"))
     return {words[0].strip(): [word.strip() for word in words[1:]] for words in found}
-
-
-def import_quietly(name, *directory):
-    """A module of bench/; nothing is written beside it."""
-    sys.path.insert(0, os.path.join(SOURCE, "bench", *directory))
-    dont_write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    module = importlib.import_module(name)
-    sys.dont_write_bytecode = dont_write
-    return module
 
 
 @unittest.skipIf(IS_SANITIZED, "a sanitizer costs more than what is counted")

@@ -9,12 +9,12 @@ missing. Looks at no time.
 """
 
 import argparse
-import importlib
 import os
 import subprocess
 import sys
 import unittest
 
+from benching import import_quietly
 from harness import BUILD, IS_SANITIZED, SOURCE, Case, main, peer
 
 OURS = ("mail-proxy, no scan", "mail-proxy", "mail-proxy, clamd", "smtp-front")
@@ -25,15 +25,6 @@ def rows(page, title):
     text = page.partition(f"\n## {title}\n\n")[2].partition("\n\n")[0]
     found = (line.strip("|").split("|") for line in text.splitlines() if line.startswith("|"))
     return {words[0].strip(): [word.strip() for word in words[1:]] for words in found}
-
-
-def import_quietly(name, *directory):
-    """A module of bench/; nothing is written beside it."""
-    sys.path.insert(0, os.path.join(SOURCE, "bench", *directory))
-    dont_write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    module = importlib.import_module(name)
-    sys.dont_write_bytecode = dont_write
-    return module
 
 
 @unittest.skipIf(IS_SANITIZED, "a sanitizer costs more than what is counted")
