@@ -39,6 +39,8 @@ ROWS = {
     # A log of mails below mailboxes: no sockets, no threads. Its public header is dnsblv6-mail.h.
     "lib/mailstore": Row(BSD, project=("lib/format", "lib/lmdb"),
                          external_of={"mailid": ("crypto",), "mailrecord": ("isal",)}),
+    # Mailboxes over named objects that are on several machines: no sockets, no threads, and no library that has the objects.
+    "lib/mailcluster": Row(GPL, project=("lib/mailstore", "lib/lmdb", "lib/format"), external=("crypto",)),
     "lib/store": Row(BSD, project=("lib/format", "lib/lmdb")),
     # Files that wrap a library are static libraries of their own: only who needs it links it.
     "lib/common": Row(GPL, external_of={"conf": ("knot",)}),
@@ -119,7 +121,8 @@ ROWS = {
                                                      "integration/common", "integration/mail/base"),
                                         external=("uv",), external_of={"scanmilter": ("milter",)}),
     # The daemon of a store, and its process that speaks LMTP.
-    "integration/mail/mail-stored": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/lmdb", "lib/mailstore",
+    "integration/mail/mail-stored": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/lmdb", "lib/mailcluster",
+                                                      "lib/mailstore",
                                                       "lib/maildir", "lib/format", "lib/smtp", "lib/wire",
                                                       "integration/common", "integration/mail/base"),
                                         external=("uv",)),
@@ -140,13 +143,13 @@ ROWS = {
                                        external=("uv", "dnsblv6"),
                                        external_of={"delivered": ("crypto",), "users_hash": ("crypt",)}),
     # These may use everything that is public; nobody may include them.
-    "bench": Row(GPL, project=("lib/format", "lib/lmdb", "lib/mailstore", "lib/store", "lib/common", "lib/process", "lib/dns",
+    "bench": Row(GPL, project=("lib/format", "lib/lmdb", "lib/mailcluster", "lib/mailstore", "lib/store", "lib/common", "lib/process", "lib/dns",
                                "lib/smtp", "lib/content", "lib/inspect", "lib/match", "lib/mstream", "lib/unpack", "zone-tools",
                                "server", "client-lib", "integration/common",
                                "integration/adapters", "integration/mail/base",
                                "integration/mail/smtp-front"),
                  external=("lmdb", "knot", "dnssec", "crypto", "hs", "uv", "z", "catch2")),
-    "tests": Row(GPL, project=("lib/format", "lib/lmdb", "lib/mailstore", "lib/store", "lib/common", "lib/process", "lib/dns",
+    "tests": Row(GPL, project=("lib/format", "lib/lmdb", "lib/mailcluster", "lib/mailstore", "lib/store", "lib/common", "lib/process", "lib/dns",
                                "lib/maildir", "lib/pop3", "lib/smtp", "lib/wire", "lib/content", "lib/inspect", "lib/match",
                                "lib/mstream", "lib/unpack", "zone-tools", "server", "client-lib",
                                "client-lib/unbound",
