@@ -40,9 +40,15 @@ static void *begin_part(struct mstream *mail, struct entity *entity, struct mstr
 	return mail->events->begin(mail->context, part);
 }
 
-static struct finder *finder_of(struct mstream *mail, const struct leaf_stream *stream)
+static struct finder *finder_of(struct mstream *mail, const struct entity *entity,
+				const struct leaf_stream *stream)
 {
-	return &mail->finders[stream->finder - 1];
+	return &mail->finders[mstream_index(mail, entity)][stream - entity->streams];
+}
+
+static struct finder *finder_of_finding(const struct finding *finding)
+{
+	return finder_of(finding->mail, finding->entity, finding->stream);
 }
 
 static void begin_file(void *context, enum mstream_coding coding, const char *text)
@@ -59,14 +65,13 @@ static void begin_file(void *context, enum mstream_coding coding, const char *te
 		.name = name.text,
 		.coding = coding,
 	};
-	finder_of(finding->mail, finding->stream)->part =
-		begin_part(finding->mail, finding->entity, &part);
+	finder_of_finding(finding)->part = begin_part(finding->mail, finding->entity, &part);
 }
 
 static void file_data(void *context, const uint8_t *bytes, size_t size)
 {
 	const struct finding *finding = context;
-	void *part = finder_of(finding->mail, finding->stream)->part;
+	void *part = finder_of_finding(finding)->part;
 	if (part != NULL)
 		finding->mail->events->data(finding->mail->context, part, bytes, size);
 }
@@ -74,7 +79,7 @@ static void file_data(void *context, const uint8_t *bytes, size_t size)
 static void end_file(void *context, bool is_whole)
 {
 	const struct finding *finding = context;
-	struct finder *finder = finder_of(finding->mail, finding->stream);
+	struct finder *finder = finder_of_finding(finding);
 	if (finder->part != NULL)
 		finding->mail->events->end(finding->mail->context, finder->part, is_whole);
 	finder->part = NULL;
@@ -97,7 +102,7 @@ static void find(struct mstream *mail, struct entity *entity, struct leaf_stream
 		 const uint8_t *bytes, size_t size)
 {
 	struct finding finding = { mail, entity, stream };
-	struct finder *finder = finder_of(mail, stream);
+	struct finder *finder = finder_of(mail, entity, stream);
 	if (finder->is_tnef)
 		tnef_push(&finder->of.tnef, bytes, size, &files, &finding);
 	else
@@ -117,16 +122,12 @@ static void begin_finder(struct mstream *mail, struct entity *entity, struct lea
 	stream->is_known = true;
 	if (!is_tnef && !stream->may_be_text)
 		return;
-	unsigned place = 0;
-	while (place < FINDERS_MAX && (mail->used_finders & 1U << place) != 0)
-		place++;
-	if (place == FINDERS_MAX) {
+	if (stream - entity->streams >= ENTITY_FINDERS) {
 		mstream_odd(mail, entity, MSTREAM_TOO_ODD);
 		return;
 	}
-	mail->used_finders |= 1U << place;
-	stream->finder = (uint8_t)(place + 1);
-	struct finder *finder = &mail->finders[place];
+	stream->has_finder = true;
+	struct finder *finder = finder_of(mail, entity, stream);
 	finder->part = NULL;
 	finder->is_tnef = is_tnef;
 	if (is_tnef)
@@ -146,7 +147,7 @@ static void look(struct mstream *mail, struct entity *entity, struct leaf_stream
 		if (stream->head_size == sizeof(stream->head))
 			begin_finder(mail, entity, stream);
 	}
-	if (stream->finder != 0 && size > 0)
+	if (stream->has_finder && size > 0)
 		find(mail, entity, stream, bytes, size);
 }
 
@@ -155,16 +156,15 @@ static void end_finder(struct mstream *mail, struct entity *entity, struct leaf_
 {
 	if (!stream->is_known)
 		begin_finder(mail, entity, stream);
-	if (stream->finder == 0)
+	if (!stream->has_finder)
 		return;
 	struct finding finding = { mail, entity, stream };
-	struct finder *finder = finder_of(mail, stream);
+	struct finder *finder = finder_of(mail, entity, stream);
 	if (finder->is_tnef)
 		tnef_end(&finder->of.tnef, is_whole, &files, &finding);
 	else
 		embedded_end(&finder->of.embedded, is_whole, &files, &finding);
-	mail->used_finders &= ~(1U << (stream->finder - 1));
-	stream->finder = 0;
+	stream->has_finder = false;
 }
 
 /* ---- streams ---- */
@@ -241,7 +241,7 @@ static struct leaf_stream *copy_stream(struct mstream *mail, struct entity *enti
 	struct leaf_stream *copy = &entity->streams[entity->stream_count++];
 	*copy = *stream;
 	copy->part = other;
-	copy->finder = 0;
+	copy->has_finder = false;
 	copy->is_known = true;
 	copy->is_other = true;
 	copy->has_nested = false;

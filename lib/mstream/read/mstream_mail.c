@@ -294,7 +294,6 @@ struct mstream *mstream_begin(void *memory, const struct mstream_events *events,
 	mail->context = context;
 	mail->used = 0;
 	mail->fresh = 0;
-	mail->used_finders = 0;
 	mail->told = 0;
 	mail->told_count = 0;
 	struct entity *entity = new_entity(mail, FEED_MAIL);

@@ -59,7 +59,7 @@ struct level {
 struct leaf_stream {
 	void *part; /* of mstream_events.begin() */
 	enum mstream_coding coding;
-	uint8_t finder; /* 1 + its place in .finders; 0: none */
+	bool has_finder; /* its own of .finders */
 	bool may_be_text;
 	bool is_tnef;	 /* by its type or name */
 	bool is_known;	 /* whether it has a finder, of which kind */
@@ -137,7 +137,11 @@ struct finder {
 		struct tnef tnef;
 	} of;
 };
-#define FINDERS_MAX 3
+/*
+ * One for each stream that an entity begins with: were they shared, whether there is one left would
+ * depend on which of several entities was fed first, and that on where the mail is cut.
+ */
+#define ENTITY_FINDERS MIMEHEAD_CODINGS
 /* Oddities of a mail; more are told of a kind that has not been told yet only. */
 #define ODDITIES_MAX 1000
 
@@ -146,12 +150,11 @@ struct mstream {
 	void *context;
 	uint32_t used;	/* entities */
 	uint32_t fresh; /* of those: copied at the byte that is read now, and not yet fed */
-	uint32_t used_finders;
-	uint32_t told; /* 1 << enum mstream_oddity, of those that have been told */
+	uint32_t told;	/* 1 << enum mstream_oddity, of those that have been told */
 	uint32_t told_count;
 	uint8_t feeds[ENTITIES_MAX];
 	struct entity entities[ENTITIES_MAX];
-	struct finder finders[FINDERS_MAX];
+	struct finder finders[ENTITIES_MAX][ENTITY_FINDERS];
 };
 
 /* All that read this feed. */

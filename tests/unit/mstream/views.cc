@@ -129,6 +129,18 @@ TEST_CASE("odd parts do not cost those that follow", "[mstream][views]")
 	CHECK_FALSE(mail.is_odd("too odd"));
 }
 
+TEST_CASE("what looks for files does not depend on where odd parts are cut", "[mstream][views]")
+{
+	// A leaf, a multipart, and one that is encoded in two ways: each has a text of its own.
+	const std::string text = "Content-Type: text/plain\n"
+				 "Content-Type: multipart/mixed; boundary=x\n"
+				 "Content-Transfer-Encoding: base28\n\n"
+				 "aGVsbG8-\n--x--\n";
+	Mail mail;
+	read_all(text, mail);
+	CHECK_FALSE(mail.is_odd("too odd"));
+}
+
 TEST_CASE("words of oddities and codings", "[mstream][views]")
 {
 	for (int i = 0; i < MSTREAM_ODDITY_COUNT; i++)
