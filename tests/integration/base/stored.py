@@ -21,13 +21,16 @@ from harness import DEADLINE_S
 USER = "nobody"
 
 (HELLO, CHECK, DELIVER, ERASE, MAKE_ID, LIST, BOXES, FIND_ID, ROW, SEGMENT, STAT,
- COLLECT, LOCK, UNLOCK) = range(14)
-HAS_ID, HAS_MEMORY = 1, 2
+ COLLECT, LOCK, UNLOCK, CLUSTER, LOCATE, LOGIN) = range(17)
+HAS_ID, HAS_MEMORY, IS_MOVED = 1, 2, 4
+# Of CLUSTER.
+(NODES, HEALTH, CLUSTER_CHECK, CLUSTER_CHECK_DEEP, REPAIR, USERS_PUT, USERS_STATE) = range(7)
 REQUEST = struct.Struct(">4sBBHQQQ16sQB")
 REPLY = struct.Struct(">4sB3xQiIQ16s")
 ROW_HEAD = struct.Struct(">QQQI")  # segment, place, size, size of the meta
 ENTRY = struct.Struct(">Q16sQQQQ")
-EBOX, EMAIL, EQUOTA, EUNSEALED, ELOCK = -2608, -2612, -2613, -2614, -2616
+EID, EFOREIGN, EBOX, EMAIL, EQUOTA, EUNSEALED = -2606, -2607, -2608, -2612, -2613, -2614
+ELOCK, ELOST_LOCK, EAWAY = -2616, -2617, -2618
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 INLINE_MAX = 32768
 
@@ -81,10 +84,12 @@ class Client:
         control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         self.socket.sendmsg([packet], control)
 
-    def send(self, kind, number=0, size=0, ident=None, name=b"", memory=None, fd=None, time_us=0):
+    def send(self, kind, number=0, size=0, ident=None, name=b"", memory=None, fd=None, time_us=0,
+             is_moved=False):
         """Returns the serial."""
         self.serial += 1
-        flags = (HAS_ID if ident else 0) | (HAS_MEMORY if memory is not None else 0)
+        flags = ((HAS_ID if ident else 0) | (HAS_MEMORY if memory is not None else 0) |
+                 (IS_MOVED if is_moved else 0))
         packet = REQUEST.pack(b"Msr1", kind, flags, 0, self.serial, number, size,
                               bytes.fromhex(ident or "00" * 16), time_us, len(name)) + name
         self.send_raw(packet + (memory or b""), [fd] if fd is not None else [])
@@ -106,14 +111,17 @@ class Client:
 
     # ---- what tests want ----
 
-    def send_mail(self, text, recipients, sender=b"sender@example.net", ident=None):
+    def send_mail(self, text, recipients, sender=b"sender@example.net", ident=None,
+                  is_moved=False):
         head = meta(sender, [name.encode() for name in recipients])
         content = head + text
         if len(content) <= INLINE_MAX:
-            return self.send(DELIVER, number=len(head), size=len(text), ident=ident, memory=content)
+            return self.send(DELIVER, number=len(head), size=len(text), ident=ident,
+                             is_moved=is_moved, memory=content)
         fd = sealed(content)
         try:
-            return self.send(DELIVER, number=len(head), size=len(text), ident=ident, fd=fd)
+            return self.send(DELIVER, number=len(head), size=len(text), ident=ident,
+                             is_moved=is_moved, fd=fd)
         finally:
             os.close(fd)
 
@@ -149,6 +157,13 @@ class Client:
         content = (bytes([len(name)]) + name + struct.pack(">I", len(mails)) +
                    b"".join(struct.pack(">Q", mail) for mail in mails))
         return self.call(ERASE, size=len(content), memory=content).status
+
+    def ask(self, question, memory=None):
+        """Lines of a reply to CLUSTER, each as a dictionary."""
+        reply = self.call(CLUSTER, number=question, size=len(memory or b""), memory=memory)
+        assert reply.status == 0, reply
+        return [dict(word.split("=", 1) for word in line.split())
+                for line in self.rows(reply).decode().splitlines()]
 
     def lock(self, box):
         return self.call(LOCK, name=box.encode()).status

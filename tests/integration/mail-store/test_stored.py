@@ -120,6 +120,24 @@ class Mails(Case):
             self.assertEqual(len(client.entries(BOXES[0])), 1)
             self.assertEqual(client.stat()["refused"], 2)
 
+    def test_an_id_of_another_store_is_taken_from_the_superuser_and_from_no_other(self):
+        with Stored(self).client() as client:
+            ident = os.urandom(16).hex()
+            client.send_mail(TEXT, BOXES, ident=ident)
+            self.assertEqual(client.take().status, stored.EFOREIGN)
+            if os.geteuid() != 0:
+                self.skipTest("needs root")
+            self.assertEqual(client.deliver(TEXT, BOXES, ident=ident, is_moved=True), ident)
+            client.send_mail(TEXT, BOXES, ident=ident, is_moved=True)
+            self.assertEqual(client.take().status, stored.EID)
+
+    def test_a_store_of_one_machine_says_that_it_is_no_cluster(self):
+        with Stored(self).client() as client:
+            self.assertEqual(client.call(stored.CLUSTER).status, -errno.EOPNOTSUPP)
+            self.assertEqual(client.call(stored.LOCATE, name=b"anna").status, -errno.EOPNOTSUPP)
+            self.assertEqual(client.call(stored.LOGIN, name=b"anna", memory=b"x").status,
+                             -errno.EOPNOTSUPP)
+
     def test_a_restart_loses_nothing_and_names_stay(self):
         store = Stored(self)
         with store.client() as client:

@@ -136,6 +136,21 @@ TEST_CASE("memory is what follows the name of a request that says so", "[mail-ba
 	      (memory.empty() ? 0 : -EPROTO));
 }
 
+TEST_CASE("an id of another store is said to be one", "[mail-base][storewire]")
+{
+	storewire_request request{};
+	request.type = STOREWIRE_DELIVER;
+	request.has_id = true;
+	request.is_moved = true;
+	const bytes packet = encode(request);
+	CHECK(packet[5] == 5);
+	storewire_request found{};
+	REQUIRE(decode(packet, found) == 0);
+	CHECK(found.is_moved);
+	// Without an id there is none of another store.
+	CHECK(decode(request_of(STOREWIRE_DELIVER, 4, "", ""), found) == -EPROTO);
+}
+
 TEST_CASE("a request that is cut is none, and changes nothing", "[mail-base][storewire]")
 {
 	const bytes packet = request_of(STOREWIRE_LIST, 1, "anna", "");
@@ -161,7 +176,7 @@ TEST_CASE("requests of other versions, types and flags are none", "[mail-base][s
 	for (unsigned flags = 0; flags < 256; flags++) {
 		CAPTURE(flags);
 		CHECK(decode(request_of(STOREWIRE_DELIVER, static_cast<uint8_t>(flags), "", ""),
-			     found) == (flags <= 3 ? 0 : -EPROTO));
+			     found) == (flags < 8 && (flags & 5) != 4 ? 0 : -EPROTO));
 	}
 	const size_t place = GENERATE(0, 1, 2, 3, 6, 7);
 	bytes packet = request_of(STOREWIRE_STAT, 0, "", "");

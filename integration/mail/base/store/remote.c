@@ -63,9 +63,6 @@ static int remote_deliver(struct maillayer *layer, const struct mailstore_mail *
 	int ret = mail->recipient_count > 0 && mail->recipient_count <= MAIL_RECIPIENTS_MAX
 			  ? 0
 			  : MAILSTORE_ERECIPIENTS;
-	/* A daemon's clients are not asked to be honest about that. */
-	if (ret == 0 && mail->is_moved)
-		ret = MAILSTORE_EFOREIGN;
 	if (ret == 0)
 		ret = storemail_begin(&remote->mail, mail->sender, mail->recipients,
 				      mail->recipient_count);
@@ -77,6 +74,7 @@ static int remote_deliver(struct maillayer *layer, const struct mailstore_mail *
 		request.time_us = mail->time_us;
 	if (ret == 0 && mail->id != NULL) {
 		request.has_id = true;
+		request.is_moved = mail->is_moved;
 		request.id = *mail->id;
 	}
 	if (ret == 0)
@@ -163,22 +161,31 @@ static int map_rows(int fd, struct rows *ret_rows)
 }
 
 /* end_rows() in any case. */
-static int ask_rows(struct remote *remote, struct storewire_request *request, struct rows *ret_rows)
+static int ask_with(struct remote *remote, struct storewire_request *request,
+		    const struct storelink_memory *memory, struct storewire_reply *ret_reply,
+		    struct rows *ret_rows)
 {
 	struct storewire_reply reply;
 	int fd = -1;
 	*ret_rows = (struct rows){ 0 };
-	int ret = call(remote, request, NULL, &reply, &fd);
+	int ret = call(remote, request, memory, &reply, &fd);
 	if (ret == 0) {
 		*ret_rows = (struct rows){ .bytes = reply.rows,
 					   .size = reply.rows_size,
 					   .count = reply.count };
 		if (fd >= 0)
 			ret = map_rows(fd, ret_rows);
+		*ret_reply = reply;
 	}
 	if (fd >= 0)
 		close(fd);
 	return ret;
+}
+
+static int ask_rows(struct remote *remote, struct storewire_request *request, struct rows *ret_rows)
+{
+	struct storewire_reply reply;
+	return ask_with(remote, request, NULL, &reply, ret_rows);
 }
 
 static void end_rows(struct rows *rows)
@@ -395,6 +402,74 @@ static int remote_unlock(struct maillayer *layer)
 	struct storewire_request request = { .type = STOREWIRE_UNLOCK };
 	struct storewire_reply reply;
 	return call(remote_of(layer), &request, NULL, &reply, NULL);
+}
+
+/* ---- the cluster and its users ---- */
+
+static int copy_text(const struct rows *rows, char **ret_text)
+{
+	if (rows->size > STOREWIRE_TEXT_MAX || memchr(rows->bytes, '\0', rows->size) != NULL)
+		return -EPROTO;
+	char *text = malloc(rows->size + 1);
+	if (text == NULL)
+		return -ENOMEM;
+	memcpy(text, rows->bytes, rows->size);
+	text[rows->size] = '\0';
+	*ret_text = text;
+	return 0;
+}
+
+/* bytes may be NULL. */
+static int ask_text(struct remote *remote, struct storewire_request *request, const void *bytes,
+		    size_t size, uint64_t *ret_number, char **ret_text)
+{
+	const struct iovec part = { (void *)(uintptr_t)bytes, size };
+	struct storelink_memory memory = { .fd = -1, .parts = &part, .part_count = 1 };
+	struct storewire_reply reply;
+	struct rows rows;
+	if (bytes != NULL && size > STOREWIRE_INLINE_MAX) {
+		memory.fd = storemail_seal(bytes, size);
+		if (memory.fd < 0)
+			return memory.fd;
+	}
+	int ret = ask_with(remote, request, bytes != NULL ? &memory : NULL, &reply, &rows);
+	if (ret == 0)
+		ret = copy_text(&rows, ret_text);
+	if (ret == 0)
+		*ret_number = reply.number;
+	end_rows(&rows);
+	if (memory.fd >= 0)
+		close(memory.fd);
+	return ret;
+}
+
+int remote_cluster(struct maillayer *layer, enum storewire_question question, const void *bytes,
+		   size_t size, char **ret_text)
+{
+	struct storewire_request request = { .type = STOREWIRE_CLUSTER,
+					     .number = (uint64_t)question,
+					     .size = size };
+	uint64_t number;
+	return ask_text(remote_of(layer), &request, bytes, size, &number, ret_text);
+}
+
+int remote_locate(struct maillayer *layer, struct mailname mailbox, uint64_t *ret_node,
+		  char **ret_text)
+{
+	struct storewire_request request = { .type = STOREWIRE_LOCATE, .mailbox = mailbox };
+	if (!mailname_is_valid(mailbox))
+		return MAILSTORE_EBOX;
+	return ask_text(remote_of(layer), &request, NULL, 0, ret_node, ret_text);
+}
+
+int remote_login(struct maillayer *layer, struct mailname user, const void *password, size_t size,
+		 char **ret_text)
+{
+	struct storewire_request request = { .type = STOREWIRE_LOGIN, .mailbox = user };
+	uint64_t number;
+	if (!mailname_is_valid(user) || size > STOREWIRE_SECRET_MAX)
+		return -EACCES;
+	return ask_text(remote_of(layer), &request, password, size, &number, ret_text);
 }
 
 /* ---- begin and end ---- */

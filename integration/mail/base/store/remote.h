@@ -13,6 +13,7 @@
  * -ENOTCONN: the lock has gone with the connection.
  */
 
+#include "integration/mail/base/store/storewire.h"
 #include "lib/mailstore/maillayer.h"
 
 #ifdef __cplusplus
@@ -23,6 +24,19 @@ extern "C" {
 
 /* timeout_ms is for the connection, and for each reply. 0 or -errno. */
 int remote_store_open(const char *socket_path, int timeout_ms, struct maillayer **ret_layer);
+
+/*
+ * What no other layer has: lines of text as storewire.h has them, which are the caller's, to be freed.
+ * layer is one of remote_store_open(). bytes are a list of users, or NULL. A check of all mails takes
+ * long: timeout_ms has to be so.
+ */
+int remote_cluster(struct maillayer *layer, enum storewire_question question, const void *bytes,
+		   size_t size, char **ret_text);
+int remote_locate(struct maillayer *layer, struct mailname mailbox, uint64_t *ret_node,
+		  char **ret_text);
+/* -EACCES: no such user, or another password. */
+int remote_login(struct maillayer *layer, struct mailname user, const void *password, size_t size,
+		 char **ret_text);
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,7 @@
 #define MAGIC_SIZE    4
 #define FLAG_ID	      1U
 #define FLAG_MEMORY   2U
+#define FLAG_MOVED    4U
 
 static bool take_magic(struct bytes_input *input, const char *magic)
 {
@@ -27,7 +28,8 @@ static void take_id(struct bytes_input *input, struct mailid *ret_id)
 size_t storewire_encode_request(const struct storewire_request *request, uint8_t *out)
 {
 	uint8_t *at = out;
-	unsigned flags = (request->has_id ? FLAG_ID : 0) | (request->has_memory ? FLAG_MEMORY : 0);
+	unsigned flags = (request->has_id ? FLAG_ID : 0) | (request->has_memory ? FLAG_MEMORY : 0) |
+			 (request->is_moved ? FLAG_MOVED : 0);
 	bytes_put_string(&at, (const uint8_t *)REQUEST_MAGIC, MAGIC_SIZE);
 	bytes_put(&at, request->type, 1);
 	bytes_put(&at, flags, 1);
@@ -61,11 +63,12 @@ int storewire_decode_request(const uint8_t *bytes, size_t size,
 	request.mailbox.bytes = bytes_take_string(&input, request.mailbox.size);
 	request.has_id = (flags & FLAG_ID) != 0;
 	request.has_memory = (flags & FLAG_MEMORY) != 0;
+	request.is_moved = (flags & FLAG_MOVED) != 0;
 	request.memory = input.data;
 	request.memory_size = input.size;
-	if (input.has_failed || zero != 0 || (flags & ~(FLAG_ID | FLAG_MEMORY)) != 0 ||
+	if (input.has_failed || zero != 0 || (flags & ~(FLAG_ID | FLAG_MEMORY | FLAG_MOVED)) != 0 ||
 	    request.type == STOREWIRE_HELLO || request.type >= STOREWIRE_TYPES ||
-	    (!request.has_memory && input.size > 0))
+	    (!request.has_memory && input.size > 0) || (request.is_moved && !request.has_id))
 		return -EPROTO;
 	*ret_request = request;
 	return 0;

@@ -13,7 +13,8 @@
  *     OFFSET  SIZE  DESCRIPTION of a request
  *        0      4   "Msr1": the last character is the version
  *        4      1   type: enum storewire_type
- *        5      1   flags: 1 an id is given; 2 what is in memory comes with the packet
+ *        5      1   flags: 1 an id is given; 2 what is in memory comes with the packet; 4 the id is
+ *                   that of another store
  *        6      2   zero
  *        8      8   serial, chosen by the client, repeated in the reply
  *       16      8   number, see below
@@ -51,6 +52,14 @@
  *     COLLECT   number: percent                      number: the segment that was emptied
  *     LOCK      name                                 -EBUSY: another connection has the lock
  *     UNLOCK                                         the connection has no lock
+ *     CLUSTER   number: enum storewire_question;     rows of text; -EOPNOTSUPP: there is no cluster
+ *               memory: of USERS_PUT the list
+ *     LOCATE    name: a mailbox                      number: its node; one row of text
+ *     LOGIN     name: a user, as it was typed;       one row of text; -EACCES: no, or not that
+ *               memory: the password                 password
+ *
+ * Rows of text are lines "key=value key=value ...\n", a line for each thing; a value has no space,
+ * but for that of "text", which is the last of its line. A node is "node=NAME host=HOST port=PORT up=yes self=no"; a login "mailbox=NAME".
  *
  * The lock of a mailbox is exclusive among the connections that ask for it; deliveries, and deletions
  * of others, go on. A mailbox needs no mail for it. It ends with UNLOCK or with the connection, then
@@ -62,10 +71,11 @@
  * growing and shrinking, so that what was checked is what is used. Rows that are more than
  * STOREWIRE_ROWS_MAX bytes are in a memfd likewise; to a client that has replies unread there are
  * fewer rows instead. Meta is as in MAILSTORE.md part 4, with no
- * exceptions of line ends: the store finds those.
+ * exceptions of line ends: the store finds those. An id of another store (flag 4) is taken from a
+ * client that runs as root or as the daemon's user, and else refused: MAILSTORE_EFOREIGN.
  *
  * There is one reply to each request; those to DELIVER and ERASE come when their commit does, all
- * others in order. A packet that cannot be read is not answered: its receiver closes the
+ * others in order, but for CLUSTER, LOCATE and LOGIN, which a daemon may take longer over. A packet that cannot be read is not answered: its receiver closes the
  * connection, and so a client and a daemon of different versions part.
  *
  * Values are plain. No function here allocates, logs or keeps a pointer.
@@ -96,7 +106,22 @@ enum storewire_type {
 	STOREWIRE_COLLECT,
 	STOREWIRE_LOCK,
 	STOREWIRE_UNLOCK,
+	STOREWIRE_CLUSTER,
+	STOREWIRE_LOCATE,
+	STOREWIRE_LOGIN,
 	STOREWIRE_TYPES
+};
+
+/* Of CLUSTER. */
+enum storewire_question {
+	STOREWIRE_NODES,
+	STOREWIRE_HEALTH,
+	STOREWIRE_CLUSTER_CHECK,
+	STOREWIRE_CLUSTER_CHECK_DEEP,
+	STOREWIRE_REPAIR,
+	STOREWIRE_USERS_PUT,
+	STOREWIRE_USERS_STATE,
+	STOREWIRE_QUESTIONS
 };
 
 /* Of HELLO. */
@@ -110,10 +135,14 @@ enum storewire_type {
 #define STOREWIRE_PACKET_MAX (STOREWIRE_REQUEST_HEAD + MAILBOX_NAME_MAX + STOREWIRE_INLINE_MAX)
 #define STOREWIRE_REPLY_MAX  (STOREWIRE_REPLY_HEAD + STOREWIRE_ROWS_MAX)
 #define STOREWIRE_LIST_MAX   65536U
+#define STOREWIRE_TEXT_MAX   (16U << 20) /* of rows of text */
+#define STOREWIRE_USERS_MAX  (64U << 20) /* of a list of users */
+#define STOREWIRE_SECRET_MAX 1024U	 /* of a password */
 
 struct storewire_request {
 	uint8_t type;
 	bool has_id;
+	bool is_moved;	 /* the id is that of another store */
 	bool has_memory; /* behind the name, borrowed from the packet when it was decoded */
 	uint64_t serial;
 	uint64_t number;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/queue.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@ struct client {
 	bool is_read; /* the loop tells when it says something */
 	bool is_closed;
 	bool is_gone; /* its memory waits for its pending ones */
+	bool is_own;  /* see requests.h */
 	unsigned open_count;
 	struct boxlock lock;
 };
@@ -197,6 +199,7 @@ static void take_request(struct client *client, const struct storewire_request *
 	struct requests_answer answer;
 	const bool has_rows = request->type == STOREWIRE_LIST || request->type == STOREWIRE_BOXES;
 	clients->start.requests->is_brief = has_rows && has_unread(client);
+	clients->start.requests->is_own = client->is_own;
 	requests_take(clients->start.requests, request, fd, now_us(), &answer);
 	if (answer.waits)
 		wait_for_commit(client, &answer.reply);
@@ -268,6 +271,14 @@ static void greet(struct client *client)
 	say(client, &hello, -1);
 }
 
+static bool is_own(int fd)
+{
+	struct ucred peer = { 0 };
+	socklen_t size = sizeof(peer);
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.uid == 0 || peer.uid == geteuid());
+}
+
 static void take_client(void *owner, unsigned door, int fd, const struct sockaddr *peer)
 {
 	struct clients *clients = owner;
@@ -285,6 +296,7 @@ static void take_client(void *owner, unsigned door, int fd, const struct sockadd
 	clients->count++;
 	client->clients = clients;
 	client->fd = fd;
+	client->is_own = is_own(fd);
 	client->poll.data = client;
 	LIST_INSERT_HEAD(&clients->list, client, link);
 	greet(client);

@@ -93,6 +93,8 @@ static int deliver(struct requests *requests, const struct storewire_request *re
 		return MAILSTORE_EUNSEALED;
 	if (request->size > requests->size_max + TRACE_MAX)
 		return -EFBIG;
+	if (request->is_moved && !requests->is_own)
+		return MAILSTORE_EFOREIGN;
 	if (!has_space(requests, memory->size))
 		return -ENOSPC;
 	int ret = mailmeta_decode(memory->bytes, (size_t)request->number, &meta);
@@ -110,6 +112,7 @@ static int deliver(struct requests *requests, const struct storewire_request *re
 		.size = (size_t)request->size,
 		.time_us = request->time_us != 0 ? request->time_us : time_us,
 		.id = request->has_id ? &request->id : NULL,
+		.is_moved = request->is_moved,
 	};
 	ret = maillayer_deliver(requests->layer, &mail, ret_id);
 	free(names);
@@ -291,6 +294,73 @@ static int check(struct requests *requests, const struct storewire_request *requ
 	return ret;
 }
 
+/* ---- the cluster and its users ---- */
+
+static int ask_cluster(struct questions *questions, const struct storewire_request *request, int fd,
+		       struct questions_rows *rows)
+{
+	struct memory memory = { 0 };
+	if (questions->cluster == NULL)
+		return -EOPNOTSUPP;
+	if (request->number >= STOREWIRE_QUESTIONS)
+		return -EINVAL;
+	int ret = request->number == STOREWIRE_USERS_PUT
+			  ? take_memory(request, fd, STOREWIRE_USERS_MAX, &memory)
+			  : 0;
+	if (ret == 0)
+		ret = questions->cluster(questions, (enum storewire_question)request->number,
+					 memory.bytes, memory.size, rows);
+	end_memory(&memory);
+	return ret;
+}
+
+static int ask_login(struct questions *questions, const struct storewire_request *request,
+		     struct questions_rows *rows)
+{
+	if (questions->login == NULL)
+		return -EOPNOTSUPP;
+	if (!request->has_memory || request->memory_size > STOREWIRE_SECRET_MAX ||
+	    !mailname_is_valid(request->mailbox))
+		return -EACCES;
+	return questions->login(questions, request->mailbox, request->memory, request->memory_size,
+				rows);
+}
+
+static int locate(struct questions *questions, const struct storewire_request *request,
+		  uint64_t *ret_node, struct questions_rows *rows)
+{
+	if (questions->locate == NULL)
+		return -EOPNOTSUPP;
+	if (!mailname_is_valid(request->mailbox))
+		return MAILSTORE_EBOX;
+	return questions->locate(questions, request->mailbox, ret_node, rows);
+}
+
+static int ask(struct requests *requests, const struct storewire_request *request, int fd,
+	       struct requests_answer *answer)
+{
+	struct questions *questions = requests->questions;
+	struct questions_rows rows = { 0 };
+	int ret = -EOPNOTSUPP;
+	if (questions != NULL && request->type == STOREWIRE_CLUSTER)
+		ret = ask_cluster(questions, request, fd, &rows);
+	else if (questions != NULL && request->type == STOREWIRE_LOCATE)
+		ret = locate(questions, request, &answer->reply.number, &rows);
+	else if (questions != NULL)
+		ret = ask_login(questions, request, &rows);
+	if (ret == 0)
+		ret = rows.status;
+	if (ret == 0)
+		ret = make_room(requests, rows.size);
+	if (ret == 0 && rows.size > 0)
+		memcpy(requests->rows, rows.bytes, rows.size);
+	requests->rows_size = rows.size;
+	if (ret == 0)
+		ret = give_rows(requests, rows.count, answer);
+	questions_free_rows(&rows);
+	return ret;
+}
+
 static int take(struct requests *requests, const struct storewire_request *request, int fd,
 		uint64_t time_us, struct requests_answer *answer)
 {
@@ -322,6 +392,10 @@ static int take(struct requests *requests, const struct storewire_request *reque
 			       ? -EINVAL
 			       : maillayer_collect(requests->layer, (unsigned)request->number,
 						   &answer->reply.number);
+	case STOREWIRE_CLUSTER:
+	case STOREWIRE_LOCATE:
+	case STOREWIRE_LOGIN:
+		return ask(requests, request, fd, answer);
 	case STOREWIRE_HELLO:
 	case STOREWIRE_LOCK: /* of a connection, as the next: not here */
 	case STOREWIRE_UNLOCK:

@@ -12,6 +12,7 @@
  */
 
 #include "integration/mail/base/store/storewire.h"
+#include "integration/mail/mail-stored/store/questions.h"
 #include "integration/mail/mail-stored/store/quota.h"
 
 #ifdef __cplusplus
@@ -20,8 +21,9 @@ extern "C" {
 
 /* One of the process: buffers, and what is asked. */
 struct requests {
-	struct maillayer *layer; /* borrowed, as the next */
+	struct maillayer *layer; /* borrowed, as the next two */
 	const struct quota *quota;
+	struct questions *questions; /* NULL: none */
 	uint64_t *counters;
 	uint64_t size_max;     /* of a mail */
 	const char *directory; /* of the store */
@@ -32,6 +34,7 @@ struct requests {
 	size_t rows_room;
 	/* Of the next request: only as many rows as go into the reply itself, and not into memory. */
 	bool is_brief;
+	bool is_own; /* the client runs as root or as this process: it may give ids of other stores */
 };
 
 /* 0 or -ENOMEM. requests_deinit() in any case. */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-stored/store/questions.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ROOM_LEAST 4096
+
+static int make_room(struct questions_rows *rows, size_t size)
+{
+	size_t room = rows->room < ROOM_LEAST ? ROOM_LEAST : rows->room;
+	if (size > STOREWIRE_TEXT_MAX)
+		return -E2BIG;
+	while (room < size)
+		room *= 2;
+	if (room == rows->room)
+		return 0;
+	uint8_t *bytes = realloc(rows->bytes, room);
+	if (bytes == NULL)
+		return -ENOMEM;
+	rows->bytes = bytes;
+	rows->room = room;
+	return 0;
+}
+
+/* The NUL behind it is overwritten by the line feed. */
+void questions_add(struct questions_rows *rows, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	const int size = vsnprintf(NULL, 0, format, arguments);
+	va_end(arguments);
+	if (rows->status == 0)
+		rows->status = size < 0 ? -EINVAL : make_room(rows, rows->size + (size_t)size + 1);
+	if (rows->status != 0)
+		return;
+	va_start(arguments, format);
+	vsnprintf((char *)rows->bytes + rows->size, (size_t)size + 1, format, arguments);
+	va_end(arguments);
+	rows->size += (size_t)size;
+	rows->bytes[rows->size++] = '\n';
+	rows->count++;
+}
+
+void questions_free_rows(struct questions_rows *rows)
+{
+	free(rows->bytes);
+	*rows = (struct questions_rows){ 0 };
+}
