@@ -351,7 +351,13 @@ static int walk(struct users *users, users_walk_fn fn, void *context)
 int users_walk(struct users *users, users_walk_fn fn, void *context)
 {
 	struct users_facts facts;
-	int ret = begin(users, &facts);
+	return users_walk_facts(users, &facts, fn, context);
+}
+
+int users_walk_facts(struct users *users, struct users_facts *ret_facts, users_walk_fn fn,
+		     void *context)
+{
+	int ret = begin(users, ret_facts);
 	if (ret != STORE_OK)
 		return ret;
 	ret = walk(users, fn, context);

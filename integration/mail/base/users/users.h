@@ -122,6 +122,9 @@ bool users_make_entry(const char *address, size_t size, char *ret_entry);
  */
 typedef int (*users_walk_fn)(void *context, const char *line, size_t size);
 int users_walk(struct users *users, users_walk_fn fn, void *context);
+/* The same, and what is known of that list, which is there before the first line. */
+int users_walk_facts(struct users *users, struct users_facts *ret_facts, users_walk_fn fn,
+		     void *context);
 
 /*
  * Reads all of path and compares it with its checksum, in a child process where a crash is

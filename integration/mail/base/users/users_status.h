@@ -18,6 +18,7 @@ extern "C" {
 	X(USERS_ESHRINK, -2500, "list would shrink too much")                                      \
 	X(USERS_EREFUSED, -2501, "lines were refused")                                             \
 	X(USERS_EEMPTY, -2502, "no recipient in the lists")                                        \
+	X(USERS_ECOPY, -2503, "not a copy of a database of users")                                 \
 	X(USERS_EWORDS, -2520, "a line with \"domain\" has one word behind it, and no settings")   \
 	X(USERS_EADDRESS, -2521, "no \"@\" in the address")                                        \
 	X(USERS_ELOCAL, -2522, "not a local part")                                                 \
