@@ -239,13 +239,32 @@ static void sink(struct unpack *unpack, const uint8_t *bytes, size_t size)
 		unpack_give(unpack, bytes, size);
 }
 
+static size_t smaller(size_t left, size_t right)
+{
+	return left < right ? left : right;
+}
+
+/* Whether the data is given decides the head of LZMA's, so that no piece goes beyond it. */
+static bool is_lzma_head(const struct zip_state *zip)
+{
+	return zip->sink == ZIP_GIVE_LZMA && zip->size < LZMA_HEAD_SIZE;
+}
+
+static size_t piece_size(const struct zip_state *zip, size_t size)
+{
+	return smaller(size, is_lzma_head(zip) ? LZMA_HEAD_SIZE - (size_t)zip->size : UNPACK_PIECE);
+}
+
+static size_t known_size(const struct zip_state *zip, size_t size)
+{
+	size = piece_size(zip, size);
+	return size < zip->left ? size : (size_t)zip->left;
+}
+
 static size_t take_known(struct unpack *unpack, const uint8_t *bytes, size_t size)
 {
 	struct zip_state *zip = unpack->state;
-	if (size > UNPACK_PIECE)
-		size = UNPACK_PIECE;
-	if (size > zip->left)
-		size = (size_t)zip->left;
+	size = known_size(zip, size);
 	zip->left -= size;
 	unpack->in += size;
 	sink(unpack, bytes, size);
@@ -287,8 +306,7 @@ static void scan_byte(struct unpack *unpack, uint8_t byte)
 /* Up to what may be the mark of a descriptor, or a byte of it. */
 static size_t scan_size(const struct zip_state *zip, const uint8_t *bytes, size_t size)
 {
-	if (size > UNPACK_PIECE)
-		size = UNPACK_PIECE;
+	size = piece_size(zip, size);
 	const uint8_t *mark = zip->fill > 0 ? bytes : memchr(bytes, 'P', size);
 	const size_t plain = mark != NULL ? (size_t)(mark - bytes) : size;
 	return plain > 0 ? plain : 1;
@@ -589,11 +607,6 @@ static size_t take_search(struct unpack *unpack, const uint8_t *bytes, size_t si
 	return used;
 }
 
-static size_t smaller(size_t left, size_t right)
-{
-	return left < right ? left : right;
-}
-
 /* Fixed parts, and the end of each. */
 static size_t take_part(struct unpack *unpack, const uint8_t *bytes, size_t size)
 {
@@ -644,6 +657,7 @@ static size_t take_long(struct unpack *unpack, const uint8_t *bytes, size_t size
 /* How many bytes the next step takes of a record that are not given to anything. */
 static size_t unseen_size(const struct zip_state *zip, const uint8_t *bytes, size_t size)
 {
+	const bool is_unseen = zip->sink == ZIP_DROP || is_lzma_head(zip);
 	switch (zip->step) {
 	case ZIP_HEAD:
 	case ZIP_EXTRA_HEAD:
@@ -655,10 +669,9 @@ static size_t unseen_size(const struct zip_state *zip, const uint8_t *bytes, siz
 	case ZIP_REMARK:
 		return smaller(size, zip->remark_left);
 	case ZIP_KNOWN:
-		size = smaller(size, UNPACK_PIECE);
-		return zip->sink != ZIP_DROP ? 0 : size < zip->left ? size : (size_t)zip->left;
+		return is_unseen ? known_size(zip, size) : 0;
 	case ZIP_SCAN:
-		return zip->sink != ZIP_DROP ? 0 : scan_size(zip, bytes, size);
+		return is_unseen ? scan_size(zip, bytes, size) : 0;
 	default:
 		return 0;
 	}
@@ -679,6 +692,7 @@ static size_t break_off(struct unpack *unpack, const uint8_t *bytes, size_t size
 		return 0;
 	if (zip->lists.locals.count == 0 && zip->lists.listed.count == 0)
 		begin_archive(zip);
+	unpack_close(unpack, false);
 	unpack->in += behind;
 	search(zip);
 	zip->signature = ZIP_LOCAL;

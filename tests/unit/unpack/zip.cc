@@ -350,6 +350,12 @@ TEST_CASE("a record that lies about its size hides no member", "[unpack][zip]")
 	other.method = 99;
 	ZipMember late = other;
 	late.flags = 8;
+	ZipMember lzma = other;
+	lzma.method = 14;
+	ZipMember late_lzma = lzma;
+	late_lzma.flags = 8;
+	const std::string bad_lzma("\x10\2\4\0\x5d\0\0\1\0",
+				   9); // of four bytes, which must be five
 	const std::string befores[] = {
 		mark,
 		mark + std::string(10, 'x'),
@@ -359,6 +365,10 @@ TEST_CASE("a record that lies about its size hides no member", "[unpack][zip]")
 		zip_local(secret),
 		zip_local(other) + "data",
 		zip_local(late) + "data PK PK\7\10",
+		zip_local(lzma) + bad_lzma,
+		zip_local(lzma) + bad_lzma.substr(0, 7), // the mark begins in the head of LZMA
+		zip_local(lzma) + bad_lzma.substr(0, 4),
+		zip_local(late_lzma) + bad_lzma,
 	};
 	for (const std::string &before : befores) {
 		const Unpacked got = unzip(before + zip);
