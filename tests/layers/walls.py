@@ -176,7 +176,7 @@ ROOMS = {
     "integration/mail/base": ("users", "store", "tls", "handover", "loop", "edge", "facts", "worker", "nanny",
                               "peers", "scan", "setup"),
     "integration/mail/mail-proxy": ("setup", "facts", "side", "smtp", "pop3", "process"),
-    "integration/mail/mail-stored": ("layers", "store", "lmtp"),
+    "integration/mail/mail-stored": ("layers", "nodes", "store", "lmtp"),
     "integration/mail/pop-front": ("setup", "facts", "handover", "login", "edge", "worker", "nanny"),
     "integration/mail/smtp-front": ("setup", "recipients", "facts", "sinks", "handover", "edge",
                                     "worker", "nanny"),

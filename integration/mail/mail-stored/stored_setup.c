@@ -84,6 +84,9 @@ static const struct conf_item lmtp_items[] = {
 static const struct conf_section sections[] = {
 	{ "stored", CONF_ITEMS(stored_items) },
 	{ "lmtp", CONF_ITEMS(lmtp_items) },
+	{ "nodes", CONF_ITEMS(nodesetup_items), .offset = offsetof(struct stored_setup, nodes) },
+	{ "peer", CONF_ITEMS(nodesetup_peer_items), .offset = offsetof(struct stored_setup, nodes),
+	  .find_entry = nodesetup_find_peer },
 };
 
 const struct conf_table stored_setup_table = { CONF_SECTIONS(sections) };
@@ -97,6 +100,9 @@ int stored_setup_parse(const char *text, size_t text_size, void *ret_setup,
 	int ret = conf_parse(text, text_size, &stored_setup_table, setup, reterr_error);
 	if (ret != 0)
 		return ret;
+	const char *reason = nodesetup_check(&setup->nodes);
+	if (reason != NULL)
+		return conf_refuse(reterr_error, -EINVAL, "%s", reason);
 	if (setup->layer != STORED_LOG &&
 	    (setup->quota_messages > 0 || setup->quota_octets > 0 || setup->keep_s > 0))
 		return conf_refuse(reterr_error, -EINVAL,

@@ -19,6 +19,7 @@
 
 #include "integration/common/owner.h"
 #include "integration/common/program.h"
+#include "integration/mail/mail-stored/nodes/nodesetup.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -59,6 +60,7 @@ struct stored_setup {
 	unsigned lmtp_recipients_max;
 	unsigned lmtp_timeout_ms;
 	uint64_t lmtp_memory_max; /* of all large mails that are under way */
+	struct nodesetup nodes;	  /* sections "nodes" and "peer" */
 };
 
 extern const struct conf_table stored_setup_table;

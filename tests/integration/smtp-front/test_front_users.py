@@ -168,7 +168,7 @@ class Build(Users):
         result = self.build(bad, expect=EX_DATAERR)
         for number, text, reason in (
                 (1, "a@b quota=5", "behind an address are permitted messages=, octets=, keep=, "
-                 "password=, scram= and to="),
+                 "node=, password=, scram= and to="),
                 (2, "a@b keep=90", "keep=: permitted are 0, and 1s to 36500d, with s, m, h or d"),
                 (3, "a@b keep=1d keep=2d", "the same word twice behind an address"),
                 (4, "a@b octets=5T", "octets=: permitted are 0 to 1048576G, with K, M or G"),

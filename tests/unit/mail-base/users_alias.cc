@@ -209,7 +209,7 @@ TEST_CASE("an alias has neither settings nor a login", "[front][users_alias]")
 			      "john@example.org keep=1d password=" + SHA512 }) == STORE_OK);
 	const opened_users users(path);
 	char entry[USERS_ENTRY_SIZE] = "";
-	users_settings settings = { 7, 7, 7 };
+	users_settings settings = { 7, 7, 7, 0 };
 	users_secret secret = { "untouched", "untouched" };
 	const std::string all = "all@example.org";
 	CHECK(users_find_settings(users.get(), all.data(), all.size(), entry, &settings) ==

@@ -24,13 +24,13 @@ using lines = std::vector<std::string>;
 static bool operator==(const users_settings &one, const users_settings &other)
 {
 	return one.messages_max == other.messages_max && one.octets_max == other.octets_max &&
-	       one.keep_s == other.keep_s;
+	       one.keep_s == other.keep_s && one.node == other.node;
 }
 
 static const users_settings NONE = {};
-static const users_settings SOME = { 10000, UINT64_C(500) << 20, UINT64_C(90) * 86400 };
+static const users_settings SOME = { 10000, UINT64_C(500) << 20, UINT64_C(90) * 86400, 0 };
 static const users_settings MOST = { USERS_SETTINGS_MESSAGES, USERS_SETTINGS_OCTETS,
-				     USERS_SETTINGS_KEEP_S };
+				     USERS_SETTINGS_KEEP_S, 0 };
 
 // ---- words ----
 
@@ -62,19 +62,21 @@ TEST_CASE("words behind an address are the settings of its mailbox", "[front][us
 		{ "messages=10000 octets=500M keep=90d", SOME },
 		{ "\tkeep=90d\tmessages=10000   octets=500M\r", SOME },
 		{ "octets=524288000 keep=2160h messages=010000 # his", SOME },
-		{ "messages=1", { 1, 0, 0 } },
-		{ "octets=1", { 0, 1, 0 } },
-		{ "octets=1K", { 0, 1024, 0 } },
-		{ "octets=2G", { 0, UINT64_C(2) << 30, 0 } },
-		{ "keep=1s", { 0, 0, 1 } },
-		{ "keep=30m", { 0, 0, 1800 } },
+		{ "messages=1", { 1, 0, 0, 0 } },
+		{ "octets=1", { 0, 1, 0, 0 } },
+		{ "octets=1K", { 0, 1024, 0, 0 } },
+		{ "octets=2G", { 0, UINT64_C(2) << 30, 0, 0 } },
+		{ "keep=1s", { 0, 0, 1, 0 } },
+		{ "keep=30m", { 0, 0, 1800, 0 } },
+		{ "node=3", { 0, 0, 0, 3 } },
+		{ "node=255 messages=1", { 1, 0, 0, 255 } },
 		{ "messages=0 octets=0 keep=0", NONE },
 		{ "octets=0G keep=0d", NONE },
 		{ "messages=1000000000 octets=1048576G keep=36500d", MOST },
-		{ "octets=1125899906842624 keep=3153600000s", { 0, MOST.octets_max, MOST.keep_s } },
+		{ "octets=1125899906842624 keep=3153600000s", { 0, MOST.octets_max, MOST.keep_s, 0 } },
 	}));
 	CAPTURE(words);
-	users_settings settings = { 7, 7, 7 };
+	users_settings settings = { 7, 7, 7, 0 };
 	REQUIRE(parse(words, &settings) == STORE_OK);
 	CHECK(settings == expected);
 	users_settings again = {};
@@ -121,6 +123,9 @@ TEST_CASE("a setting that is none is refused with what is permitted", "[front][u
 		{ "octets=1048577G", USERS_EOCTETS },
 		{ "octets=1125899906842625", USERS_EOCTETS },
 		{ "octets=17179869184G", USERS_EOCTETS },
+		{ "node=", USERS_ENODE },
+		{ "node=256", USERS_ENODE },
+		{ "node=a", USERS_ENODE },
 		{ "keep=", USERS_EKEEP },
 		{ "keep=d", USERS_EKEEP },
 		{ "keep=90", USERS_EKEEP },
@@ -180,10 +185,11 @@ TEST_CASE("settings are printed in one order, with the largest unit, and not whe
 {
 	CHECK(print(NONE).empty());
 	CHECK(print(SOME) == "messages=10000 octets=500M keep=90d");
-	CHECK(print({ 0, 1025, 0 }) == "octets=1025");
-	CHECK(print({ 3, 0, 90061 }) == "messages=3 keep=90061s");
+	CHECK(print({ 0, 1025, 0, 0 }) == "octets=1025");
+	CHECK(print({ 3, 0, 90061, 0 }) == "messages=3 keep=90061s");
 	CHECK(print(MOST) == "messages=1000000000 octets=1048576G keep=36500d");
-	const users_settings beyond = { UINT64_MAX, UINT64_MAX, UINT64_MAX };
+	const users_settings beyond = { UINT64_MAX, UINT64_MAX, UINT64_MAX,
+					UINT64_MAX };
 	CHECK(print(beyond).size() < USERS_SETTINGS_PRINT_MAX);
 }
 
@@ -196,7 +202,8 @@ TEST_CASE("the longest entry with the longest settings is a line of a list",
 	std::string local;
 	for (int i = 0; i < 64; i++)
 		local += "\\\"";
-	const users_settings long_ones = { 999999999, MOST.octets_max - 1, MOST.keep_s - 1 };
+	const users_settings long_ones = { 999999999, MOST.octets_max - 1, MOST.keep_s - 1,
+					   0 };
 	const auto line = "\"" + local + "\"@" + domain + " " + print(long_ones);
 	const users_facts facts = folding();
 	users_key key = {};
@@ -217,7 +224,8 @@ TEST_CASE("the longest entry with the longest settings is a line of a list",
 static std::string encode(const users_settings &settings)
 {
 	uint8_t bytes[USERS_SETTINGS_SIZE];
-	const size_t size = users_settings_encode(&settings, bytes);
+	size_t size = users_settings_encode(&settings, bytes);
+	size += users_settings_encode_last(&settings, bytes + size);
 	REQUIRE(size <= sizeof(bytes));
 	return { reinterpret_cast<const char *>(bytes), size };
 }
@@ -256,17 +264,32 @@ static std::string number(uint64_t value)
 TEST_CASE("a value has an item for each setting that is not 0", "[front][users_settings]")
 {
 	CHECK(encode(NONE).empty());
-	CHECK(encode({ 0, 1025, 0 }) == std::string("\2\0\x8\0\0\0\0\0\0\4\1", 11));
+	CHECK(encode({ 0, 1025, 0, 0 }) == std::string("\2\0\x8\0\0\0\0\0\0\4\1", 11));
 	CHECK(encode(SOME) == item(1, number(SOME.messages_max)) +
 				      item(2, number(SOME.octets_max)) +
 				      item(3, number(SOME.keep_s)));
-	for (const auto &settings : { NONE, SOME, MOST, users_settings{ 0, 0, 1 } }) {
-		users_settings again = { 7, 7, 7 };
+	for (const auto &settings :
+	     { NONE, SOME, MOST, users_settings{ 0, 0, 1, 0 }, users_settings{ 0, 2, 0, 9 } }) {
+		users_settings again = { 7, 7, 7, 0 };
 		bool has_others = true;
 		CHECK(decode(encode(settings), &again, &has_others) == STORE_OK);
 		CHECK(again == settings);
 		CHECK_FALSE(has_others);
 	}
+}
+
+TEST_CASE("the node of a mailbox stands behind its secret", "[front][users_settings]")
+{
+	users_value value = {};
+	uint8_t bytes[USERS_VALUE_SIZE];
+	value.settings.messages_max = 5;
+	value.settings.node = 2;
+	strcpy(value.secret.password, "x");
+	const std::string expected = item(1, number(5)) + item(4, "x") + item(7, number(2));
+	CHECK(std::string(reinterpret_cast<const char *>(bytes),
+			  users_value_encode(&value, bytes)) == expected);
+	users_settings settings = {};
+	CHECK(decode(item(7, number(256)), &settings) == STORE_ECORRUPT);
 }
 
 TEST_CASE("a value that is cut, or not as it is written, is damage", "[front][users_settings]")
@@ -305,10 +328,10 @@ TEST_CASE("items of later programs are passed over, and said to be there",
 {
 	users_settings settings = {};
 	bool has_others = false;
-	CHECK(decode(item(1, number(5)) + item(3, number(6)) + item(7, "$6$salt$hash") +
+	CHECK(decode(item(1, number(5)) + item(3, number(6)) + item(8, "$6$salt$hash") +
 			     item(200, std::string(3000, 'x')) + item(255, ""),
 		     &settings, &has_others) == STORE_OK);
-	CHECK(settings == users_settings{ 5, 0, 6 });
+	CHECK(settings == users_settings{ 5, 0, 6, 0 });
 	CHECK(has_others);
 }
 
@@ -323,7 +346,7 @@ struct found {
 static found find(const opened_users &users, const std::string &address)
 {
 	char entry[USERS_ENTRY_SIZE] = "";
-	found one = { 0, "", { 7, 7, 7 } };
+	found one = { 0, "", { 7, 7, 7, 0 } };
 	one.answer = users_find_settings(users.get(), address.data(), address.size(), entry,
 					 &one.settings);
 	one.entry = entry;
@@ -360,8 +383,8 @@ TEST_CASE("the settings of a recipient are those of the entry that makes it vali
 	const auto one = find(users, address);
 	CHECK(one.answer == USERS_VALID);
 	CHECK(one.entry == users.entry(address));
-	CHECK(one.settings == users_settings{ messages, 0, 0 });
-	users_settings known = { 7, 7, 7 };
+	CHECK(one.settings == users_settings{ messages, 0, 0, 0 });
+	users_settings known = { 7, 7, 7, 0 };
 	CHECK(users_settings_of(users.get(), one.entry.c_str(), &known) == STORE_OK);
 	CHECK(known == one.settings);
 }
@@ -381,7 +404,7 @@ TEST_CASE("of what is not valid nothing is written", "[front][users_settings]")
 		const auto one = find(users, address);
 		CHECK(one.answer == answer);
 		CHECK(one.entry.empty());
-		CHECK(one.settings == users_settings{ 7, 7, 7 });
+		CHECK(one.settings == users_settings{ 7, 7, 7, 0 });
 	}
 	const std::string longest(USERS_ENTRY_SIZE - 2, 'x');
 	for (const auto &entry :
@@ -390,9 +413,9 @@ TEST_CASE("of what is not valid nothing is written", "[front][users_settings]")
 	       std::string("example.org"), std::string("dexample.org"), std::string("m"), longest,
 	       longest + "x", longest + longest, "@" + longest }) {
 		CAPTURE(entry);
-		users_settings known = { 7, 7, 7 };
+		users_settings known = { 7, 7, 7, 0 };
 		CHECK(users_settings_of(users.get(), entry.c_str(), &known) == DNSBLV6_ENOTFOUND);
-		CHECK(known == users_settings{ 7, 7, 7 });
+		CHECK(known == users_settings{ 7, 7, 7, 0 });
 	}
 }
 
@@ -492,7 +515,7 @@ TEST_CASE("a setting of a later program is passed over, and no line leaves it ou
 			    item(2, number(4096)) + item(77, "of tomorrow")) == STORE_OK);
 	{
 		const opened_users users(path);
-		CHECK(find(users, "john@example.org").settings == users_settings{ 0, 4096, 0 });
+		CHECK(find(users, "john@example.org").settings == users_settings{ 0, 4096, 0, 0 });
 		CHECK_THROWS_WITH(users.lines(), "written with another schema version");
 	}
 	REQUIRE(build(path, { "domain example.com" }) == STORE_OK);

@@ -46,10 +46,12 @@ TEST_CASE("stored.conf.sample has the defaults, and every item", "[stored][setup
 	const std::string all = std::regex_replace(sample(), std::regex("#user:.*"), "user: root");
 	const parsed uncommented(std::regex_replace(
 		std::regex_replace(all, std::regex("#socket-group:.*"), "socket-group: root"),
-		std::regex("#([-a-z]+: *[^ ])"), "$1"));
+		std::regex("#((?:  - |    )?[-a-z]+: *[^ ])"), "$1"));
 	CAPTURE(uncommented.error.line, uncommented.error.reason);
 	REQUIRE(uncommented.status == 0);
 	CHECK(uncommented.setup.lmtp_count == 2);
+	CHECK(nodesetup_is_on(&uncommented.setup.nodes));
+	CHECK(uncommented.setup.nodes.peer_count == 1);
 	CHECK(std::string(uncommented.setup.metrics) == "/run/mail-stored/metrics.prom");
 	for (size_t section = 0; section < stored_setup_table.section_count; section++) {
 		const conf_section &part = stored_setup_table.sections[section];

@@ -40,7 +40,8 @@
  *       4  1 to 255  password: text, a hash of crypt(3); of "a" alone
  *       5  1 to 255  scram: text, keys as lib/pop3/scram_text.h prints them; of "a" alone
  *       6  3 on      to: targets, each a size of 2 bytes and what is behind the letter of its key,
- *                    which is there, as "a", and has no tag 6 itself; no tag of 1 to 5 is beside it
+ *                    which is there, as "a", and has no tag 6 itself; no other tag is beside it
+ *       7  8         node: a number, 1 to 255
  *
  * A setting that is 0 is not there, so that a mailbox without any has an empty value. A file that
  * has a password or keys is readable by its owner alone, see users_build.h. A reader

@@ -26,6 +26,7 @@ enum users_tag {
 	USERS_TAG_PASSWORD,
 	USERS_TAG_SCRAM,
 	USERS_TAG_TO,
+	USERS_TAG_NODE,
 	USERS_TAG_END, /* from here on they are of later programs */
 };
 

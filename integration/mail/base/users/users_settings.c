@@ -25,6 +25,8 @@ static const struct row {
 	  offsetof(struct users_settings, octets_max), USERS_EOCTETS },
 	{ USERS_TAG_KEEP, "keep=", VALUES_SECONDS, true, USERS_SETTINGS_KEEP_S,
 	  offsetof(struct users_settings, keep_s), USERS_EKEEP },
+	{ USERS_TAG_NODE, "node=", VALUES_COUNT, false, USERS_SETTINGS_NODE,
+	  offsetof(struct users_settings, node), USERS_ENODE },
 };
 
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
@@ -114,18 +116,30 @@ size_t users_settings_print(const struct users_settings *settings, char *ret_tex
 
 /* ---- items ---- */
 
-size_t users_settings_encode(const struct users_settings *settings, uint8_t *ret_bytes)
+/* Those whose tags are from first to behind. */
+static size_t encode(const struct users_settings *settings, unsigned first, unsigned behind,
+		     uint8_t *ret_bytes)
 {
 	uint8_t *out = ret_bytes;
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		uint8_t number[NUMBER_SIZE];
 		uint8_t *end = number;
-		if (get(settings, &rows[i]) == 0)
+		if (get(settings, &rows[i]) == 0 || rows[i].tag < first || rows[i].tag >= behind)
 			continue;
 		bytes_put(&end, get(settings, &rows[i]), NUMBER_SIZE);
 		users_item_put(&out, rows[i].tag, number, NUMBER_SIZE);
 	}
 	return (size_t)(out - ret_bytes);
+}
+
+size_t users_settings_encode(const struct users_settings *settings, uint8_t *ret_bytes)
+{
+	return encode(settings, 0, USERS_TAG_PASSWORD, ret_bytes);
+}
+
+size_t users_settings_encode_last(const struct users_settings *settings, uint8_t *ret_bytes)
+{
+	return encode(settings, USERS_TAG_PASSWORD, USERS_TAG_END, ret_bytes);
 }
 
 static const struct row *find_tag(uint8_t tag)

@@ -28,7 +28,8 @@ extern "C" {
 	X(USERS_EUTF8, -2526, "not UTF-8")                                                         \
 	X(USERS_ELINE, -2527, "line of more than 32768 bytes")                                     \
 	X(USERS_ESETTING, -2530,                                                                   \
-	  "behind an address are permitted messages=, octets=, keep=, password=, scram= and to=")  \
+	  "behind an address are permitted messages=, octets=, keep=, node=, password=, scram= "   \
+	  "and to=")                                                                               \
 	X(USERS_ETWICE, -2531, "the same word twice behind an address")                            \
 	X(USERS_EMESSAGES, -2532, "messages=: permitted are whole numbers from 0 to 1000000000")   \
 	X(USERS_EOCTETS, -2533, "octets=: permitted are 0 to 1048576G, with K, M or G")            \
@@ -45,7 +46,8 @@ extern "C" {
 	X(USERS_EALONE, -2541, "to= is permitted alone: an alias has no mailbox and no login")     \
 	X(USERS_ENOMAILBOX, -2542,                                                                 \
 	  "a target is a mailbox of these lists: mail is not forwarded to other servers")          \
-	X(USERS_ETOALIAS, -2543, "a target is a mailbox, and no alias itself")
+	X(USERS_ETOALIAS, -2543, "a target is a mailbox, and no alias itself")                     \
+	X(USERS_ENODE, -2544, "node=: permitted are whole numbers from 0 to 255")
 
 enum users_status {
 #define X(name, code, text) name = code,

@@ -60,7 +60,8 @@ size_t users_value_encode(const struct users_value *value, uint8_t *ret_bytes)
 {
 	size_t size = users_settings_encode(&value->settings, ret_bytes);
 	size += users_secret_encode(&value->secret, ret_bytes + size);
-	return size + users_alias_encode(&value->alias, ret_bytes + size);
+	size += users_alias_encode(&value->alias, ret_bytes + size);
+	return size + users_settings_encode_last(&value->settings, ret_bytes + size);
 }
 
 static bool has_later_items(struct store_bytes bytes)
