@@ -103,6 +103,9 @@ ROWS = {
     # The tool of a store, or of a daemon that has one; it serves nothing.
     "integration/mail/mail-store": Row(GPL, project=("lib/mailstore", "lib/lmdb", "lib/format", "lib/common",
                                                      "lib/process", "lib/maildir", "integration/mail/base")),
+    # The tool of a cluster: it asks one of its daemons, and gives it the users.
+    "integration/mail/mail-cluster": Row(GPL, project=("lib/mailstore", "lib/lmdb", "lib/format", "lib/common",
+                                                       "integration/mail/base")),
     # It runs the programs of a mail server, and knows of them no more than their files.
     "integration/mail/mail-hub": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/format",
                                                   "integration/common")),
@@ -154,7 +157,8 @@ ROWS = {
                                "lib/mstream", "lib/unpack", "zone-tools", "server", "client-lib",
                                "client-lib/unbound",
                                "integration/common", "integration/adapters",
-                               "integration/mail/base", "integration/mail/mail-hub", "integration/mail/mail-proxy",
+                               "integration/mail/base", "integration/mail/mail-cluster", "integration/mail/mail-hub",
+                               "integration/mail/mail-proxy",
                                "integration/mail/mail-scan", "integration/mail/mail-store",
                                "integration/mail/mail-stored", "integration/mail/pop-front",
                                "integration/mail/scan-milter", "integration/mail/smtp-front"),

@@ -63,6 +63,7 @@ PROGRAMS = {"dnsblv6-zone": "zone-tools", "dnsblv6d": "server", "dnsblv6ctl": "s
             "dnsblv6-filter": "integration/adapters/opensmtpd",
             "dnsblv6-policy": "integration/adapters/postfix",
             "dnsblv6-translate": "integration/adapters/dns-translator",
+            "mail-cluster": "integration/mail/mail-cluster",
             "mail-hub": "integration/mail/mail-hub",
             "mail-scan-milter": "integration/mail/scan-milter",
             "mail-proxy": "integration/mail/mail-proxy",

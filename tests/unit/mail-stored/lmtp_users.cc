@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Recipients of LMTP where there is a list of them.
-#include "tests/unit/mail-base/users.hh"
+#include "tests/unit/mail-users/users.hh"
 #include "tests/unit/mail-stored/lmtp_played.hh"
 
 #include "tests/lib/tmpdir.hh"

@@ -7,7 +7,7 @@
 
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"
-#include "tests/unit/mail-base/users.hh"
+#include "tests/unit/mail-users/users.hh"
 
 #include <catch2/catch.hpp>
 

@@ -6,7 +6,7 @@
 #include "integration/mail/base/setup/mailcheckup.h"
 
 #include "tests/lib/tmpdir.hh"
-#include "tests/unit/mail-base/users.hh"
+#include "tests/unit/mail-users/users.hh"
 
 #include <catch2/catch.hpp>
 

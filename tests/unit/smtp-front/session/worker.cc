@@ -6,7 +6,7 @@
 #include "integration/mail/base/handover/handover.h"
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"
-#include "tests/unit/mail-base/users.hh"
+#include "tests/unit/mail-users/users.hh"
 
 #include <catch2/catch.hpp>
 

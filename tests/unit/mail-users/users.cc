@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tests/unit/mail-base/users.hh"
+#include "tests/unit/mail-users/users.hh"
 
 #include "integration/mail/base/users/users_file.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "integration/mail/base/users/users_copy.h"
 
-#include "tests/unit/mail-base/users.hh"
+#include "tests/unit/mail-users/users.hh"
 
 #include "tests/lib/tmpdir.hh"
 

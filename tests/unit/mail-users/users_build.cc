@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tests/unit/mail-base/users.hh"
+#include "tests/unit/mail-users/users.hh"
 
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"
