@@ -106,7 +106,11 @@ static bool give_zeros(struct unpack *unpack, uint64_t size)
 	return true;
 }
 
-static void read_data(struct unpack *unpack, struct archive *archive, const bool *is_drained)
+/*
+ * Returns whether the archive can be used further: behind ARCHIVE_FATAL libarchive says that it
+ * cannot, and does not see to it itself; its cabinets would be read by a NULL.
+ */
+static bool read_data(struct unpack *unpack, struct archive *archive, const bool *is_drained)
 {
 	uint64_t at = 0;
 	unsigned empty_count = 0;
@@ -121,26 +125,26 @@ static void read_data(struct unpack *unpack, struct archive *archive, const bool
 				       (result == ARCHIVE_EOF && unpack->row->kind == CONTENT_TAR);
 		if (is_placed && offset > 0 && (uint64_t)offset > at) {
 			if (!give_zeros(unpack, (uint64_t)offset - at))
-				return;
+				return true;
 			at = (uint64_t)offset;
 		}
 		if (result == ARCHIVE_EOF) {
 			unpack_close(unpack, true);
-			return;
+			return true;
 		}
 		const bool is_stuck = size == 0 && ++empty_count > RETRIES_MAX;
 		if (is_stuck || (result < ARCHIVE_WARN && result != ARCHIVE_RETRY)) {
 			unpack_tell(unpack,
 				    is_stuck ? UNPACK_DAMAGED : flaw_of(archive, *is_drained));
 			unpack_close(unpack, false);
-			return;
+			return result != ARCHIVE_FATAL;
 		}
 		if (result == ARCHIVE_WARN && !is_damaged) {
 			is_damaged = true;
 			unpack_tell(unpack, flaw_of(archive, false));
 		}
 		if (size > 0 && !unpack_pour(unpack, bytes, size))
-			return;
+			return true;
 		at += size;
 	}
 }
@@ -155,7 +159,8 @@ static void name_of(struct archive_entry *entry, char *ret_name)
 	unpack_name((const uint8_t *)name, strlen(name), UNPACK_NAME_LATIN1, ret_name);
 }
 
-static void read_member(struct unpack *unpack, struct archive *archive, struct archive_entry *entry,
+/* As read_data(). */
+static bool read_member(struct unpack *unpack, struct archive *archive, struct archive_entry *entry,
 			const bool *is_drained)
 {
 	unpack->name[0] = '\0';
@@ -173,7 +178,8 @@ static void read_member(struct unpack *unpack, struct archive *archive, struct a
 	if (!is_file || is_link || is_encrypted)
 		unpack_count(unpack);
 	else if (unpack_open(unpack, unpack->name))
-		read_data(unpack, archive, is_drained);
+		return read_data(unpack, archive, is_drained);
+	return true;
 }
 
 static void read_members(struct unpack *unpack, struct archive *archive, const bool *is_drained)
@@ -189,7 +195,8 @@ static void read_members(struct unpack *unpack, struct archive *archive, const b
 		if (result == ARCHIVE_EOF)
 			break;
 		if (result >= ARCHIVE_WARN) {
-			read_member(unpack, archive, entry, is_drained);
+			if (!read_member(unpack, archive, entry, is_drained))
+				break;
 			continue;
 		}
 		if (result != ARCHIVE_RETRY)

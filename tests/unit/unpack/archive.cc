@@ -397,6 +397,23 @@ TEST_CASE("an archive that is cut or damaged says so", "[unpack][archive]")
 		      .all() == "");
 }
 
+TEST_CASE("a damaged cabinet is read to an end", "[unpack][archive]")
+{
+	const std::string cabinet = cab_of("c.txt", "some text in a cabinet");
+	const size_t block = 36 + 8 + 16 + 6;
+	std::string damaged = cabinet;
+	damaged[block] = 't';	// a checksum
+	damaged[block + 7] = 1; // more bytes than there are
+	CHECK(unpack_all(CONTENT_CAB, damaged).all() == "c.txt=|!cut: c.txt");
+	for (size_t at = 4; at < cabinet.size(); at++) {
+		damaged = cabinet;
+		damaged[at] ^= 0x15;
+		const Unpacked got = unpack_all(CONTENT_CAB, damaged);
+		CHECK(got.members.size() <= 1);
+		CHECK(unpack_all(CONTENT_CAB, damaged, UNPACK_BUDGET, 1).all() == got.all());
+	}
+}
+
 TEST_CASE("limits hold for what libarchive makes", "[unpack][archive][limits]")
 {
 	const std::string bomb =
