@@ -53,7 +53,7 @@
  *     LOCK      name                                 -EBUSY: another connection has the lock
  *     UNLOCK                                         the connection has no lock
  *     CLUSTER   number: enum storewire_question;     rows of text; -EOPNOTSUPP: there is no cluster
- *               memory: of USERS_PUT the list
+ *               memory: of USERS_PUT the list,
  *     LOCATE    name: a mailbox                      number: its node; one row of text
  *     LOGIN     name: a user, as it was typed;       one row of text; -EACCES: no, or not that
  *               memory: the password                 password

@@ -5,16 +5,21 @@
  * clients.h - the processes that are connected to the store, and what they are told.
  *
  * Flow: storelink.h of a client -> a packet -> requests.h -> a reply, behind commit.h where something
- *       was appended.
+ *       was appended. Of a layer that blocks: a packet -> jobs.h -> requests.h in a thread -> a reply.
  *
  * No client holds up another. One that has CLIENTS_OPEN_MAX requests without a reply is read no
  * further; one that does not take its replies, or says what cannot be read, is cut off. A client
  * that ends while its mail waits for a commit may find that mail delivered. One that ends while it has
- * a mailbox locked (boxlocks.h) frees it, when what it has appended is committed. The mode of the socket
+ * a mailbox locked frees it, when what it has appended is committed. The mode of the socket
  * says which processes may connect; this asks for nothing else.
  *
- * A handle with memory of its own. clients_close() closes what libuv holds; the loop has to run once
- * more before clients_free().
+ * A layer that blocks has its clients apart: each has one of its own, made when it asks for something
+ * first, and closed in a thread, which frees its lock. Its requests run in threads; deliveries, and
+ * deletions of one that has no lock, many at a time, all others in order. One that has waited for a
+ * thread for 20 seconds is answered -ETIMEDOUT, and -EAGAIN when 64 MiB of them wait.
+ *
+ * A handle with memory of its own. clients_close() closes what libuv holds; the loop has to run until
+ * it ends by itself before clients_free().
  */
 
 #include "integration/mail/mail-stored/store/commit.h"
@@ -28,24 +33,46 @@ extern "C" {
 
 struct clients;
 
+/* Of a layer that blocks. */
+struct clients_layers {
+	unsigned threads;
+	/* In the loop; does not wait. 0, or why there is none now: the client's answer. */
+	int (*make)(void *owner, struct maillayer **ret_layer);
+	void *owner;
+};
+
 struct clients_start {
 	int listen_fd; /* it listens; the caller's */
 	unsigned clients_max;
-	struct requests *requests;
+	struct requests
+		*requests; /* with a layer, or of layers what their clients have in common */
+	const struct clients_layers *layers; /* NULL: the layer is that of requests */
 	bool has_quotas;
 	uint64_t *counters;
 	/* What commit.h says when a sync has failed. */
 	void (*fail)(void *owner, int status);
 	void *owner;
-	const int *syncer_fds; /* become those of commit.h, also when opening fails */
+	const int *
+		syncer_fds; /* become those of commit.h, also when opening fails; not with layers */
 };
 
 /* All is borrowed but as said. 0 or a negative error; then the loop has to run once more, too. */
 int clients_open(uv_loop_t *loop, const struct clients_start *start, struct clients **ret_clients);
-/* No new ones; what was appended is committed and answered, then all are cut off. Takes NULL. */
+/*
+ * No new ones; what was appended is committed and answered, and what is in a thread ends there; then
+ * all are cut off. Takes NULL.
+ */
 void clients_close(struct clients *clients);
 void clients_free(struct clients *clients);
 unsigned clients_count(const struct clients *clients);
+
+/* Of layers; all 0 without. */
+struct clients_work {
+	unsigned running; /* in threads */
+	unsigned waiting; /* for one */
+	uint64_t timed_out;
+};
+struct clients_work clients_measure(const struct clients *clients);
 
 #ifdef __cplusplus
 }

@@ -32,6 +32,8 @@ extern "C" {
 	X(STORED_BYTES_RECLAIMED, "bytes-reclaimed", "Bytes of segments that were removed.")       \
 	X(STORED_EXPIRED, "mails-expired", "Mails deleted because of their age.")                  \
 	X(STORED_IDS_REFUSED, "ids-refused", "Ids that were tried with another mail.")             \
+	X(STORED_REQUESTS_REFUSED, "requests-refused",                                             \
+	  "Requests refused because too many waited for a thread.")                                \
 	X(STORED_LOCKS, "locks", "Mailboxes that a client has locked.")                            \
 	X(STORED_LOCKS_REFUSED, "locks-refused", "Locks that another client had.")
 

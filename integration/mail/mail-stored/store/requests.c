@@ -201,21 +201,18 @@ static int list(struct requests *requests, const struct storewire_request *reque
 		requests->is_brief ? STOREWIRE_ROWS_MAX / STOREWIRE_ENTRY_SIZE : STOREWIRE_LIST_MAX;
 	const size_t room = request->size < most ? (size_t)request->size : most;
 	size_t count = 0;
-	if (requests->entries == NULL)
-		requests->entries = calloc(STOREWIRE_LIST_MAX, sizeof(*requests->entries));
-	if (requests->entries == NULL)
+	struct mailentry *entries = malloc((room + 1) * sizeof(*entries));
+	if (entries == NULL)
 		return -ENOMEM;
-	int ret = maillayer_list(requests->layer, request->mailbox, request->number, room,
-				 requests->entries, &count);
+	int ret = maillayer_list(requests->layer, request->mailbox, request->number, room, entries,
+				 &count);
 	if (ret == 0)
 		ret = make_room(requests, count * STOREWIRE_ENTRY_SIZE);
-	if (ret != 0)
-		return ret;
-	for (size_t i = 0; i < count; i++)
-		storewire_encode_entry(&requests->entries[i],
-				       requests->rows + i * STOREWIRE_ENTRY_SIZE);
+	for (size_t i = 0; ret == 0 && i < count; i++)
+		storewire_encode_entry(&entries[i], requests->rows + i * STOREWIRE_ENTRY_SIZE);
+	free(entries);
 	requests->rows_size = count * STOREWIRE_ENTRY_SIZE;
-	return give_rows(requests, (uint32_t)count, answer);
+	return ret == 0 ? give_rows(requests, (uint32_t)count, answer) : ret;
 }
 
 static int list_boxes(struct requests *requests, const struct storewire_request *request,
@@ -432,8 +429,16 @@ int requests_init(struct requests *ret_requests, struct maillayer *layer, const 
 	return make_room(ret_requests, STOREWIRE_ROWS_MAX);
 }
 
+void requests_copy(const struct requests *requests, uint64_t *counters,
+		   struct requests *ret_requests)
+{
+	*ret_requests = *requests;
+	ret_requests->counters = counters;
+	ret_requests->rows = NULL;
+	ret_requests->rows_room = 0;
+}
+
 void requests_deinit(struct requests *requests)
 {
-	free(requests->entries);
 	free(requests->rows);
 }

@@ -28,7 +28,6 @@ struct requests {
 	uint64_t size_max;     /* of a mail */
 	const char *directory; /* of the store */
 	uint64_t reserve; /* of its file system, which mails leave free for index and deletions */
-	struct mailentry *entries; /* REQUESTS_ENTRIES */
 	uint8_t *rows;
 	size_t rows_size;
 	size_t rows_room;
@@ -41,6 +40,9 @@ struct requests {
 int requests_init(struct requests *ret_requests, struct maillayer *layer, const struct quota *quota,
 		  const struct stored_setup *setup, uint64_t *counters);
 void requests_deinit(struct requests *requests);
+/* For another thread: what is asked is the same, buffers and counters are not. */
+void requests_copy(const struct requests *requests, uint64_t *counters,
+		   struct requests *ret_requests);
 
 struct requests_answer {
 	struct storewire_reply reply; /* its rows are borrowed until the next request */
