@@ -59,7 +59,8 @@
  *               memory: the password                 password
  *
  * Rows of text are lines "key=value key=value ...\n", a line for each thing; a value has no space,
- * but for that of "text", which is the last of its line. A node is "node=NAME host=HOST port=PORT up=yes self=no"; a login "mailbox=NAME".
+ * but for that of "text", which is the last of its line. A node is "node=NAME host=HOST port=PORT
+ * up=yes self=no"; a login "mailbox=NAME".
  *
  * The lock of a mailbox is exclusive among the connections that ask for it; deliveries, and deletions
  * of others, go on. A mailbox needs no mail for it. It ends with UNLOCK or with the connection, then
@@ -74,9 +75,10 @@
  * exceptions of line ends: the store finds those. An id of another store (flag 4) is taken from a
  * client that runs as root or as the daemon's user, and else refused: MAILSTORE_EFOREIGN.
  *
- * There is one reply to each request; those to DELIVER and ERASE come when their commit does, all
- * others in order, but for CLUSTER, LOCATE and LOGIN, which a daemon may take longer over. A packet that cannot be read is not answered: its receiver closes the
- * connection, and so a client and a daemon of different versions part.
+ * There is one reply to each request; those to DELIVER and ERASE come when their commit does, those to
+ * CHECK, MAKE_ID, CLUSTER, LOCATE and LOGIN when the daemon has them, all others in order. A packet
+ * that cannot be read is not answered: its receiver closes the connection, and so a client and a daemon
+ * of different versions part.
  *
  * Values are plain. No function here allocates, logs or keeps a pointer.
  */
