@@ -132,11 +132,15 @@ static void stop(struct hub *hub)
 		tell(hub, HUB_STORE);
 }
 
-/* What the disk did not write is not asked of it again by itself. */
+/*
+ * What the disk did not write is not asked of it again by itself; and when another machine has taken
+ * this one's place in the cluster, the two would take it from each other for ever.
+ */
 static bool is_final(unsigned program, int status)
 {
 	return program == HUB_STORE && WIFEXITED(status) &&
-	       (WEXITSTATUS(status) == EX_IOERR || WEXITSTATUS(status) == EX_DATAERR);
+	       (WEXITSTATUS(status) == EX_IOERR || WEXITSTATUS(status) == EX_DATAERR ||
+		WEXITSTATUS(status) == EX_CONFIG);
 }
 
 /* As an exit status of the hub, which has not served anything: never that all went well. */

@@ -208,8 +208,29 @@ static void remove_directories(const char *run)
 	}
 }
 
+/* A machine that is new in a cluster has no users before its store has fetched them. */
+static bool lacks_users(const struct hub_setup *setup)
+{
+	char path[HUB_FILE_MAX];
+	struct stat st;
+	snprintf(path, sizeof(path), "%s/logins.mdb", setup->directory);
+	return setup->pool[0] != '\0' && stat(path, &st) != 0 && errno == ENOENT;
+}
+
+static bool is_tried(const struct hub_setup *setup, unsigned program, bool is_without_users)
+{
+	if (!hub_programs[program].is_wanted(setup))
+		return false;
+	if (program == HUB_STORE || !is_without_users)
+		return true;
+	log_info(hub_context, "not checked before there are users, program=%s",
+		 hub_programs[program].name);
+	return false;
+}
+
 int hub_files_try(const struct hub_setup *setup)
 {
+	const bool is_without_users = lacks_users(setup);
 	struct hub_setup tried = *setup;
 	snprintf(tried.run, sizeof(tried.run), "/tmp/mail-hub-XXXXXX");
 	int status = look_at_store(setup->directory);
@@ -219,7 +240,7 @@ int hub_files_try(const struct hub_setup *setup)
 		return refuse("directory not made", tried.run, errno);
 	status = make_directories(&tried);
 	for (unsigned program = 0; status == EX_OK && program < HUB_PROGRAMS; program++)
-		if (hub_programs[program].is_wanted(&tried))
+		if (is_tried(&tried, program, is_without_users))
 			status = try_program(&tried, program);
 	remove_directories(tried.run);
 	return status;

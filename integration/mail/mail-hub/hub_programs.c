@@ -11,6 +11,12 @@ static void put_text(FILE *out, const char *item, const char *value)
 	fprintf(out, "    %s: \"%s\"\n", item, value);
 }
 
+static void put_given(FILE *out, const char *item, const char *value)
+{
+	if (value[0] != '\0')
+		put_text(out, item, value);
+}
+
 static void put_path(FILE *out, const char *item, const char *directory, const char *name)
 {
 	fprintf(out, "    %s: \"%s/%s\"\n", item, directory, name);
@@ -28,8 +34,7 @@ static void put_list(FILE *out, const char *item, const struct hub_list *list)
 
 static void put_user(FILE *out, const struct hub_setup *setup)
 {
-	if (setup->owner.user[0] != '\0')
-		put_text(out, "user", setup->owner.user);
+	put_given(out, "user", setup->owner.user);
 }
 
 static void put_metrics(FILE *out, const struct hub_setup *setup, const char *name)
@@ -49,10 +54,26 @@ static void put_certificate(FILE *out, const struct hub_setup *setup)
 
 /* ---- programs ---- */
 
+/* The users of all nodes are in the cluster, and databases here are made of them. */
+static void print_cluster(const struct hub_setup *setup, FILE *out)
+{
+	if (setup->pool[0] == '\0')
+		return;
+	fputs("cluster:\n", out);
+	put_text(out, "pool", setup->pool);
+	put_given(out, "node", setup->node);
+	put_given(out, "ceph-conf", setup->ceph_conf);
+	put_given(out, "ceph-user", setup->ceph_user);
+	put_text(out, "users", "yes");
+	put_path(out, "logins", setup->directory, "logins.mdb");
+}
+
 static void print_store(const struct hub_setup *setup, FILE *out)
 {
 	fputs("stored:\n", out);
 	put_path(out, "directory", setup->directory, "store");
+	if (setup->pool[0] != '\0')
+		put_text(out, "layer", "rados");
 	put_path(out, "socket", setup->run, "store");
 	put_user(out, setup);
 	put_path(out, "users", setup->directory, "users.mdb");
@@ -61,6 +82,7 @@ static void print_store(const struct hub_setup *setup, FILE *out)
 	fputs("lmtp:\n", out);
 	put_text(out, "hostname", setup->hostname);
 	put_list(out, "listen", &setup->lmtp);
+	print_cluster(setup, out);
 }
 
 static void print_smtp(const struct hub_setup *setup, FILE *out)

@@ -95,7 +95,23 @@ static const struct conf_item items[] = {
 	  .preset = "info" },
 };
 
-static const struct conf_section sections[] = { { "hub", CONF_ITEMS(items) } };
+#define WORD(name, member)                                                                         \
+	{                                                                                          \
+		name, CONF_TEXT, CONF_AT(struct hub_setup, member),                                \
+			.max = HUB_TEXT_MAX, .take = take_text, .needs_restart = true              \
+	}
+
+static const struct conf_item cluster_items[] = {
+	WORD("pool", pool),
+	WORD("node", node),
+	PATH("ceph-conf", ceph_conf, take_text, NULL, true),
+	WORD("ceph-user", ceph_user),
+};
+
+static const struct conf_section sections[] = {
+	{ "hub", CONF_ITEMS(items) },
+	{ "cluster", CONF_ITEMS(cluster_items) },
+};
 
 const struct conf_table hub_setup_table = { CONF_SECTIONS(sections) };
 
@@ -106,6 +122,9 @@ static const char *check(const struct hub_setup *setup)
 	bool has_tls = setup->certificate[0] != '\0';
 	if (setup->hostname[0] == '\0')
 		return "hub: \"hostname\" is not given";
+	if (setup->pool[0] == '\0' &&
+	    (setup->node[0] != '\0' || setup->ceph_conf[0] != '\0' || setup->ceph_user[0] != '\0'))
+		return "cluster: \"pool\" is not given";
 	if (!has_tls && setup->key[0] != '\0')
 		return "hub: \"key\" needs \"certificate\"";
 	if (!has_tls && setup->pop3s.count > 0)

@@ -13,6 +13,8 @@
  *         certificate: /etc/ssl/mail-hub/fullchain.pem
  *         key: /etc/ssl/mail-hub/key.pem
  *         pop3s: [ 0.0.0.0@995, "::@995" ]
+ *     cluster:
+ *         pool: mail
  *
  * Texts are kept as they were written, since they are written again; they have no quotes, backslashes
  * or control characters. What only a program can know about them it says when it checks its
@@ -37,6 +39,7 @@ struct hub_list {
 };
 
 struct hub_setup {
+	/* Section "hub". */
 	char hostname[HUB_HOSTNAME_MAX + 1];
 	char directory[HUB_PATH_MAX + 1];
 	char run[HUB_RUN_MAX + 1];
@@ -55,6 +58,11 @@ struct hub_setup {
 	struct hub_list mechanisms;	/* none: those of pop-front */
 	char metrics[HUB_PATH_MAX + 1]; /* "": "metrics" in the directory "run" */
 	int log_level;
+	/* Section "cluster"; "" is what mail-stored takes where it is told nothing. */
+	char pool[HUB_TEXT_MAX + 1]; /* "": the mails are on this machine */
+	char node[HUB_TEXT_MAX + 1];
+	char ceph_conf[HUB_PATH_MAX + 1];
+	char ceph_user[HUB_TEXT_MAX + 1];
 };
 
 extern const struct conf_table hub_setup_table;

@@ -26,7 +26,7 @@ ANNA = "anna@example.com"
 SENDER = "sender@example.net"
 
 # Says that it is ready, and what it is told. With a file NAME.refuses beside it its --check fails, and
-# with NAME.fails it ends at SIGUSR1 as if its disk had failed.
+# with NAME.fails it ends at SIGUSR1 with the status that the file has.
 PLAYED = """#!{python}
 import os, signal, socket, sys, time
 
@@ -53,7 +53,7 @@ def on_signal(number, _):
         say("ended")
         os._exit(0)
     if number == signal.SIGUSR1 and os.path.exists(sys.argv[0] + ".fails"):
-        os._exit(74)
+        os._exit(int(open(sys.argv[0] + ".fails").read()))
 
 
 for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
@@ -116,10 +116,10 @@ class Hub:
             file.write(PLAYED.format(python=sys.executable))
         os.chmod(path, 0o755)
 
-    def mark(self, name, word):
+    def mark(self, name, word, text=""):
         """A word of PLAYED: refuses, fails."""
-        with open(os.path.join(self.programs, f"{name}.{word}"), "w", encoding="ascii"):
-            pass
+        with open(os.path.join(self.programs, f"{name}.{word}"), "w", encoding="ascii") as file:
+            file.write(text)
 
     def make_directory(self):
         os.mkdir(self.directory, 0o755)
@@ -145,10 +145,13 @@ class Hub:
                               capture_output=True, text=True, timeout=DEADLINE_S).stdout.strip()
 
     def write(self, **items):
-        """hub.conf with these over those before; its path."""
+        """hub.conf with these over those before; its path. "cluster" is a section of its own."""
         self.items.update({name.replace("_", "-"): value for name, value in items.items()})
+        cluster = self.items.get("cluster") or {}
         return self.case.write("hub.conf", "hub:\n" + "".join(
-            f"    {name}: {value}\n" for name, value in self.items.items() if value is not None))
+            f"    {name}: {value}\n" for name, value in self.items.items()
+            if value is not None and name != "cluster") + ("cluster:\n" if cluster else "") + "".join(
+                f"    {name}: {value}\n" for name, value in cluster.items()))
 
     def command(self, *options):
         return [harness.program("mail-hub"), "--config", self.config, *options]

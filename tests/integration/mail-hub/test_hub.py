@@ -326,21 +326,40 @@ class Played(Case):
         for name in ("mail-stored", "smtp-front", "pop-front"):
             self.wait_for_word(name, "SIGUSR1")
 
-    def test_a_disk_that_has_failed_ends_all(self):
+    def end_all(self, status):
         process = self.hub.start()
-        self.hub.mark("mail-stored", "fails")
+        self.hub.mark("mail-stored", "fails", str(status))
         process.send_signal(signal.SIGUSR1)
-        process.wait_for_log(
-            r"^error: \[mail-hub\] stopping, as a program has ended, program=mail-stored status=74$")
-        self.assertEqual(process.popen.wait(60), EX_IOERR)
+        process.wait_for_log(r"^error: \[mail-hub\] stopping, as a program has ended, "
+                             rf"program=mail-stored status={status}$")
+        self.assertEqual(process.popen.wait(60), status)
         self.assertIn(("smtp-front", "ended"), self.words())
+
+    def test_a_disk_that_has_failed_ends_all(self):
+        self.end_all(EX_IOERR)
+
+    def test_a_place_in_the_cluster_that_another_machine_has_taken_ends_all(self):
+        self.end_all(EX_CONFIG)
 
     def test_the_same_status_of_another_program_begins_it_again(self):
         process = self.hub.start()
-        self.hub.mark("pop-front", "fails")
+        self.hub.mark("pop-front", "fails", str(EX_IOERR))
         process.send_signal(signal.SIGUSR1)
         process.wait_for_log(ENDED.format("pop-front", "status=74"))
         self.wait_for_word("pop-front", "begun", 2)
+
+    def test_a_machine_without_users_yet_checks_its_store_alone(self):
+        self.hub.write(cluster={"pool": "mail", "node": "a"})
+        self.hub.mark("smtp-front", "refuses")
+        result = self.hub.call("--check")
+        self.assertEqual(result.returncode, EX_CONFIG, result.stderr)
+        os.unlink(os.path.join(self.hub.directory, "logins.mdb"))
+        result = self.hub.call("--check")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, r"(?m)^info: \[mail-hub\] not checked before there are users, "
+                                        r"program=smtp-front$")
+        self.hub.mark("mail-stored", "refuses")
+        self.assertEqual(self.hub.call("--check").returncode, EX_CONFIG)
 
     def test_a_program_that_ends_at_once_is_begun_again_and_again(self):
         process = self.hub.start()

@@ -67,12 +67,16 @@ TEST_CASE("hub.conf.sample has the defaults, and every item", "[mail-hub][setup]
 	REQUIRE(uncommented.status == 0);
 	CHECK(uncommented.setup.pop3s.count == 2);
 	CHECK(std::string(uncommented.setup.metrics) == "/run/mail-hub/metrics");
-	const conf_section &part = hub_setup_table.sections[0];
-	for (size_t i = 0; i < part.item_count; i++) {
-		CAPTURE(part.items[i].name);
-		CHECK(sample().find(std::string(part.items[i].name) + ": ") != std::string::npos);
+	CHECK(std::string(uncommented.setup.pool) == "mail");
+	for (size_t section = 0; section < hub_setup_table.section_count; section++) {
+		const conf_section &part = hub_setup_table.sections[section];
+		for (size_t i = 0; i < part.item_count; i++) {
+			CAPTURE(part.items[i].name);
+			CHECK(sample().find(std::string(part.items[i].name) + ": ") !=
+			      std::string::npos);
+		}
 	}
-	manual::check_rows(hub_setup_table, 1, "integration/mail/mail-hub/mail-hub.8");
+	manual::check_rows(hub_setup_table, 2, "integration/mail/mail-hub/mail-hub.8");
 }
 
 TEST_CASE("twelve lines are a mail server, and each program gets its own", "[mail-hub][programs]")
@@ -183,6 +187,40 @@ login:
 )");
 }
 
+TEST_CASE("a hub of a cluster has its store and its users there", "[mail-hub][programs]")
+{
+	const std::string begin = R"(stored:
+    directory: "/var/lib/mail-hub/store"
+    layer: "rados"
+    socket: "/run/mail-hub/store"
+    users: "/var/lib/mail-hub/users.mdb"
+    metrics: "/run/mail-hub/metrics/mail-stored.prom"
+    log-level: "info"
+lmtp:
+    hostname: "mail.example.org"
+cluster:
+    pool: "mail"
+)";
+	const std::string end = R"(    users: "yes"
+    logins: "/var/lib/mail-hub/logins.mdb"
+)";
+	const parsed file(hub("") + "cluster:\n    pool: mail\n");
+	CAPTURE(file.error.reason);
+	REQUIRE(file.status == 0);
+	CHECK(text_of(HUB_STORE, file.setup) == begin + end);
+	const parsed all(hub("") + "cluster:\n    pool: mail\n    node: a\n"
+				   "    ceph-conf: /etc/ceph/other.conf\n    ceph-user: hub\n");
+	CAPTURE(all.error.reason);
+	REQUIRE(all.status == 0);
+	CHECK(text_of(HUB_STORE, all.setup) == begin + R"(    node: "a"
+    ceph-conf: "/etc/ceph/other.conf"
+    ceph-user: "hub"
+)" + end);
+	// What others get does not tell one machine from another.
+	for (const unsigned program : { HUB_SMTP, HUB_POP })
+		CHECK(text_of(program, all.setup) == text_of(program, parsed(hub("")).setup));
+}
+
 TEST_CASE("POP3 has a program when it has a place", "[mail-hub][programs]")
 {
 	const std::string tls = "certificate: /c.pem\n";
@@ -270,6 +308,7 @@ TEST_CASE("what is refused has a reason", "[mail-hub][setup]")
 	CHECK(reason_of(hub("pop3s: 127.0.0.1\n")) == "hub: \"pop3s\" needs \"certificate\"");
 	CHECK(reason_of(hub("pop3: 127.0.0.1\n")) ==
 	      "hub: \"pop3\" needs \"certificate\", or else \"plain-logins: yes\"");
+	CHECK(reason_of(hub("") + "cluster:\n    node: a\n") == "cluster: \"pool\" is not given");
 	CHECK(reason_of(hub("certificate: /a:b\n")) == "permitted is a path without a colon");
 	CHECK(reason_of(hub("smtp: [ 127.0.0.1, 127.0.0.1 ]\n")) == "value is given twice");
 	CHECK(reason_of(hub("user: no-such-user-here\n")) == "no such user");
