@@ -195,7 +195,7 @@ class Stored:
         if os.geteuid() == 0:
             self.sections["stored"]["user"] = USER
         for name, items in sections.items():
-            self.sections[name].update(items)
+            self.sections.setdefault(name, {}).update(items)
         self.config_path = self.write_config()
         if is_started:
             self.start()

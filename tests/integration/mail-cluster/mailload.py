@@ -4,9 +4,8 @@ mailload.py - clients of a cluster, which deliver, read and delete at any node u
 
 Flow: test_failures.py -> Load(told, nodes, boxes) as a context -> Told.
 
-A node has name, lmtp_address, smtp_address (or None), pop_address, and enter(), which gives the calling
-thread the network that clients are in. Clients give a connection up whose other end has gone silent,
-as mail servers do, but sooner.
+A node has name, lmtp_address, smtp_address (or None) and pop_address. Clients give a connection up whose
+other end has gone silent, as mail servers do, but sooner.
 """
 
 import random
@@ -209,7 +208,6 @@ class Load:
 
     def _run(self, work, node, how, seed):
         try:
-            node.enter()
             chance = random.Random(seed)
             while not self.is_over.is_set():
                 try:

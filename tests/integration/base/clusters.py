@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+clusters.py - whole nodes of a cluster for tests: each has a monitor and an OSD of RADOS, mail-stored with
+LMTP, smtp-front and pop-front, all at its own address.
+
+Flow: a Case -> Cluster(case, users={"anna@example.com": "secret"}) -> nodes[0].lmtp_address,
+      .smtp_address, .pop_address; nodes[0].kill(), .start(); ...; it ends with the case.
+
+As root each node is in a network namespace of its own (radoscluster.py), so that its link can be cut; the
+thread that makes the cluster, and threads that it begins, are in a network beside them until the case ends. Else nodes have addresses of loopback. layer is "rados", or "log":
+nodes that share nothing and have no RADOS, for a test of what tests a cluster.
+"""
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+
+import harness
+import popfront
+import radoscluster
+from harness import DEADLINE_S, children_of, wait_for
+from stored import USER, Stored
+
+NAMES = "abcdefgh"
+# Sessions of clients that have gone hold mailboxes: for a test they do so for seconds.
+POP = {"pop": {"workers": 12, "drain": "1s"}, "limits": {"idle-timeout": "15s"},
+       "store": {"timeout": "1m"}}
+SIGNALLED = re.compile(r"signal=(?!(?:9|15)\b)(\d+)")
+COUNT_FRONT = 6
+
+
+class Place:
+    """A test case as a program of one node has it: its files have a prefix, its commands run there."""
+
+    def __init__(self, case, name, address, command_in):
+        self.case, self.name, self.address, self.command_in = case, name, address, command_in
+
+    def __getattr__(self, name):
+        return getattr(self.case, name)
+
+    def path(self, name):
+        return self.case.path(f"{self.name}-{name}")
+
+    def write(self, name, content):
+        return self.case.write(f"{self.name}-{name}", content)
+
+    def start(self, arguments, name, **how):
+        return self.case.start(self.command_in(*arguments), f"{self.name}-{name}", **how)
+
+    def free_address(self):
+        return self.address, self.case.free_port(None if self.is_apart() else self.address)
+
+    def is_apart(self):
+        """Whether the address is of another network than ours."""
+        return self.command_in("true")[0] != "true"
+
+
+def tree_of(pid):
+    """A process and all below it, it first."""
+    pids = [pid]
+    for one in pids:
+        try:
+            pids += children_of(one)
+        except OSError:
+            continue
+    return pids
+
+
+def has_ended(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def send(pids, number):
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            continue
+
+
+class NodeStored(Stored):
+    """mail-stored of a node, with LMTP at lmtp_address."""
+
+    def __init__(self, place, sections):
+        self.lmtp_address = place.free_address()
+        host, port = self.lmtp_address
+        merged = {name: dict(items) for name, items in sections.items()}
+        merged["lmtp"] = {"listen": [f"{host}@{port}"], "hostname": f"{place.name}.example.com",
+                          "timeout": "30s", **merged.get("lmtp", {})}
+        super().__init__(place, is_started=False, **merged)
+
+    def start(self, **how):
+        process = super().start(**how)
+        process.wait_for_log(r"^info: \[mail-stored\] LMTP ready, ")
+        return process
+
+
+class Smtp:
+    """smtp-front of a node, before its store."""
+
+    def __init__(self, place, users_path, socket):
+        self.place = place
+        self.address = place.free_address()
+        self.process = None
+        sections = {
+            "front": {"hostname": f"{place.name}.example.com", "listen": ["{}@{}".format(*self.address)],
+                      "edges": 1, "workers": COUNT_FRONT, "drain": "1s", "queue-timeout": "1m"},
+            "limits": {"greet-pause": 0, "connections": 0, "rate": 0},
+            "trust": {"users": users_path},
+            "sink": {"kind": "store", "to": socket, "timeout": "1m"},
+        }
+        if os.geteuid() == 0:
+            sections["front"].update(user=USER, chroot=place.path("empty"))
+        self.config_path = place.write("front.conf", popfront.config_text(sections))
+
+    def start(self, **how):
+        self.process = self.place.start([harness.program("smtp-front"), "--config", self.config_path],
+                                        "front", **how)
+        self.process.wait_for_log(r"^info: \[smtp-front\] ready, ")
+
+
+class Node:
+    """All that is on one machine. number is RADOS's, from 1."""
+
+    def __init__(self, cluster, number, sections):
+        case, rados = cluster.case, cluster.rados
+        self.cluster, self.number, self.name = cluster, number, NAMES[number - 1]
+        self.address = rados.address(number) if rados else case.host
+        self.place = Place(case, self.name, self.address,
+                           (lambda *words: rados.command_in(number, *words)) if rados
+                           else lambda *words: list(words))
+        self.stored = NodeStored(self.place, sections)
+        self.pop = popfront.PopFront(self.place, users=cluster.users, stored=self.stored,
+                                     is_started=False, **POP)
+        self.smtp = Smtp(self.place, self.pop.users_path, self.stored.socket)
+        self.lmtp_address, self.pop_address = self.stored.lmtp_address, self.pop.address
+        self.smtp_address = self.smtp.address
+
+    def fronts(self):
+        return (self.pop, self.smtp)
+
+    def programs(self):
+        return (self.stored, *self.fronts())
+
+    def start(self, **how):
+        """What of its mail does not run."""
+        for program in self.programs():
+            if program.process is None or program.process.popen.poll() is not None:
+                program.start(**(how if program is self.stored else {}))
+
+    def is_running(self):
+        return all(program.process.popen.poll() is None for program in self.programs())
+
+    # ---- failures ----
+
+    def pids(self, programs=None):
+        return [pid for program in programs or self.programs() if program.process.popen.poll() is None
+                for pid in tree_of(program.process.pid)]
+
+    def kill_programs(self, *programs):
+        """All their processes at once; they have ended afterwards."""
+        pids = self.pids(programs)
+        send(pids, signal.SIGSTOP)  # so that none makes another
+        pids = self.pids(programs)
+        send(pids, signal.SIGKILL)
+        for program in programs:
+            program.process.popen.wait(DEADLINE_S)
+        wait_for(lambda: all(has_ended(pid) for pid in pids), f"the end of {pids}")
+
+    def kill_role(self, role):
+        """One process of mail-stored's, "store" or "lmtp", which is made again; False without one."""
+        pid = self.stored.pid_of(role)
+        send([pid] if pid else [], signal.SIGKILL)
+        return pid is not None
+
+    def kill(self):
+        """The whole machine."""
+        if self.cluster.rados:
+            self.cluster.rados.kill(self.number)
+        self.kill_programs(*self.programs())
+
+    def revive(self):
+        if self.cluster.rados:
+            self.cluster.rados.start_node(self.number)
+        self.start()
+
+    def stop(self):
+        """It hangs as a whole, until cont()."""
+        if self.cluster.rados:
+            self.cluster.rados.stop(self.number)
+        send(self.pids(), signal.SIGSTOP)
+
+    def cont(self):
+        send(self.pids(), signal.SIGCONT)
+        if self.cluster.rados:
+            self.cluster.rados.cont(self.number)
+
+    def restart_stored(self, clock_offset_s=0):
+        """mail-stored ends as it is told to, and begins again, perhaps with another clock."""
+        self.stored.stop()
+        self.stored.start(env=self.place.clock_environment(clock_offset_s))
+
+    # ---- what became of it ----
+
+    def crashes(self):
+        """Lines about processes that ended by a signal that is no test's."""
+        return [line for program in self.programs() for line in program.process.log().splitlines()
+                if SIGNALLED.search(line)]
+
+    def resident_kb(self):
+        """Of mail-stored's processes together."""
+        total = 0
+        for pid in tree_of(self.stored.process.pid):
+            try:
+                total += harness.anonymous_kb(pid)
+            except (OSError, StopIteration):
+                continue
+        return total
+
+
+class Cluster:
+    """
+    Nodes of a test case, started.
+
+        users     {mailbox: password}
+        layer     "rados", or "log"
+        sections  of stored.conf, for all nodes
+        rados     for RadosCluster
+    """
+
+    def __init__(self, case, users, count=3, layer="rados", rados=None, **sections):
+        self.case, self.users = case, users
+        self.rados = None
+        if layer == "rados":
+            self.rados = radoscluster.RadosCluster.of(case, nodes=count, **{
+                "has_spaces": os.geteuid() == 0, "ticket_s": 10, **(rados or {})})
+            sections.setdefault("cluster", {})
+            sections["cluster"] = {"ceph-conf": self.rados.conf, "ceph-user": self.rados.user,
+                                   "pool": self.rados.pool, **sections["cluster"]}
+        sections["stored"] = {"layer": layer, **sections.get("stored", {})}
+        self.nodes = [Node(self, number, self._sections_of(sections, number)) for number in range(1, count + 1)]
+        for node in self.nodes:
+            node.start()
+        self._enter_network()
+
+    @staticmethod
+    def _sections_of(sections, number):
+        if "cluster" not in sections:
+            return sections
+        return {**sections, "cluster": {"node": NAMES[number - 1], **sections["cluster"]}}
+
+    def _enter_network(self):
+        """That of clients, from now on."""
+        if self.rados is None or not self.rados.has_spaces:
+            return
+        libc = ctypes.CDLL(None, use_errno=True)
+        home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+        self.case.addCleanup(os.close, home)
+        self.case.addCleanup(libc.setns, home, harness.CLONE_NEWNET)
+        space = os.open(f"/run/netns/{self.rados.space(0)}", os.O_RDONLY)
+        ret = libc.setns(space, harness.CLONE_NEWNET)
+        os.close(space)
+        self.case.assertEqual(ret, 0, os.strerror(ctypes.get_errno()))
+
+    def by_name(self, name):
+        return next(node for node in self.nodes if node.name == name)
+
+    def can_cut(self):
+        return self.rados is not None and self.rados.has_spaces
+
+    def run_tool(self, node, *arguments, timeout_s=DEADLINE_S):
+        """mail-cluster at a node: (exit status, what it printed)."""
+        result = subprocess.run(
+            node.place.command_in(harness.program("mail-cluster"), arguments[0], "--store", node.stored.socket,
+                                  *arguments[1:]), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            check=False, timeout=timeout_s)
+        return result.returncode, result.stdout + result.stderr
