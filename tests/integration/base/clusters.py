@@ -213,7 +213,7 @@ class Node:
         return [line for program in self.programs() for line in program.process.log().splitlines()
                 if SIGNALLED.search(line)]
 
-    def resident_kb(self):
+    def stored_kb(self):
         """Of mail-stored's processes together."""
         total = 0
         for pid in tree_of(self.stored.process.pid):

@@ -508,6 +508,10 @@ class RadosCluster:
         """The node is cut from its disk."""
         self._signal(f"osd.{node - 1}", signal.SIGKILL)
 
+    def stop_osd(self, node):
+        """Its disk hangs, until cont()."""
+        self._signal(f"osd.{node - 1}", signal.SIGSTOP)
+
     def kill_mon(self, node):
         self._signal(f"mon.n{node}", signal.SIGKILL)
 
@@ -584,7 +588,7 @@ class RadosCluster:
 
     def refuse_keys(self):
         """The client's key gives no right any more; what has a ticket has it for ticket_s."""
-        self.command("auth caps", entity=f"client.{USER}", caps=["mon", "allow r", "osd", ""])
+        self.command("auth caps", entity=f"client.{USER}", caps=["mon", "allow r", "osd", "allow r pool=none"])
 
     def permit_keys(self):
         caps = ", ".join(f"allow rwx pool={pool}" for pool in self.pools)
@@ -607,6 +611,22 @@ class RadosCluster:
         self._await(self._make_disk(node))
         self.start_osd(node)
         self.wait_up()
+
+    def copy_disk(self, node):
+        """The OSD is killed, its disk copied for old_disk(), and it goes on."""
+        place = os.path.join(self.directory, f"osd.{node - 1}")
+        self.kill_osd(node)
+        shutil.rmtree(f"{place}.copy", ignore_errors=True)
+        self._run("cp", "--archive", "--sparse=always", place, f"{place}.copy")
+        self.start_osd(node)
+
+    def old_disk(self, node):
+        """The OSD is killed, and comes back with what it had when its disk was copied."""
+        place = os.path.join(self.directory, f"osd.{node - 1}")
+        self.kill_osd(node)
+        shutil.rmtree(place)
+        os.rename(f"{place}.copy", place)
+        self.start_osd(node)
 
     def add_node(self):
         """One more, with an OSD and no monitor. Returns its number."""

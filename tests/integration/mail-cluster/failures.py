@@ -9,11 +9,9 @@ behind that heals it. What heals by itself has nothing there. It tells Told of e
 that it kills.
 """
 
-import os
-import shutil
 import signal
 
-from harness import wait_for
+from clusters import send
 
 HOUR_S = 3600
 
@@ -26,7 +24,7 @@ class Kind:
         self.is_mild, self.is_own_store = is_mild, is_own_store
 
     def is_possible(self, cluster):
-        return {"": True, "rados": cluster.rados is not None, "links": cluster.can_cut()}[self.needs]
+        return {"": True, "several": len(cluster.nodes) > 2, "rados": cluster.rados is not None, "links": cluster.can_cut()}[self.needs]
 
 
 KINDS = []
@@ -34,7 +32,7 @@ KINDS = []
 
 def kind(name, lasts_s, needs="", is_mild=False, is_own_store=True):
     """
-    needs         "rados", or "links" that can be cut
+    needs         "several" nodes, "rados", or "links" that can be cut
     is_mild       beside another failure it leaves enough that mail can be served
     is_own_store  also of nodes that have stores of their own
     """
@@ -48,12 +46,14 @@ class Failure:
     """One that is under way."""
 
     def __init__(self, which, cluster, told, chance):
-        self.kind = which
+        self.kind, self.cluster, self.told, self.chance = which, cluster, told, chance
         self.lasts_s = chance.uniform(*which.lasts_s)
-        self.steps = which.function(cluster, told, chance)
-        self.touched = ()
+        self.steps = None
+        self.touched = []
 
-    def begin(self):
+    def begin(self, nodes):
+        """It befalls one of these nodes, or several."""
+        self.steps = self.kind.function(self.cluster, nodes, self.told, self.chance)
         self.touched = next(self.steps)
 
     def end(self):
@@ -66,23 +66,23 @@ class Failure:
 
 
 @kind("store's process killed", (0.2, 2), is_mild=True)
-def kill_store(cluster, told, chance):
-    node = chance.choice(cluster.nodes)
+def kill_store(cluster, nodes, told, chance):
+    node = chance.choice(nodes)
     told.note_kill(node.name)
     node.kill_role("store")
     yield [node]
 
 
 @kind("LMTP's process killed", (0.2, 2), is_mild=True)
-def kill_lmtp(cluster, _told, chance):
-    node = chance.choice(cluster.nodes)
+def kill_lmtp(cluster, nodes, _told, chance):
+    node = chance.choice(nodes)
     node.kill_role("lmtp")
     yield [node]
 
 
 @kind("mail-stored killed", (0.5, 4), is_mild=True)
-def kill_stored(cluster, told, chance):
-    node = chance.choice(cluster.nodes)
+def kill_stored(cluster, nodes, told, chance):
+    node = chance.choice(nodes)
     told.note_kill(node.name)
     node.kill_programs(node.stored)
     yield [node]
@@ -90,33 +90,33 @@ def kill_stored(cluster, told, chance):
 
 
 @kind("mail-stored restarted", (0.1, 0.5), is_mild=True)
-def restart_stored(cluster, _told, chance):
-    node = chance.choice(cluster.nodes)
+def restart_stored(cluster, nodes, _told, chance):
+    node = chance.choice(nodes)
     node.restart_stored()
     yield [node]
 
 
 @kind("pop-front and smtp-front killed", (0.5, 3), is_mild=True)
-def kill_fronts(cluster, _told, chance):
-    node = chance.choice(cluster.nodes)
+def kill_fronts(cluster, nodes, _told, chance):
+    node = chance.choice(nodes)
     node.kill_programs(*node.fronts())
     yield [node]
     node.start()
 
 
 @kind("store's process stopped", (1, 14), is_mild=True)
-def stop_store(cluster, _told, chance):
+def stop_store(cluster, nodes, _told, chance):
     """Longer than it takes to be held dead, now and then."""
-    node = chance.choice(cluster.nodes)
+    node = chance.choice(nodes)
     pid = node.stored.pid_of("store")
-    os.kill(pid, signal.SIGSTOP)
+    send([pid] if pid else [], signal.SIGSTOP)
     yield [node]
-    os.kill(pid, signal.SIGCONT)
+    send([pid] if pid else [], signal.SIGCONT)
 
 
 @kind("clock an hour off", (2, 6))
-def move_clock(cluster, _told, chance):
-    node = chance.choice(cluster.nodes)
+def move_clock(cluster, nodes, _told, chance):
+    node = chance.choice(nodes)
     node.restart_stored(chance.choice((-HOUR_S, HOUR_S)))
     yield [node]
     node.restart_stored()
@@ -126,8 +126,8 @@ def move_clock(cluster, _told, chance):
 
 
 @kind("node killed", (1, 8))
-def kill_node(cluster, told, chance):
-    node = chance.choice(cluster.nodes)
+def kill_node(cluster, nodes, told, chance):
+    node = chance.choice(nodes)
     told.note_kill(node.name)
     node.kill()
     yield [node]
@@ -135,16 +135,16 @@ def kill_node(cluster, told, chance):
 
 
 @kind("node stopped", (1, 14))
-def stop_node(cluster, _told, chance):
-    node = chance.choice(cluster.nodes)
+def stop_node(cluster, nodes, _told, chance):
+    node = chance.choice(nodes)
     node.stop()
     yield [node]
     node.cont()
 
 
-@kind("two of three nodes killed", (1, 6))
-def kill_two(cluster, told, chance):
-    nodes = chance.sample(cluster.nodes, 2)
+@kind("two of three nodes killed", (1, 6), "several")
+def kill_two(cluster, nodes, told, chance):
+    nodes = chance.sample(nodes, 2)
     for node in nodes:
         told.note_kill(node.name)
         node.kill()
@@ -154,7 +154,7 @@ def kill_two(cluster, told, chance):
 
 
 @kind("all nodes killed", (0.5, 2))
-def kill_all(cluster, told, _chance):
+def kill_all(cluster, _nodes, told, _chance):
     for node in cluster.nodes:
         told.note_kill(node.name)
         node.kill()
@@ -170,64 +170,51 @@ def kill_all(cluster, told, _chance):
 
 
 @kind("OSD killed", (1, 6), "rados", is_mild=True)
-def kill_osd(cluster, _told, chance):
-    node = chance.choice(cluster.nodes)
+def kill_osd(cluster, nodes, _told, chance):
+    node = chance.choice(nodes)
     cluster.rados.kill_osd(node.number)
     yield [node]
     cluster.rados.start_osd(node.number)
 
 
 @kind("monitor killed", (1, 6), "rados", is_mild=True)
-def kill_mon(cluster, _told, chance):
-    node = chance.choice(cluster.nodes)
+def kill_mon(cluster, nodes, _told, chance):
+    node = chance.choice(nodes)
     cluster.rados.kill_mon(node.number)
     yield [node]
     cluster.rados.start_mon(node.number)
 
 
 @kind("disk hangs", (1, 10), "rados")
-def stop_osd(cluster, _told, chance):
-    node = chance.choice(cluster.nodes)
-    cluster.rados.signal_osd(node.number, signal.SIGSTOP)
+def stop_osd(cluster, nodes, _told, chance):
+    node = chance.choice(nodes)
+    cluster.rados.stop_osd(node.number)
     yield [node]
-    cluster.rados.signal_osd(node.number, signal.SIGCONT)
+    cluster.rados.cont(node.number)
 
 
 @kind("old disk", (3, 6), "rados")
-def old_disk(cluster, _told, chance):
-    """An OSD ends, is copied, goes on, is killed, and comes back as it was when it was copied."""
-    node = chance.choice(cluster.nodes)
-    rados, place = cluster.rados, os.path.join(cluster.rados.directory, f"osd.{node.number - 1}")
-    copy = place + ".old"
-    rados.end_osd(node.number)
-    shutil.rmtree(copy, ignore_errors=True)
-    copy_sparse(place, copy)
-    rados.start_osd(node.number)
+def old_disk(cluster, nodes, _told, chance):
+    """As it was some seconds before: it has lost writes that it has acknowledged."""
+    node = chance.choice(nodes)
+    cluster.rados.copy_disk(node.number)
     yield [node]
-    rados.wait_clean()
-    rados.kill_osd(node.number)
-    shutil.rmtree(place)
-    os.rename(copy, place)
-    rados.start_osd(node.number)
-
-
-def copy_sparse(source, target):
-    import subprocess
-    subprocess.run(["cp", "--archive", "--sparse=always", source, target], check=True, timeout=300)
+    cluster.rados.wait_clean()
+    cluster.rados.old_disk(node.number)
 
 
 @kind("RADOS full", (2, 6), "rados")
-def fill(cluster, _told, _chance):
+def fill(cluster, _nodes, _told, _chance):
     cluster.rados.fill()
     yield cluster.nodes
     cluster.rados.empty()
 
 
 @kind("keys refused", (2, 8), "rados")
-def refuse_keys(cluster, told, chance):
+def refuse_keys(cluster, nodes, told, chance):
     """Of a client that comes anew; those that are there have tickets for some seconds more."""
     cluster.rados.refuse_keys()
-    node = chance.choice(cluster.nodes)
+    node = chance.choice(nodes)
     told.note_kill(node.name)
     node.kill_role("store")
     yield cluster.nodes
@@ -238,24 +225,24 @@ def refuse_keys(cluster, told, chance):
 
 
 @kind("node cut off", (1, 14), "links")
-def cut_node(cluster, _told, chance):
-    node = chance.choice(cluster.nodes)
+def cut_node(cluster, nodes, _told, chance):
+    node = chance.choice(nodes)
     cluster.rados.cut(node.number)
     yield [node]
     cluster.rados.heal(node.number)
 
 
 @kind("two nodes cut from each other", (2, 12), "links")
-def cut_between(cluster, _told, chance):
-    one, other = chance.sample(cluster.nodes, 2)
+def cut_between(cluster, nodes, _told, chance):
+    one, other = chance.sample(nodes, 2)
     cluster.rados.cut_between(one.number, other.number)
     yield [one, other]
     cluster.rados.heal_between(one.number, other.number)
 
 
 @kind("two of three cut off", (1, 10), "links")
-def cut_two(cluster, _told, chance):
-    nodes = chance.sample(cluster.nodes, 2)
+def cut_two(cluster, nodes, _told, chance):
+    nodes = chance.sample(nodes, 2)
     for node in nodes:
         cluster.rados.cut(node.number)
     yield nodes
@@ -264,9 +251,9 @@ def cut_two(cluster, _told, chance):
 
 
 @kind("slow link", (3, 8), "links", is_mild=True)
-def slow_link(cluster, _told, chance):
+def slow_link(cluster, nodes, _told, chance):
     """50 ms, and one frame in a hundred is lost."""
-    node = chance.choice(cluster.nodes)
+    node = chance.choice(nodes)
     cluster.rados.slow(node.number)
     yield [node]
     cluster.rados.fast(node.number)
