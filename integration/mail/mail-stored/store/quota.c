@@ -15,6 +15,16 @@ static uint64_t choose(uint64_t own, uint64_t usual)
 	return own > 0 ? own : usual;
 }
 
+static int ask(const struct quota *quota, const char *entry, struct users_settings *ret_settings)
+{
+	if (quota->turn != NULL)
+		pthread_mutex_lock(quota->turn);
+	int ret = users_settings_of(quota->users, entry, ret_settings);
+	if (quota->turn != NULL)
+		pthread_mutex_unlock(quota->turn);
+	return ret;
+}
+
 int quota_limits(const struct quota *quota, struct mailname mailbox,
 		 struct quota_limits *ret_limits)
 {
@@ -25,7 +35,7 @@ int quota_limits(const struct quota *quota, struct mailname mailbox,
 	if (quota->users != NULL && mailbox.size < sizeof(entry)) {
 		memcpy(entry, mailbox.bytes, mailbox.size);
 		entry[mailbox.size] = '\0';
-		ret = users_settings_of(quota->users, entry, &settings);
+		ret = ask(quota, entry, &settings);
 	}
 	/* No list may have it any more, or it was never one of its entries. */
 	if (ret != 0 && ret != DNSBLV6_ENOTFOUND)

@@ -15,6 +15,8 @@
 #include "integration/mail/mail-stored/stored_setup.h"
 #include "lib/mailstore/maillayer.h"
 
+#include <pthread.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,6 +25,8 @@ extern "C" {
 struct quota {
 	const struct stored_setup *setup;
 	struct users *users; /* NULL: none */
+	/* Taken while users is asked, which is one thread's at a time. NULL: only one asks. */
+	pthread_mutex_t *turn;
 };
 
 struct quota_limits {

@@ -43,6 +43,7 @@ struct service {
 	struct maillayer *layer;
 	struct users *users;
 	struct quota quota;
+	pthread_mutex_t quota_turn; /* requests may be in threads */
 	struct requests requests;
 	struct clients *clients;
 	struct keeper keeper;
@@ -134,7 +135,9 @@ static int open_parts(struct service *service)
 			  mailstore_strerror(ret));
 		return refused_status(ret);
 	}
-	service->quota = (struct quota){ .setup = setup, .users = service->users };
+	service->quota = (struct quota){ .setup = setup,
+					 .users = service->users,
+					 .turn = &service->quota_turn };
 	ret = requests_init(&service->requests, service->layer, &service->quota, setup,
 			    service->start->counters);
 	if (ret == 0)
@@ -291,7 +294,9 @@ static int begin_syncers(struct service *service)
 
 int store_process_run(const struct store_process_start *start)
 {
-	struct service service = { .start = start, .status = EX_OK };
+	struct service service = { .start = start,
+				   .status = EX_OK,
+				   .quota_turn = PTHREAD_MUTEX_INITIALIZER };
 	int ret = begin_syncers(&service);
 	if (ret == 0)
 		ret = uv_loop_init(&service.loop);
