@@ -73,7 +73,8 @@
  * STOREWIRE_ROWS_MAX bytes are in a memfd likewise; to a client that has replies unread there are
  * fewer rows instead. Meta is as in MAILSTORE.md part 4, with no
  * exceptions of line ends: the store finds those. An id of another store (flag 4) is taken from a
- * client that runs as root or as the daemon's user, and else refused: MAILSTORE_EFOREIGN.
+ * client that runs as root or as the daemon's user, and else refused: MAILSTORE_EFOREIGN. So are
+ * questions of CLUSTER but NODES, HEALTH and USERS_STATE: -EPERM.
  *
  * There is one reply to each request; those to DELIVER and ERASE come when their commit does, those to
  * CHECK, MAKE_ID, CLUSTER, LOCATE and LOGIN when the daemon has them, all others in order. A packet

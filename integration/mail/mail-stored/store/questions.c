@@ -25,6 +25,13 @@ static int make_room(struct questions_rows *rows, size_t size)
 	return 0;
 }
 
+static void hide_controls(uint8_t *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (bytes[i] < ' ' || bytes[i] == 0x7f)
+			bytes[i] = '?';
+}
+
 /* The NUL behind it is overwritten by the line feed. */
 void questions_add(struct questions_rows *rows, const char *format, ...)
 {
@@ -39,6 +46,7 @@ void questions_add(struct questions_rows *rows, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf((char *)rows->bytes + rows->size, (size_t)size + 1, format, arguments);
 	va_end(arguments);
+	hide_controls(rows->bytes + rows->size, (size_t)size);
 	rows->size += (size_t)size;
 	rows->bytes[rows->size++] = '\n';
 	rows->count++;

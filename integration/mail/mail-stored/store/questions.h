@@ -27,7 +27,10 @@ struct questions_rows {
 	int status; /* -ENOMEM or -E2BIG: lines are missing */
 };
 
-/* A line of words "key=value", and its end. Beyond STOREWIRE_TEXT_MAX none is added. */
+/*
+ * A line of words "key=value", and its end. Beyond STOREWIRE_TEXT_MAX none is added. A control in it, such
+ * as a line end in the name of a mailbox, would begin a line of its own: it becomes "?".
+ */
 void questions_add(struct questions_rows *rows, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void questions_free_rows(struct questions_rows *rows);

@@ -293,14 +293,24 @@ static int check(struct requests *requests, const struct storewire_request *requ
 
 /* ---- the cluster and its users ---- */
 
-static int ask_cluster(struct questions *questions, const struct storewire_request *request, int fd,
-		       struct questions_rows *rows)
+/* Those that replace the passwords of all, or read all mails, are not for a server that was taken over. */
+static bool is_for_all(uint64_t question)
 {
+	return question == STOREWIRE_NODES || question == STOREWIRE_HEALTH ||
+	       question == STOREWIRE_USERS_STATE;
+}
+
+static int ask_cluster(const struct requests *requests, const struct storewire_request *request,
+		       int fd, struct questions_rows *rows)
+{
+	struct questions *questions = requests->questions;
 	struct memory memory = { 0 };
 	if (questions->cluster == NULL)
 		return -EOPNOTSUPP;
 	if (request->number >= STOREWIRE_QUESTIONS)
 		return -EINVAL;
+	if (!requests->is_own && !is_for_all(request->number))
+		return -EPERM;
 	int ret = request->number == STOREWIRE_USERS_PUT
 			  ? take_memory(request, fd, STOREWIRE_USERS_MAX, &memory)
 			  : 0;
@@ -340,7 +350,7 @@ static int ask(struct requests *requests, const struct storewire_request *reques
 	struct questions_rows rows = { 0 };
 	int ret = -EOPNOTSUPP;
 	if (questions != NULL && request->type == STOREWIRE_CLUSTER)
-		ret = ask_cluster(questions, request, fd, &rows);
+		ret = ask_cluster(requests, request, fd, &rows);
 	else if (questions != NULL && request->type == STOREWIRE_LOCATE)
 		ret = locate(questions, request, &answer->reply.number, &rows);
 	else if (questions != NULL)

@@ -33,7 +33,8 @@ struct requests {
 	size_t rows_room;
 	/* Of the next request: only as many rows as go into the reply itself, and not into memory. */
 	bool is_brief;
-	bool is_own; /* the client runs as root or as this process: it may give ids of other stores */
+	/* The client runs as root or as this process: it may give ids of other stores, and look after the cluster. */
+	bool is_own;
 };
 
 /* 0 or -ENOMEM. requests_deinit() in any case. */
