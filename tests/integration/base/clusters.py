@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
-clusters.py - whole nodes of a cluster for tests: each has a monitor and an OSD of RADOS, mail-stored with
-LMTP, smtp-front and pop-front, all at its own address.
+clusters.py - whole nodes of a cluster for tests: each has mail-stored with LMTP, smtp-front and pop-front,
+all at its own address, and with RADOS a monitor and an OSD.
 
 Flow: a Case -> Cluster(case, users={"anna@example.com": "secret"}) -> nodes[0].lmtp_address,
       .smtp_address, .pop_address; nodes[0].kill(), .start(); ...; it ends with the case.
 
 As root each node is in a network namespace of its own (radoscluster.py), so that its link can be cut; the
-thread that makes the cluster, and threads that it begins, are in a network beside them until the case ends. Else nodes have addresses of loopback. layer is "rados", or "log":
-nodes that share nothing and have no RADOS, for a test of what tests a cluster.
+thread that makes the cluster, and threads that it begins, are in a network beside them until the case ends. Else
+nodes have addresses of loopback. kind is "rados"; "nodes", each of which has a store of its own and sends
+the others' mailboxes on; or "alone", nodes that know nothing of each other, for a test of what tests a
+cluster.
 """
 
+import base64
 import ctypes
+import hashlib
 import os
+import pwd
 import re
 import signal
 import subprocess
@@ -84,16 +89,35 @@ def send(pids, number):
             continue
 
 
-class NodeStored(Stored):
-    """mail-stored of a node, with LMTP at lmtp_address."""
+def make_peer(case, name):
+    """(certificate, key, pin) of a node that has signed for itself."""
+    certificate, key = popfront.make_certificate(case, f"{name}.example.com").split(":")
+    public = subprocess.run(["openssl", "x509", "-in", certificate, "-noout", "-pubkey"], check=True,
+                            capture_output=True, timeout=DEADLINE_S).stdout
+    der = subprocess.run(["openssl", "pkey", "-pubin", "-outform", "DER"], input=public, check=True,
+                         capture_output=True, timeout=DEADLINE_S).stdout
+    if os.geteuid() == 0:
+        os.chown(key, pwd.getpwnam(USER).pw_uid, -1)
+    return certificate, key, "sha256//" + base64.b64encode(hashlib.sha256(der).digest()).decode()
 
-    def __init__(self, place, sections):
-        self.lmtp_address = place.free_address()
+
+class NodeStored(Stored):
+    """mail-stored of a node, with LMTP at lmtp_address. peers is text behind its configuration."""
+
+    def __init__(self, place, lmtp_address, sections, peers):
+        self.lmtp_address = lmtp_address
+        self.peers = peers
         host, port = self.lmtp_address
         merged = {name: dict(items) for name, items in sections.items()}
         merged["lmtp"] = {"listen": [f"{host}@{port}"], "hostname": f"{place.name}.example.com",
                           "timeout": "30s", **merged.get("lmtp", {})}
         super().__init__(place, is_started=False, **merged)
+
+    def write_config(self, **sections):
+        path = super().write_config(**sections)
+        with open(path, "a", encoding="ascii") as file:
+            file.write(self.peers)
+        return path
 
     def start(self, **how):
         process = super().start(**how)
@@ -126,21 +150,22 @@ class Smtp:
 
 
 class Node:
-    """All that is on one machine. number is RADOS's, from 1."""
+    """All that is on one machine. number is from 1."""
 
-    def __init__(self, cluster, number, sections):
-        case, rados = cluster.case, cluster.rados
+    def __init__(self, cluster, number):
         self.cluster, self.number, self.name = cluster, number, NAMES[number - 1]
-        self.address = rados.address(number) if rados else case.host
-        self.place = Place(case, self.name, self.address,
-                           (lambda *words: rados.command_in(number, *words)) if rados
-                           else lambda *words: list(words))
-        self.stored = NodeStored(self.place, sections)
-        self.pop = popfront.PopFront(self.place, users=cluster.users, stored=self.stored,
+        self.address = cluster.address(number)
+        self.place = Place(cluster.case, self.name, self.address,
+                           lambda *words: cluster.command_in(number, *words))
+        self.lmtp_address = self.place.free_address()
+
+    def make(self, sections, peers=""):
+        """Its programs, of which none runs."""
+        self.stored = NodeStored(self.place, self.lmtp_address, sections, peers)
+        self.pop = popfront.PopFront(self.place, users=self.cluster.users, stored=self.stored,
                                      is_started=False, **POP)
         self.smtp = Smtp(self.place, self.pop.users_path, self.stored.socket)
-        self.lmtp_address, self.pop_address = self.stored.lmtp_address, self.pop.address
-        self.smtp_address = self.smtp.address
+        self.pop_address, self.smtp_address = self.pop.address, self.smtp.address
 
     def fronts(self):
         return (self.pop, self.smtp)
@@ -229,50 +254,77 @@ class Cluster:
     Nodes of a test case, started.
 
         users     {mailbox: password}
-        layer     "rados", or "log"
+        kind      "rados", "nodes" or "alone"
         sections  of stored.conf, for all nodes
         rados     for RadosCluster
     """
 
-    def __init__(self, case, users, count=3, layer="rados", rados=None, **sections):
-        self.case, self.users = case, users
-        self.rados = None
-        if layer == "rados":
-            self.rados = radoscluster.RadosCluster.of(case, nodes=count, **{
-                "has_spaces": os.geteuid() == 0, "ticket_s": 10, **(rados or {})})
-            sections.setdefault("cluster", {})
-            sections["cluster"] = {"ceph-conf": self.rados.conf, "ceph-user": self.rados.user,
-                                   "pool": self.rados.pool, **sections["cluster"]}
-        sections["stored"] = {"layer": layer, **sections.get("stored", {})}
-        self.nodes = [Node(self, number, self._sections_of(sections, number)) for number in range(1, count + 1)]
+    def __init__(self, case, users, count=3, kind="rados", rados=None, **sections):
+        self.case, self.users, self.kind = case, users, kind
+        self.rados = None  # of that kind alone
+        self.links = None  # what has the nodes' network; None on loopback
+        self._start_below(count, rados or {})
+        self.nodes = [Node(self, number) for number in range(1, count + 1)]
+        make = {"rados": self._make_rados, "nodes": self._make_nodes,
+                "alone": lambda sections: [node.make(sections) for node in self.nodes]}
+        make[kind](sections)
         for node in self.nodes:
             node.start()
         self._enter_network()
 
-    @staticmethod
-    def _sections_of(sections, number):
-        if "cluster" not in sections:
-            return sections
-        return {**sections, "cluster": {"node": NAMES[number - 1], **sections["cluster"]}}
+    def _start_below(self, count, how):
+        is_root = os.geteuid() == 0
+        if self.kind == "rados":
+            self.rados = radoscluster.RadosCluster.of(
+                self.case, nodes=count, **{"has_spaces": is_root, "ticket_s": 10, **how})
+            self.links = self.rados if self.rados.has_spaces else None
+        elif self.kind == "nodes" and is_root:
+            self.links = radoscluster.RadosCluster(self.case.directory, nodes=count, has_spaces=True)
+            self.case.addCleanup(self.links.end)
+            self.links.start_spaces()
+
+    def _make_rados(self, sections):
+        below = {"ceph-conf": self.rados.conf, "ceph-user": self.rados.user, "pool": self.rados.pool}
+        for node in self.nodes:
+            node.make({**sections, "stored": {"layer": "rados", **sections.get("stored", {})},
+                       "cluster": {**below, "node": node.name, **sections.get("cluster", {})}})
+
+    def _make_nodes(self, sections):
+        keys = {node.name: make_peer(node.place, node.name) for node in self.nodes}
+        listens = {node.name: "{}@{}".format(*node.place.free_address()) for node in self.nodes}
+        peers = "peer:\n" + "".join(
+            f"  - name: {node.name}\n    number: {node.number}\n    address: {listens[node.name]}\n"
+            f"    lmtp: {'{}@{}'.format(*node.lmtp_address)}\n    key: {keys[node.name][2]}\n    spread: yes\n"
+            for node in self.nodes)
+        for node in self.nodes:
+            certificate, key, _ = keys[node.name]
+            node.make({**sections, "nodes": {"node": node.name, "listen": listens[node.name],
+                                             "certificate": certificate, "key": key,
+                                             **sections.get("nodes", {})}}, peers)
+
+    def address(self, number):
+        if self.links or self.rados:
+            return (self.links or self.rados).address(number)
+        return self.case.host.rsplit(".", 1)[0] + f".{100 + number}" if self.kind == "nodes" else self.case.host
+
+    def command_in(self, number, *words):
+        return self.links.command_in(number, *words) if self.links else list(words)
 
     def _enter_network(self):
         """That of clients, from now on."""
-        if self.rados is None or not self.rados.has_spaces:
+        if self.links is None:
             return
         libc = ctypes.CDLL(None, use_errno=True)
         home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
         self.case.addCleanup(os.close, home)
         self.case.addCleanup(libc.setns, home, harness.CLONE_NEWNET)
-        space = os.open(f"/run/netns/{self.rados.space(0)}", os.O_RDONLY)
+        space = os.open(f"/run/netns/{self.links.space(0)}", os.O_RDONLY)
         ret = libc.setns(space, harness.CLONE_NEWNET)
         os.close(space)
         self.case.assertEqual(ret, 0, os.strerror(ctypes.get_errno()))
 
     def by_name(self, name):
         return next(node for node in self.nodes if node.name == name)
-
-    def can_cut(self):
-        return self.rados is not None and self.rados.has_spaces
 
     def run_tool(self, node, *arguments, timeout_s=DEADLINE_S):
         """mail-cluster at a node: (exit status, what it printed)."""

@@ -246,6 +246,17 @@ class RadosCluster:
             self.end()
             raise
 
+    def start_spaces(self):
+        """The network namespaces alone, for nodes without RADOS."""
+        os.makedirs(self.directory)
+        remove_stale_spaces()
+        self._start_keeper()
+        try:
+            self._make_spaces()
+        except BaseException:
+            self.end()
+            raise
+
     def _start_keeper(self):
         self.lock = threading.Lock()
         with open(os.path.join(self.directory, "keeper.log"), "ab") as log:

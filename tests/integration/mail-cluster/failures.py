@@ -19,25 +19,25 @@ HOUR_S = 3600
 class Kind:
     """A failure: its name, its function, and between what times in seconds it lasts."""
 
-    def __init__(self, name, function, lasts_s, needs, is_mild, is_own_store):
+    def __init__(self, name, function, lasts_s, needs, is_mild):
         self.name, self.function, self.lasts_s, self.needs = name, function, lasts_s, needs
-        self.is_mild, self.is_own_store = is_mild, is_own_store
+        self.is_mild = is_mild
 
     def is_possible(self, cluster):
-        return {"": True, "several": len(cluster.nodes) > 2, "rados": cluster.rados is not None, "links": cluster.can_cut()}[self.needs]
+        return {"": True, "several": len(cluster.nodes) > 2, "rados": cluster.rados is not None,
+                "links": cluster.links is not None}[self.needs]
 
 
 KINDS = []
 
 
-def kind(name, lasts_s, needs="", is_mild=False, is_own_store=True):
+def kind(name, lasts_s, needs="", is_mild=False):
     """
-    needs         "several" nodes, "rados", or "links" that can be cut
-    is_mild       beside another failure it leaves enough that mail can be served
-    is_own_store  also of nodes that have stores of their own
+    needs    "several" nodes, "rados", or "links" that can be cut
+    is_mild  beside another failure it leaves enough that mail can be served
     """
     def add(function):
-        KINDS.append(Kind(name, function, lasts_s, needs, is_mild, is_own_store))
+        KINDS.append(Kind(name, function, lasts_s, needs, is_mild))
         return function
     return add
 
@@ -60,6 +60,9 @@ class Failure:
         if self.steps is not None:
             next(self.steps, None)
             self.steps = None
+        if self.cluster.kind == "nodes":
+            # Of a mail that was on its way to another node no node knows whether it has come there.
+            self.told.note_kill()
 
 
 # ---- processes ----
@@ -227,35 +230,35 @@ def refuse_keys(cluster, nodes, told, chance):
 @kind("node cut off", (1, 14), "links")
 def cut_node(cluster, nodes, _told, chance):
     node = chance.choice(nodes)
-    cluster.rados.cut(node.number)
+    cluster.links.cut(node.number)
     yield [node]
-    cluster.rados.heal(node.number)
+    cluster.links.heal(node.number)
 
 
 @kind("two nodes cut from each other", (2, 12), "links")
 def cut_between(cluster, nodes, _told, chance):
     one, other = chance.sample(nodes, 2)
-    cluster.rados.cut_between(one.number, other.number)
+    cluster.links.cut_between(one.number, other.number)
     yield [one, other]
-    cluster.rados.heal_between(one.number, other.number)
+    cluster.links.heal_between(one.number, other.number)
 
 
 @kind("two of three cut off", (1, 10), "links")
 def cut_two(cluster, nodes, _told, chance):
     nodes = chance.sample(nodes, 2)
     for node in nodes:
-        cluster.rados.cut(node.number)
+        cluster.links.cut(node.number)
     yield nodes
     for node in nodes:
-        cluster.rados.heal(node.number)
+        cluster.links.heal(node.number)
 
 
 @kind("slow link", (3, 8), "links", is_mild=True)
 def slow_link(cluster, nodes, _told, chance):
     """50 ms, and one frame in a hundred is lost."""
     node = chance.choice(nodes)
-    cluster.rados.slow(node.number)
+    cluster.links.slow(node.number)
     yield [node]
-    cluster.rados.fast(node.number)
+    cluster.links.fast(node.number)
 
 

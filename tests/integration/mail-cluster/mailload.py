@@ -73,14 +73,14 @@ class Sender:
         return self.reply()
 
     def deliver(self, told, node, boxes, size):
-        """One mail, and what came of it into told. Whether each recipient has it."""
+        """One mail, and what came of it into told. Whether a recipient has it."""
         token = told.begin(boxes, node)
         left = list(boxes)  # those without a last word
         try:
             taken = [box for box in boxes if self._asks(told, token, box, left)] \
                 if self.say("MAIL FROM:<sender@example.net>")[0] == "2" else []
             if taken and self.say("DATA")[0] == "3":
-                return self._says_text(told, token, taken, left, size) and len(taken) == len(boxes)
+                return self._says_text(told, token, taken, left, size)
             self._refuse(told, token, left)
             self.say("RSET")
             return False
@@ -109,7 +109,7 @@ class Sender:
         text = (b"\r\n" + text_of(token, size)).replace(b"\r\n.", b"\r\n..")[2:]
         self.has_ended = True
         self.socket.sendall(text + b".\r\n")
-        line, is_taken = None, True
+        line, is_taken = None, False
         for box in taken:
             if line is None or self.is_lmtp:
                 line = self.reply()
@@ -118,7 +118,7 @@ class Sender:
                 raise Violation(f"{token}: no id in {line!r}")
             told.note(token, box, TAKEN if ident else REFUSED, ident and ident.group(1))
             left.remove(box)
-            is_taken = is_taken and ident is not None
+            is_taken = is_taken or ident is not None
         self.has_ended = False
         return is_taken
 

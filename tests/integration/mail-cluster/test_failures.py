@@ -210,12 +210,18 @@ class Failures(Rounds):
         self.run_rounds()
 
 
+class Partitioned(Rounds):
+    def test_no_failure_of_nodes_with_stores_of_their_own_loses_a_mail_or_brings_one_back(self):
+        self.begin(kind="nodes")
+        self.run_rounds()
+
+
 class Oracle(Rounds):
     """What looks at clusters, tried on a node that shares nothing: by itself a whole mail server."""
 
     def setUp(self):
         super().setUp()
-        self.begin(count=1, layer="log")
+        self.begin(count=1, kind="alone")
         self.node = self.cluster.nodes[0]
 
     def deliver(self, boxes, size=100):
