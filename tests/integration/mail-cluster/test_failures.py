@@ -14,6 +14,7 @@ import os
 import random
 import shutil
 import subprocess
+import threading
 import time
 import unittest
 
@@ -88,8 +89,11 @@ class Rounds(Case):
         self.note_end(number, names, load, ended)
 
     def befall(self, load, failures, chance):
-        """Names of nodes that were touched: each failure befalls others."""
+        """Names of nodes that were touched: each failure befalls others. Now and then amid repairs."""
         touched = set()
+        mender = threading.Thread(target=self.mend, args=(chance.choice(self.cluster.nodes), load))
+        if self.cluster.rados and chance.random() < 0.3:
+            mender.start()
         try:
             for failure in failures:
                 free = [node for node in self.cluster.nodes if node.name not in touched]
@@ -102,7 +106,15 @@ class Rounds(Case):
         finally:
             for failure in reversed(failures):
                 failure.end()
+            if mender.ident is not None:
+                mender.join()
         return touched
+
+    def mend(self, node, load):
+        """What it finds amid failures is no word of what is there afterwards."""
+        status, text = self.cluster.run_tool(node, "repair", "--timeout", "20")
+        load.count(f"repairs with status {status}")
+        self.said = text  # for evidence
 
     def wait_for_service(self, load, since):
         """Until mail has come in at every node again, and was fetched."""
