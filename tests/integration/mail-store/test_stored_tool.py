@@ -11,11 +11,13 @@ import re
 import signal
 import stat
 import subprocess
+import unittest
 
 from harness import DEADLINE_S, EX_TEMPFAIL, Case, main, program, wait_for
 from stored import Stored
 
 EX_NOINPUT, EX_UNAVAILABLE = 66, 69
+STRANGER = 65533  # of no process, and not the daemon's
 ANNA, BERT = "anna@example.com", "bert@example.com"
 MAIL = b"Subject: hello\n\nOnce for both.\n"
 
@@ -71,7 +73,7 @@ class Tool(Case):
                          b"500 mails exported\n")
         self.assertEqual(len(os.listdir(self.path("maildir/new"))), 500)
         self.assertEqual(store.run_tool("import", "--maildir", self.path("maildir"), BERT),
-                         b"500 mails imported, 500 of them under new ids\n")  # a daemon lets no client choose
+                         b"500 mails imported, 500 of them under new ids\n")  # theirs are ANNA's
         store.run_tool("rm", "--all", BERT)
         self.assertEqual(store.run_tool("export", "--mbox", self.path("again"), ANNA),
                          b"500 mails exported\n")
@@ -84,6 +86,35 @@ class Tool(Case):
             store.run_tool("rm", "--all", ANNA)
             self.assertLessEqual(client.stat()["syncs"], commits + 4)
         self.assertEqual(store.run_tool("ls"), b"")
+
+    def test_mails_of_another_store_keep_their_ids_when_root_or_the_daemons_own_user_brings_them(self):
+        before = Stored(self)
+        for number in range(3):
+            before.run_tool("deliver", ANNA, BERT, stdin=b"Number: %d\n\n" % number)
+        ids = self.ids(before, ANNA)
+        before.run_tool("export", "--maildirs", self.path("moved"))
+        self.assertEqual(before.stop(), 0)
+        os.rename(before.directory, self.path("before"))
+        after = Stored(self)
+        self.assertEqual(after.run_tool("import", "--maildirs", self.path("moved")), b"3 mails imported\n")
+        # Those of one second are in the order of their ids.
+        self.assertEqual([sorted(self.ids(after, box)) for box in (ANNA, BERT)], [sorted(ids)] * 2)
+        self.assertEqual(after.run_tool("cat", ids[0]), b"Number: 0\n\n")
+
+    @unittest.skipUnless(os.geteuid() == 0, "no other user without root")
+    def test_no_other_user_chooses_ids(self):
+        before = Stored(self)
+        before.run_tool("deliver", ANNA, stdin=MAIL)
+        before.run_tool("export", "--maildirs", self.path("moved"))
+        subprocess.run(["chown", "-R", str(STRANGER), self.path("moved")], check=True)
+        before.run_tool("rm", "--all", ANNA)
+        self.assertEqual(before.stop(), 0)
+        os.rename(before.directory, self.path("before"))
+        after = Stored(self, stored={"socket-mode": "0666"})
+        result = subprocess.run([program("mail-store"), "import", "--store", after.socket, "--maildirs",
+                                 self.path("moved")], check=False, capture_output=True, user=STRANGER,
+                                timeout=DEADLINE_S)
+        self.assertEqual(result.stdout, b"1 mails imported, 1 of them under new ids\n", result.stderr)
 
     def test_many_mailboxes_are_listed_each_once(self):
         store = Stored(self)
