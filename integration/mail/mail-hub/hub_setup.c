@@ -98,7 +98,7 @@ static const struct conf_item items[] = {
 #define WORD(name, member)                                                                         \
 	{                                                                                          \
 		name, CONF_TEXT, CONF_AT(struct hub_setup, member),                                \
-			.max = HUB_TEXT_MAX, .take = take_text, .needs_restart = true              \
+			.max = HUB_WORD_MAX, .take = take_text, .needs_restart = true              \
 	}
 
 static const struct conf_item cluster_items[] = {

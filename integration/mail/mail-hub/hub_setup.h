@@ -32,6 +32,7 @@ extern "C" {
 #define HUB_RUN_MAX	 80  /* the path of a socket in it has 107 bytes at most */
 #define HUB_LIST_MAX	 16
 #define HUB_TEXT_MAX	 255
+#define HUB_WORD_MAX	 63 /* names in a cluster */
 
 struct hub_list {
 	char texts[HUB_LIST_MAX][HUB_TEXT_MAX + 1];
@@ -59,10 +60,10 @@ struct hub_setup {
 	char metrics[HUB_PATH_MAX + 1]; /* "": "metrics" in the directory "run" */
 	int log_level;
 	/* Section "cluster"; "" is what mail-stored takes where it is told nothing. */
-	char pool[HUB_TEXT_MAX + 1]; /* "": the mails are on this machine */
-	char node[HUB_TEXT_MAX + 1];
+	char pool[HUB_WORD_MAX + 1]; /* "": the mails are on this machine */
+	char node[HUB_WORD_MAX + 1];
 	char ceph_conf[HUB_PATH_MAX + 1];
-	char ceph_user[HUB_TEXT_MAX + 1];
+	char ceph_user[HUB_WORD_MAX + 1];
 };
 
 extern const struct conf_table hub_setup_table;
