@@ -8,11 +8,11 @@
  *       here -> objects.h.
  *
  *     "store"        bytes: name and key of the store, as in MAILSTORE.md part 2; made by the first
- *     "nodes"        a row for each machine: its slot, its incarnation, its beat, its highest number
- *     "b.NUMBER"     a mail: bytes are a record of MAILSTORE.md part 4 (type mail), rows are its
- *                    mailboxes that have it still
- *     "x.MAILBOX"    a mailbox: rows "m.NUMBER" are its mails (an entry of 56 bytes), "t.NUMBER" are
- *                    mails that it had, "lock" says which session has it for itself
+ *     "nodes"        a row for each machine, and one for each slot; what they say changes with each beat
+ *     "b.NUMBER"     a mail: bytes are a record of MAILSTORE.md part 4 (type mail), "x.MAILBOX" are
+ *                    its mailboxes that have it still, "owner" is what decides about it
+ *     "x.MAILBOX"    a mailbox: rows "m.NUMBER" are its mails, "t.NUMBER" are mails that it had,
+ *                    "lock" says which session has it for itself
  *     "d.0" ... "d.f" rows are the names of mailboxes, by a hash of the name
  *     "j.NODE.N"     the journal of a machine: rows are mails whose delivery is under way
  *     "i.ID"         the number of a mail that came with the id of another store
@@ -24,12 +24,12 @@
  *
  * A delivery: (1) the journal's row and the mail, at the same time, and the names of mailboxes that
  * are new; (2) a row in each mailbox, guarded by there being no "t" row; then it is acknowledged, and
- * some time later the journal's row goes. What failed is taken back: "t" rows, then the mail. What a
- * process that died has left is rolled forward by its next incarnation, or by another machine: from
- * (1) on its mailboxes are known. A deletion: "m" row out, "t" row in, one write for each mailbox:
- * that is its commit. Then the mail's own row of the mailbox goes, and with the last of them the mail.
- * A "t" row keeps away what was written late; it goes after a day, when the mail does not name the
- * mailbox any more.
+ * some time later the journal's row goes. What failed is taken back: the mail's owner says that it is
+ * refused, then there are "t" rows, then bytes and mailboxes go. What a process that died has left is
+ * rolled forward by its next incarnation, or by another machine: the owner says first that it is kept.
+ * Of these two words one alone is ever said. A deletion: "m" row out, "t" row in, one write for each
+ * mailbox: that is its commit. Then the mail's own row of the mailbox goes, and with the last of them
+ * the mail. "t" rows and refusals keep away what was written late; they go after a day.
  *
  * A lock names machine, incarnation and session. It is void when the machine has another
  * incarnation, or its beat was seen not to change for MAILCLUSTER_DEAD_BEATS of our own: no clocks
@@ -96,20 +96,21 @@ int mailcluster_sweep(struct mailcluster *cluster, struct mailcluster_swept *ret
 
 struct mailcluster_found {
 	uint64_t mails;
-	uint64_t entries;
-	uint64_t boxes;
+	uint64_t entries; /* mails in mailboxes, as the next */
 	uint64_t octets;
+	uint64_t boxes;
 	uint64_t few_copies; /* objects with fewer copies than wanted */
-	uint64_t orphans;    /* mails, or mailboxes of them, that no mailbox has and no journal */
+	uint64_t orphans;    /* what an interruption left: it names what does not name it */
 	uint64_t missing;    /* entries of mailboxes whose mail is not there: lost */
 	uint64_t damaged;    /* mails whose checksum is wrong */
-	uint64_t old;	     /* "t" rows that could go */
+	uint64_t old;	     /* "t" rows and refusals that could go */
 	uint64_t repaired;
 };
 /*
- * Reads everything (bodies only with is_deep). With is_repair orphans go, and "t" rows that are
- * older than MAILCLUSTER_OLD_US; nothing that may be a mail of somebody is ever removed. tell() has
- * a line for each finding; it may be NULL.
+ * Reads everything (bodies only with is_deep). With is_repair a mail that some mailbox knows, and
+ * others that it names do not, goes to these; one that none knows and no journal was never
+ * acknowledged, and goes when it is older than MAILCLUSTER_OLD_US, as "t" rows and refusals do. What
+ * a mailbox has is never removed. tell() has a line of "key=value" for each finding; it may be NULL.
  */
 #define MAILCLUSTER_OLD_US (24ULL * 3600 * 1000000)
 struct mailcluster_check {

@@ -5,7 +5,7 @@
  * objects.h - the seam below a cluster's mail store: named objects with bytes and rows, each of them on
  * several machines.
  *
- * Flow: mailcluster.c and its neighbours -> here -> RADOS (objects_rados.c of mail-stored), or memory
+ * Flow: cluster.c and its neighbours -> here -> RADOS (objects_rados.c of mail-stored), or memory
  *       that fails as it is told to (tests).
  *
  * An object has a name, bytes, and rows in the order of their keys. A write touches one object, happens
@@ -17,7 +17,7 @@
  * writes what may be done twice, and guards what must not happen late.
  *
  * Names of objects and keys of rows are text of at most OBJECTS_NAME_MAX bytes, none of them NUL.
- * A handle may be used by any number of threads at a time; nothing here calls back.
+ * A handle may be used by any number of threads at a time; nothing but objects_list() calls back.
  */
 
 #include <stdbool.h>
@@ -91,8 +91,8 @@ struct objects_page {
 };
 /*
  * Rows whose keys are behind one ("": from the first) and begin with a prefix, most of them at a
- * time, or fewer: none is no end unless is_last says so. -ENOENT. *ret_page is all zero when it fails;
- * objects_page_free() takes it then, too.
+ * time, or fewer, but at least one where there are more. -ENOENT. *ret_page is all zero when it fails, and
+ * objects_page_free() takes that, too.
  */
 int objects_rows(struct objects *objects, const char *name, const char *behind, const char *prefix,
 		 size_t most, struct objects_page *ret_page);
@@ -103,7 +103,8 @@ int objects_row(struct objects *objects, const char *name, const char *key, void
 
 /*
  * All objects, in no order; take() returns whether to go on. copies is how many machines have the
- * object, 0 when that is not known. For checks: it reads the whole cluster's list.
+ * object, 0 when that is not known; take() may call what is here. For checks: it reads the whole
+ * cluster's list.
  */
 int objects_list(struct objects *objects,
 		 bool (*take)(void *owner, const char *name, unsigned copies), void *owner);

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/mailcluster/cluster.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct run {
+	struct mailcluster *cluster;
+	const struct mailcluster_check *check;
+	struct mailcluster_found found;
+	unsigned copies_wanted;
+	int status; /* the first failure: what was found before it counts */
+};
+
+/* ---- what is said ---- */
+
+static void tell(struct run *run, const char *what, const char *object, const char *more)
+{
+	char line[2 * NAMES_OBJECT_SIZE + 128];
+	if (run->check->tell == NULL)
+		return;
+	(void)snprintf(line, sizeof(line), "finding=%s object=%s%s%s", what, object,
+		       more[0] != '\0' ? " of=" : "", more);
+	run->check->tell(run->check->owner, line);
+}
+
+static void count_repair(struct run *run, int status)
+{
+	run->found.repaired += status == 0;
+	if (status != 0 && run->status == 0)
+		run->status = status;
+}
+
+static bool is_old(const struct run *run, uint64_t time_us)
+{
+	return time_us + MAILCLUSTER_OLD_US < run->check->time_us;
+}
+
+static bool is_old_number(const struct run *run, uint64_t number)
+{
+	return is_old(run, number >> 10);
+}
+
+/* ---- a mail ---- */
+
+struct mailstate {
+	char name[NAMES_NUMBER_SIZE];
+	uint64_t number;
+	struct ownervalue owner;
+	struct mailname *boxes;
+	size_t box_count;
+	bool is_settled; /* some mailbox has it, or had it */
+	size_t lonely;	 /* mailboxes that it names, and that know nothing of it */
+};
+
+static int remove_object(struct mailcluster *cluster, const char *name)
+{
+	struct patience patience = cluster_patience();
+	struct objects_write write = { .name = name, .is_removal = true };
+	int ret = cluster_write(cluster, &write, 1, &patience);
+	return ret == -ENOENT ? 0 : ret;
+}
+
+/* What says that a mail was refused goes when nothing of it can come any more. */
+static int check_refused(struct run *run, const struct mailstate *mail)
+{
+	if (mail->box_count > 0) {
+		run->found.orphans++;
+		tell(run, "refused", mail->name, "");
+		if (run->check->is_repair)
+			count_repair(run, mend_refused(run->cluster, mail->number));
+	}
+	if (!is_old_number(run, mail->number))
+		return 0;
+	run->found.old++;
+	if (run->check->is_repair)
+		count_repair(run, remove_object(run->cluster, mail->name));
+	return 0;
+}
+
+static int check_bytes(struct run *run, const struct mailstate *mail)
+{
+	struct mailrecord record;
+	uint8_t *meta = NULL;
+	uint64_t size = 0;
+	int ret = body_read(run->cluster, mail->number, &record, &meta);
+	free(meta);
+	if (ret == 0)
+		ret = objects_size(run->cluster->objects, mail->name, &size);
+	if (ret == 0)
+		ret = size == record.size ? body_check(run->cluster, mail->number, &record)
+					  : MAILSTORE_EDAMAGED;
+	if (ret == MAILSTORE_EDAMAGED) {
+		run->found.damaged++;
+		tell(run, "damaged", mail->name, "");
+	}
+	return ret == MAILSTORE_EDAMAGED || ret == DNSBLV6_ENOTFOUND || ret == -ENOENT ? 0 : ret;
+}
+
+/* A mailbox had it, and the mail names it still: its erasure was interrupted. */
+static int check_gone(struct run *run, const struct mailstate *mail, struct mailname box)
+{
+	char name[NAMES_OBJECT_SIZE];
+	struct patience patience = cluster_patience();
+	struct mailrecord record;
+	uint8_t *meta = NULL;
+	struct ref ref = { .number = mail->number };
+	run->found.orphans++;
+	names_box(box, name);
+	tell(run, "erased", mail->name, name);
+	if (!run->check->is_repair)
+		return 0;
+	/* An id of another store goes with the mail; one that cannot be read has its own. */
+	bytes_put(&(uint8_t *){ ref.id.bytes }, mail->number, 8);
+	if (body_read(run->cluster, mail->number, &record, &meta) == 0)
+		ref.id = record.id;
+	free(meta);
+	refs_drop(run->cluster, box, &ref, 1, &patience);
+	count_repair(run, 0);
+	return 0;
+}
+
+static int check_box_of(struct run *run, struct mailstate *mail, struct mailname box)
+{
+	struct entryvalue entry;
+	struct gonevalue gone;
+	int ret = refs_entry(run->cluster, box, mail->number, &entry);
+	if (ret == 0) {
+		mail->is_settled = true;
+		return 0;
+	}
+	if (ret == DNSBLV6_ENOTFOUND)
+		ret = refs_gone(run->cluster, box, mail->number, &gone);
+	if (ret == 0) {
+		mail->is_settled = true;
+		return check_gone(run, mail, box);
+	}
+	/* A damaged row is counted with its mailbox. */
+	mail->lonely += ret == DNSBLV6_ENOTFOUND;
+	return ret == DNSBLV6_ENOTFOUND || ret == MAILSTORE_EDAMAGED ? 0 : ret;
+}
+
+/* A delivery that is under way will settle it. */
+static int is_in_journal(struct run *run, const struct mailstate *mail)
+{
+	char node[MAILCLUSTER_NODE_MAX + 1];
+	if (!nodes_name(run->cluster, mail->owner.slot, node))
+		return DNSBLV6_ENOTFOUND;
+	return journal_find(run->cluster, node, mail->number);
+}
+
+/*
+ * One that some mailbox knows was acknowledged, or may have been: it is rolled forward. One that none
+ * knows never was, since its journal is finished.
+ */
+static int check_lonely(struct run *run, const struct mailstate *mail)
+{
+	struct ownervalue owner;
+	bool is_refused;
+	int ret = is_in_journal(run, mail);
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	ret = refs_owner(run->cluster, mail->number, &owner);
+	if (ret != 0)
+		return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+	run->found.orphans += mail->lonely;
+	tell(run, "orphan", mail->name, "");
+	if (!run->check->is_repair || !is_old_number(run, mail->number))
+		return 0;
+	if (mail->is_settled || owner.state == OWNERVALUE_KEPT)
+		count_repair(run, mend_forward(run->cluster, mail->number, &is_refused));
+	else
+		count_repair(run, mend_refuse(run->cluster, mail->number, &owner));
+	return 0;
+}
+
+static int check_empty(struct run *run, const struct mailstate *mail)
+{
+	run->found.orphans++;
+	tell(run, "orphan", mail->name, "");
+	if (run->check->is_repair)
+		count_repair(run, remove_object(run->cluster, mail->name));
+	return 0;
+}
+
+static int check_owned(struct run *run, struct mailstate *mail)
+{
+	int ret = 0;
+	run->found.mails++;
+	if (run->check->is_deep)
+		ret = check_bytes(run, mail);
+	for (size_t i = 0; ret == 0 && i < mail->box_count; i++)
+		ret = check_box_of(run, mail, mail->boxes[i]);
+	if (ret == 0 && mail->box_count == 0)
+		ret = check_empty(run, mail);
+	if (ret == 0 && mail->lonely > 0)
+		ret = check_lonely(run, mail);
+	return ret;
+}
+
+static int check_mail(struct run *run, const char *name, uint64_t number)
+{
+	struct mailstate mail = { .number = number };
+	uint64_t size;
+	(void)snprintf(mail.name, sizeof(mail.name), "%s", name);
+	int ret = refs_owner(run->cluster, number, &mail.owner);
+	if (ret == DNSBLV6_ENOTFOUND && objects_size(run->cluster->objects, name, &size) == 0)
+		ret = MAILSTORE_EDAMAGED;
+	if (ret == MAILSTORE_EDAMAGED) {
+		run->found.damaged++;
+		tell(run, "damaged", name, "");
+		return 0;
+	}
+	if (ret == 0)
+		ret = refs_boxes(run->cluster, number, &mail.boxes, &mail.box_count);
+	if (ret == 0)
+		ret = mail.owner.state == OWNERVALUE_REFUSED ? check_refused(run, &mail)
+							     : check_owned(run, &mail);
+	free(mail.boxes);
+	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+}
+
+/* ---- a mailbox ---- */
+
+/* Does the mail name the mailbox? */
+static int find_owner_row(struct run *run, struct mailname box, uint64_t number)
+{
+	char name[NAMES_NUMBER_SIZE];
+	char key[NAMES_KEY_SIZE];
+	uint8_t bytes[VALUES_MAX];
+	size_t size = 0;
+	names_number('b', number, name);
+	names_owner_key(box, key);
+	int ret = objects_row(run->cluster->objects, name, key, bytes, sizeof(bytes), &size);
+	return ret == -ENOENT ? DNSBLV6_ENOTFOUND : ret;
+}
+
+/* The mail is there and does not name the mailbox, which would lose it with the last one that it does. */
+static int name_box(struct run *run, struct mailname box, uint64_t number,
+		    const struct ownervalue *owner)
+{
+	char name[NAMES_NUMBER_SIZE];
+	char key[NAMES_KEY_SIZE];
+	uint8_t bytes[OWNERVALUE_SIZE];
+	struct patience patience = cluster_patience();
+	struct objects_row same = { "owner", bytes, sizeof(bytes) };
+	struct objects_row set = { key, VALUES_MARK, VALUES_MARK_SIZE };
+	names_number('b', number, name);
+	names_owner_key(box, key);
+	ownervalue_encode(owner, bytes);
+	struct objects_write write = { .name = name,
+				       .guard = OBJECTS_OLD,
+				       .same = &same,
+				       .same_count = 1,
+				       .set = &set,
+				       .set_count = 1 };
+	return cluster_write(run->cluster, &write, 1, &patience);
+}
+
+static int check_unnamed(struct run *run, const char *name, struct mailname box, uint64_t number)
+{
+	char mail[NAMES_NUMBER_SIZE];
+	struct patience patience = cluster_patience();
+	struct ownervalue owner;
+	struct entryvalue entry;
+	int ret = refs_owner(run->cluster, number, &owner);
+	bool is_lost = ret == DNSBLV6_ENOTFOUND;
+	if (ret != 0 && !is_lost)
+		return ret;
+	/* It may have been erased since its row was read. */
+	ret = refs_entry(run->cluster, box, number, &entry);
+	if (ret != 0)
+		return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+	names_number('b', number, mail);
+	tell(run, is_lost ? "missing" : "unnamed", mail, name);
+	if (is_lost) {
+		run->found.missing++;
+		return 0;
+	}
+	run->found.orphans++;
+	if (!run->check->is_repair)
+		return 0;
+	if (owner.state == OWNERVALUE_REFUSED)
+		count_repair(run, refs_refuse(run->cluster, number, &box, 1, &patience));
+	else
+		count_repair(run, name_box(run, box, number, &owner));
+	return 0;
+}
+
+static int check_entry(struct run *run, const char *name, struct mailname box,
+		       const struct objects_found *row)
+{
+	struct entryvalue value;
+	uint64_t number;
+	if (!entryvalue_decode(row->value, row->size, &value) ||
+	    !names_parse_number('m', row->key, &number)) {
+		run->found.damaged++;
+		tell(run, "damaged", name, row->key);
+		return 0;
+	}
+	run->found.entries++;
+	run->found.octets += value.entry.octets;
+	int ret = find_owner_row(run, box, number);
+	return ret == DNSBLV6_ENOTFOUND ? check_unnamed(run, name, box, number) : ret;
+}
+
+static int remove_gone(struct run *run, const char *name, const struct objects_found *row)
+{
+	struct patience patience = cluster_patience();
+	struct objects_row same = { row->key, row->value, row->size };
+	struct objects_write write = { .name = name,
+				       .guard = OBJECTS_OLD,
+				       .same = &same,
+				       .same_count = 1,
+				       .unset = &row->key,
+				       .unset_count = 1 };
+	int ret = cluster_write(run->cluster, &write, 1, &patience);
+	return ret == -ECANCELED || ret == -ENOENT ? 0 : ret;
+}
+
+static int check_gone_row(struct run *run, const char *name, struct mailname box,
+			  const struct objects_found *row)
+{
+	struct gonevalue value;
+	uint64_t number;
+	if (!gonevalue_decode(row->value, row->size, &value) ||
+	    !names_parse_number('t', row->key, &number)) {
+		run->found.damaged++;
+		tell(run, "damaged", name, row->key);
+		return 0;
+	}
+	if (!is_old(run, value.time_us))
+		return 0;
+	int ret = find_owner_row(run, box, number);
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	run->found.old++;
+	if (run->check->is_repair)
+		count_repair(run, remove_gone(run, name, row));
+	return 0;
+}
+
+static int check_rows(struct run *run, const char *name, struct mailname box, const char *prefix)
+{
+	const struct objects_found *row;
+	struct cluster_rows rows;
+	int ret = cluster_rows_begin(run->cluster, name, "", prefix, &rows);
+	while (ret == 0 && (ret = cluster_rows_next(&rows, &row)) == 0)
+		ret = prefix[0] == 'm' ? check_entry(run, name, box, row)
+				       : check_gone_row(run, name, box, row);
+	cluster_rows_end(&rows);
+	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+}
+
+static int check_box(struct run *run, const char *name, struct mailname box)
+{
+	run->found.boxes++;
+	int ret = check_rows(run, name, box, "m.");
+	return ret == 0 ? check_rows(run, name, box, "t.") : ret;
+}
+
+/* ---- the others ---- */
+
+static int check_orphan(struct run *run, const char *name, uint64_t number)
+{
+	if (!is_old_number(run, number))
+		return 0;
+	run->found.orphans++;
+	tell(run, "orphan", name, "");
+	if (run->check->is_repair)
+		count_repair(run, remove_object(run->cluster, name));
+	return 0;
+}
+
+static int check_id(struct run *run, const char *name, const struct mailid *id)
+{
+	struct ownervalue owner;
+	uint64_t number;
+	int ret = refs_find_moved(run->cluster, id, &number);
+	if (ret != 0)
+		return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+	ret = refs_owner(run->cluster, number, &owner);
+	return ret == DNSBLV6_ENOTFOUND ? check_orphan(run, name, number) : ret;
+}
+
+static int check_users(struct run *run, const char *name, uint64_t number)
+{
+	struct usersvalue users = { .number = 0 };
+	int ret = userdb_current(run->cluster, &users);
+	if (ret != 0 && ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	return users.number != number ? check_orphan(run, name, number) : 0;
+}
+
+static int check_object(struct run *run, const char *name)
+{
+	struct names_parsed parsed;
+	names_parse(name, &parsed);
+	switch (parsed.kind) {
+	case NAMES_MAIL:
+		return check_mail(run, name, parsed.number);
+	case NAMES_BOX:
+		return check_box(run, name, (struct mailname){ parsed.box, parsed.box_size });
+	case NAMES_ID:
+		return check_id(run, name, &parsed.id);
+	case NAMES_USERS_BYTES:
+		return check_users(run, name, parsed.number);
+	case NAMES_OTHER:
+	case NAMES_STORE:
+	case NAMES_NODES:
+	case NAMES_DIRECTORY:
+	case NAMES_JOURNAL:
+	case NAMES_USERS:
+		break;
+	}
+	return 0;
+}
+
+static bool take_object(void *owner, const char *name, unsigned copies)
+{
+	struct run *run = owner;
+	if (copies > 0 && copies < run->copies_wanted) {
+		run->found.few_copies++;
+		tell(run, "few-copies", name, "");
+	}
+	int ret = check_object(run, name);
+	if (ret != 0 && run->status == 0)
+		run->status = ret;
+	/* What cannot be reached now is not asked for object by object. */
+	return ret != -ETIMEDOUT;
+}
+
+int mailcluster_check(struct mailcluster *cluster, const struct mailcluster_check *check,
+		      struct mailcluster_found *ret_found)
+{
+	struct run run = { .cluster = cluster, .check = check };
+	struct objects_state state;
+	int ret = cluster_state(cluster);
+	if (ret == 0 && objects_describe(cluster->objects, &state) == 0)
+		run.copies_wanted = state.copies_wanted;
+	if (ret == 0)
+		ret = objects_list(cluster->objects, take_object, &run);
+	if (ret == 0)
+		ret = run.status;
+	if (ret == 0)
+		*ret_found = run.found;
+	return ret;
+}

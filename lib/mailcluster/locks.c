@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/mailcluster/cluster.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TRIES 4
+
+/* ---- numbers of locks: one that is not in the list is void ---- */
+
+static int register_lock(struct mailcluster *cluster, uint64_t *ret_number)
+{
+	int ret = 0;
+	cluster_lock(cluster);
+	if (cluster->lock_count == cluster->lock_room) {
+		size_t room = cluster->lock_room == 0 ? 16 : 2 * cluster->lock_room;
+		uint64_t *locks = reallocarray(cluster->locks, room, sizeof(*locks));
+		if (locks != NULL) {
+			cluster->locks = locks;
+			cluster->lock_room = room;
+		}
+		ret = locks != NULL ? 0 : -ENOMEM;
+	}
+	if (ret == 0) {
+		*ret_number = cluster->next_lock++;
+		cluster->locks[cluster->lock_count++] = *ret_number;
+	}
+	cluster_unlock(cluster);
+	return ret;
+}
+
+static void unregister_lock(struct mailcluster *cluster, uint64_t number)
+{
+	cluster_lock(cluster);
+	for (size_t i = 0; i < cluster->lock_count; i++) {
+		if (cluster->locks[i] != number)
+			continue;
+		cluster->locks[i] = cluster->locks[--cluster->lock_count];
+		break;
+	}
+	cluster_unlock(cluster);
+}
+
+/* ---- the row ---- */
+
+struct held {
+	uint8_t bytes[VALUES_MAX];
+	size_t size; /* 0: none */
+};
+
+static int read_row(struct mailcluster *cluster, const char *name, struct held *ret_held)
+{
+	ret_held->size = 0;
+	int ret = objects_row(cluster->objects, name, "lock", ret_held->bytes,
+			      sizeof(ret_held->bytes), &ret_held->size);
+	return ret == -ENOENT ? 0 : ret;
+}
+
+/* From what it was before to another value, or none. */
+static int change_row(struct mailcluster *cluster, const char *name, const struct held *before,
+		      const uint8_t *value, struct patience *patience)
+{
+	static const char *const key = "lock";
+	struct objects_row same = { key, before->bytes, before->size };
+	struct objects_row set = { key, value, LOCKVALUE_SIZE };
+	struct objects_write write = { .name = name, .same = &same, .same_count = 1 };
+	if (value != NULL) {
+		write.set = &set;
+		write.set_count = 1;
+	} else {
+		write.unset = &key;
+		write.unset_count = 1;
+	}
+	return cluster_write(cluster, &write, 1, patience);
+}
+
+static bool is_value(const struct held *held, const uint8_t *value)
+{
+	return held->size == LOCKVALUE_SIZE && memcmp(held->bytes, value, LOCKVALUE_SIZE) == 0;
+}
+
+/* What is no lock at all keeps no session out. */
+static int may_replace(struct mailcluster *cluster, const struct held *held, bool *ret_may)
+{
+	struct lockvalue lock;
+	*ret_may = true;
+	if (held->size == 0 || !lockvalue_decode(held->bytes, held->size, &lock))
+		return 0;
+	return nodes_is_void(cluster, &lock, ret_may);
+}
+
+static int take(struct mailcluster *cluster, const char *name, const uint8_t *value)
+{
+	struct patience patience = cluster_patience();
+	struct held held = { .size = 0 };
+	bool may = true;
+	int ret = -ECANCELED;
+	for (unsigned i = 0; ret == -ECANCELED && i < TRIES; i++) {
+		ret = change_row(cluster, name, &held, value, &patience);
+		if (ret != -ECANCELED)
+			return ret;
+		int found = read_row(cluster, name, &held);
+		if (found == 0 && is_value(&held, value))
+			return 0;
+		if (found == 0)
+			found = may_replace(cluster, &held, &may);
+		if (found != 0 || !may)
+			return found != 0 ? found : -EBUSY;
+	}
+	return ret == -ECANCELED ? -EBUSY : ret;
+}
+
+static bool is_box(const struct boxlock *lock, struct mailname box)
+{
+	return lock->name_size == box.size && memcmp(lock->name, box.bytes, box.size) == 0;
+}
+
+int locks_take(struct mailcluster *cluster, struct mailname box, struct boxlock *lock)
+{
+	char name[NAMES_OBJECT_SIZE];
+	struct lockvalue value = { .slot = cluster->slot };
+	uint8_t bytes[LOCKVALUE_SIZE];
+	if (!mailname_is_valid(box))
+		return MAILSTORE_EBOX;
+	if (lock->is_held && !is_box(lock, box))
+		return MAILSTORE_ELOCK;
+	if (lock->is_held)
+		return locks_look(cluster, lock);
+	int ret = cluster_state(cluster);
+	if (ret == 0)
+		ret = register_lock(cluster, &value.number);
+	if (ret != 0)
+		return ret;
+	memcpy(value.incarnation, cluster->incarnation, sizeof(value.incarnation));
+	lockvalue_encode(&value, bytes);
+	names_box(box, name);
+	ret = take(cluster, name, bytes);
+	if (ret != 0) {
+		unregister_lock(cluster, value.number);
+		return ret;
+	}
+	cluster_lock(cluster); /* erase_mails() of another thread looks at it */
+	*lock = (struct boxlock){ .is_held = true, .name_size = box.size, .number = value.number };
+	memcpy(lock->name, box.bytes, box.size);
+	memcpy(lock->value, bytes, sizeof(bytes));
+	cluster_unlock(cluster);
+	return 0;
+}
+
+int locks_free(struct mailcluster *cluster, struct boxlock *lock)
+{
+	char name[NAMES_OBJECT_SIZE];
+	struct patience patience = cluster_patience();
+	struct held held = { .size = LOCKVALUE_SIZE };
+	if (!lock->is_held)
+		return 0;
+	names_box((struct mailname){ lock->name, lock->name_size }, name);
+	memcpy(held.bytes, lock->value, sizeof(lock->value));
+	int ret = change_row(cluster, name, &held, NULL, &patience);
+	/* Also where the row has stayed: it is void then, at the next beat for other machines too. */
+	unregister_lock(cluster, lock->number);
+	cluster_lock(cluster);
+	lock->is_held = false;
+	cluster_unlock(cluster);
+	return ret == -ECANCELED || ret == -ENOENT ? 0 : ret;
+}
+
+int locks_look(struct mailcluster *cluster, const struct boxlock *lock)
+{
+	char name[NAMES_OBJECT_SIZE];
+	struct held held;
+	names_box((struct mailname){ lock->name, lock->name_size }, name);
+	int ret = read_row(cluster, name, &held);
+	if (ret == 0 && !is_value(&held, lock->value))
+		ret = MAILSTORE_ELOST_LOCK;
+	return ret;
+}

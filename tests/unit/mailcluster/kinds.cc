@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The stores of suite.cc that need nothing but this process: the log on files and on a simulated disk, and
+// a cluster over objects in memory.
+
+#include "lib/mailcluster/mailcluster.h"
+#include "lib/mailstore/filedisk.h"
+
+#include "tests/lib/simdisk.hh"
+#include "tests/lib/simobjects.hh"
+#include "tests/lib/tmpdir.hh"
+#include "tests/unit/mailcluster/suite.hh"
+
+#include <catch2/catch.hpp>
+
+namespace
+{
+class log_bench : public store_bench
+{
+      public:
+	explicit log_bench(bool is_simulated)
+	{
+		mailstore_setup setup{};
+		mailstore_recovery recovery{};
+		mailstore *store = nullptr;
+		const std::string index = dir_.file("index");
+		setup.index_path = index.c_str();
+		setup.disk = simulated_.handle();
+		if (!is_simulated) {
+			REQUIRE(filedisk_make(dir_.file("log").c_str()) == 0);
+			REQUIRE(filedisk_open(dir_.file("log").c_str(), &setup.disk) == 0);
+		}
+		REQUIRE(mailstore_open(&setup, &store, &recovery) == 0);
+		REQUIRE(maillayer_log(store, &layer_) == 0);
+	}
+	~log_bench() override
+	{
+		maillayer_close(layer_);
+	}
+	maillayer *layer() override
+	{
+		return layer_;
+	}
+
+      private:
+	tmpdir dir_{ memory_directory() };
+	sim_disk simulated_{ 1 };
+	maillayer *layer_ = nullptr;
+};
+
+// Two machines, with one client on each.
+class cluster_bench : public store_bench
+{
+      public:
+	explicit cluster_bench(unsigned page_max)
+	{
+		world_.faults.page_max = page_max;
+		for (size_t i = 0; i < 2; i++) {
+			mailcluster_setup setup{};
+			const std::string name = "node" + std::to_string(i);
+			setup.objects = world_.handle();
+			setup.node = name.c_str();
+			setup.memory_max = 16 << 20;
+			setup.time_us = 1800000000000000 + i * 1000;
+			setup.incarnation[7] = static_cast<uint8_t>(i + 1);
+			REQUIRE(mailcluster_open(&setup, &clusters_[i]) == 0);
+		}
+		for (mailcluster *cluster : clusters_)
+			REQUIRE(mailcluster_beat(cluster, 1800000001000000) == 0);
+		REQUIRE(mailcluster_layer(clusters_[0], &layer_) == 0);
+	}
+	~cluster_bench() override
+	{
+		maillayer_close(layer_);
+		for (mailcluster *cluster : clusters_)
+			mailcluster_close(cluster);
+	}
+	maillayer *layer() override
+	{
+		return layer_;
+	}
+	maillayer *another() override
+	{
+		maillayer *made = nullptr;
+		REQUIRE(mailcluster_layer(clusters_[1], &made) == 0);
+		return made;
+	}
+
+      private:
+	sim_objects world_{ 1 };
+	mailcluster *clusters_[2] = {};
+	maillayer *layer_ = nullptr;
+};
+} // namespace
+
+const std::vector<tested_store> &tested_stores()
+{
+	static const std::vector<tested_store> kinds = {
+		{ "log on files", [] { return std::make_unique<log_bench>(false); } },
+		{ "log on a simulated disk", [] { return std::make_unique<log_bench>(true); } },
+		{ "cluster", [] { return std::make_unique<cluster_bench>(1024); } },
+		{ "cluster with short pages", [] { return std::make_unique<cluster_bench>(3); } },
+	};
+	return kinds;
+}
