@@ -43,12 +43,6 @@ static int status_of(const char *text, bool is_repaired)
 		       : CLUSTERTOOL_WELL;
 }
 
-static bool is_findings(const struct clusterlines_row *row)
-{
-	struct clusterlines_text value;
-	return !clusterlines_get(row, "thing", &value) || !clusterlines_is(value, "found");
-}
-
 /* A line for each finding, and one for each number. */
 static void print(const char *text)
 {
@@ -57,7 +51,7 @@ static void print(const char *text)
 		const size_t first =
 			row.count > 0 && clusterlines_is(row.words[0].key, "thing") ? 1 : 0;
 		struct clusterlines_text told;
-		if (is_findings(&row) && clusterlines_get(&row, "text", &told)) {
+		if (clusterlines_get(&row, "text", &told)) {
 			clusterlines_print_value(stdout, told);
 			putchar('\n');
 			continue;

@@ -16,7 +16,7 @@ static const struct subcommand commands[] = {
 	{ "health", cluster_health_command,
 	  "print how the cluster is; the exit status says it, too" },
 	{ "check", cluster_check_command, "look at every mail, and print what is wrong" },
-	{ "repair", cluster_repair_command, "the same, and take away what no mailbox has" },
+	{ "repair", cluster_repair_command, "the same, and mend what an interruption has left" },
 	{ "users", cluster_users_command,
 	  "give all nodes a list of users, or say which they have" },
 	{ "where", cluster_where_command, "print the node that has a mailbox" },

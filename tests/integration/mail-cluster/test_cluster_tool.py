@@ -160,7 +160,7 @@ class Answers(Tool):
         for number, (words, checked, repaired) in enumerate(rows):
             with self.subTest(words=words):
                 self.socket = self.path(f"socket{number}")
-                text = f"thing=finding text=b.1: something\nthing=found mails=12 {words}\n"
+                text = f"thing=found text=b.1: something\nmails=12 {words}\n"
                 daemon = self.daemon({stored.CLUSTER_CHECK: text, stored.CLUSTER_CHECK_DEEP: text,
                                       stored.REPAIR: text})
                 expected = ("b.1: something\nmails\t12\n" +
@@ -172,7 +172,7 @@ class Answers(Tool):
                                  [stored.CLUSTER_CHECK, stored.CLUSTER_CHECK_DEEP, stored.REPAIR])
 
     def test_a_check_without_numbers_is_none(self):
-        self.daemon({stored.CLUSTER_CHECK: "thing=finding text=x\n"})
+        self.daemon({stored.CLUSTER_CHECK: "thing=found text=x\n"})
         self.call("check", expect=DOWN)
 
     def test_a_mailbox_is_on_the_node_that_is_told_or_else_on_all(self):

@@ -228,7 +228,7 @@ class Parts(PageCase):
         command, = self.page.commands("Install")
         with open(os.path.join(harness.SOURCE, "debian/control"), encoding="utf-8") as file:
             built = re.findall(r"^Package: (.*)$", file.read(), re.MULTILINE)
-        for name in re.findall(r"\./([a-z-]+)_", command):
+        for name in re.findall(r"\./([a-z-]+)_", command.text):
             self.assertIn(name, built)
 
     def test_dovecot_gets_mails_with_the_lines_of_the_page(self):
