@@ -66,6 +66,8 @@ osd pool default pg autoscale mode = off
 osd crush chooseleaf type = 1
 mon allow pool size one = true
 mon max pg per osd = 500
+# There is no manager, and nothing is said of that.
+mon mgr mkfs grace = 1000000
 # Failures are noticed within seconds. The monitors read the grace, too: so here.
 osd heartbeat interval = 1
 osd heartbeat grace = 5
@@ -599,7 +601,8 @@ class RadosCluster:
 
     def refuse_keys(self):
         """The client's key gives no right any more; what has a ticket has it for ticket_s."""
-        self.command("auth caps", entity=f"client.{USER}", caps=["mon", "allow r", "osd", "allow r pool=none"])
+        self.command("auth caps", entity=f"client.{USER}", caps=[
+            "mon", "allow r", "osd", "allow r pool=no-such-pool"])
 
     def permit_keys(self):
         caps = ", ".join(f"allow rwx pool={pool}" for pool in self.pools)
