@@ -66,9 +66,10 @@ static int permit(int ruleset_fd, const struct ruleset *ruleset, const char *dir
 	return ret == 0 ? 0 : -error;
 }
 
-static int restrict_to(const char *const *directories, size_t count, uint64_t needed)
+static int restrict_to(const char *const *directories, size_t count, uint64_t needed,
+		       const struct ruleset *given)
 {
-	struct ruleset ruleset = make_ruleset(landlock_find_version());
+	struct ruleset ruleset = *given;
 	/* What an old kernel does not know is zero, and zeros it takes. */
 	int fd = (int)syscall(SYS_landlock_create_ruleset, &ruleset, sizeof(ruleset), 0u);
 	if (fd < 0)
@@ -84,10 +85,18 @@ static int restrict_to(const char *const *directories, size_t count, uint64_t ne
 
 int landlock_restrict(const char *const *directories, size_t count)
 {
-	return restrict_to(directories, count, file_needed);
+	const struct ruleset ruleset = make_ruleset(landlock_find_version());
+	return restrict_to(directories, count, file_needed, &ruleset);
 }
 
 int landlock_restrict_trees(const char *const *directories, size_t count)
 {
-	return restrict_to(directories, count, file_needed | tree_needed);
+	const struct ruleset ruleset = make_ruleset(landlock_find_version());
+	return restrict_to(directories, count, file_needed | tree_needed, &ruleset);
+}
+
+int landlock_restrict_files(const char *const *directories, size_t count)
+{
+	const struct ruleset ruleset = { .files = make_ruleset(landlock_find_version()).files };
+	return restrict_to(directories, count, file_needed | tree_needed, &ruleset);
 }

@@ -42,6 +42,8 @@ int landlock_restrict(const char *const *directories, size_t count);
  * linked: what keeps files of its own wants that.
  */
 int landlock_restrict_trees(const char *const *directories, size_t count);
+/* The same files; nothing is taken but files: for what connects to others. */
+int landlock_restrict_files(const char *const *directories, size_t count);
 
 #ifdef __cplusplus
 }

@@ -128,9 +128,10 @@ ROWS = {
                                                       "lib/mailstore",
                                                       "lib/maildir", "lib/format", "lib/smtp", "lib/wire",
                                                       "integration/common", "integration/mail/base"),
-                                        external=("uv",), external_of=dict.fromkeys(
-                                            ("objects_rados", "rados_handle", "rados_looks", "rados_reads",
-                                             "rados_writes"), ("rados",))),
+                                        external=("uv",), external_of={
+                                            "nodetls": ("ssl", "crypto"),
+                                            **dict.fromkeys(("objects_rados", "rados_handle", "rados_looks",
+                                                             "rados_reads", "rados_writes"), ("rados",))}),
     # A server of mailboxes that it never opens itself: it is a client of the store's daemon.
     "integration/mail/pop-front": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/lmdb",
                                                     "lib/mailstore", "lib/format", "lib/pop3", "lib/wire",
@@ -182,7 +183,7 @@ ROOMS = {
     "integration/mail/base": ("users", "store", "tls", "handover", "loop", "edge", "facts", "worker", "nanny",
                               "peers", "scan", "setup"),
     "integration/mail/mail-proxy": ("setup", "facts", "side", "smtp", "pop3", "process"),
-    "integration/mail/mail-stored": ("layers", "nodes", "rados", "store", "lmtp"),
+    "integration/mail/mail-stored": ("layers", "nodes", "module", "rados", "store", "lmtp"),
     "integration/mail/pop-front": ("setup", "facts", "handover", "login", "edge", "worker", "nanny"),
     "integration/mail/smtp-front": ("setup", "recipients", "facts", "sinks", "handover", "edge",
                                     "worker", "nanny"),

@@ -5,11 +5,14 @@
  * main() in order: options, configuration, the directory, which may need root, then the processes.
  * mail-stored(8) is the manual.
  */
+#include "integration/mail/mail-stored/nodes/locate.h"
 #include "integration/mail/mail-stored/stored.h"
 #include "lib/common/log.h"
 #include "lib/process/daemon.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -29,6 +32,19 @@ static const struct options_table table = {
 	.row_count = DAEMON_ROW_COUNT,
 };
 
+/* Mailboxes would be looked for where they are not. */
+static int check_spread(const struct stored_setup *setup)
+{
+	int ret = locate_check_spread(&setup->nodes, setup->directory);
+	if (ret == 0)
+		return EX_OK;
+	log_error(context, "nodes not as the store was begun with, path=%s/spread (%s)",
+		  setup->directory,
+		  ret == -EINVAL ? "\"spread\" of the peers has changed: see mail-stored(8)"
+				 : strerror(-ret));
+	return ret == -EINVAL ? EX_CONFIG : EX_NOINPUT;
+}
+
 static int run(void *data)
 {
 	struct stored_setup *setup = data;
@@ -38,6 +54,8 @@ static int run(void *data)
 	if (geteuid() == 0 && setup->owner.user[0] == '\0')
 		log_warning(context, "no user is given, the store's processes stay root");
 	int status = owner_make_directory(&setup->owner, setup->directory, 0700, context);
+	if (status == EX_OK && nodesetup_is_on(&setup->nodes))
+		status = check_spread(setup);
 	return status == EX_OK ? stored_run(setup) : status;
 }
 

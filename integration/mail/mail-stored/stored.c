@@ -2,6 +2,9 @@
 #include "integration/mail/mail-stored/stored.h"
 
 #include "integration/mail/mail-stored/lmtp/lmtp.h"
+#include "integration/mail/mail-stored/nodes/nodeconfine.h"
+#include "integration/mail/mail-stored/module/nodemodule.h"
+#include "integration/mail/mail-stored/module/nodeserver.h"
 #include "integration/mail/mail-stored/store/counters.h"
 #include "integration/mail/mail-stored/store/store_confine.h"
 #include "integration/mail/mail-stored/store/store_process.h"
@@ -13,6 +16,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,7 +33,10 @@ static const char context[] = "mail-stored";
 	30000 /* of a process that was told to end: a large index may take some time */
 
 /* As they are made; LMTP gives the store what it has before the store ends. */
-enum { ROLE_STORE, ROLE_LMTP, ROLES };
+enum { ROLE_STORE, ROLE_NODE, ROLE_MODULE, ROLE_LMTP, ROLES };
+
+/* Where the store listens when the module has the socket of clients. */
+#define STORE_PATH_END ".store"
 
 /* Clients come again within seconds: no pause is longer than one. */
 static const struct crew_pace pace = { .first_ms = 100, .most_ms = 1000, .life_ms = 1000 };
@@ -42,6 +49,11 @@ struct parent {
 	uint64_t *counters;
 	int store_fd;
 	int lmtp_fds[STORED_LMTP_MAX];
+	/* Of nodes: the clients of the module, other nodes, and mail servers that ask where. */
+	int module_fd;
+	int node_fd;
+	int location_fd;
+	char store_path[STORED_PATH_MAX + sizeof(STORE_PATH_END)];
 	int status;
 	bool is_stopping;
 };
@@ -61,9 +73,8 @@ static int listen_at(int fd)
 	return listen(fd, BACKLOG) == 0 ? 0 : -errno;
 }
 
-static int open_lmtp(const struct parent *parent, unsigned at, int *ret_fd)
+static int open_place(const struct parent *parent, const struct place *place, int *ret_fd)
 {
-	const struct place *place = &parent->setup->lmtp[at];
 	int ret = place->address.ss_family == AF_UNIX
 			  ? bind_path(&parent->setup->owner, place->text, SOCK_STREAM, ret_fd)
 			  : listening_bind_port((const struct sockaddr *)&place->address,
@@ -77,16 +88,42 @@ static int refuse_place(const char *place, int ret)
 	return program_refused_status(ret);
 }
 
-static int open_sockets(struct parent *parent)
+/* That of the store is for the module and for nobody else. */
+static int open_nodes(struct parent *parent)
 {
 	const struct stored_setup *setup = parent->setup;
-	int ret = bind_path(&setup->owner, setup->socket, SOCK_SEQPACKET, &parent->store_fd);
+	struct owner own = setup->owner;
+	own.group[0] = '\0';
+	own.socket_mode = 0600;
+	int ret = bind_path(&own, parent->store_path, SOCK_SEQPACKET, &parent->store_fd);
 	if (ret == 0)
 		ret = listen_at(parent->store_fd);
 	if (ret != 0)
+		return refuse_place(parent->store_path, ret);
+	ret = open_place(parent, &setup->nodes.listen, &parent->node_fd);
+	if (ret != 0)
+		return refuse_place(setup->nodes.listen.text, ret);
+	if (setup->nodes.location.text[0] == '\0')
+		return EX_OK;
+	ret = open_place(parent, &setup->nodes.location, &parent->location_fd);
+	return ret != 0 ? refuse_place(setup->nodes.location.text, ret) : EX_OK;
+}
+
+static int open_sockets(struct parent *parent)
+{
+	const struct stored_setup *setup = parent->setup;
+	const bool has_nodes = nodesetup_is_on(&setup->nodes);
+	int *fd = has_nodes ? &parent->module_fd : &parent->store_fd;
+	int ret = bind_path(&setup->owner, setup->socket, SOCK_SEQPACKET, fd);
+	if (ret == 0)
+		ret = listen_at(*fd);
+	if (ret != 0)
 		return refuse_place(setup->socket, ret);
+	int status = has_nodes ? open_nodes(parent) : EX_OK;
+	if (status != EX_OK)
+		return status;
 	for (unsigned i = 0; i < setup->lmtp_count; i++) {
-		ret = open_lmtp(parent, i, &parent->lmtp_fds[i]);
+		ret = open_place(parent, &setup->lmtp[i], &parent->lmtp_fds[i]);
 		if (ret != 0)
 			return refuse_place(setup->lmtp[i].text, ret);
 	}
@@ -102,10 +139,31 @@ static void close_lmtp(struct parent *parent)
 	}
 }
 
+static void close_one(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* All that a child does not serve: its own is what is not closed here. */
+static void close_others(struct parent *parent, const int *own)
+{
+	int *const fds[] = { &parent->store_fd, &parent->module_fd, &parent->node_fd,
+			     &parent->location_fd };
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] != own)
+			close_one(fds[i]);
+}
+
 /* Whatever is there: the sockets are ours. */
 static void remove_paths(const struct parent *parent)
 {
 	unlink(parent->setup->socket);
+	if (nodesetup_is_on(&parent->setup->nodes))
+		unlink(parent->store_path);
+	if (parent->setup->nodes.location.address.ss_family == AF_UNIX)
+		unlink(parent->setup->nodes.location.text);
 	for (unsigned i = 0; i < parent->setup->lmtp_count; i++)
 		if (parent->setup->lmtp[i].address.ss_family == AF_UNIX)
 			unlink(parent->setup->lmtp[i].text);
@@ -119,6 +177,7 @@ static int run_store(struct parent *parent)
 						   .listen_fd = parent->store_fd,
 						   .counters = parent->counters };
 	close_lmtp(parent);
+	close_others(parent, &parent->store_fd);
 	return store_process_run(&start);
 }
 
@@ -128,8 +187,32 @@ static int run_lmtp(struct parent *parent)
 					  .listeners = parent->lmtp_fds,
 					  .listener_count = parent->setup->lmtp_count,
 					  .confine = store_confine_lmtp };
-	close(parent->store_fd);
+	close_others(parent, NULL);
 	return lmtp_run(&start);
+}
+
+static int run_module(struct parent *parent)
+{
+	const struct nodemodule_start start = { .setup = parent->setup,
+						.store_path = parent->store_path,
+						.listen_fd = parent->module_fd,
+						.location_fd = parent->location_fd,
+						.confine = nodeconfine_module };
+	close_lmtp(parent);
+	close_one(&parent->store_fd);
+	close_one(&parent->node_fd);
+	return nodemodule_run(&start);
+}
+
+static int run_node(struct parent *parent)
+{
+	const struct nodeserver_start start = { .setup = parent->setup,
+						.store_path = parent->store_path,
+						.listen_fd = parent->node_fd,
+						.confine = nodeconfine_server };
+	close_lmtp(parent);
+	close_others(parent, &parent->node_fd);
+	return nodeserver_run(&start);
 }
 
 static const struct {
@@ -137,6 +220,8 @@ static const struct {
 	int (*run)(struct parent *parent);
 } roles[ROLES] = {
 	[ROLE_STORE] = { "store", run_store },
+	[ROLE_NODE] = { "node", run_node },
+	[ROLE_MODULE] = { "module", run_module },
 	[ROLE_LMTP] = { "lmtp", run_lmtp },
 };
 
@@ -158,14 +243,19 @@ static void tell(struct parent *parent, unsigned role)
 	child_tell(&parent->crew, role, clock_now_ms() + KILL_AFTER_MS);
 }
 
-/* LMTP first: what it has taken in is for the store. */
+/* LMTP first: what it has taken in is for the store, and goes by the module where there are nodes. */
 static void stop(struct parent *parent)
 {
+	const struct crew *crew = &parent->crew;
 	if (!parent->is_stopping)
 		close_lmtp(parent);
 	parent->is_stopping = true;
 	tell(parent, ROLE_LMTP);
-	if (crew_count(&parent->crew, ROLE_LMTP) == 0)
+	if (crew_count(crew, ROLE_LMTP) > 0)
+		return;
+	tell(parent, ROLE_MODULE);
+	tell(parent, ROLE_NODE);
+	if (crew_count(crew, ROLE_MODULE) + crew_count(crew, ROLE_NODE) == 0)
 		tell(parent, ROLE_STORE);
 }
 
@@ -206,9 +296,19 @@ static void bury(struct parent *parent)
 		stop(parent);
 }
 
+static void tell_to_count(const struct parent *parent)
+{
+	const struct crew *crew = &parent->crew;
+	for (size_t i = 0; i < crew->count; i++) {
+		const struct crew_slot *slot = &crew->slots[i];
+		const bool counts = slot->role == ROLE_STORE || slot->role == ROLE_MODULE;
+		if (counts && slot->pid != 0)
+			kill(slot->pid, SIGUSR1);
+	}
+}
+
 static void obey(struct parent *parent, int number)
 {
-	const struct crew_slot *store = &parent->crew.slots[ROLE_STORE];
 	switch (number) {
 	case SIGCHLD:
 		bury(parent);
@@ -220,8 +320,7 @@ static void obey(struct parent *parent, int number)
 		stop(parent);
 		break;
 	case SIGUSR1:
-		if (store->pid != 0)
-			kill(store->pid, SIGUSR1);
+		tell_to_count(parent);
 		break;
 	case SIGHUP:
 		log_warning(context, "configuration not reloaded, a restart does that");
@@ -233,8 +332,10 @@ static void obey(struct parent *parent, int number)
 
 static bool has_ended(const struct parent *parent)
 {
-	return parent->is_stopping && crew_count(&parent->crew, ROLE_STORE) == 0 &&
-	       crew_count(&parent->crew, ROLE_LMTP) == 0;
+	unsigned count = 0;
+	for (unsigned role = 0; role < ROLES; role++)
+		count += crew_count(&parent->crew, role);
+	return parent->is_stopping && count == 0;
 }
 
 static void look_after(struct parent *parent)
@@ -252,9 +353,11 @@ static void look_after(struct parent *parent)
 
 static int make_shared(struct parent *parent)
 {
-	const unsigned counts[ROLES] = {
-		[ROLE_STORE] = 1, [ROLE_LMTP] = parent->setup->lmtp_count > 0 ? 1 : 0
-	};
+	const unsigned node_count = nodesetup_is_on(&parent->setup->nodes) ? 1 : 0;
+	const unsigned counts[ROLES] = { [ROLE_STORE] = 1,
+					 [ROLE_NODE] = node_count,
+					 [ROLE_MODULE] = node_count,
+					 [ROLE_LMTP] = parent->setup->lmtp_count > 0 ? 1 : 0 };
 	void *memory = mmap(NULL, STORED_COUNTER_COUNT * sizeof(uint64_t), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int ret = memory == MAP_FAILED ? -errno : crew_init(&parent->crew, counts, ROLES, &pace);
@@ -268,8 +371,15 @@ static int make_shared(struct parent *parent)
 
 int stored_run(const struct stored_setup *setup)
 {
-	struct parent parent = { .setup = setup, .store_fd = -1, .status = EX_OK };
+	struct parent parent = { .setup = setup,
+				 .store_fd = -1,
+				 .module_fd = -1,
+				 .node_fd = -1,
+				 .location_fd = -1,
+				 .status = EX_OK };
 	memset(parent.lmtp_fds, -1, sizeof(parent.lmtp_fds));
+	snprintf(parent.store_path, sizeof(parent.store_path), "%s%s", setup->socket,
+		 STORE_PATH_END);
 	int status = make_shared(&parent);
 	if (status != EX_OK)
 		return status;
@@ -283,8 +393,7 @@ int stored_run(const struct stored_setup *setup)
 			log_info(context, "stopped");
 	}
 	close_lmtp(&parent);
-	if (parent.store_fd >= 0)
-		close(parent.store_fd);
+	close_others(&parent, NULL);
 	crew_deinit(&parent.crew);
 	return status;
 }

@@ -24,8 +24,9 @@ static const char *take_lmtp(void *data, const struct conf_value *value)
 
 /* ---- the table ---- */
 
-#define HOUR_MS 3600000
-#define DAY_S	86400
+#define HOUR_MS	   3600000
+#define SOCKET_MAX 107
+#define DAY_S	   86400
 
 #define NUMBER(name, member, least, most, usual)                                                   \
 	{                                                                                          \
@@ -101,6 +102,9 @@ int stored_setup_parse(const char *text, size_t text_size, void *ret_setup,
 	if (ret != 0)
 		return ret;
 	const char *reason = nodesetup_check(&setup->nodes);
+	if (reason == NULL && nodesetup_is_on(&setup->nodes) &&
+	    strlen(setup->socket) > SOCKET_MAX - strlen(".store"))
+		reason = "nodes: the path of \"socket\" has 101 bytes at most";
 	if (reason != NULL)
 		return conf_refuse(reterr_error, -EINVAL, "%s", reason);
 	if (setup->layer != STORED_LOG &&

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * nodeanswers.h - what the module of a node says about the nodes: CLUSTER of storewire.h.
+ *
+ * Flow: nodework.c has CLUSTER -> nodeanswers_ask() -> noderouter_describe() -> rows of text.
+ *
+ * These are what this node knows by itself: each node sees the others with its own eyes.
+ */
+
+#include "integration/mail/mail-stored/module/nodework.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What may go with a packet beside the text of a mail: what a server adds to it, and its meta. */
+#define NODEANSWERS_MEMORY_MORE ((64U << 10) + MAILRECORD_META_MAX)
+
+/* For struct nodework_parts, whose owner is those parts themselves. 0 or -EOPNOTSUPP, -ENOMEM. */
+int nodeanswers_ask(void *owner, const struct storewire_request *request, uint8_t **ret_rows,
+		    size_t *ret_size, uint32_t *ret_count);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-stored/module/nodedeliver.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+
+#define STATUS_SIZE 4
+
+/* Of one node: its mailboxes, and those whose copies it has. */
+struct group {
+	struct mailname *names;
+	size_t count;
+	bool has_own;
+	unsigned part;
+};
+
+struct groups {
+	struct group of[NODES_MAX];
+	struct mailname *names; /* room for all of them, twice */
+	uint8_t *copy_names;	/* MAILBOX_NAME_MAX for each */
+	unsigned count;		/* of those that have some */
+};
+
+static bool has_copies(const struct nodework *work)
+{
+	return work->start.parts->setup->copies > 1;
+}
+
+static unsigned number_at(const struct nodework *work, unsigned node)
+{
+	return work->start.parts->setup->peers[node].number;
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* ---- which mailbox is where ---- */
+
+static int find_nodes(struct nodework *work, struct mailmeta *meta)
+{
+	work->names = calloc(meta->recipient_count + 1U, sizeof(*work->names));
+	work->nodes = calloc(meta->recipient_count + 1U, 1);
+	if (work->names == NULL || work->nodes == NULL)
+		return -ENOMEM;
+	while (work->name_count < meta->recipient_count &&
+	       mailmeta_next(meta, &work->names[work->name_count])) {
+		work->nodes[work->name_count] = (uint8_t)locate_find(work->start.parts->locate,
+								     work->names[work->name_count]);
+		work->name_count++;
+	}
+	return 0;
+}
+
+static void add_name(struct groups *groups, unsigned node, struct mailname name)
+{
+	struct group *group = &groups->of[node];
+	group->names[group->count++] = name;
+}
+
+/* How many names each node will have, so that all lie in one array. */
+static void make_rooms(const struct nodework *work, struct groups *groups)
+{
+	size_t counts[NODES_MAX] = { 0 };
+	size_t at = 0;
+	for (unsigned i = 0; i < work->name_count; i++) {
+		counts[work->nodes[i]]++;
+		if (has_copies(work))
+			counts[locate_next(work->start.parts->setup, work->nodes[i])]++;
+	}
+	for (unsigned node = 0; node < NODES_MAX; node++) {
+		groups->of[node].names = groups->names + at;
+		at += counts[node];
+		if (counts[node] > 0)
+			groups->of[node].part = groups->count++;
+	}
+}
+
+static void add_copy(const struct nodework *work, struct groups *groups, unsigned at)
+{
+	const unsigned node = work->nodes[at];
+	uint8_t *bytes = groups->copy_names + (size_t)at * MAILBOX_NAME_MAX;
+	const size_t size = nodework_copy_name(number_at(work, node), work->names[at], bytes);
+	if (size > 0)
+		add_name(groups, locate_next(work->start.parts->setup, node),
+			 (struct mailname){ bytes, size });
+}
+
+static int make_groups(const struct nodework *work, struct groups *groups)
+{
+	groups->names = calloc(2 * work->name_count + 1U, sizeof(*groups->names));
+	if (has_copies(work))
+		groups->copy_names = malloc((size_t)work->name_count * MAILBOX_NAME_MAX + 1);
+	if (groups->names == NULL || (has_copies(work) && groups->copy_names == NULL))
+		return -ENOMEM;
+	make_rooms(work, groups);
+	for (unsigned i = 0; i < work->name_count; i++) {
+		add_name(groups, work->nodes[i], work->names[i]);
+		groups->of[work->nodes[i]].has_own = true;
+	}
+	for (unsigned i = 0; has_copies(work) && i < work->name_count; i++)
+		add_copy(work, groups, i);
+	return 0;
+}
+
+/* ---- parts ---- */
+
+/* The meta of this node, and the text as the client gave it. */
+static int fill_part(const struct nodework *work, struct mailname sender, const struct group *group,
+		     struct nodepart *part)
+{
+	const size_t size = mailmeta_size(sender, group->names, group->count, 0);
+	part->prefix = malloc(size);
+	if (part->prefix == NULL)
+		return -ENOMEM;
+	mailmeta_encode(sender, group->names, group->count, NULL, 0, part->prefix);
+	part->ask.memory.bytes = part->prefix;
+	part->ask.memory.bytes_size = size;
+	part->ask.request.number = size;
+	if (work->memory.fd >= 0) {
+		part->ask.memory.fd = work->memory.fd;
+		part->ask.memory.at = work->request.number;
+		part->ask.memory.size = work->request.size;
+		return 0;
+	}
+	uint8_t *both = realloc(part->prefix, size + (size_t)work->request.size);
+	if (both == NULL)
+		return -ENOMEM;
+	memcpy(both + size, work->memory.bytes + work->request.number, (size_t)work->request.size);
+	part->prefix = both;
+	part->ask.memory.bytes = both;
+	part->ask.memory.bytes_size = size + (size_t)work->request.size;
+	return 0;
+}
+
+/* One node has all of it, and it goes there as it is. */
+static int ask_as_it_is(struct nodework *work, unsigned node)
+{
+	struct nodepart *part = nodeparts_make(work, 1);
+	if (part == NULL)
+		return -ENOMEM;
+	part->ask.node = node;
+	part->ask.memory = work->memory;
+	part->ask.has_memory = true;
+	/* An id is of this node's store. */
+	part->ask.request.is_moved |=
+		work->request.has_id && node != work->start.parts->setup->self;
+	nodeparts_ask(work);
+	return 0;
+}
+
+static int ask_groups(struct nodework *work, struct mailname sender, const struct groups *groups)
+{
+	struct nodepart *parts = nodeparts_make(work, groups->count);
+	int ret = parts == NULL ? -ENOMEM : 0;
+	for (unsigned node = 0; ret == 0 && node < NODES_MAX; node++) {
+		const struct group *group = &groups->of[node];
+		if (group->count == 0)
+			continue;
+		parts[group->part].ask.node = node;
+		parts[group->part].ask.has_memory = true;
+		ret = fill_part(work, sender, group, &parts[group->part]);
+	}
+	if (ret == 0)
+		nodeparts_ask(work);
+	return ret;
+}
+
+static int split(struct nodework *work, struct mailname sender)
+{
+	struct groups groups = { 0 };
+	if (work->request.time_us == 0)
+		work->request.time_us = now_us();
+	int ret = make_groups(work, &groups);
+	/* The same id at all nodes, of which none has made it. */
+	if (ret == 0 && has_copies(work) && !work->request.has_id &&
+	    getrandom(work->request.id.bytes, MAILID_SIZE, 0) != MAILID_SIZE)
+		ret = -EAGAIN;
+	if (has_copies(work) || work->request.has_id)
+		work->request.has_id = work->request.is_moved = true;
+	if (ret == 0)
+		ret = ask_groups(work, sender, &groups);
+	free(groups.names);
+	free(groups.copy_names);
+	return ret;
+}
+
+int nodedeliver_begin(struct nodework *work)
+{
+	struct mailmeta meta;
+	const uint64_t there = work->memory.fd >= 0 ? work->memory.size : work->memory.bytes_size;
+	if (work->request.number > there || work->request.size != there - work->request.number)
+		return MAILSTORE_EUNSEALED;
+	int ret = nodeparts_read_memory(work, work->request.number, &work->meta);
+	if (ret == 0)
+		ret = mailmeta_decode(work->meta, (size_t)work->request.number, &meta);
+	if (ret == 0 && meta.exceptions.size > 0)
+		ret = MAILSTORE_EDAMAGED;
+	if (ret == 0)
+		ret = find_nodes(work, &meta);
+	if (ret != 0)
+		return ret;
+	bool is_one = !has_copies(work);
+	for (unsigned i = 1; is_one && i < work->name_count; i++)
+		is_one = work->nodes[i] == work->nodes[0];
+	if (!is_one)
+		return split(work, meta.sender);
+	const unsigned self = work->start.parts->setup->self;
+	return ask_as_it_is(work, work->name_count > 0 ? work->nodes[0] : self);
+}
+
+/* ---- what became of it ---- */
+
+static const struct nodepart *part_of(const struct nodework *work, unsigned node)
+{
+	for (unsigned i = 0; i < work->part_count; i++)
+		if (work->parts[i].ask.node == node)
+			return &work->parts[i];
+	return &work->parts[0];
+}
+
+/* Of mailboxes whose own node has the mail. */
+static void count_copies(const struct nodework *work)
+{
+	struct nodework_counters *counters = work->start.parts->counters;
+	bool is_missing = false;
+	for (unsigned i = 0; i < work->name_count; i++) {
+		const unsigned next = locate_next(work->start.parts->setup, work->nodes[i]);
+		is_missing = is_missing || (part_of(work, work->nodes[i])->status == 0 &&
+					    part_of(work, next)->status != 0);
+	}
+	counters->copied += !is_missing;
+	counters->uncopied += is_missing;
+}
+
+static uint8_t *make_rows(const struct nodework *work, size_t *ret_size)
+{
+	*ret_size = (size_t)work->name_count * STATUS_SIZE;
+	uint8_t *rows = *ret_size <= STOREWIRE_ROWS_MAX ? malloc(*ret_size + 1) : NULL;
+	uint8_t *out = rows;
+	for (unsigned i = 0; rows != NULL && i < work->name_count; i++)
+		bytes_put(&out, (uint32_t)part_of(work, work->nodes[i])->status, STATUS_SIZE);
+	return rows;
+}
+
+void nodedeliver_end(struct nodework *work, struct storewire_reply *ret_reply, uint8_t **ret_rows,
+		     size_t *ret_size, uint32_t *ret_count)
+{
+	struct nodework_counters *counters = work->start.parts->counters;
+	bool has_some = false;
+	for (unsigned i = 0; i < work->name_count || i == 0; i++) {
+		const unsigned node =
+			work->name_count > 0 ? work->nodes[i] : work->start.parts->setup->self;
+		const struct nodepart *part = part_of(work, node);
+		if (part->status != 0)
+			ret_reply->status = part->status;
+		else if (!has_some)
+			ret_reply->id = part->reply.id;
+		has_some = has_some || part->status == 0;
+	}
+	for (unsigned i = 0; i < work->part_count; i++)
+		counters->relayed += work->parts[i].status == 0 &&
+				     work->parts[i].ask.node != work->start.parts->setup->self;
+	counters->delivered += has_some;
+	if (has_some && has_copies(work))
+		count_copies(work);
+	if (!has_some || ret_reply->status == 0)
+		return;
+	counters->partly++;
+	*ret_rows = make_rows(work, ret_size);
+	*ret_count = *ret_rows != NULL ? work->name_count : 0;
+	if (*ret_rows == NULL)
+		*ret_size = 0;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * nodedeliver.h - a mail for mailboxes of several nodes: a part for each, and what became of it.
+ *
+ * Flow: nodework.c has DELIVER -> nodedeliver_begin() -> nodeparts.h -> nodedeliver_end().
+ *
+ * The text is written once for all nodes, in the memory of the client; what each node gets is a meta of
+ * its own, with its own mailboxes, and that text behind it.
+ */
+
+#include "integration/mail/mail-stored/module/nodeparts.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* 0: the parts are asked; or why there is none, a status of the store. */
+int nodedeliver_begin(struct nodework *work);
+/* The rows are the caller's, to be freed; NULL: one status for all. */
+void nodedeliver_end(struct nodework *work, struct storewire_reply *ret_reply, uint8_t **ret_rows,
+		     size_t *ret_size, uint32_t *ret_count);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-stored/module/nodeerase.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum step { LISTING, ERASING, LISTING_COPIES, ERASING_COPIES };
+
+/* Of the client, decoded; good while the work has its meta. */
+static int decode(const struct nodework *work, struct maildeletion *ret_deletion)
+{
+	return maildeletion_decode(work->meta, (size_t)work->request.size, ret_deletion);
+}
+
+static uint64_t strip(uint64_t mail)
+{
+	return mail & NODEWORK_NUMBER_MASK;
+}
+
+/* ---- parts ---- */
+
+static struct nodepart *make_part(struct nodework *work, unsigned node, enum step step)
+{
+	struct nodepart *part = nodeparts_make(work, 1);
+	if (part == NULL)
+		return NULL;
+	part->ask.node = node;
+	work->step = step;
+	return part;
+}
+
+/* Mailbox and numbers as they are at the node. 0 or -ENOMEM. */
+static int make_erasure(struct nodework *work, unsigned node, enum step step,
+			struct mailname mailbox, const uint64_t *mails, size_t count)
+{
+	struct nodepart *part = make_part(work, node, step);
+	const size_t size = maildeletion_size(mailbox, count);
+	if (part == NULL)
+		return -ENOMEM;
+	part->prefix = malloc(size);
+	if (part->prefix == NULL)
+		return -ENOMEM;
+	maildeletion_encode(mailbox, mails, count, part->prefix);
+	part->ask.request.type = STOREWIRE_ERASE;
+	part->ask.request.number = 0;
+	part->ask.request.size = size;
+	part->ask.request.mailbox = (struct mailname){ 0 };
+	part->ask.memory.bytes = part->prefix;
+	part->ask.memory.bytes_size = size;
+	part->ask.has_memory = true;
+	return 0;
+}
+
+static int make_listing(struct nodework *work, unsigned node, enum step step,
+			struct mailname mailbox)
+{
+	struct nodepart *part = make_part(work, node, step);
+	if (part == NULL)
+		return -ENOMEM;
+	/* The name of the request is free: an ERASE has its mailbox in its memory. */
+	memmove(work->name, mailbox.bytes, mailbox.size);
+	part->ask.request = (struct storewire_request){ .type = STOREWIRE_LIST,
+							.size = STOREWIRE_LIST_MAX,
+							.mailbox = { work->name, mailbox.size } };
+	return 0;
+}
+
+static int make_first(struct nodework *work, const struct maildeletion *deletion, unsigned node)
+{
+	uint64_t *mails = calloc(deletion->count + 1U, sizeof(*mails));
+	if (mails == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < deletion->count; i++)
+		mails[i] = strip(maildeletion_mail(deletion, i));
+	int ret = make_erasure(work, node, ERASING, deletion->mailbox, mails, deletion->count);
+	free(mails);
+	return ret;
+}
+
+/* ---- ids ---- */
+
+static int compare_numbers(const void *one, const void *other)
+{
+	const uint64_t a = *(const uint64_t *)one;
+	const uint64_t b = *(const uint64_t *)other;
+	return a < b ? -1 : a > b;
+}
+
+static int compare_ids(const void *one, const void *other)
+{
+	return memcmp(one, other, MAILID_SIZE);
+}
+
+/* Of the mails that are to go, as the list of their mailbox has them. */
+static int find_ids(struct nodework *work, const struct maildeletion *deletion)
+{
+	const struct nodepart *part = &work->parts[0];
+	uint64_t *mails = calloc(deletion->count + 1U, sizeof(*mails));
+	work->ids = calloc(deletion->count + 1U, sizeof(*work->ids));
+	if (mails == NULL || work->ids == NULL) {
+		free(mails);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < deletion->count; i++)
+		mails[i] = strip(maildeletion_mail(deletion, i));
+	qsort(mails, deletion->count, sizeof(*mails), compare_numbers);
+	for (size_t at = 0;
+	     at + STOREWIRE_ENTRY_SIZE <= part->rows_size && work->id_count < deletion->count;
+	     at += STOREWIRE_ENTRY_SIZE) {
+		struct mailentry entry;
+		storewire_decode_entry(part->rows + at, &entry);
+		if (bsearch(&entry.mail, mails, deletion->count, sizeof(*mails), compare_numbers))
+			work->ids[work->id_count++] = entry.id;
+	}
+	qsort(work->ids, work->id_count, sizeof(*work->ids), compare_ids);
+	free(mails);
+	return 0;
+}
+
+/* The copies that have these ids. 0 with a part, DNSBLV6_ENOTFOUND: there are none; or -ENOMEM. */
+static int make_copies_erasure(struct nodework *work, unsigned node, struct mailname box)
+{
+	const struct nodepart *part = &work->parts[0];
+	uint64_t *mails = calloc(work->id_count + 1U, sizeof(*mails));
+	size_t count = 0;
+	if (mails == NULL)
+		return -ENOMEM;
+	for (size_t at = 0; at + STOREWIRE_ENTRY_SIZE <= part->rows_size && count < work->id_count;
+	     at += STOREWIRE_ENTRY_SIZE) {
+		struct mailentry entry;
+		storewire_decode_entry(part->rows + at, &entry);
+		if (bsearch(&entry.id, work->ids, work->id_count, sizeof(*work->ids), compare_ids))
+			mails[count++] = entry.mail;
+	}
+	int ret = count > 0 ? make_erasure(work, node, ERASING_COPIES, box, mails, count)
+			    : DNSBLV6_ENOTFOUND;
+	free(mails);
+	return ret;
+}
+
+/* ---- steps ---- */
+
+int nodeerase_begin(struct nodework *work)
+{
+	struct maildeletion deletion;
+	work->request.size = work->memory.fd >= 0 ? work->memory.size : work->memory.bytes_size;
+	int ret = nodeparts_read_memory(work, work->request.size, &work->meta);
+	if (ret == 0)
+		ret = decode(work, &deletion);
+	if (ret != 0)
+		return ret;
+	const unsigned node = locate_find(work->start.parts->locate, deletion.mailbox);
+	if (work->start.parts->setup->copies > 1 && deletion.count > 0)
+		ret = make_listing(work, node, LISTING, deletion.mailbox);
+	else
+		ret = make_first(work, &deletion, node);
+	if (ret == 0)
+		nodeparts_ask(work);
+	return ret;
+}
+
+enum nodeerase_step nodeerase_next(struct nodework *work, int *ret_status)
+{
+	const struct nodesetup *setup = work->start.parts->setup;
+	struct maildeletion deletion;
+	uint8_t box[MAILBOX_NAME_MAX];
+	int ret = work->parts[0].status;
+	(void)decode(work, &deletion); /* it has been, before */
+	const unsigned node = locate_find(work->start.parts->locate, deletion.mailbox);
+	const unsigned next = locate_next(setup, node);
+	const struct mailname copy_box = { box, nodework_copy_name(setup->peers[node].number,
+								   deletion.mailbox, box) };
+	*ret_status = ret;
+	switch ((enum step)work->step) {
+	case LISTING:
+		ret = ret == 0 ? find_ids(work, &deletion) : ret;
+		ret = ret == 0 ? make_first(work, &deletion, node) : ret;
+		*ret_status = ret;
+		return ret == 0 ? NODEERASE_MORE : NODEERASE_LAST;
+	case ERASING:
+		if (ret != 0 || work->id_count == 0 || copy_box.size == 0 ||
+		    make_listing(work, next, LISTING_COPIES, copy_box) != 0)
+			return NODEERASE_LAST;
+		return NODEERASE_ANSWERED;
+	case LISTING_COPIES:
+		return ret == 0 && make_copies_erasure(work, next, copy_box) == 0 ? NODEERASE_MORE
+										  : NODEERASE_OVER;
+	case ERASING_COPIES:
+		break;
+	}
+	return NODEERASE_OVER;
+}

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-stored/module/nodeserver.h"
+
+#include "integration/mail/mail-stored/module/nodeanswers.h"
+#include "lib/common/log.h"
+#include "lib/process/doors.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+static const char context[] = "mail-stored";
+
+#define PAUSE_MS 1000
+/* A mail whose segment is emptied between two requests is looked for so often. */
+#define LOOKS_MAX 4
+/* Beside the links of a module, its pulse, and those that are being lost. */
+#define MORE_LINKS 16
+
+/* A link of another node, and that to the store which is for it. */
+struct session {
+	LIST_ENTRY(session) entry;
+	struct server *server;
+	struct nodelink *peer;
+	struct nodelink *store; /* NULL: not yet, or not any more */
+	bool is_ready;		/* the peer */
+	bool has_store;		/* the store has greeted */
+	bool is_ended;
+	/* The request at hand. */
+	bool is_asked;
+	uint8_t type;
+	uint64_t serial;
+	uint64_t store_serial; /* of what the store was asked last */
+	uint64_t mail;	       /* of SEGMENT */
+	unsigned looks;
+	struct mailrow row;
+	/* It waits for the store's greeting. */
+	struct storewire_request waiting;
+	uint8_t name[MAILBOX_NAME_MAX];
+	struct nodewire_memory memory;
+	uint8_t *bytes;
+	uint64_t room_size;
+	bool is_waiting;
+};
+
+struct server {
+	const struct nodeserver_start *start;
+	struct nodetls *tls;
+	struct nodewire_room room;
+	struct doors *doors;
+	LIST_HEAD(session_list, session) list;
+	struct session_list ended;
+	unsigned count;
+	bool has_quotas;
+	bool is_stopping;
+	uv_loop_t loop;
+	uv_signal_t term;
+	uv_timer_t drain;
+	uv_prepare_t prepare;
+};
+
+/* ---- the end ---- */
+
+static void forget_memory(struct session *session)
+{
+	if (session->memory.fd >= 0)
+		close(session->memory.fd);
+	nodewire_give_back(&session->server->room, session->room_size);
+	free(session->bytes);
+	session->memory = (struct nodewire_memory){ .fd = -1 };
+	session->bytes = NULL;
+	session->room_size = 0;
+	session->is_waiting = false;
+}
+
+/* Links free themselves; the session waits until the loop has nothing of it at hand. */
+static void end_session(struct session *session)
+{
+	if (session->is_ended)
+		return;
+	session->is_ended = true;
+	nodelink_close(session->peer);
+	nodelink_close(session->store);
+	forget_memory(session);
+	LIST_REMOVE(session, entry);
+	LIST_INSERT_HEAD(&session->server->ended, session, entry);
+	session->server->count--;
+}
+
+static void prepare_on_wait(uv_prepare_t *prepare)
+{
+	struct server *server = prepare->data;
+	struct session *session = NULL;
+	while ((session = LIST_FIRST(&server->ended)) != NULL) {
+		LIST_REMOVE(session, entry);
+		free(session);
+	}
+	if (server->is_stopping && server->count == 0)
+		uv_stop(&server->loop);
+}
+
+/* ---- replies to the other node ---- */
+
+static void answer(struct session *session, struct storewire_reply *reply,
+		   const struct nodewire_memory *memory)
+{
+	reply->type = session->type;
+	reply->serial = session->serial;
+	session->is_asked = false;
+	forget_memory(session);
+	if (nodelink_answer(session->peer, reply, memory) != 0)
+		end_session(session);
+	else if (session->server->is_stopping)
+		end_session(session);
+}
+
+static void answer_status(struct session *session, int status)
+{
+	struct storewire_reply reply = { .status = status };
+	answer(session, &reply, NULL);
+}
+
+/* ---- the store ---- */
+
+static void ask_store(struct session *session, struct storewire_request *request,
+		      const struct nodewire_memory *memory)
+{
+	if (nodelink_ask(session->store, request, memory) != 0) {
+		end_session(session);
+		return;
+	}
+	session->store_serial = request->serial;
+	nodelink_limit(session->store, session->server->start->setup->nodes.timeout_ms);
+}
+
+static void look_for_mail(struct session *session)
+{
+	struct storewire_request request = { .type = STOREWIRE_ROW, .number = session->mail };
+	session->looks++;
+	ask_store(session, &request, NULL);
+}
+
+/* The record of a mail begins at its place in the segment. */
+static void take_segment(struct session *session, const struct storewire_reply *reply,
+			 const struct nodelink_message *message)
+{
+	if (reply->status == -ENOENT && session->looks < LOOKS_MAX) {
+		look_for_mail(session); /* it was copied to another segment */
+		return;
+	}
+	if (reply->status != 0 || message->memory.fd < 0) {
+		answer_status(session, reply->status != 0 ? reply->status : -EPROTO);
+		return;
+	}
+	struct storewire_reply sent = { .number = MAILRECORD_HEAD_SIZE + session->row.meta_size };
+	const struct nodewire_memory memory = { .fd = message->memory.fd,
+						.at = session->row.place.at,
+						.size = session->row.size };
+	answer(session, &sent, &memory);
+}
+
+static void take_row(struct session *session, const struct storewire_reply *reply)
+{
+	struct storewire_request request = { .type = STOREWIRE_SEGMENT };
+	if (reply->status != 0 || reply->rows_size != MAILROW_SIZE) {
+		answer_status(session, reply->status != 0 ? reply->status : -EPROTO);
+		return;
+	}
+	mailrow_decode(reply->rows, &session->row);
+	request.number = session->row.place.segment;
+	ask_store(session, &request, NULL);
+}
+
+static void store_on_message(void *owner, struct nodelink *link, struct nodelink_message *message)
+{
+	struct session *session = owner;
+	struct storewire_reply reply;
+	if (storewire_decode_reply(message->packet, message->packet_size, &reply) != 0 ||
+	    reply.serial != session->store_serial || !session->is_asked) {
+		end_session(session);
+		return;
+	}
+	nodelink_limit(link, 0);
+	if (session->type != STOREWIRE_SEGMENT)
+		answer(session, &reply, message->memory.fd >= 0 ? &message->memory : NULL);
+	else if (reply.type == STOREWIRE_ROW)
+		take_row(session, &reply);
+	else
+		take_segment(session, &reply, message);
+}
+
+static void begin_request(struct session *session)
+{
+	struct storewire_request request = session->waiting;
+	const bool has_memory = session->memory.fd >= 0 || session->bytes != NULL;
+	session->is_waiting = false;
+	if (session->type == STOREWIRE_SEGMENT) {
+		session->mail = request.number;
+		session->looks = 0;
+		look_for_mail(session);
+	} else {
+		ask_store(session, &request, has_memory ? &session->memory : NULL);
+	}
+}
+
+static void store_on_ready(void *owner, struct nodelink *link)
+{
+	struct session *session = owner;
+	session->has_store = true;
+	session->server->has_quotas = nodelink_has_quotas(link);
+	if (session->is_waiting)
+		begin_request(session);
+}
+
+/* A lock has gone with it. Before it has greeted there is none: then the store is not there. */
+static void store_on_lost(void *owner, struct nodelink *link, int status)
+{
+	struct session *session = owner;
+	const bool was_there = session->has_store;
+	(void)link;
+	(void)status;
+	session->store = NULL;
+	session->has_store = false;
+	if (was_there)
+		end_session(session);
+	else if (session->is_asked)
+		answer_status(session, MAILSTORE_EAWAY);
+}
+
+static const struct nodelink_rules store_rules = { store_on_ready, store_on_message,
+						   store_on_lost };
+
+static int open_store(struct session *session)
+{
+	struct server *server = session->server;
+	const struct nodelink_start start = { .loop = &server->loop,
+					      .rules = &store_rules,
+					      .owner = session,
+					      .setup = &server->start->setup->nodes,
+					      .room = &server->room };
+	return nodelink_open_local(&start, server->start->store_path, &session->store);
+}
+
+/* ---- requests of the other node ---- */
+
+/* 0, or why it is refused. What came is borrowed, and kept until the store has answered. */
+static int keep(struct session *session, const struct storewire_request *request,
+		struct nodelink_message *message)
+{
+	session->waiting = *request;
+	memcpy(session->name, request->mailbox.bytes, request->mailbox.size);
+	session->waiting.mailbox.bytes = session->name;
+	if (message->is_dropped)
+		return -ENOSPC;
+	if (message->memory.fd >= 0) {
+		session->memory = message->memory;
+		session->room_size = message->room_size;
+		message->memory.fd = -1;
+	} else if (message->memory.bytes_size > 0) {
+		session->bytes = malloc(message->memory.bytes_size);
+		if (session->bytes == NULL)
+			return -ENOMEM;
+		memcpy(session->bytes, message->memory.bytes, message->memory.bytes_size);
+		session->memory.bytes = session->bytes;
+		session->memory.bytes_size = message->memory.bytes_size;
+	}
+	return 0;
+}
+
+static void take_request(struct session *session, struct nodelink_message *message)
+{
+	struct storewire_request request;
+	if (session->is_asked ||
+	    storewire_decode_request(message->packet, message->packet_size, &request) != 0 ||
+	    request.has_memory) {
+		end_session(session);
+		return;
+	}
+	session->is_asked = true;
+	session->type = request.type;
+	session->serial = request.serial;
+	int ret = keep(session, &request, message);
+	if (ret == 0 && session->store == NULL && open_store(session) != 0)
+		ret = MAILSTORE_EAWAY;
+	if (ret != 0)
+		answer_status(session, ret);
+	else if (session->has_store)
+		begin_request(session);
+	else
+		session->is_waiting = true;
+}
+
+static void pong(struct session *session)
+{
+	const struct storewire_reply hello = { .type = STOREWIRE_HELLO,
+					       .number = session->server->has_quotas
+								 ? STOREWIRE_HAS_QUOTAS
+								 : 0 };
+	if (nodelink_answer(session->peer, &hello, NULL) != 0)
+		end_session(session);
+}
+
+static void peer_on_message(void *owner, struct nodelink *link, struct nodelink_message *message)
+{
+	struct session *session = owner;
+	(void)link;
+	if (message->packet_size == 0)
+		pong(session);
+	else
+		take_request(session, message);
+}
+
+static void peer_on_ready(void *owner, struct nodelink *link)
+{
+	struct session *session = owner;
+	(void)link;
+	session->is_ready = true;
+}
+
+static void peer_on_lost(void *owner, struct nodelink *link, int status)
+{
+	struct session *session = owner;
+	(void)link;
+	if (!session->is_ready)
+		log_warning(context, "connection of no node refused (%s)",
+			    status == -EACCES ? "its key is not that of a peer"
+			    : status > -2000  ? strerror(-status)
+					      : "no TLS of ours");
+	session->peer = NULL;
+	end_session(session);
+}
+
+static const struct nodelink_rules peer_rules = { peer_on_ready, peer_on_message, peer_on_lost };
+
+/* ---- connections ---- */
+
+static void take_peer(void *owner, unsigned door, int fd, const struct sockaddr *peer)
+{
+	struct server *server = owner;
+	const struct nodesetup *setup = &server->start->setup->nodes;
+	struct session *session =
+		server->count < setup->peer_count * (setup->links_max + MORE_LINKS)
+			? calloc(1, sizeof(*session))
+			: NULL;
+	const struct nodelink_start start = {
+		.loop = &server->loop,
+		.rules = &peer_rules,
+		.owner = session,
+		.tls = server->tls,
+		.setup = setup,
+		.room = &server->room,
+		.memory_max = server->start->setup->size_max + NODEANSWERS_MEMORY_MORE,
+	};
+	(void)door;
+	(void)peer;
+	if (session == NULL) {
+		close(fd);
+		return;
+	}
+	session->server = server;
+	session->memory.fd = -1;
+	if (nodelink_open_server(&start, fd, &session->peer) != 0) {
+		free(session);
+		return;
+	}
+	LIST_INSERT_HEAD(&server->list, session, entry);
+	server->count++;
+}
+
+static void log_wait(void *owner, int error)
+{
+	(void)owner;
+	log_warning(context, "nodes have to wait (%s)", strerror(error));
+}
+
+static const struct doors_rules door_rules = { PAUSE_MS, NULL, take_peer, log_wait };
+
+/* ---- begin and end ---- */
+
+static void drain_on_timer(uv_timer_t *timer)
+{
+	struct server *server = timer->data;
+	uv_stop(&server->loop);
+}
+
+static void term_on_raise(uv_signal_t *raised, int number)
+{
+	struct server *server = raised->data;
+	struct session *session = LIST_FIRST(&server->list);
+	(void)number;
+	if (server->is_stopping)
+		return;
+	server->is_stopping = true;
+	doors_close(server->doors);
+	server->doors = NULL;
+	uv_timer_start(&server->drain, drain_on_timer, NODESERVER_DRAIN_MS, 0);
+	while (session != NULL) {
+		struct session *behind = LIST_NEXT(session, entry);
+		if (!session->is_asked)
+			end_session(session);
+		session = behind;
+	}
+}
+
+static int open_handles(struct server *server)
+{
+	uv_signal_init(&server->loop, &server->term); /* these cannot fail */
+	uv_timer_init(&server->loop, &server->drain);
+	uv_prepare_init(&server->loop, &server->prepare);
+	server->term.data = server;
+	server->drain.data = server;
+	server->prepare.data = server;
+	uv_prepare_start(&server->prepare, prepare_on_wait);
+	int ret = doors_open(&server->loop, &server->start->listen_fd, 1, &door_rules, server,
+			     &server->doors);
+	if (ret == 0)
+		ret = doors_watch(server->doors);
+	return ret == 0 ? uv_signal_start(&server->term, term_on_raise, SIGTERM) : ret;
+}
+
+static void close_handles(struct server *server)
+{
+	doors_close(server->doors);
+	while (!LIST_EMPTY(&server->list))
+		end_session(LIST_FIRST(&server->list));
+	server->is_stopping = false;
+	uv_close((uv_handle_t *)&server->term, NULL);
+	uv_close((uv_handle_t *)&server->drain, NULL);
+	uv_close((uv_handle_t *)&server->prepare, NULL);
+	uv_run(&server->loop, UV_RUN_DEFAULT);
+	prepare_on_wait(&server->prepare);
+}
+
+static int serve(struct server *server)
+{
+	int ret = open_handles(server);
+	if (ret != 0)
+		log_error(context, "loop not started (%s)", uv_strerror(ret));
+	else
+		log_info(context, "node ready, place=%s", server->start->setup->nodes.listen.text);
+	if (ret == 0)
+		uv_run(&server->loop, UV_RUN_DEFAULT);
+	close_handles(server);
+	return ret == 0 ? EX_OK : EX_OSERR;
+}
+
+int nodeserver_run(const struct nodeserver_start *start)
+{
+	const struct nodesetup *nodes = &start->setup->nodes;
+	struct server *server = calloc(1, sizeof(*server));
+	const char *reason = NULL;
+	if (server == NULL)
+		return EX_OSERR;
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	server->start = start;
+	server->has_quotas = true; /* until the store has said so */
+	server->room.max = nodes->memory_max;
+	LIST_INIT(&server->list);
+	LIST_INIT(&server->ended);
+	int status = EX_OK;
+	if (nodetls_new(nodes->certificate, nodes->key, nodes->peers[nodes->self].pin, &server->tls,
+			&reason) != 0) {
+		log_error(context, "certificate of this node not taken, path=%s (%s)",
+			  nodes->certificate, reason);
+		status = EX_NOINPUT;
+	}
+	if (status == EX_OK && start->confine != NULL)
+		status = start->confine(start->setup);
+	if (status == EX_OK && uv_loop_init(&server->loop) != 0)
+		status = EX_OSERR;
+	if (status == EX_OK) {
+		status = serve(server);
+		uv_loop_close(&server->loop);
+	}
+	nodetls_free(server->tls);
+	free(server);
+	return status;
+}

@@ -1,0 +1,630 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-stored/module/nodework.h"
+
+#include "integration/mail/base/store/storemail.h"
+#include "integration/mail/mail-stored/module/nodedeliver.h"
+#include "integration/mail/mail-stored/module/nodeerase.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+/* ---- the end ---- */
+
+/* rows may be NULL. fd is closed. */
+static void say(struct nodework *work, struct storewire_reply *reply, int fd)
+{
+	struct nodework_counters *counters = work->start.parts->counters;
+	reply->type = work->request.type;
+	reply->serial = work->serial;
+	counters->away += reply->status == MAILSTORE_EAWAY;
+	work->start.answer(work->start.owner, reply, fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void end(struct nodework *work, int status)
+{
+	struct storewire_reply reply = { .status = status };
+	say(work, &reply, -1);
+	nodeparts_free(work);
+}
+
+/* Rows that are too many for a packet go as memory. */
+static void end_with_rows(struct nodework *work, const uint8_t *rows, size_t size, uint32_t count,
+			  struct storewire_reply *reply)
+{
+	int fd = -1;
+	reply->count = count;
+	if (size <= STOREWIRE_ROWS_MAX) {
+		reply->rows = rows;
+		reply->rows_size = size;
+	} else {
+		fd = storemail_seal(rows, size);
+		if (fd < 0)
+			*reply = (struct storewire_reply){ .status = fd };
+	}
+	say(work, reply, fd);
+	nodeparts_free(work);
+}
+
+/* ---- parts ---- */
+
+static const struct nodesetup_peer *peer_at(const struct nodework *work, unsigned node)
+{
+	return &work->start.parts->setup->peers[node];
+}
+
+static unsigned number_of(const struct nodework *work, const struct nodepart *part)
+{
+	return peer_at(work, part->ask.node)->number;
+}
+
+/* One request for one node. */
+static void ask_one(struct nodework *work, unsigned node, uint64_t number)
+{
+	struct nodepart *part = nodeparts_make(work, 1);
+	if (part == NULL) {
+		end(work, -ENOMEM);
+		return;
+	}
+	part->ask.node = node;
+	part->ask.request.number = number;
+	if (work->has_memory) {
+		part->ask.memory = work->memory;
+		part->ask.has_memory = true;
+	}
+	nodeparts_ask(work);
+}
+
+static void ask_all(struct nodework *work)
+{
+	const unsigned count = work->start.parts->setup->peer_count;
+	if (nodeparts_make(work, count) == NULL) {
+		end(work, -ENOMEM);
+		return;
+	}
+	for (unsigned i = 0; i < count; i++)
+		work->parts[i].ask.node = i;
+	nodeparts_ask(work);
+}
+
+/* ---- of one mailbox ---- */
+
+static unsigned node_of(const struct nodework *work, struct mailname mailbox)
+{
+	return locate_find(work->start.parts->locate, mailbox);
+}
+
+/* The peer of a number that clients have; false: there is none. */
+static bool find_node(const struct nodework *work, uint64_t number, unsigned *ret_node)
+{
+	const struct nodesetup *setup = work->start.parts->setup;
+	const struct nodesetup_peer *peer =
+		nodesetup_find_number(setup, (unsigned)(number >> NODEWORK_NUMBER_BITS));
+	if (peer == NULL)
+		return false;
+	*ret_node = (unsigned)(peer - setup->peers);
+	return true;
+}
+
+static void begin_check(struct nodework *work)
+{
+	const struct noderouter *router = work->start.parts->router;
+	const unsigned node = node_of(work, work->request.mailbox);
+	if (noderouter_is_down(router, node))
+		end(work, MAILSTORE_EAWAY);
+	else if (!noderouter_has_quotas(router, node))
+		end(work, 0);
+	else
+		ask_one(work, node, work->request.number);
+}
+
+static void begin_list(struct nodework *work)
+{
+	const unsigned node = node_of(work, work->request.mailbox);
+	const uint64_t from = work->request.number;
+	const uint64_t from_node = from >> NODEWORK_NUMBER_BITS;
+	const uint64_t most = STOREWIRE_ROWS_MAX / STOREWIRE_ENTRY_SIZE;
+	if (work->start.is_brief && work->request.size > most)
+		work->request.size = most;
+	if (from_node > peer_at(work, node)->number) /* behind all of them */
+		end(work, 0);
+	else
+		ask_one(work, node,
+			from_node == peer_at(work, node)->number ? from & NODEWORK_NUMBER_MASK : 0);
+}
+
+static void end_list(struct nodework *work)
+{
+	struct nodepart *part = &work->parts[0];
+	struct storewire_reply reply = { 0 };
+	const size_t size = (size_t)part->reply.count * STOREWIRE_ENTRY_SIZE;
+	if (part->rows_size < size) {
+		end(work, -EPROTO);
+		return;
+	}
+	for (size_t at = 0; at < size; at += STOREWIRE_ENTRY_SIZE)
+		part->rows[at] = (uint8_t)number_of(work, part);
+	end_with_rows(work, part->rows, size, part->reply.count, &reply);
+}
+
+/* ---- of one mail ---- */
+
+static void begin_mail(struct nodework *work)
+{
+	unsigned node;
+	if (find_node(work, work->request.number, &node))
+		ask_one(work, node, work->request.number & NODEWORK_NUMBER_MASK);
+	else
+		end(work, MAILSTORE_EMAIL);
+}
+
+/* Where it is for the client: in a segment of its node, or in one that has this mail alone. */
+static void end_row(struct nodework *work)
+{
+	struct nodepart *part = &work->parts[0];
+	struct storewire_reply reply = { 0 };
+	struct mailrow row;
+	const uint64_t number = (uint64_t)number_of(work, part) << NODEWORK_NUMBER_BITS;
+	if (part->rows_size != MAILROW_SIZE) {
+		end(work, -EPROTO);
+		return;
+	}
+	mailrow_decode(part->rows, &row);
+	if (part->ask.node == work->start.parts->setup->self) {
+		row.place.segment |= number;
+	} else {
+		row.place.segment = number | part->ask.request.number;
+		row.place.at = NODEWIRE_BODY_AT - MAILRECORD_HEAD_SIZE - row.meta_size;
+	}
+	mailrow_encode(&row, part->rows);
+	end_with_rows(work, part->rows, MAILROW_SIZE, 1, &reply);
+}
+
+static void end_segment(struct nodework *work)
+{
+	struct nodepart *part = &work->parts[0];
+	struct storewire_reply reply = { .status = part->fd < 0 ? -EPROTO : 0 };
+	const int fd = part->fd;
+	part->fd = -1;
+	say(work, &reply, fd);
+	nodeparts_free(work);
+}
+
+/* ---- of all nodes ---- */
+
+static void end_find(struct nodework *work)
+{
+	struct storewire_reply reply = { .status = MAILSTORE_EMAIL };
+	for (unsigned i = 0; i < work->part_count; i++) {
+		const struct nodepart *part = &work->parts[i];
+		/* A second copy may be found there, too: this is one that a mailbox has, or the same mail. */
+		if (part->status == 0) {
+			reply.status = 0;
+			reply.number = part->reply.number | (uint64_t)number_of(work, part)
+								    << NODEWORK_NUMBER_BITS;
+			break;
+		}
+		if (part->status != MAILSTORE_EMAIL)
+			reply.status = part->status;
+	}
+	say(work, &reply, -1);
+	nodeparts_free(work);
+}
+
+static void end_stat(struct nodework *work)
+{
+	uint8_t rows[STOREWIRE_STAT_SIZE] = { 0 };
+	struct storewire_reply reply = { 0 };
+	for (unsigned i = 0; i < work->part_count; i++) {
+		const struct nodepart *part = &work->parts[i];
+		for (size_t at = 0; part->rows_size == sizeof(rows) && at < sizeof(rows); at += 8) {
+			uint8_t *out = rows + at;
+			bytes_put(&out, bytes_get(rows + at, 8) + bytes_get(part->rows + at, 8), 8);
+		}
+	}
+	end_with_rows(work, rows, sizeof(rows), 1, &reply);
+}
+
+/* Names of copies come before all others; none is for clients. */
+static void skip_copies(struct nodework *work)
+{
+	static const uint8_t behind[] = { NODEWORK_COPY_MARK, 0xff };
+	if (work->request.mailbox.size == 0 || work->name[0] == NODEWORK_COPY_MARK)
+		work->request.mailbox = (struct mailname){ behind, sizeof(behind) };
+}
+
+static int compare_names(struct mailname one, struct mailname other)
+{
+	const size_t size = one.size < other.size ? one.size : other.size;
+	const int order = memcmp(one.bytes, other.bytes, size);
+	return order != 0 || one.size == other.size ? order : one.size < other.size ? -1 : 1;
+}
+
+/* Of the rows of one node: the next mailbox, and the last of all. */
+struct boxes {
+	struct bytes_input rows;
+	struct mailname name;
+	struct mailcounts counts;
+	struct mailname last;
+	bool has_name;
+};
+
+static void begin_boxes(struct boxes *boxes, const struct nodepart *part)
+{
+	struct bytes_input rows = { .data = part->rows, .size = part->rows_size };
+	*boxes = (struct boxes){ .rows = rows };
+	while (storewire_next_box(&rows, &boxes->last, &boxes->counts))
+		continue;
+	boxes->has_name =
+		!rows.has_failed && storewire_next_box(&boxes->rows, &boxes->name, &boxes->counts);
+}
+
+/* The node whose next name is the smallest; NULL behind the last. */
+static struct boxes *find_smallest(struct boxes *all, unsigned count)
+{
+	struct boxes *found = NULL;
+	for (unsigned i = 0; i < count; i++)
+		if (all[i].has_name &&
+		    (found == NULL || compare_names(all[i].name, found->name) < 0))
+			found = &all[i];
+	return found;
+}
+
+/*
+ * In one order, up to the smallest of the last names: behind that some node may have more.
+ */
+static uint8_t *merge_boxes(struct boxes *all, unsigned count, size_t room, size_t *ret_size,
+			    uint32_t *ret_count)
+{
+	struct mailname limit = { 0 };
+	struct boxes *next = NULL;
+	size_t total = 1;
+	for (unsigned i = 0; i < count; i++) {
+		if (!all[i].has_name)
+			continue;
+		total += all[i].rows.size + STOREWIRE_BOX_MAX;
+		if (limit.size == 0 || compare_names(all[i].last, limit) < 0)
+			limit = all[i].last;
+	}
+	uint8_t *rows = malloc(total);
+	*ret_size = 0;
+	*ret_count = 0;
+	while (rows != NULL && (next = find_smallest(all, count)) != NULL &&
+	       compare_names(next->name, limit) <= 0 && *ret_size + STOREWIRE_BOX_MAX <= room) {
+		*ret_size += storewire_encode_box(next->name, &next->counts, rows + *ret_size);
+		(*ret_count)++;
+		next->has_name = storewire_next_box(&next->rows, &next->name, &next->counts);
+	}
+	return rows;
+}
+
+static void end_boxes(struct nodework *work)
+{
+	struct boxes all[NODES_MAX];
+	struct storewire_reply reply = { 0 };
+	size_t size;
+	uint32_t count;
+	for (unsigned i = 0; i < work->part_count; i++)
+		begin_boxes(&all[i], &work->parts[i]);
+	uint8_t *rows = merge_boxes(all, work->part_count,
+				    work->start.is_brief ? STOREWIRE_ROWS_MAX : SIZE_MAX / 2, &size,
+				    &count);
+	if (rows == NULL)
+		end(work, -ENOMEM);
+	else
+		end_with_rows(work, rows, size, count, &reply);
+	free(rows);
+}
+
+/* ---- locks ---- */
+
+static void begin_lock(struct nodework *work)
+{
+	struct nodepin *pin = work->start.pin;
+	const unsigned node = node_of(work, work->request.mailbox);
+	if (pin == NULL) {
+		end(work, -EOPNOTSUPP);
+		return;
+	}
+	if (pin->slot != NULL && pin->node != node) {
+		end(work, MAILSTORE_ELOCK);
+		return;
+	}
+	struct nodepart *part = nodeparts_make(work, 1);
+	if (part == NULL) {
+		end(work, -ENOMEM);
+		return;
+	}
+	work->is_first_lock = pin->slot == NULL;
+	part->ask.node = node;
+	part->ask.pin = pin;
+	nodeparts_ask(work);
+}
+
+static void begin_unlock(struct nodework *work)
+{
+	struct nodepin *pin = work->start.pin;
+	if (pin == NULL || pin->slot == NULL)
+		end(work, pin == NULL ? -EOPNOTSUPP : 0);
+	else
+		ask_one(work, pin->node, 0);
+}
+
+/* Without a lock the link is everybody's again. */
+static void look_at_pin(struct nodework *work)
+{
+	const int status = work->parts[0].status;
+	const bool is_lock = work->request.type == STOREWIRE_LOCK;
+	if (is_lock ? work->is_first_lock && status != 0 : status == 0)
+		noderouter_unpin(work->start.parts->router, work->start.pin);
+	end(work, status);
+}
+
+/* ---- what is answered here ---- */
+
+static void locate(struct nodework *work)
+{
+	char text[512];
+	const struct nodework_parts *parts = work->start.parts;
+	const unsigned node = node_of(work, work->request.mailbox);
+	const struct nodesetup_peer *peer = peer_at(work, node);
+	struct storewire_reply reply = { .number = peer->number, .count = 1 };
+	const char *port = strrchr(peer->lmtp, '@');
+	if (!mailname_is_valid(work->request.mailbox)) {
+		end(work, MAILSTORE_EBOX);
+		return;
+	}
+	reply.rows_size =
+		(size_t)snprintf(text, sizeof(text), "node=%s host=%.*s port=%s up=%s self=%s\n",
+				 peer->name, port != NULL ? (int)(port - peer->lmtp) : 1,
+				 port != NULL ? peer->lmtp : "-", port != NULL ? port + 1 : "0",
+				 noderouter_is_down(parts->router, node) ? "no" : "yes",
+				 node == parts->setup->self ? "yes" : "no");
+	reply.rows = (const uint8_t *)text;
+	say(work, &reply, -1);
+	nodeparts_free(work);
+}
+
+static void ask_owner(struct nodework *work)
+{
+	const struct nodework_parts *parts = work->start.parts;
+	struct storewire_reply reply = { 0 };
+	uint8_t *rows = NULL;
+	size_t size = 0;
+	uint32_t count = 0;
+	work->request.memory = work->copy;
+	work->request.memory_size = work->memory.bytes_size;
+	int status = parts->ask == NULL
+			     ? -EOPNOTSUPP
+			     : parts->ask(parts->owner, &work->request, &rows, &size, &count);
+	if (status != 0)
+		end(work, status);
+	else
+		end_with_rows(work, rows, size, count, &reply);
+	free(rows);
+}
+
+/* ---- all of them ---- */
+
+/* One part, whose reply is the client's but for what is done here. */
+static void finish_one(struct nodework *work)
+{
+	struct nodepart *part = &work->parts[0];
+	struct storewire_reply reply = { .status = part->status };
+	if (work->request.type == STOREWIRE_LOCK || work->request.type == STOREWIRE_UNLOCK) {
+		look_at_pin(work);
+		return;
+	}
+	if (part->status != 0) {
+		end(work, part->status);
+		return;
+	}
+	switch (work->request.type) {
+	case STOREWIRE_LIST:
+		end_list(work);
+		return;
+	case STOREWIRE_ROW:
+		end_row(work);
+		return;
+	case STOREWIRE_SEGMENT:
+		end_segment(work);
+		return;
+	default: /* CHECK, MAKE_ID, COLLECT */
+		reply.id = part->reply.id;
+		reply.number = part->reply.number;
+		if (work->request.type == STOREWIRE_COLLECT)
+			reply.number |= (uint64_t)number_of(work, part) << NODEWORK_NUMBER_BITS;
+		say(work, &reply, -1);
+		nodeparts_free(work);
+	}
+}
+
+static void end_delivery(struct nodework *work)
+{
+	struct storewire_reply reply = { 0 };
+	uint8_t *rows = NULL;
+	size_t size = 0;
+	uint32_t count = 0;
+	nodedeliver_end(work, &reply, &rows, &size, &count);
+	end_with_rows(work, rows, size, count, &reply);
+	free(rows);
+}
+
+/* The answer comes when the mailbox has them no more; copies go behind it. */
+static void end_erasure(struct nodework *work)
+{
+	struct storewire_reply reply = { 0 };
+	enum nodeerase_step step = nodeerase_next(work, &reply.status);
+	if (step == NODEERASE_ANSWERED || step == NODEERASE_LAST)
+		say(work, &reply, -1);
+	if (step != NODEERASE_MORE)
+		work->start.pin = NULL; /* its client may end */
+	if (step == NODEERASE_LAST || step == NODEERASE_OVER)
+		nodeparts_free(work);
+	else
+		nodeparts_ask(work);
+}
+
+static void finish(struct nodework *work)
+{
+	switch (work->request.type) {
+	case STOREWIRE_DELIVER:
+		end_delivery(work);
+		return;
+	case STOREWIRE_ERASE:
+		end_erasure(work);
+		return;
+	case STOREWIRE_BOXES:
+		end_boxes(work);
+		return;
+	case STOREWIRE_FIND_ID:
+		end_find(work);
+		return;
+	case STOREWIRE_STAT:
+		end_stat(work);
+		return;
+	default:
+		finish_one(work);
+		return;
+	}
+}
+
+static void begin(struct nodework *work)
+{
+	int ret = 0;
+	switch ((enum storewire_type)work->request.type) {
+	case STOREWIRE_CHECK:
+		begin_check(work);
+		return;
+	case STOREWIRE_DELIVER:
+		ret = nodedeliver_begin(work);
+		break;
+	case STOREWIRE_ERASE:
+		ret = nodeerase_begin(work);
+		break;
+	case STOREWIRE_MAKE_ID:
+	case STOREWIRE_COLLECT:
+		ask_one(work, work->start.parts->setup->self, work->request.number);
+		return;
+	case STOREWIRE_LIST:
+		begin_list(work);
+		return;
+	case STOREWIRE_BOXES:
+		skip_copies(work);
+		ask_all(work);
+		return;
+	case STOREWIRE_FIND_ID:
+	case STOREWIRE_STAT:
+		ask_all(work);
+		return;
+	case STOREWIRE_ROW:
+	case STOREWIRE_SEGMENT:
+		begin_mail(work);
+		return;
+	case STOREWIRE_LOCK:
+		begin_lock(work);
+		return;
+	case STOREWIRE_UNLOCK:
+		begin_unlock(work);
+		return;
+	case STOREWIRE_LOCATE:
+		locate(work);
+		return;
+	case STOREWIRE_CLUSTER:
+	case STOREWIRE_LOGIN:
+		ask_owner(work);
+		return;
+	case STOREWIRE_HELLO:
+	case STOREWIRE_TYPES:
+		ret = -EPROTO;
+		break;
+	}
+	if (ret != 0)
+		end(work, ret);
+}
+
+/* 0 or -errno. */
+static int copy_request(struct nodework *work, const struct storewire_request *request, int fd)
+{
+	work->request = *request;
+	work->serial = request->serial;
+	memcpy(work->name, request->mailbox.bytes, request->mailbox.size);
+	work->request.mailbox.bytes = work->name;
+	work->request.memory = NULL;
+	work->request.memory_size = 0;
+	work->has_memory = fd >= 0 || request->has_memory;
+	if (fd >= 0) {
+		const int seals = fcntl(fd, F_GET_SEALS);
+		const off_t size = lseek(fd, 0, SEEK_END);
+		if (seals < 0 || (seals & SEALS) != SEALS || size <= 0)
+			return MAILSTORE_EUNSEALED;
+		work->memory.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		work->memory.size = (uint64_t)size;
+		return work->memory.fd < 0 ? -errno : 0;
+	}
+	if (request->memory_size == 0)
+		return 0;
+	work->copy = malloc(request->memory_size);
+	if (work->copy == NULL)
+		return -ENOMEM;
+	memcpy(work->copy, request->memory, request->memory_size);
+	work->memory.bytes = work->copy;
+	work->memory.bytes_size = request->memory_size;
+	return 0;
+}
+
+void nodework_begin(const struct nodework_start *start, const struct storewire_request *request,
+		    int fd)
+{
+	struct nodework *work = calloc(1, sizeof(*work));
+	if (work == NULL) {
+		const struct storewire_reply reply = { .type = request->type,
+						       .serial = request->serial,
+						       .status = -ENOMEM };
+		start->answer(start->owner, &reply, -1);
+		return;
+	}
+	work->start = *start;
+	work->memory.fd = -1;
+	work->finish = finish;
+	int ret = copy_request(work, request, fd);
+	if (ret != 0)
+		end(work, ret);
+	else
+		begin(work);
+}
+
+/* ---- copies ---- */
+
+size_t nodework_copy_name(unsigned number, struct mailname mailbox, uint8_t *ret_bytes)
+{
+	char head[8];
+	const size_t head_size =
+		(size_t)snprintf(head, sizeof(head), "%c%u/", NODEWORK_COPY_MARK, number);
+	if (mailbox.size > MAILBOX_NAME_MAX - head_size)
+		return 0;
+	memcpy(ret_bytes, head, head_size);
+	memcpy(ret_bytes + head_size, mailbox.bytes, mailbox.size);
+	return head_size + mailbox.size;
+}
+
+bool nodework_is_copy(struct mailname name, unsigned *ret_number, struct mailname *ret_mailbox)
+{
+	unsigned number = 0;
+	size_t at = 1;
+	if (name.size < 4 || name.bytes[0] != NODEWORK_COPY_MARK)
+		return false;
+	while (at < name.size && at < 4 && name.bytes[at] >= '0' && name.bytes[at] <= '9')
+		number = 10 * number + (name.bytes[at++] - '0');
+	if (at == 1 || at + 1 >= name.size || name.bytes[at] != '/')
+		return false;
+	*ret_number = number;
+	*ret_mailbox = (struct mailname){ name.bytes + at + 1, name.size - at - 1 };
+	return true;
+}

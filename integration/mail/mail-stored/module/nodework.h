@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * nodework.h - a client's request to all nodes as one store: asked where its mailboxes are, answered once.
+ *
+ * Flow: nodemodule.c has a packet of a client -> nodework_begin() -> locate.h -> noderouter.h, one request
+ *       for each node that it concerns -> the replies together -> answer() of the client.
+ *
+ * Clients see one store. The numbers of mails and segments of node n have n in their first byte. A mail of
+ * another node is a segment of its own, in memory: see nodewire.h.
+ *
+ *     DELIVER              to each node that has mailboxes of it. When only some of them have it, the status
+ *                          is that of one that has not, and the reply has a row of 4 bytes for each
+ *                          recipient of the meta, in order: its status. LMTP tells each recipient so;
+ *                          a client that has one reply for all tries again, and some get it twice
+ *     BOXES, STAT          of all nodes together; FIND_ID of the first that has it. A node that is down is
+ *                          as if it were empty, but that FIND_ID is MAILSTORE_EAWAY then
+ *     MAKE_ID, COLLECT     of the local store
+ *     LOCATE               of the configuration and the database of users, without any other node
+ *     everything else      of the node of the mailbox, or of the mail
+ *
+ * With two copies each mail has an id that is made here, and goes also to the node behind, into a mailbox
+ * that no client sees (nodework_copy_name()). The answer waits for both, but a second copy that fails is
+ * counted, and the mail is accepted: a copy is there for a disk that dies, and a node that is down is no
+ * reason to refuse mail. An ERASE takes the copies with it, behind the answer.
+ *
+ * One thread's. A work has memory of its own, until answer() returns. Nothing is logged.
+ */
+
+#include "integration/mail/mail-stored/nodes/noderouter.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NODEWORK_NUMBER_BITS 56
+#define NODEWORK_NUMBER_MASK ((UINT64_C(1) << NODEWORK_NUMBER_BITS) - 1)
+
+struct nodework;
+
+struct nodework_counters {
+	uint64_t delivered; /* mails for which at least one node has said yes */
+	uint64_t relayed;   /* parts of mails that went to other nodes */
+	uint64_t partly;    /* mails that only some nodes have taken */
+	uint64_t away;	    /* requests that failed, as a node was down */
+	uint64_t copied;    /* second copies */
+	uint64_t uncopied;  /* mails without their second copy */
+};
+
+/* What works share; all is borrowed. */
+struct nodework_parts {
+	struct noderouter *router;
+	const struct locate *locate;
+	const struct nodesetup *setup;
+	struct nodework_counters *counters;
+	/* CLUSTER and LOGIN: rows of text, to be freed; the status. NULL: -EOPNOTSUPP. */
+	int (*ask)(void *owner, const struct storewire_request *request, uint8_t **ret_rows,
+		   size_t *ret_size, uint32_t *ret_count);
+	void *owner;
+};
+
+/* The rows are borrowed; fd goes with it, and is closed behind it; -1: none. */
+typedef void (*nodework_answer_fn)(void *owner, const struct storewire_reply *reply, int fd);
+
+struct nodework_start {
+	const struct nodework_parts *parts;
+	struct nodepin *pin; /* the client's; NULL: LOCK is -EOPNOTSUPP */
+	bool is_brief;	     /* as few rows as go into the reply itself */
+	nodework_answer_fn answer;
+	void *owner;
+};
+
+/*
+ * request is copied, and with it its memory; fd is duplicated. answer() is called once, also before this
+ * returns.
+ */
+void nodework_begin(const struct nodework_start *start, const struct storewire_request *request,
+		    int fd);
+
+/* With this a name begins that no client sees; no address has it. */
+#define NODEWORK_COPY_MARK 0x01
+
+/*
+ * The mailbox of copies of mailbox, which is on the node with that number; ret_bytes has MAILBOX_NAME_MAX.
+ * Its size, or 0: the name would be too long, and has no copies.
+ */
+size_t nodework_copy_name(unsigned number, struct mailname mailbox, uint8_t *ret_bytes);
+/* Is it such a name? Then also of which mailbox, borrowed. */
+bool nodework_is_copy(struct mailname name, unsigned *ret_number, struct mailname *ret_mailbox);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-stored/nodes/locate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SPREAD_MAX (5 * NODES_MAX + 2)
+
+/* ---- by name: FNV-1a, and the finish of SplitMix64. These must stay as they are. ---- */
+
+static uint64_t hash_name(struct mailname name)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	for (size_t i = 0; i < name.size; i++)
+		hash = (hash ^ name.bytes[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static uint64_t weigh(uint64_t hash, unsigned number)
+{
+	uint64_t x = hash + number * UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return x ^ (x >> 31);
+}
+
+static unsigned spread(const struct nodesetup *setup, struct mailname mailbox)
+{
+	const uint64_t hash = hash_name(mailbox);
+	uint64_t best = 0;
+	unsigned found = setup->self;
+	bool is_found = false;
+	for (unsigned i = 0; i < setup->peer_count; i++) {
+		const struct nodesetup_peer *peer = &setup->peers[i];
+		const uint64_t weight = weigh(hash, peer->number);
+		if (!peer->is_spread || (is_found && weight <= best))
+			continue;
+		best = weight;
+		found = i;
+		is_found = true;
+	}
+	return found;
+}
+
+/* ---- by the database ---- */
+
+/* The number of an entry, or 0. */
+static unsigned find_number(const struct locate *locate, struct mailname mailbox)
+{
+	char entry[USERS_ENTRY_SIZE];
+	struct users_settings settings;
+	if (locate->users == NULL || mailbox.size >= sizeof(entry))
+		return 0;
+	memcpy(entry, mailbox.bytes, mailbox.size);
+	entry[mailbox.size] = '\0';
+	return users_settings_of(locate->users, entry, &settings) == 0 ? (unsigned)settings.node
+								       : 0;
+}
+
+unsigned locate_find(const struct locate *locate, struct mailname mailbox)
+{
+	const unsigned number = find_number(locate, mailbox);
+	const struct nodesetup_peer *peer =
+		number != 0 ? nodesetup_find_number(locate->setup, number) : NULL;
+	return peer != NULL ? (unsigned)(peer - locate->setup->peers)
+			    : spread(locate->setup, mailbox);
+}
+
+unsigned locate_next(const struct nodesetup *setup, unsigned peer)
+{
+	const unsigned number = setup->peers[peer].number;
+	unsigned first = peer;
+	unsigned next = peer;
+	for (unsigned i = 0; i < setup->peer_count; i++) {
+		const unsigned other = setup->peers[i].number;
+		if (other < setup->peers[first].number)
+			first = i;
+		if (other > number && (next == peer || other < setup->peers[next].number))
+			next = i;
+	}
+	return next != peer ? next : first;
+}
+
+/* ---- the file ---- */
+
+/* Numbers in ascending order, and a line end. */
+static size_t print_spread(const struct nodesetup *setup, char *ret_text)
+{
+	size_t size = 0;
+	ret_text[0] = '\0';
+	for (unsigned number = 1; number <= NODE_NUMBER_MAX; number++) {
+		const struct nodesetup_peer *peer = nodesetup_find_number(setup, number);
+		if (peer != NULL && peer->is_spread)
+			size += (size_t)snprintf(ret_text + size, SPREAD_MAX - size, "%u ", number);
+	}
+	return size + (size_t)snprintf(ret_text + size, SPREAD_MAX - size, "\n");
+}
+
+static int write_spread(int directory, const char *text, size_t size)
+{
+	int fd = openat(directory, "spread.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	int ret = write(fd, text, size) == (ssize_t)size && fsync(fd) == 0 ? 0 : -errno;
+	close(fd);
+	if (ret == 0 &&
+	    (renameat(directory, "spread.new", directory, "spread") != 0 || fsync(directory) != 0))
+		ret = -errno;
+	return ret;
+}
+
+static int compare_spread(int directory, const char *text, size_t size)
+{
+	char bytes[SPREAD_MAX];
+	int fd = openat(directory, "spread", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ssize_t got = read(fd, bytes, sizeof(bytes));
+	int ret = got < 0 ? -errno : 0;
+	close(fd);
+	if (ret == 0 && ((size_t)got != size || memcmp(bytes, text, size) != 0))
+		ret = -EINVAL;
+	return ret;
+}
+
+int locate_check_spread(const struct nodesetup *setup, const char *directory)
+{
+	char text[SPREAD_MAX];
+	const size_t size = print_spread(setup, text);
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int ret = compare_spread(fd, text, size);
+	if (ret == -ENOENT)
+		ret = write_spread(fd, text, size);
+	close(fd);
+	return ret;
+}

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-stored/nodes/noderouter.h"
+
+#include "lib/common/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static const char context[] = "mail-stored";
+
+/* Requests for one node that wait for a link. */
+#define WAITING_MAX 4096
+
+struct node;
+
+struct noderouter_slot {
+	TAILQ_ENTRY(noderouter_slot) entry; /* of all of its node */
+	TAILQ_ENTRY(noderouter_slot) idle;  /* only while it is */
+	struct node *node;
+	struct nodelink *link;
+	struct nodeask *ask; /* NULL: none is under way */
+	struct nodepin *pin;
+	struct nodeasks queue; /* of the pin */
+	bool is_ended;	       /* its memory goes when the loop waits next */
+	bool is_ready;
+	bool is_idle;
+	bool is_pulse;
+	bool is_asked; /* of a pulse: the answer has not come */
+	uint64_t used_ms;
+};
+
+TAILQ_HEAD(slots, noderouter_slot);
+
+struct node {
+	struct noderouter *router;
+	unsigned at; /* among peers */
+	struct slots slots;
+	struct slots idle;
+	struct nodeasks waiting;
+	unsigned slot_count;
+	unsigned waiting_count;
+	struct noderouter_slot *pulse;
+	bool is_down;
+	bool was_up; /* at some time */
+	bool has_quotas;
+	uint64_t heard_ms;
+	uint64_t asked;
+	uint64_t failed;
+	uint64_t downs;
+};
+
+struct noderouter {
+	struct noderouter_start start;
+	struct nodewire_room room;
+	uv_timer_t pulse;
+	uv_prepare_t prepare;
+	struct nodeasks failed; /* to be answered */
+	struct slots ended;
+	bool is_closed;
+	struct node nodes[NODES_MAX];
+};
+
+static const struct nodesetup_peer *peer_of(const struct node *node)
+{
+	return &node->router->start.setup->peers[node->at];
+}
+
+static bool is_local(const struct node *node)
+{
+	return node->at == node->router->start.setup->self;
+}
+
+static uint64_t now_of(const struct node *node)
+{
+	return uv_now(node->router->start.loop);
+}
+
+/* ---- answers ---- */
+
+/* From the loop, later. */
+static void fail(struct node *node, struct nodeask *ask, int status)
+{
+	ask->status = status;
+	node->failed++;
+	TAILQ_INSERT_TAIL(&node->router->failed, ask, entry);
+}
+
+static void free_ended(struct noderouter *router)
+{
+	struct noderouter_slot *slot = NULL;
+	while ((slot = TAILQ_FIRST(&router->ended)) != NULL) {
+		TAILQ_REMOVE(&router->ended, slot, entry);
+		free(slot);
+	}
+}
+
+static void prepare_on_wait(uv_prepare_t *prepare)
+{
+	struct noderouter *router = prepare->data;
+	struct nodeask *ask = NULL;
+	while ((ask = TAILQ_FIRST(&router->failed)) != NULL) {
+		TAILQ_REMOVE(&router->failed, ask, entry);
+		ask->answer(ask, ask->status, NULL, NULL);
+	}
+	free_ended(router);
+}
+
+static void fail_all(struct node *node, struct nodeasks *asks, int status)
+{
+	struct nodeask *ask = NULL;
+	while ((ask = TAILQ_FIRST(asks)) != NULL) {
+		TAILQ_REMOVE(asks, ask, entry);
+		fail(node, ask, status);
+	}
+}
+
+static void fail_waiting(struct node *node, int status)
+{
+	fail_all(node, &node->waiting, status);
+	node->waiting_count = 0;
+}
+
+/* ---- slots ---- */
+
+static void set_idle(struct noderouter_slot *slot, bool is_idle)
+{
+	if (slot->is_idle == is_idle)
+		return;
+	slot->is_idle = is_idle;
+	if (is_idle)
+		TAILQ_INSERT_HEAD(&slot->node->idle, slot, idle);
+	else
+		TAILQ_REMOVE(&slot->node->idle, slot, idle);
+}
+
+/* Its link is closed already, or is now. What it was about fails with status. */
+static void end_slot(struct noderouter_slot *slot, int status)
+{
+	struct node *node = slot->node;
+	struct nodepin *pin = slot->pin;
+	if (slot->is_ended)
+		return;
+	slot->is_ended = true;
+	set_idle(slot, false);
+	nodelink_close(slot->link);
+	TAILQ_REMOVE(&node->slots, slot, entry);
+	TAILQ_INSERT_TAIL(&node->router->ended, slot, entry);
+	if (slot->is_pulse)
+		node->pulse = NULL;
+	else
+		node->slot_count--;
+	if (slot->ask != NULL)
+		fail(node, slot->ask, status);
+	fail_all(node, &slot->queue, status);
+	if (pin != NULL) {
+		pin->slot = NULL;
+		if (pin->lost != NULL)
+			pin->lost(pin);
+	}
+}
+
+static void next(struct noderouter_slot *slot);
+
+static void send_ask(struct noderouter_slot *slot, struct nodeask *ask)
+{
+	slot->ask = ask;
+	slot->used_ms = now_of(slot->node);
+	set_idle(slot, false);
+	if (!slot->is_ready)
+		return; /* slot_on_ready() comes here again */
+	int ret = nodelink_ask(slot->link, &ask->request, ask->has_memory ? &ask->memory : NULL);
+	if (ret != 0)
+		end_slot(slot, ret == -ENODATA || ret == -ENOMEM ? ret : MAILSTORE_EAWAY);
+	else
+		nodelink_limit(slot->link, slot->node->router->start.setup->timeout_ms);
+}
+
+static void slot_on_ready(void *owner, struct nodelink *link)
+{
+	struct noderouter_slot *slot = owner;
+	slot->is_ready = true;
+	slot->node->heard_ms = now_of(slot->node);
+	if (is_local(slot->node))
+		slot->node->has_quotas = nodelink_has_quotas(link);
+	if (slot->ask != NULL)
+		send_ask(slot, slot->ask);
+	else if (!slot->is_pulse)
+		next(slot);
+}
+
+/* ---- up and down ---- */
+
+/* All of its links go, but the pulse: that is what finds it again. */
+static void go_down(struct node *node, const char *reason)
+{
+	struct noderouter_slot *slot = TAILQ_FIRST(&node->slots);
+	if (node->is_down || is_local(node))
+		return;
+	node->is_down = true;
+	node->downs++;
+	/* All nodes may be starting. */
+	if (node->was_up)
+		log_warning(context, "node is down, node=%s place=%s (%s)", peer_of(node)->name,
+			    peer_of(node)->address.text, reason);
+	else
+		log_info(context, "node is not there yet, node=%s place=%s (%s)",
+			 peer_of(node)->name, peer_of(node)->address.text, reason);
+	fail_waiting(node, MAILSTORE_EAWAY);
+	while (slot != NULL) {
+		struct noderouter_slot *behind = TAILQ_NEXT(slot, entry);
+		if (!slot->is_pulse)
+			end_slot(slot, MAILSTORE_EAWAY);
+		slot = behind;
+	}
+}
+
+static void go_up(struct node *node)
+{
+	node->was_up = true;
+	if (!node->is_down)
+		return;
+	node->is_down = false;
+	log_info(context, "node is up, node=%s place=%s", peer_of(node)->name,
+		 peer_of(node)->address.text);
+}
+
+static const char *word_of(int status)
+{
+	if (status == TLS_EPEER)
+		return "TLS has failed";
+	if (status == TLS_ECUT)
+		return "the connection was cut";
+	return strerror(-status);
+}
+
+static void slot_on_lost(void *owner, struct nodelink *link, int status)
+{
+	struct noderouter_slot *slot = owner;
+	struct node *node = slot->node;
+	const bool was_ready = slot->is_ready;
+	(void)link;
+	/* Of a request whose time is over the node may be well: its store may not. */
+	end_slot(slot, status == -ETIMEDOUT && was_ready ? -ETIMEDOUT : MAILSTORE_EAWAY);
+	if (!was_ready)
+		go_down(node, word_of(status));
+}
+
+/* ---- requests ---- */
+
+static void slot_on_message(void *owner, struct nodelink *link, struct nodelink_message *message)
+{
+	struct noderouter_slot *slot = owner;
+	struct node *node = slot->node;
+	struct nodeask *ask = slot->ask;
+	struct storewire_reply reply;
+	node->heard_ms = now_of(node);
+	if (storewire_decode_reply(message->packet, message->packet_size, &reply) != 0) {
+		end_slot(slot, MAILSTORE_EAWAY);
+		return;
+	}
+	if (slot->is_pulse && reply.type == STOREWIRE_HELLO) {
+		slot->is_asked = false;
+		node->has_quotas = (reply.number & STOREWIRE_HAS_QUOTAS) != 0;
+		go_up(node);
+		return;
+	}
+	if (ask == NULL || reply.type != ask->request.type || reply.serial != ask->request.serial) {
+		end_slot(slot, MAILSTORE_EAWAY);
+		return;
+	}
+	nodelink_limit(link, 0);
+	slot->ask = NULL;
+	if (message->is_dropped && reply.status == 0)
+		ask->answer(ask, -ENOSPC, NULL, NULL);
+	else
+		ask->answer(ask, 0, &reply, message);
+	next(slot);
+}
+
+static const struct nodelink_rules link_rules = { slot_on_ready, slot_on_message, slot_on_lost };
+
+/* NULL: the node is not there, or the system has no room. */
+static struct noderouter_slot *open_slot(struct node *node, bool is_pulse, int *ret_status)
+{
+	struct noderouter *router = node->router;
+	struct noderouter_slot *slot = calloc(1, sizeof(*slot));
+	const struct nodelink_start start = {
+		.loop = router->start.loop,
+		.rules = &link_rules,
+		.owner = slot,
+		.tls = router->start.tls,
+		.setup = router->start.setup,
+		.room = &router->room,
+		.memory_max = router->start.memory_max,
+	};
+	int ret = slot == NULL ? -ENOMEM : 0;
+	if (ret == 0 && is_local(node))
+		ret = nodelink_open_local(&start, router->start.store_path, &slot->link);
+	else if (ret == 0)
+		ret = nodelink_open_peer(&start, peer_of(node), &slot->link);
+	if (ret != 0) {
+		free(slot);
+		*ret_status = ret;
+		return NULL;
+	}
+	slot->node = node;
+	slot->is_pulse = is_pulse;
+	slot->used_ms = now_of(node);
+	TAILQ_INIT(&slot->queue);
+	TAILQ_INSERT_TAIL(&node->slots, slot, entry);
+	if (is_pulse)
+		node->pulse = slot;
+	else
+		node->slot_count++;
+	return slot;
+}
+
+/* It has nothing to do: the next of its pin, or of its node. */
+static void next(struct noderouter_slot *slot)
+{
+	struct node *node = slot->node;
+	struct nodeasks *asks = slot->pin != NULL ? &slot->queue : &node->waiting;
+	struct nodeask *ask = TAILQ_FIRST(asks);
+	if (slot->is_ended || slot->ask != NULL)
+		return; /* its answer has ended it, or brought another */
+	if (ask == NULL) {
+		set_idle(slot, slot->pin == NULL);
+		return;
+	}
+	TAILQ_REMOVE(asks, ask, entry);
+	if (asks == &node->waiting)
+		node->waiting_count--;
+	if (ask->pin != NULL && slot->pin == NULL) {
+		slot->pin = ask->pin;
+		ask->pin->slot = slot;
+		ask->pin->node = node->at;
+	}
+	send_ask(slot, ask);
+}
+
+static void ask_any(struct node *node, struct nodeask *ask)
+{
+	struct noderouter_slot *slot = TAILQ_FIRST(&node->idle);
+	int status = MAILSTORE_EAWAY;
+	TAILQ_INSERT_TAIL(&node->waiting, ask, entry);
+	node->waiting_count++;
+	if (slot == NULL && node->slot_count < node->router->start.setup->links_max)
+		slot = open_slot(node, false, &status);
+	else if (slot == NULL)
+		return; /* the next that is free */
+	if (slot != NULL) {
+		next(slot);
+		return;
+	}
+	if (node->slot_count > 0 && (status == -EMFILE || status == -ENOMEM || status == -EAGAIN))
+		return; /* there are other links, which take it */
+	TAILQ_REMOVE(&node->waiting, ask, entry);
+	node->waiting_count--;
+	fail(node, ask, MAILSTORE_EAWAY);
+	if (status == -ECONNREFUSED || status == -ENETUNREACH || status == -EHOSTUNREACH)
+		go_down(node, strerror(-status));
+}
+
+void noderouter_ask(struct noderouter *router, struct nodeask *ask)
+{
+	struct node *node = &router->nodes[ask->node];
+	struct noderouter_slot *pinned = ask->pin != NULL ? ask->pin->slot : NULL;
+	node->asked++;
+	ask->since_ms = now_of(node);
+	ask->request.serial = node->asked;
+	if (router->is_closed || node->is_down ||
+	    (is_local(node) && router->start.store_path == NULL)) {
+		fail(node, ask, MAILSTORE_EAWAY);
+	} else if (node->waiting_count >= WAITING_MAX) {
+		fail(node, ask, -EBUSY);
+	} else if (pinned == NULL) {
+		ask_any(node, ask);
+	} else if (pinned->ask != NULL) {
+		TAILQ_INSERT_TAIL(&pinned->queue, ask, entry);
+	} else {
+		send_ask(pinned, ask);
+	}
+}
+
+void noderouter_unpin(struct noderouter *router, struct nodepin *pin)
+{
+	struct noderouter_slot *slot = pin->slot;
+	(void)router;
+	if (slot == NULL)
+		return;
+	pin->slot = NULL;
+	slot->pin = NULL;
+	/* What was asked for with the lock goes on without. */
+	while (!TAILQ_EMPTY(&slot->queue)) {
+		struct nodeask *ask = TAILQ_FIRST(&slot->queue);
+		TAILQ_REMOVE(&slot->queue, ask, entry);
+		TAILQ_INSERT_TAIL(&slot->node->waiting, ask, entry);
+		slot->node->waiting_count++;
+	}
+	if (slot->ask == NULL && slot->is_ready)
+		next(slot);
+}
+
+void noderouter_drop(struct noderouter *router, struct nodepin *pin)
+{
+	(void)router;
+	pin->lost = NULL;
+	if (pin->slot != NULL)
+		end_slot(pin->slot, MAILSTORE_EAWAY);
+}
+
+/* ---- the pulse ---- */
+
+static void feel(struct node *node)
+{
+	const uint64_t now_ms = now_of(node);
+	int status = 0;
+	if (node->pulse == NULL && open_slot(node, true, &status) == NULL) {
+		if (status != -ENOMEM && status != -EMFILE)
+			go_down(node, strerror(-status));
+		return;
+	}
+	struct noderouter_slot *pulse = node->pulse;
+	if (!pulse->is_ready)
+		return;
+	if (pulse->is_asked && now_ms - node->heard_ms > node->router->start.setup->silence_ms) {
+		end_slot(pulse, MAILSTORE_EAWAY);
+		go_down(node, "it says nothing");
+		return;
+	}
+	if (pulse->is_asked)
+		return;
+	pulse->is_asked = true;
+	if (nodelink_ping(pulse->link) != 0)
+		end_slot(pulse, MAILSTORE_EAWAY);
+}
+
+/* Those that wait for too long, and links that nothing has used for long. */
+static void tidy(struct node *node)
+{
+	const uint64_t now_ms = now_of(node);
+	struct nodeask *ask = NULL;
+	while ((ask = TAILQ_FIRST(&node->waiting)) != NULL &&
+	       now_ms - ask->since_ms > node->router->start.setup->timeout_ms) {
+		TAILQ_REMOVE(&node->waiting, ask, entry);
+		node->waiting_count--;
+		fail(node, ask, -ETIMEDOUT);
+	}
+	struct noderouter_slot *slot = TAILQ_LAST(&node->idle, slots);
+	if (slot != NULL && now_ms - slot->used_ms > NODEROUTER_IDLE_MS)
+		end_slot(slot, MAILSTORE_EAWAY);
+}
+
+static void pulse_on_timer(uv_timer_t *timer)
+{
+	struct noderouter *router = timer->data;
+	for (unsigned i = 0; i < router->start.setup->peer_count; i++) {
+		if (!is_local(&router->nodes[i]))
+			feel(&router->nodes[i]);
+		tidy(&router->nodes[i]);
+	}
+}
+
+/* ---- what is known ---- */
+
+bool noderouter_is_down(const struct noderouter *router, unsigned node)
+{
+	return router->nodes[node].is_down;
+}
+
+bool noderouter_has_quotas(const struct noderouter *router, unsigned node)
+{
+	return router->nodes[node].has_quotas;
+}
+
+void noderouter_describe(const struct noderouter *router, unsigned node,
+			 struct noderouter_facts *ret_facts)
+{
+	const struct node *it = &router->nodes[node];
+	*ret_facts = (struct noderouter_facts){
+		.is_down = it->is_down,
+		.silent_ms = it->heard_ms != 0 ? now_of(it) - it->heard_ms : 0,
+		.links = it->slot_count,
+		.waiting = it->waiting_count,
+		.asked = it->asked,
+		.failed = it->failed,
+		.downs = it->downs,
+	};
+}
+
+struct nodewire_room *noderouter_room(struct noderouter *router)
+{
+	return &router->room;
+}
+
+/* ---- begin and end ---- */
+
+int noderouter_open(const struct noderouter_start *start, struct noderouter **ret_router)
+{
+	struct noderouter *router = calloc(1, sizeof(*router));
+	if (router == NULL)
+		return -ENOMEM;
+	router->start = *start;
+	router->room.max = start->setup->memory_max;
+	TAILQ_INIT(&router->failed);
+	TAILQ_INIT(&router->ended);
+	for (unsigned i = 0; i < start->setup->peer_count; i++) {
+		struct node *node = &router->nodes[i];
+		node->router = router;
+		node->at = i;
+		/* Until it is known it is as if there were some: that is asked then. */
+		node->has_quotas = true;
+		TAILQ_INIT(&node->slots);
+		TAILQ_INIT(&node->idle);
+		TAILQ_INIT(&node->waiting);
+	}
+	uv_timer_init(start->loop, &router->pulse); /* these cannot fail */
+	uv_prepare_init(start->loop, &router->prepare);
+	router->pulse.data = router;
+	router->prepare.data = router;
+	uv_prepare_start(&router->prepare, prepare_on_wait);
+	uv_timer_start(&router->pulse, pulse_on_timer, 0, NODEROUTER_PULSE_MS);
+	*ret_router = router;
+	return 0;
+}
+
+void noderouter_close(struct noderouter *router)
+{
+	if (router->is_closed)
+		return;
+	router->is_closed = true;
+	for (unsigned i = 0; i < router->start.setup->peer_count; i++) {
+		struct node *node = &router->nodes[i];
+		fail_waiting(node, MAILSTORE_EAWAY);
+		while (!TAILQ_EMPTY(&node->slots))
+			end_slot(TAILQ_FIRST(&node->slots), MAILSTORE_EAWAY);
+	}
+	prepare_on_wait(&router->prepare);
+	uv_close((uv_handle_t *)&router->pulse, NULL);
+	uv_close((uv_handle_t *)&router->prepare, NULL);
+}
+
+void noderouter_free(struct noderouter *router)
+{
+	if (router == NULL)
+		return;
+	free_ended(router);
+	free(router);
+}

@@ -1,0 +1,225 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+Nodes that share mailboxes without a file system between them: each has a store of its own, and clients of each reach
+all mailboxes. A node that is down takes its own mailboxes with it, and no others.
+"""
+
+import os
+import re
+import signal
+import socket
+import ssl
+import struct
+import subprocess
+import unittest
+
+import stored
+from clusters import Cluster, make_peer
+from harness import DEADLINE_S, Case, main, wait_for
+
+EAWAY = -2618
+USERS = {f"user{number}@example.com": "secret" for number in range(12)}
+TEXT = b"Subject: once\r\n\r\n.dot\r\nend\r\n"
+NODE_BITS = 56
+
+
+def node_of(number):
+    return number >> NODE_BITS
+
+
+class Nodes(Case):
+    def begin(self, **how):
+        self.cluster = Cluster(self, USERS, kind="nodes", **how)
+        for node in self.cluster.nodes:
+            with node.stored.client() as client:
+                wait_for(lambda client=client: b"state=away" not in client.call(stored.CLUSTER).rows,
+                         "all nodes to be there for each")
+        return self.cluster.nodes
+
+    def client(self, node):
+        client = node.stored.client()
+        self.addCleanup(client.close)
+        return client
+
+    def boxes_by_node(self, client):
+        """{number of a node: [mailbox, ...]}, as the cluster says."""
+        found = {}
+        for box in USERS:
+            reply = client.call(stored.LOCATE, name=box.encode())
+            self.assertEqual(reply.status, 0)
+            found.setdefault(reply.number, []).append(box)
+        return found
+
+    def read(self, client, mail):
+        """The body of a mail by its number, as POP3 sends it."""
+        row = client.call(stored.ROW, number=mail)
+        self.assertEqual(row.status, 0)
+        segment, at, _, meta_size, _, wire_size = struct.unpack_from(">QQQIBQ", row.rows)
+        reply = client.call(stored.SEGMENT, number=segment)
+        self.assertEqual(reply.status, 0)
+        fd, = reply.fds
+        try:
+            return os.pread(fd, wire_size, at + 104 + meta_size)
+        finally:
+            os.close(fd)
+
+
+class Sharing(Nodes):
+    def test_a_mail_is_delivered_at_one_node_and_read_and_deleted_at_all(self):
+        clients = [self.client(node) for node in self.begin()]
+        boxes = self.boxes_by_node(clients[0])
+        self.assertEqual(set(boxes), {1, 2, 3})
+        large = os.urandom(200000).replace(b"\r", b"x").replace(b"\n", b"\r\n") + b"\r\n"
+        for number, (box, *_) in boxes.items():
+            for text in (TEXT, large):
+                ident = clients[0].deliver(text, [box])
+                for client in clients:
+                    mail, found, _ = client.entries(box)[-1]
+                    self.assertEqual((node_of(mail), found), (number, ident))
+                    self.assertEqual(client.call(stored.FIND_ID, ident=ident).number, mail)
+                    self.assertEqual(self.read(client, mail).replace(b"\r\n..", b"\r\n."), text)
+        for number, (box, *_) in boxes.items():
+            (mail, _, _), _ = clients[1].entries(box)
+            self.assertEqual(clients[2].erase(box, [mail]), 0)
+            for client in clients:
+                self.assertEqual(len(client.entries(box)), 1)
+
+    def test_a_mail_for_mailboxes_of_all_nodes_is_one_mail_at_each(self):
+        nodes = self.begin()
+        client = self.client(nodes[1])
+        client.deliver(TEXT, list(USERS))
+        for box in USERS:
+            self.assertEqual(len(client.entries(box)), 1)
+        self.assertEqual(client.stat()["mails"], 3)
+        names = []
+        while (reply := client.call(stored.BOXES, name=names[-1] if names else b"")).count:
+            names += re.findall(rb"user\d+@example\.com", client.rows(reply))
+        self.assertEqual(names, sorted(box.encode() for box in USERS))
+
+    def test_a_lock_is_one_for_all_nodes_and_ends_with_its_client_or_its_node(self):
+        nodes = self.begin()
+        one, other, third = (self.client(node) for node in nodes)
+        boxes = self.boxes_by_node(one)
+        for number in (1, 2):
+            box = boxes[number][0]
+            self.assertEqual(one.lock(box), 0)
+            self.assertEqual(one.lock(box), 0)
+            self.assertEqual(one.lock(boxes[3][0]), stored.ELOCK)
+            self.assertEqual(other.lock(box), -16)
+            self.assertEqual(one.unlock(), 0)
+            self.assertEqual(other.lock(box), 0)
+            self.assertEqual(third.lock(box), -16)
+            self.assertEqual(other.unlock(), 0)
+        box = boxes[3][0]
+        self.assertEqual(one.lock(box), 0)
+        one.close()
+        wait_for(lambda: third.lock(box) == 0, "the lock to end with its client")
+        self.assertEqual(third.unlock(), 0)
+        self.assertEqual(other.lock(box), 0)
+        self.expect_log("")
+        nodes[1].kill()
+        wait_for(lambda: third.lock(box) == 0, "the lock to end with its node")
+
+
+
+class Failing(Nodes):
+    def test_a_node_that_is_killed_takes_its_own_mailboxes_alone(self):
+        nodes = self.begin()
+        self.expect_log("")
+        client = self.client(nodes[0])
+        boxes = self.boxes_by_node(client)
+        idents = {box: client.deliver(TEXT, [box]) for box in USERS}
+        nodes[2].kill()
+        wait_for(lambda: client.call(stored.CHECK, name=boxes[3][0].encode()).status == EAWAY, "the node to be missed")
+        for box in boxes[3]:
+            client.send_mail(TEXT, [box])
+            self.assertEqual(client.take().status, EAWAY)
+            self.assertEqual(client.call(stored.LIST, size=10, name=box.encode()).status, EAWAY)
+        for box in boxes[1] + boxes[2]:
+            client.deliver(TEXT, [box])
+            self.assertEqual(len(client.entries(box)), 2)
+        # Some of a mail's recipients: which ones is in rows.
+        mixed = [boxes[1][0], boxes[3][0]]
+        client.send_mail(TEXT, mixed)
+        reply = client.take()
+        self.assertEqual(reply.status, EAWAY)
+        self.assertEqual(struct.unpack(">2i", reply.rows), (0, EAWAY))
+        nodes[2].revive()
+        wait_for(lambda: client.call(stored.CHECK, name=boxes[3][0].encode()).status == 0, "the node to be back")
+        for box in boxes[3]:
+            self.assertEqual([ident for _, ident, _ in client.entries(box)], [idents[box]])
+
+    def test_a_node_that_hangs_is_down_and_comes_back(self):
+        nodes = self.begin()
+        self.expect_log("")
+        client = self.client(nodes[0])
+        boxes = self.boxes_by_node(client)
+        nodes[1].stop()
+        try:
+            wait_for(lambda: client.call(stored.CHECK, name=boxes[2][0].encode()).status == EAWAY,
+                     "the node to be missed")
+            client.deliver(TEXT, [boxes[3][0]])
+        finally:
+            nodes[1].cont()
+        wait_for(lambda: client.call(stored.CHECK, name=boxes[2][0].encode()).status == 0, "the node to be back")
+        client.deliver(TEXT, [boxes[2][0]])
+
+    def test_the_store_of_a_node_is_replaced_and_goes_on(self):
+        nodes = self.begin()
+        self.expect_log("")
+        client = self.client(nodes[0])
+        boxes = self.boxes_by_node(client)
+        for node, box in ((nodes[0], boxes[1][0]), (nodes[1], boxes[2][0])):
+            client.deliver(TEXT, [box])
+            for role in ("store", "node", "store"):
+                node.kill_role(role)
+
+                def again(box=box):
+                    client.send_mail(TEXT, [box])
+                    return client.take().status == 0
+                wait_for(again, f"{role} to be made again")
+
+
+class Strangers(Nodes):
+    def connect(self, node, certificate=None, key=None):
+        """TLS to what a node has for others."""
+        host, port = node.stored.sections["nodes"]["listen"].split("@")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        if certificate:
+            context.load_cert_chain(certificate, key)
+        raw = socket.create_connection((host, int(port)), DEADLINE_S)
+        self.addCleanup(raw.close)
+        return context.wrap_socket(raw)
+
+    def is_answered(self, node, **how):
+        try:
+            with self.connect(node, **how) as link:
+                link.sendall(struct.pack(">4sIQ", b"Mnf1", 0, 0))
+                return bool(link.recv(100))
+        except (OSError, ssl.SSLError):
+            return False
+
+    def test_only_the_keys_of_peers_are_answered(self):
+        node = self.begin()[0]
+        self.expect_log("warning: .mail-stored. connection of no node refused")
+        other = self.cluster.nodes[1].stored.sections["nodes"]
+        self.assertTrue(self.is_answered(node, certificate=other["certificate"], key=other["key"]))
+        self.assertFalse(self.is_answered(node))
+        certificate, key, _ = make_peer(self, "stranger")
+        self.assertFalse(self.is_answered(node, certificate=certificate, key=key))
+
+    def test_what_is_no_frame_ends_the_link(self):
+        node = self.begin()[0]
+        other = self.cluster.nodes[1].stored.sections["nodes"]
+        for junk in (b"Mnf2" + bytes(12), struct.pack(">4sIQ", b"Mnf1", 1 << 20, 0), struct.pack(">4sIQ", b"Mnf1", 0, 5),
+                     struct.pack(">4sIQ", b"Mnf1", 60, 1 << 40), struct.pack(">4sIQ", b"Mnf1", 60, 0) + bytes(60)):
+            with self.connect(node, other["certificate"], other["key"]) as link:
+                link.sendall(junk)
+                self.assertEqual(link.recv(100), b"")
+
+
+if __name__ == "__main__":
+    main()
