@@ -171,8 +171,10 @@ static int check_lonely(struct run *run, const struct mailstate *mail)
 		return 0;
 	if (mail->is_settled || owner.state == OWNERVALUE_KEPT)
 		count_repair(run, mend_forward(run->cluster, mail->number, &is_refused));
-	else
-		count_repair(run, mend_refuse(run->cluster, mail->number, &owner));
+	else {
+		ret = mend_refuse(run->cluster, mail->number, &owner);
+		count_repair(run, ret == -EEXIST ? 0 : ret);
+	}
 	return 0;
 }
 

@@ -336,7 +336,7 @@ void mend_undo_later(struct mailcluster *cluster, uint64_t number, uint64_t atte
 int mend_forward(struct mailcluster *cluster, uint64_t number, bool *ret_is_refused);
 /* Of one that is refused: out of all mailboxes. What says that it is refused stays for a day. */
 int mend_refused(struct mailcluster *cluster, uint64_t number);
-/* Refuses a mail, if its owner is still that one; also one that is not there yet, and may come. */
+/* Refuses a mail, also one that is not there yet, and may come. -EEXIST: its owner is another one. */
 int mend_refuse(struct mailcluster *cluster, uint64_t number, const struct ownervalue *owner);
 
 /* ---- users (userdb.c) ---- */

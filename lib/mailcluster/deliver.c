@@ -16,8 +16,9 @@ struct delivery {
 	struct entryvalue entry;
 	struct patience patience;
 	bool *is_gone;
-	bool is_kept; /* another delivery had made the mail: this one takes nothing back */
-	bool is_open; /* there may be a mail, or one may come */
+	bool is_kept;  /* another delivery had made the mail: this one takes nothing back */
+	bool is_open;  /* there may be a mail, or one may come */
+	bool is_given; /* the client chose the id, and so the number */
 };
 
 /* ---- what is under way ---- */
@@ -72,6 +73,7 @@ static int choose_number(struct mailcluster *cluster, const struct mailstore_mai
 	if (!mailid_is_of(cluster->identity.key, mail->id))
 		return MAILSTORE_EFOREIGN;
 	delivery->id = *mail->id;
+	delivery->is_given = true;
 	*number = bytes_get(mail->id->bytes, 8);
 	return 0;
 }
@@ -226,19 +228,20 @@ static void count(struct delivery *delivery)
 	cluster_unlock(cluster);
 }
 
-/* What has failed is the sweep's; what another delivery has made is left in the journal for it. */
+/*
+ * What has failed is the sweep's. The row of a number that a client has given may be one of an attempt
+ * before, which is not finished by this one's failure.
+ */
 static void end(struct delivery *delivery, int status)
 {
 	struct mailcluster *cluster = delivery->cluster;
 	uint64_t number = delivery->flight.number;
 	if (status == 0)
 		count(delivery);
-	if (status != 0 && delivery->is_kept)
-		return;
-	if (status != 0 && delivery->is_open)
-		mend_undo_later(cluster, number, delivery->owner.attempt);
-	else
+	if (status == 0 || (!delivery->is_open && !delivery->is_given))
 		journal_finish(cluster, number);
+	else if (delivery->is_open && !delivery->is_kept)
+		mend_undo_later(cluster, number, delivery->owner.attempt);
 }
 
 static int run(struct delivery *delivery, const struct mailstore_mail *mail)

@@ -45,11 +45,12 @@ int mend_refuse(struct mailcluster *cluster, uint64_t number, const struct owner
 		else if (ret == 0 && found.state == OWNERVALUE_REFUSED)
 			return mend_refused(cluster, number);
 		else if (ret == 0 && !is_owner(&found, owner))
-			return 0; /* another delivery has taken it over */
+			return -EEXIST; /* another delivery has taken it over */
 		else if (ret == 0)
 			ret = refs_set_owner(cluster, number, owner, &refused, &patience);
 		if (ret != 0 && ret != -EEXIST && ret != -ECANCELED && ret != -ENOENT)
 			return ret;
+		/* What is there now says what has come of it. */
 	}
 	return -EAGAIN;
 }
@@ -203,10 +204,9 @@ void mend_undo_later(struct mailcluster *cluster, uint64_t number, uint64_t atte
 	cluster_unlock(cluster);
 }
 
-/* Removed from the list when it is done, so that it is never neither there nor undone. */
+/* Behind the work, so that a mail is never neither in the list nor undone. */
 static void forget_undo(struct mailcluster *cluster, const struct undo *undo)
 {
-	journal_finish(cluster, undo->number);
 	cluster_lock(cluster);
 	for (size_t i = 0; i < cluster->undo_count; i++) {
 		if (cluster->undos[i].number != undo->number ||
@@ -244,8 +244,12 @@ static int undo_all(struct mailcluster *cluster, struct mailcluster_swept *swept
 						  .attempt = undo.attempt };
 		int ret = mend_refuse(cluster, undo.number, &owner);
 		if (ret == 0) {
+			journal_finish(cluster, undo.number);
 			forget_undo(cluster, &undo);
 			swept->undone++;
+		} else if (ret == -EEXIST) {
+			/* The row may be that of the other one: it is swept as any. */
+			forget_undo(cluster, &undo);
 		} else if (first == 0) {
 			first = ret;
 		}

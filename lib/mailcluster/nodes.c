@@ -302,7 +302,10 @@ static int beat(struct mailcluster *cluster, uint64_t time_us)
 	int ret = put_row(cluster, &before, &value);
 	if (ret == 0)
 		take_value(cluster, &value);
-	return ret == -ECANCELED ? beat_again(cluster, time_us) : ret;
+	/* More than one that was late may come between reading and writing. */
+	for (unsigned i = 0; ret == -ECANCELED && i < TRIES; i++)
+		ret = beat_again(cluster, time_us);
+	return ret;
 }
 
 int mailcluster_beat(struct mailcluster *cluster, uint64_t time_us)

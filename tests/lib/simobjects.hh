@@ -60,6 +60,11 @@ class sim_objects
 		const std::lock_guard<std::mutex> guard(of(handle)->world->mutex_);
 		of(handle)->is_dead = true;
 	}
+	static bool is_dead(objects *handle)
+	{
+		const std::lock_guard<std::mutex> guard(of(handle)->world->mutex_);
+		return of(handle)->is_dead;
+	}
 	// The process that makes the call of that number dies with it; 0: none.
 	void crash_after(unsigned calls)
 	{
