@@ -371,6 +371,7 @@ TEST_CASE("a lock ends with the process that had it, when its machine has anothe
 	REQUIRE(world.start(1) == 0);
 	REQUIRE(maillayer_lock(world.nodes[1].layer, name_of("b")) == 0);
 	CHECK(maillayer_lock(world.nodes[0].layer, name_of("b")) == -EBUSY);
+	REQUIRE(world.beat(0) == 0);
 	CHECK(maillayer_lock(world.nodes[0].layer, name_of("a")) == 0);
 }
 

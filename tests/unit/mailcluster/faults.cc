@@ -320,7 +320,7 @@ unsigned number(const char *name, unsigned otherwise)
 TEST_CASE("machines fail at any time, and no acknowledged mail is lost, doubled or given back",
 	  "[mailcluster][crash]")
 {
-	const auto drawn = RANDOM_SEED(number("DNSBLV6_CRASHES", 400));
+	const auto drawn = RANDOM_SEED(number("DNSBLV6_CRASHES", 200));
 	const unsigned seed = number("DNSBLV6_CRASH_SEED", drawn);
 	CAPTURE(seed);
 	campaign one(seed);
