@@ -20,6 +20,8 @@ static const char context[] = "mail-stored";
 
 /* Segments, the index, and what is made for replies. */
 #define OWN_DESCRIPTORS 64
+/* And of a cluster: connections to its disks, threads, mails that wait for one. */
+#define CLUSTER_DESCRIPTORS 2048
 
 static const struct options_row rows[] = DAEMON_ROWS(MAIL_STORED_CONF);
 
@@ -50,7 +52,9 @@ static int run(void *data)
 	struct stored_setup *setup = data;
 	log_set_level((enum log_level)setup->log_level);
 	signal(SIGPIPE, SIG_IGN);
-	setup->clients_max = daemon_share_descriptors(context, OWN_DESCRIPTORS, setup->clients_max);
+	setup->clients_max = daemon_share_descriptors(
+		context, setup->layer == STORED_RADOS ? CLUSTER_DESCRIPTORS : OWN_DESCRIPTORS,
+		setup->clients_max);
 	if (geteuid() == 0 && setup->owner.user[0] == '\0')
 		log_warning(context, "no user is given, the store's processes stay root");
 	int status = owner_make_directory(&setup->owner, setup->directory, 0700, context);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/stored.h"
 
+#include "integration/mail/mail-stored/cluster/cluster_process.h"
 #include "integration/mail/mail-stored/lmtp/lmtp.h"
 #include "integration/mail/mail-stored/nodes/nodeconfine.h"
 #include "integration/mail/mail-stored/module/nodemodule.h"
@@ -15,6 +16,7 @@
 #include "lib/process/systemd.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,7 +180,18 @@ static int run_store(struct parent *parent)
 						   .counters = parent->counters };
 	close_lmtp(parent);
 	close_others(parent, &parent->store_fd);
-	return store_process_run(&start);
+	return parent->setup->layer == STORED_RADOS ? cluster_process_run(&start)
+						    : store_process_run(&start);
+}
+
+/* The store makes it of what the cluster has; SIGTERM ends this wait as it would end any. */
+static void wait_for_users(const struct stored_setup *setup)
+{
+	if (!setup->cluster.has_users || access(setup->users, F_OK) == 0)
+		return;
+	log_info(context, "lmtp waits for the cluster's users, path=%s", setup->users);
+	while (access(setup->users, F_OK) != 0)
+		poll(NULL, 0, 500);
 }
 
 static int run_lmtp(struct parent *parent)
@@ -188,6 +201,7 @@ static int run_lmtp(struct parent *parent)
 					  .listener_count = parent->setup->lmtp_count,
 					  .confine = store_confine_lmtp };
 	close_others(parent, NULL);
+	wait_for_users(parent->setup);
 	return lmtp_run(&start);
 }
 
@@ -261,14 +275,15 @@ static void stop(struct parent *parent)
 
 /*
  * A store whose disk has failed is not opened again by itself, nor one that could not be opened when
- * this began: what is wrong stands in the log, and a person has to look.
+ * this began, nor one whose node another machine has: what is wrong stands in the log, and a person has
+ * to look.
  */
 static void look_at_end(struct parent *parent, const struct crew_slot *slot, int status)
 {
 	bool is_final = WIFEXITED(status) &&
 			(WEXITSTATUS(status) == EX_IOERR || WEXITSTATUS(status) == EX_DATAERR ||
 			 WEXITSTATUS(status) == EX_NOPERM || WEXITSTATUS(status) == EX_TEMPFAIL ||
-			 WEXITSTATUS(status) == EX_NOINPUT);
+			 WEXITSTATUS(status) == EX_NOINPUT || WEXITSTATUS(status) == EX_CONFIG);
 	char end[64];
 	if (parent->is_stopping)
 		return;

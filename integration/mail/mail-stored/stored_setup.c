@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/stored_setup.h"
 
+#include "integration/mail/mail-stored/cluster/cluster_process.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +46,7 @@ static const char *take_lmtp(void *data, const struct conf_value *value)
 			.min = (least), .max = (most), .preset = (usual)                           \
 	}
 
-static const char *const layers[] = { "log", "sort", "null", NULL };
+static const char *const layers[] = { "log", "sort", "null", "rados", NULL };
 
 static const struct conf_item stored_items[] = {
 	{ "directory", CONF_PATH, CONF_AT(struct stored_setup, directory),
@@ -85,12 +87,36 @@ static const struct conf_item lmtp_items[] = {
 static const struct conf_section sections[] = {
 	{ "stored", CONF_ITEMS(stored_items) },
 	{ "lmtp", CONF_ITEMS(lmtp_items) },
+	{ "cluster", CONF_ITEMS(cluster_setup_items),
+	  .offset = offsetof(struct stored_setup, cluster) },
 	{ "nodes", CONF_ITEMS(nodesetup_items), .offset = offsetof(struct stored_setup, nodes) },
 	{ "peer", CONF_ITEMS(nodesetup_peer_items), .offset = offsetof(struct stored_setup, nodes),
 	  .find_entry = nodesetup_find_peer },
 };
 
 const struct conf_table stored_setup_table = { CONF_SECTIONS(sections) };
+
+static int check_layer(struct stored_setup *setup, struct conf_error *reterr_error)
+{
+	bool is_rados = setup->layer == STORED_RADOS;
+	if (setup->layer != STORED_LOG && !is_rados &&
+	    (setup->quota_messages > 0 || setup->quota_octets > 0 || setup->keep_s > 0))
+		return conf_refuse(reterr_error, -EINVAL,
+				   "stored: quotas and \"keep\" need layer log or rados");
+	if (!is_rados)
+		return 0;
+	if (!cluster_process_is_built())
+		return conf_refuse(
+			reterr_error, -EINVAL,
+			"stored: layer rados needs librados, which this program was built without");
+	const char *reason = cluster_setup_check(&setup->cluster);
+	if (reason == NULL && setup->cluster.has_users && setup->users[0] == '\0')
+		reason = "cluster: \"users: yes\" needs \"users\" of section stored";
+	if (reason == NULL && strcmp(setup->cluster.logins, setup->users) == 0 &&
+	    setup->users[0] != '\0')
+		reason = "cluster: \"logins\" is the same file as \"users\" of section stored";
+	return reason == NULL ? 0 : conf_refuse(reterr_error, -EINVAL, "%s", reason);
+}
 
 int stored_setup_parse(const char *text, size_t text_size, void *ret_setup,
 		       struct conf_error *reterr_error)
@@ -107,11 +133,7 @@ int stored_setup_parse(const char *text, size_t text_size, void *ret_setup,
 		reason = "nodes: the path of \"socket\" has 101 bytes at most";
 	if (reason != NULL)
 		return conf_refuse(reterr_error, -EINVAL, "%s", reason);
-	if (setup->layer != STORED_LOG &&
-	    (setup->quota_messages > 0 || setup->quota_octets > 0 || setup->keep_s > 0))
-		return conf_refuse(reterr_error, -EINVAL,
-				   "stored: quotas and \"keep\" need layer log");
-	return 0;
+	return check_layer(setup, reterr_error);
 }
 
 void stored_setup_deinit(void *setup)

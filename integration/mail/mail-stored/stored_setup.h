@@ -19,6 +19,7 @@
 
 #include "integration/common/owner.h"
 #include "integration/common/program.h"
+#include "integration/mail/mail-stored/cluster/cluster_setup.h"
 #include "integration/mail/mail-stored/nodes/nodesetup.h"
 
 #ifdef __cplusplus
@@ -29,7 +30,7 @@ extern "C" {
 #define STORED_HOSTNAME_MAX 253
 #define STORED_LMTP_MAX	    8
 
-enum stored_layer { STORED_LOG, STORED_SORT, STORED_NULL };
+enum stored_layer { STORED_LOG, STORED_SORT, STORED_NULL, STORED_RADOS };
 
 struct stored_setup {
 	/* Section "stored". */
@@ -52,6 +53,7 @@ struct stored_setup {
 	unsigned keep_ms; /* between looks for what is too old */
 	char metrics[PROGRAM_PATH_MAX + 1];
 	int log_level;
+	struct cluster_setup cluster; /* section "cluster", of layer rados */
 	/* Section "lmtp". */
 	struct place lmtp[STORED_LMTP_MAX];
 	unsigned lmtp_count;

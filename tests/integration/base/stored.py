@@ -162,8 +162,12 @@ class Client:
         """Lines of a reply to CLUSTER, each as a dictionary."""
         reply = self.call(CLUSTER, number=question, size=len(memory or b""), memory=memory)
         assert reply.status == 0, reply
-        return [dict(word.split("=", 1) for word in line.split())
-                for line in self.rows(reply).decode().splitlines()]
+        rows = []
+        for line in self.rows(reply).decode().splitlines():
+            words, _, text = f" {line}".partition(" text=")
+            row = dict(word.split("=", 1) for word in words.split())
+            rows.append({**row, "text": text} if text else row)
+        return rows
 
     def lock(self, box):
         return self.call(LOCK, name=box.encode()).status

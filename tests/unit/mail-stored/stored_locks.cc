@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Locks of mailboxes, alone and as connections have them, with a layer and syncers that are played.
 #include "integration/mail/base/store/storelink.h"
-#include "integration/mail/mail-stored/store/boxlocks.h"
+#include "integration/mail/mail-stored/boxes/boxlocks.h"
 #include "integration/mail/mail-stored/store/clients.h"
+#include "integration/mail/mail-stored/store/commit.h"
 #include "integration/mail/mail-stored/store/counters.h"
 #include "integration/mail/mail-stored/stored_setup.h"
 #include "lib/process/packet.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Limits of mailboxes, asked for by several threads at a time.
-#include "integration/mail/mail-stored/store/quota.h"
+#include "integration/mail/mail-stored/boxes/quota.h"
 #include "tests/unit/mail-users/users.hh"
 
 #include "tests/lib/tmpdir.hh"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // stored.conf: what is taken, and what is refused with which words.
+#include "integration/mail/mail-stored/cluster/cluster_process.h"
 #include "integration/mail/mail-stored/stored_setup.h"
 #include "lib/common/log.h"
 #include "tests/lib/manual.hh"
@@ -66,6 +67,28 @@ TEST_CASE("stored.conf.sample has the defaults, and every item", "[stored][setup
 	}
 }
 
+TEST_CASE("a node of a cluster has the host's name, or one of its own", "[stored][setup]")
+{
+	const parsed usual("stored:\n    layer: rados\n");
+	const parsed named("stored:\n    layer: rados\ncluster:\n    node: b-2\n");
+	const parsed wrong("stored:\n    layer: rados\ncluster:\n    node: B\n");
+	const parsed lonely("stored:\n    layer: rados\ncluster:\n    users: yes\n");
+	if (!cluster_process_is_built()) {
+		CHECK(std::string(usual.error.reason).find("librados") != std::string::npos);
+		return;
+	}
+	REQUIRE(named.status == 0);
+	CHECK(std::string(named.setup.cluster.node) == "b-2");
+	CHECK(std::string(named.setup.cluster.pool) == "mail");
+	CHECK(named.setup.cluster.threads == 32);
+	CHECK(named.setup.cluster.timeout_s == 10);
+	CHECK(usual.setup.cluster.node[0] != '\0');
+	CHECK(wrong.status == -EINVAL);
+	CHECK(wrong.error.line == 4);
+	CHECK(std::string(lonely.error.reason) ==
+	      "cluster: \"users: yes\" needs \"users\" of section stored");
+}
+
 TEST_CASE("stored.conf is refused with the line and what is permitted", "[stored][setup]")
 {
 	const auto wrong =
@@ -82,13 +105,14 @@ TEST_CASE("stored.conf is refused with the line and what is permitted", "[stored
 	CHECK(std::string(file.error.reason).substr(0, 9) == "permitted");
 }
 
-TEST_CASE("quotas are for the log alone", "[stored][setup]")
+TEST_CASE("quotas are for layers that can be asked", "[stored][setup]")
 {
 	const auto item =
 		GENERATE(as<std::string>{}, "quota-messages: 1", "quota-octets: 1K", "keep: 1d");
 	const parsed sorted("stored:\n    layer: sort\n    " + item + "\n");
 	CHECK(sorted.status < 0);
-	CHECK(std::string(sorted.error.reason) == "stored: quotas and \"keep\" need layer log");
+	CHECK(std::string(sorted.error.reason) ==
+	      "stored: quotas and \"keep\" need layer log or rados");
 	const parsed logged("stored:\n    " + item + "\n");
 	CHECK(logged.status == 0);
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <signal.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
@@ -30,6 +31,16 @@ static const char *const making_calls[] = { "fork", "vfork" };
 static const char *const children_calls[] = { "clone",	   "clone3",	"wait4", "waitid",
 					      "waitpid",   "signalfd4", "prctl", "seccomp",
 					      "prlimit64", "setrlimit" };
+
+/* Of one with threads. The newest call for that is not among them: its flags cannot be looked at. */
+static const char *const thread_calls[] = { "sched_getaffinity", "sched_setaffinity", "sched_yield",
+					    "sched_getparam", "sched_getscheduler" };
+
+static const struct callfilter_call thread_calls_so[] = {
+	{ "clone", 1, { CALLFILTER_MASKED(0, CLONE_THREAD, CLONE_THREAD) } },
+	{ "prctl", 1, { CALLFILTER_EQUAL(0, PR_SET_NAME) } },
+	{ "prctl", 1, { CALLFILTER_EQUAL(0, PR_GET_NAME) } },
+};
 
 /* Of every process, beside what those of all programs need. */
 static const char *const all_calls[] = { "alarm", "setitimer" };
@@ -105,10 +116,13 @@ static int make_filter(const struct confine_rights *rights, struct callfilter *r
 	bool has_loop = has_network || (!is_nanny && rights->has_loop);
 	bool has_memory = !is_nanny && rights->has_memory;
 	bool has_files = !is_nanny && rights->has_files;
+	bool has_threads = !is_nanny && rights->has_threads;
 	bool has_children = !is_nanny && rights->has_children;
 	const struct callfilter_list lists[] = {
 		{ !is_nanny, CALLFILTER_KILL, CALLFILTER_NAMES(never_of_children) },
 		{ !is_nanny && !has_children, CALLFILTER_KILL, CALLFILTER_NAMES(making_calls) },
+		{ has_threads, CALLFILTER_ALLOW, CALLFILTER_NAMES(thread_calls) },
+		{ has_threads, CALLFILTER_ALLOW, CALLFILTER_CALLS(thread_calls_so) },
 		{ has_children, CALLFILTER_ALLOW, CALLFILTER_NAMES(making_calls) },
 		{ has_children, CALLFILTER_ALLOW, CALLFILTER_NAMES(children_calls) },
 		{ !is_nanny, CALLFILTER_ALLOW, CALLFILTER_NAMES(all_calls) },

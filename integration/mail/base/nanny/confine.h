@@ -14,6 +14,7 @@
  *     has_network  the same, and connections, questions over UDP and TCP
  *     has_files    files are written
  *     has_memory   memory that another process is to map
+ *     has_threads  threads are made, and no processes
  *     has_children processes are made and waited for, which may give up more by a filter of their own
  *     the nanny's  all but those that no mail server makes; of root's capabilities those that its
  *                  children are made with; user and root directory stay
@@ -46,6 +47,7 @@ struct confine_rights {
 	bool has_network;
 	bool has_files;
 	bool has_memory;
+	bool has_threads;
 	bool has_children;
 };
 

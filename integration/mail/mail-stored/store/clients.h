@@ -22,39 +22,15 @@
  * it ends by itself before clients_free().
  */
 
-#include "integration/mail/mail-stored/store/commit.h"
-#include "integration/mail/mail-stored/store/requests.h"
+#include "integration/mail/mail-stored/store/clients_start.h"
+
+#include <uv.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define CLIENTS_OPEN_MAX 256
-
 struct clients;
-
-/* Of a layer that blocks. */
-struct clients_layers {
-	unsigned threads;
-	/* In the loop; does not wait. 0, or why there is none now: the client's answer. */
-	int (*make)(void *owner, struct maillayer **ret_layer);
-	void *owner;
-};
-
-struct clients_start {
-	int listen_fd; /* it listens; the caller's */
-	unsigned clients_max;
-	struct requests
-		*requests; /* with a layer, or of layers what their clients have in common */
-	const struct clients_layers *layers; /* NULL: the layer is that of requests */
-	bool has_quotas;
-	uint64_t *counters;
-	/* What commit.h says when a sync has failed. */
-	void (*fail)(void *owner, int status);
-	void *owner;
-	const int *
-		syncer_fds; /* become those of commit.h, also when opening fails; not with layers */
-};
 
 /* All is borrowed but as said. 0 or a negative error; then the loop has to run once more, too. */
 int clients_open(uv_loop_t *loop, const struct clients_start *start, struct clients **ret_clients);

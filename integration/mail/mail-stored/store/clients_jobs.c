@@ -9,6 +9,8 @@
 
 /* Of packets that wait for a thread. */
 #define WAITING_SIZE_MAX (64U << 20)
+/* A descriptor counts as so many: there are fewer of them than of bytes. */
+#define DESCRIPTOR_SIZE (64U << 10)
 /* A client that waits for longer has said so to its own by then. */
 #define WAITING_MS 20000
 
@@ -44,7 +46,7 @@ static bool is_ordered(const struct client *client, const struct storewire_reque
 	case STOREWIRE_LOGIN:
 		return false;
 	case STOREWIRE_ERASE:
-		return client->wants_lock;
+		return client->has_lock || client->locks_asked > 0;
 	case STOREWIRE_HELLO:
 	case STOREWIRE_LIST:
 	case STOREWIRE_BOXES:
@@ -63,6 +65,12 @@ static bool is_ordered(const struct client *client, const struct storewire_reque
 
 /* ---- in the loop, before ---- */
 
+/* Questions about a cluster that cannot be reached have answers. */
+static bool needs_layer(uint8_t type)
+{
+	return type != STOREWIRE_CLUSTER && type != STOREWIRE_LOCATE && type != STOREWIRE_LOGIN;
+}
+
 /* Here, since what the client has read by now matters, and no other thread makes its layer. */
 static int request_begin(struct job *job)
 {
@@ -70,11 +78,14 @@ static int request_begin(struct job *job)
 	struct client *client = own->client;
 	const struct clients_layers *layers = client->clients->start.layers;
 	const uint8_t type = own->request.type;
-	int ret = client->layer != NULL ? 0 : layers->make(layers->owner, &client->layer);
+	int ret = client->layer == NULL && needs_layer(type)
+			  ? layers->make(layers->owner, &client->layer)
+			  : 0;
 	own->requests.layer = client->layer;
-	own->requests.is_brief =
-		(type == STOREWIRE_LIST || type == STOREWIRE_BOXES) && client_has_unread(client);
-	return ret;
+	bool has_unread = client_has_unread(client);
+	own->requests.is_brief = has_unread;
+	/* It may be a whole mail in memory, of which one for each client is enough. */
+	return ret == 0 && type == STOREWIRE_SEGMENT && has_unread ? -EAGAIN : ret;
 }
 
 /* ---- in a thread ---- */
@@ -117,6 +128,15 @@ static void request_free(struct request_job *own)
 	free(own);
 }
 
+static void note_lock(struct client *client, const struct storewire_request *request, int status)
+{
+	client->locks_asked -= request->type == STOREWIRE_LOCK;
+	if (status == 0 && request->type == STOREWIRE_LOCK)
+		client->has_lock = true;
+	if (status == 0 && request->type == STOREWIRE_UNLOCK)
+		client->has_lock = false;
+}
+
 static void request_done(struct job *job, int status)
 {
 	struct request_job *own = (struct request_job *)job;
@@ -127,10 +147,12 @@ static void request_done(struct job *job, int status)
 		*reply = (struct storewire_reply){ .type = own->request.type,
 						   .serial = own->request.serial,
 						   .status = status };
+	/* Others are those of other threads. */
 	for (size_t i = 0; i < STORED_COUNTER_COUNT; i++)
-		clients->start.counters[i] += own->counters[i];
-	if (own->request.type == STOREWIRE_UNLOCK && reply->status == 0)
-		client->wants_lock = false;
+		if (own->counters[i] > 0)
+			clients->start.counters[i] += own->counters[i];
+	clients->start.counters[STORED_TIMEOUTS] += reply->status == -ETIMEDOUT;
+	note_lock(client, &own->request, reply->status);
 	client->open_count--;
 	client->change_count -= is_change(&own->request);
 	client_say(client, reply, own->answer.fd);
@@ -162,7 +184,8 @@ static struct request_job *make_job(struct client *client, const struct storewir
 	requests_copy(clients->start.requests, own->counters, &own->requests);
 	own->requests.is_own = client->is_own;
 	own->job = (struct job){ .is_ordered = is_ordered(client, request),
-				 .size = sizeof(*own) + packet->size,
+				 .size = sizeof(*own) + packet->size +
+					 (packet->fd_count > 0 ? DESCRIPTOR_SIZE : 0),
 				 .begin = request_begin,
 				 .run = request_run,
 				 .done = request_done };
@@ -191,7 +214,7 @@ static void take(struct client *client, const struct storewire_request *request,
 		own->fd = packet->fds[0]; /* clients.c lets no second one through */
 	client->open_count++;
 	client->change_count += is_change(request);
-	client->wants_lock |= request->type == STOREWIRE_LOCK;
+	client->locks_asked += request->type == STOREWIRE_LOCK;
 	int ret = jobs_add(&client->clients->jobs, &client->owner, &own->job);
 	if (ret == 0)
 		return;

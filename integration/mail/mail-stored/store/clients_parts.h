@@ -15,8 +15,9 @@
  * end() frees what the way keeps of it and says client_is_ended(); then its memory goes.
  */
 
-#include "integration/mail/mail-stored/store/boxlocks.h"
-#include "integration/mail/mail-stored/store/clients.h"
+#include "integration/mail/mail-stored/boxes/boxlocks.h"
+#include "integration/mail/mail-stored/store/clients_start.h"
+#include "integration/mail/mail-stored/store/commit.h"
 #include "integration/mail/mail-stored/store/jobs.h"
 #include "lib/process/doors.h"
 #include "lib/process/packet.h"
@@ -43,7 +44,8 @@ struct client {
 	/* Of clients_jobs.c. */
 	struct jobs_owner owner;
 	struct maillayer *layer; /* NULL: nothing was asked for yet */
-	bool wants_lock;	 /* it has one, or has asked for one */
+	bool has_lock;
+	unsigned locks_asked; /* LOCKs that have no reply yet */
 };
 
 struct clients_way {

@@ -34,6 +34,11 @@ extern "C" {
 	X(STORED_IDS_REFUSED, "ids-refused", "Ids that were tried with another mail.")             \
 	X(STORED_REQUESTS_REFUSED, "requests-refused",                                             \
 	  "Requests refused because too many waited for a thread.")                                \
+	X(STORED_TIMEOUTS, "requests-timed-out",                                                   \
+	  "Requests that got no answer of the cluster, or no thread, in time.")                    \
+	X(STORED_COMPLETED, "deliveries-completed",                                                \
+	  "Deliveries of nodes that had ended, completed.")                                        \
+	X(STORED_UNDONE, "deliveries-undone", "Deliveries that were refused, taken back.")         \
 	X(STORED_LOCKS, "locks", "Mailboxes that a client has locked.")                            \
 	X(STORED_LOCKS_REFUSED, "locks-refused", "Locks that another client had.")
 

@@ -6,22 +6,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 #include <sys/statvfs.h>
-#include <time.h>
 
 static const char context[] = "mail-stored";
 
-#define EXPIRE_LOOKS 16	 /* in one turn of the loop */
-#define EXPIRE_MAILS 256 /* in one look, and so in one deletion */
-#define SPACE_SHORT  20	 /* less than one in so many blocks is free */
-
-static uint64_t now_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
+#define EXPIRE_LOOKS 16 /* in one turn of the loop */
+#define SPACE_SHORT  20 /* less than one in so many blocks is free */
 
 /* Says what is wrong; a store that has stopped, or lost its index, is the owner's business. */
 static void note(struct keeper *keeper, const char *what, int status)
@@ -100,64 +90,17 @@ static void on_collect(uv_timer_t *timer)
 
 /* ---- age ---- */
 
-/* Of the mails of the mailbox from keeper->mail on; *ret_has_more says whether there are more of them. */
-static int expire_some(struct keeper *keeper, struct mailname mailbox, uint64_t before_us,
-		       bool *ret_has_more)
-{
-	struct mailentry entries[EXPIRE_MAILS];
-	uint64_t mails[EXPIRE_MAILS];
-	size_t listed = 0;
-	size_t count = 0;
-	int ret = maillayer_list(keeper->layer, mailbox, keeper->mail, EXPIRE_MAILS, entries,
-				 &listed);
-	/* Times need not be in the order of numbers: a clock was set, or old mails were imported. */
-	for (size_t i = 0; ret == 0 && i < listed; i++)
-		if (entries[i].time_us < before_us)
-			mails[count++] = entries[i].mail;
-	*ret_has_more = ret == 0 && listed == EXPIRE_MAILS;
-	if (*ret_has_more)
-		keeper->mail = entries[listed - 1].mail + 1;
-	if (ret != 0 || count == 0)
-		return ret;
-	ret = maillayer_erase(keeper->layer, mailbox, mails, count, now_us());
-	keeper->counters[STORED_EXPIRED] += ret == 0 ? count : 0;
-	return ret;
-}
-
-/* The mailbox that is looked at, or the next one. */
-static int expire_next(struct keeper *keeper)
-{
-	struct mailname name = { keeper->box, keeper->box_size };
-	struct mailcounts counts;
-	struct quota_limits limits;
-	bool has_more = false;
-	uint64_t now = now_us();
-	int ret = 0;
-	if (keeper->mail == 0)
-		ret = maillayer_next_box(keeper->layer, name, keeper->box, &keeper->box_size,
-					 &counts);
-	name.size = keeper->box_size;
-	if (ret == 0)
-		ret = quota_limits(keeper->quota, name, &limits);
-	if (ret == 0 && limits.keep_s > 0 && limits.keep_s <= now / 1000000)
-		ret = expire_some(keeper, name, now - limits.keep_s * 1000000, &has_more);
-	if (ret != 0 || !has_more)
-		keeper->mail = 0;
-	return ret;
-}
-
 static void on_expire(uv_timer_t *timer)
 {
 	struct keeper *keeper = timer->data;
 	int ret = 0;
 	for (unsigned i = 0; ret == 0 && i < EXPIRE_LOOKS; i++)
-		ret = expire_next(keeper);
+		ret = expiry_step(&keeper->expiry);
 	if (ret == 0) {
 		uv_timer_start(timer, on_expire, 1, 0);
 		return;
 	}
-	keeper->box_size = 0;
-	keeper->mail = 0;
+	expiry_rewind(&keeper->expiry);
 	uv_timer_start(timer, on_expire, keeper->setup->keep_ms, 0);
 	if (ret != DNSBLV6_ENOTFOUND && ret != -EOPNOTSUPP)
 		note(keeper, "old mails not deleted", ret);
@@ -169,6 +112,9 @@ int keeper_open(struct keeper *keeper, uv_loop_t *loop)
 {
 	uv_timer_t *const timers[] = { &keeper->index, &keeper->collect, &keeper->expire };
 	int ret = 0;
+	keeper->expiry = (struct expiry){ .layer = keeper->layer,
+					  .quota = keeper->quota,
+					  .expired = &keeper->counters[STORED_EXPIRED] };
 	for (size_t i = 0; ret == 0 && i < sizeof(timers) / sizeof(timers[0]); i++) {
 		ret = uv_timer_init(loop, timers[i]);
 		timers[i]->data = keeper;

@@ -15,7 +15,7 @@
  * One thread's. After keeper_close() the loop has to run once more.
  */
 
-#include "integration/mail/mail-stored/store/quota.h"
+#include "integration/mail/mail-stored/boxes/expiry.h"
 
 #include <uv.h>
 
@@ -37,10 +37,7 @@ struct keeper {
 	bool is_closed;
 	bool is_behind;	    /* the index could not be written, and that was said */
 	uint64_t delivered; /* at the last look */
-	/* Of a round over all mailboxes: the one that was looked at last. */
-	uint8_t box[MAILBOX_NAME_MAX];
-	size_t box_size;
-	uint64_t mail; /* of that one, where the look goes on; 0: at the next mailbox */
+	struct expiry expiry;
 };
 
 /* Memory is the caller's; layer to owner have been set. 0 or a status of libuv. */

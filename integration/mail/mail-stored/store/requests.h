@@ -13,7 +13,7 @@
 
 #include "integration/mail/base/store/storewire.h"
 #include "integration/mail/mail-stored/store/questions.h"
-#include "integration/mail/mail-stored/store/quota.h"
+#include "integration/mail/mail-stored/boxes/quota.h"
 
 #ifdef __cplusplus
 extern "C" {

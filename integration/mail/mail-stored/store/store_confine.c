@@ -15,32 +15,36 @@
 
 static const char context[] = "mail-stored";
 
-/* Of a path; ret_directory has its room. */
-static const char *directory_of(const char *path, char *ret_directory)
+/* Directories of files that may be none, with their memory. */
+struct directories {
+	char texts[4][STORED_PATH_MAX + 1];
+	const char *paths[6];
+	size_t count;
+	size_t text_count;
+};
+
+static void add(struct directories *directories, const char *path)
 {
-	snprintf(ret_directory, STORED_PATH_MAX + 1, "%s", path);
-	return dirname(ret_directory);
+	directories->paths[directories->count++] = path;
 }
 
-static int restrict_to(const char *const *directories, size_t count)
+static void add_of_file(struct directories *directories, const char *path)
+{
+	char *text = directories->texts[directories->text_count];
+	if (path[0] == '\0')
+		return;
+	snprintf(text, STORED_PATH_MAX + 1, "%s", path);
+	directories->text_count++;
+	add(directories, dirname(text));
+}
+
+static int restrict_by(int (*restrict_them)(const char *const *directories, size_t count),
+		       const struct directories *directories)
 {
 	if (IS_SANITIZED || landlock_find_version() == 0)
 		return 0;
 	int ret = prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0 ? 0 : -errno;
-	return ret == 0 ? landlock_restrict_trees(directories, count) : ret;
-}
-
-static int restrict_files(const struct stored_setup *setup)
-{
-	char users[STORED_PATH_MAX + 1];
-	char metrics[STORED_PATH_MAX + 1];
-	const char *directories[3] = { setup->directory };
-	size_t count = 1;
-	if (setup->users[0] != '\0')
-		directories[count++] = directory_of(setup->users, users);
-	if (setup->metrics[0] != '\0')
-		directories[count++] = directory_of(setup->metrics, metrics);
-	return restrict_to(directories, count);
+	return ret == 0 ? restrict_them(directories->paths, directories->count) : ret;
 }
 
 static int confine(const struct confine_rights *rights, const char *role, int ret)
@@ -62,7 +66,39 @@ int store_confine(const struct stored_setup *setup)
 					       .has_loop = true,
 					       .has_files = true,
 					       .has_memory = true };
-	return confine(&rights, "store", restrict_files(setup));
+	struct directories directories = { .count = 0 };
+	add(&directories, setup->directory);
+	add_of_file(&directories, setup->users);
+	add_of_file(&directories, setup->metrics);
+	return confine(&rights, "store", restrict_by(landlock_restrict_trees, &directories));
+}
+
+/* Keyrings are where Ceph looks for them, or beside its configuration. */
+int store_confine_cluster(const struct stored_setup *setup)
+{
+	const struct confine_rights rights = { .owner = &setup->owner,
+					       .root = "",
+					       .has_network = true,
+					       .has_files = true,
+					       .has_memory = true,
+					       .has_threads = true };
+	struct directories directories = { .count = 0 };
+	add(&directories, "/etc/ceph");
+	add_of_file(&directories, setup->cluster.ceph_conf);
+	add_of_file(&directories, setup->users);
+	add_of_file(&directories, setup->metrics);
+	return confine(&rights, "store", restrict_by(landlock_restrict_files, &directories));
+}
+
+int store_confine_lister(const struct stored_setup *setup)
+{
+	const struct confine_rights rights = {
+		.owner = &setup->owner, .root = "", .has_loop = true, .has_files = true
+	};
+	struct directories directories = { .count = 0 };
+	add_of_file(&directories, setup->users);
+	add_of_file(&directories, setup->cluster.logins);
+	return confine(&rights, "lister", restrict_by(landlock_restrict_trees, &directories));
 }
 
 int store_confine_lmtp(const struct stored_setup *setup)
@@ -70,5 +106,6 @@ int store_confine_lmtp(const struct stored_setup *setup)
 	const struct confine_rights rights = {
 		.owner = &setup->owner, .root = "", .has_loop = true, .has_memory = true
 	};
-	return confine(&rights, "lmtp", restrict_to(NULL, 0));
+	const struct directories none = { .count = 0 };
+	return confine(&rights, "lmtp", restrict_by(landlock_restrict_trees, &none));
 }

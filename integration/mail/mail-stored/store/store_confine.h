@@ -6,6 +6,10 @@
  *
  * Flow: store_process.c and the process of LMTP -> here -> confine.h of integration/mail/base, Landlock.
  *
+ * The store process of a cluster: its user, no capability, files below the directories of Ceph's
+ * configuration, of the users' databases and of the metrics, threads, connections. That of lister.h: its
+ * user, files below the directories of the users' databases.
+ *
  * The store process: its user, no capability, files below the store's directory, of the users'
  * database and of the metrics, no socket but those that are there. That of LMTP: its user, clients that
  * it accepts, UNIX sockets, since it connects to the store, memory for mails, and no file but what is
@@ -20,6 +24,8 @@ extern "C" {
 
 /* An exit status; what is not EX_OK is logged. */
 int store_confine(const struct stored_setup *setup);
+int store_confine_cluster(const struct stored_setup *setup);
+int store_confine_lister(const struct stored_setup *setup);
 int store_confine_lmtp(const struct stored_setup *setup);
 
 #ifdef __cplusplus

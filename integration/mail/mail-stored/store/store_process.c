@@ -4,6 +4,7 @@
 #include "integration/common/upkeep.h"
 #include "integration/mail/mail-stored/layers/layers.h"
 #include "integration/mail/mail-stored/store/clients.h"
+#include "integration/mail/mail-stored/store/commit.h"
 #include "integration/mail/mail-stored/store/counters.h"
 #include "integration/mail/mail-stored/store/keeper.h"
 #include "integration/mail/mail-stored/store/store_confine.h"
@@ -107,6 +108,7 @@ static int open_layer(const struct stored_setup *setup, struct maillayer **ret_l
 	case STORED_NULL:
 		return layer_null_open(ret_layer);
 	case STORED_LOG:
+	case STORED_RADOS: /* cluster_process.h */
 		break;
 	}
 	return open_log(setup, ret_layer);

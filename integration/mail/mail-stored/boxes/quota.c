@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/mail-stored/store/quota.h"
+#include "integration/mail/mail-stored/boxes/quota.h"
 
 #include <string.h>
 
@@ -9,20 +9,42 @@ bool quota_exists(const struct quota *quota)
 	       quota->setup->quota_octets > 0;
 }
 
+static void lock(const struct quota *quota)
+{
+	if (quota->turn != NULL)
+		(void)pthread_mutex_lock(quota->turn);
+}
+
+static void unlock(const struct quota *quota)
+{
+	if (quota->turn != NULL)
+		(void)pthread_mutex_unlock(quota->turn);
+}
+
+bool quota_has_users(struct quota *quota)
+{
+	lock(quota);
+	bool has_users = quota->users != NULL;
+	unlock(quota);
+	return has_users;
+}
+
+void quota_give_users(struct quota *quota, struct users *users)
+{
+	lock(quota);
+	quota->users = users;
+	unlock(quota);
+}
+
+bool quota_may_expire(struct quota *quota)
+{
+	return quota->setup->keep_s > 0 || quota_has_users(quota);
+}
+
 /* What a list says of the mailbox itself stands before what holds for all. */
 static uint64_t choose(uint64_t own, uint64_t usual)
 {
 	return own > 0 ? own : usual;
-}
-
-static int ask(const struct quota *quota, const char *entry, struct users_settings *ret_settings)
-{
-	if (quota->turn != NULL)
-		pthread_mutex_lock(quota->turn);
-	int ret = users_settings_of(quota->users, entry, ret_settings);
-	if (quota->turn != NULL)
-		pthread_mutex_unlock(quota->turn);
-	return ret;
 }
 
 int quota_limits(const struct quota *quota, struct mailname mailbox,
@@ -32,11 +54,13 @@ int quota_limits(const struct quota *quota, struct mailname mailbox,
 	struct users_settings settings = { 0 };
 	char entry[USERS_ENTRY_SIZE];
 	int ret = 0;
+	lock(quota);
 	if (quota->users != NULL && mailbox.size < sizeof(entry)) {
 		memcpy(entry, mailbox.bytes, mailbox.size);
 		entry[mailbox.size] = '\0';
-		ret = ask(quota, entry, &settings);
+		ret = users_settings_of(quota->users, entry, &settings);
 	}
+	unlock(quota);
 	/* No list may have it any more, or it was never one of its entries. */
 	if (ret != 0 && ret != DNSBLV6_ENOTFOUND)
 		return ret;

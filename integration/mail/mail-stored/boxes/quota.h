@@ -24,7 +24,7 @@ extern "C" {
 /* A plain value, all borrowed. */
 struct quota {
 	const struct stored_setup *setup;
-	struct users *users; /* NULL: none */
+	struct users *users; /* NULL: none, or none yet */
 	/* Taken while users is asked, which is one thread's at a time. NULL: only one asks. */
 	pthread_mutex_t *turn;
 };
@@ -37,6 +37,11 @@ struct quota_limits {
 
 /* May any mailbox have a limit? */
 bool quota_exists(const struct quota *quota);
+/* May any mailbox have mails that become too old? */
+bool quota_may_expire(struct quota *quota);
+/* Users that were not there when it was made. */
+bool quota_has_users(struct quota *quota);
+void quota_give_users(struct quota *quota, struct users *users);
 /* 0 or a status of users.h. */
 int quota_limits(const struct quota *quota, struct mailname mailbox,
 		 struct quota_limits *ret_limits);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "integration/mail/mail-stored/store/boxlocks.h"
+#include "integration/mail/mail-stored/boxes/boxlocks.h"
 
 #include <errno.h>
 #include <search.h>

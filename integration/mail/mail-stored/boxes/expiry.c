@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "integration/mail/mail-stored/boxes/expiry.h"
+
+#include <time.h>
+
+#define MAILS_MAX 256 /* in one step, and so in one deletion */
+
+static uint64_t now_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* Of the mails of the mailbox from expiry->mail on; *ret_has_more says whether there are more of them. */
+static int expire_some(struct expiry *expiry, struct mailname mailbox, uint64_t before_us,
+		       bool *ret_has_more)
+{
+	struct mailentry entries[MAILS_MAX];
+	uint64_t mails[MAILS_MAX];
+	size_t listed = 0;
+	size_t count = 0;
+	int ret = maillayer_list(expiry->layer, mailbox, expiry->mail, MAILS_MAX, entries, &listed);
+	/* Times need not be in the order of numbers: a clock was set, or old mails were imported. */
+	for (size_t i = 0; ret == 0 && i < listed; i++)
+		if (entries[i].time_us < before_us)
+			mails[count++] = entries[i].mail;
+	*ret_has_more = ret == 0 && listed == MAILS_MAX;
+	if (*ret_has_more)
+		expiry->mail = entries[listed - 1].mail + 1;
+	if (ret != 0 || count == 0)
+		return ret;
+	ret = maillayer_erase(expiry->layer, mailbox, mails, count, now_us());
+	if (ret == 0)
+		__atomic_fetch_add(expiry->expired, count, __ATOMIC_RELAXED);
+	return ret;
+}
+
+/* The mailbox that is looked at, or the next one. */
+int expiry_step(struct expiry *expiry)
+{
+	struct mailname name = { expiry->box, expiry->box_size };
+	struct mailcounts counts;
+	struct quota_limits limits;
+	bool has_more = false;
+	uint64_t now = now_us();
+	int ret = 0;
+	if (expiry->mail == 0)
+		ret = maillayer_next_box(expiry->layer, name, expiry->box, &expiry->box_size,
+					 &counts);
+	name.size = expiry->box_size;
+	if (ret == 0)
+		ret = quota_limits(expiry->quota, name, &limits);
+	if (ret == 0 && limits.keep_s > 0 && limits.keep_s <= now / 1000000)
+		ret = expire_some(expiry, name, now - limits.keep_s * 1000000, &has_more);
+	if (ret != 0 || !has_more)
+		expiry->mail = 0;
+	return ret;
+}
+
+void expiry_rewind(struct expiry *expiry)
+{
+	expiry->box_size = 0;
+	expiry->mail = 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * expire.c - the thread that deletes what is too old, for all nodes.
+ */
+
+#include "integration/mail/mail-stored/cluster/cluster.h"
+
+#include "integration/mail/mail-stored/boxes/expiry.h"
+#include "integration/mail/mail-stored/store/counters.h"
+#include "lib/common/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static const char context[] = "mail-stored";
+
+/* Two may think so for some seconds, and delete the same: that is no harm. */
+static bool is_this_node(struct cluster *cluster)
+{
+	size_t count = 0;
+	struct mailcluster_node *nodes = cluster_nodes(cluster, &count);
+	const struct mailcluster_node *lowest = NULL;
+	for (size_t i = 0; nodes != NULL && i < count; i++) {
+		if (nodes[i].quiet_beats <= MAILCLUSTER_DEAD_BEATS &&
+		    (lowest == NULL || nodes[i].slot < lowest->slot))
+			lowest = &nodes[i];
+	}
+	bool is_this = lowest != NULL && lowest->is_self;
+	free(nodes);
+	return is_this;
+}
+
+/* One look at all mailboxes. */
+static void look(struct cluster *cluster)
+{
+	struct expiry expiry = { .quota = cluster->start.quota,
+				 .expired = &cluster->start.counters[STORED_EXPIRED] };
+	struct maillayer *layer = NULL;
+	int ret = cluster_make_layer(cluster, &layer);
+	if (ret != 0)
+		return;
+	expiry.layer = layer;
+	while (ret == 0 && !cluster_is_stopping(cluster))
+		ret = expiry_step(&expiry);
+	maillayer_close(layer);
+	if (ret != 0 && ret != DNSBLV6_ENOTFOUND && ret != MAILSTORE_EFAILED)
+		log_warning(context, "old mails not deleted (%s)", mailstore_strerror(ret));
+}
+
+void expire_run(void *owner)
+{
+	struct cluster *cluster = owner;
+	while (cluster_wait(cluster, cluster->start.setup->keep_ms))
+		if (quota_may_expire(cluster->start.quota) && is_this_node(cluster))
+			look(cluster);
+}
