@@ -659,12 +659,13 @@ TEST_CASE("a key without rights may do nothing", "[refused]")
 	CHECK(objects_list(to.get(), take_name, &all) == -EACCES);
 }
 
-// test_objects_rados.py ends all OSDs when it sees the file that this makes.
+// test_objects_rados.py ends or stops all OSDs when it sees the file that this makes.
 TEST_CASE("what gets no answer in its time has timed out, and goes on when the machines are back",
 	  "[away]")
 {
 	const handle to = opened(3);
 	const std::string name = fresh("away");
+	const writing created = with_bytes(fresh("away"), "made once", OBJECTS_NEW);
 	const std::string signs = setting("DNSBLV6_SIGNS");
 	const auto make_sign = [&](const std::string &sign) {
 		FILE *file = fopen((signs + "/" + sign).c_str(), "w");
@@ -679,6 +680,7 @@ TEST_CASE("what gets no answer in its time has timed out, and goes on when the m
 	make_sign("ready");
 	await_sign("away");
 	CHECK(with_rows(name, { { "a", "2" } }, { { "a", "1" } })(to.get()) == -ETIMEDOUT);
+	CHECK(created(to.get()) == -ETIMEDOUT);
 	char value[8];
 	size_t size = 0;
 	CHECK(objects_row(to.get(), name.c_str(), "a", value, sizeof(value), &size) == -ETIMEDOUT);
@@ -697,6 +699,13 @@ TEST_CASE("what gets no answer in its time has timed out, and goes on when the m
 	while (status == -ETIMEDOUT);
 	CHECK(status == 0);
 	CHECK(all_rows(to.get(), name) == rows{ { "a", "3" } });
+	// The same for one that makes an object, and is repeated: it is there, once.
+	do
+		status = created(to.get());
+	while (status == -ETIMEDOUT);
+	CHECK((status == 0 || status == -EEXIST));
+	CHECK(all_bytes(to.get(), created.name) == created.bytes);
+	CHECK(created(to.get()) == -EEXIST);
 }
 
 TEST_CASE("without any monitor opening times out", "[no-monitor]")

@@ -28,7 +28,7 @@ class Objects(Case):
         cls.stack.directory = harness.tempfile.mkdtemp(prefix="dnsblv6-rados-")
         cls.addClassCleanup(harness.shutil.rmtree, cls.stack.directory, ignore_errors=True)
         cls.addClassCleanup(cls.stack.doCleanups)
-        # Whoever loses the rights loses them within seconds.
+        # Rights that are taken from a key are gone within seconds.
         cls.cluster = RadosCluster.of(cls.stack, ticket_s=10)
 
     def start_cases(self, tag, copies=3, conf=None, **environment):
@@ -73,29 +73,33 @@ class Objects(Case):
                    "[client.mail]\n\tkey = AQBy/iZpAAAAABAAMDEyMzQ1Njc4OWFiY2RlZg==\n")
         self.run_cases("stranger", conf=self.write("wrong.conf", conf))
 
-    def test_what_no_machine_answers_times_out_and_goes_on_when_they_are_back(self):
+    def go_away(self, leave, come_back):
+        """Calls these with each node, and in between nothing answers."""
         signs = self.path("signs")
         os.mkdir(signs)
-
-        def is_there(sign):
-            return os.path.exists(os.path.join(signs, sign))
-
-        def make(sign):
-            with open(os.path.join(signs, sign), "wb"):
-                pass
-
         process = self.start_cases("away", DNSBLV6_SIGNS=signs)
-        wait_for(lambda: is_there("ready") or process.popen.poll() is not None, "a first write")
+
+        def await_sign(sign):
+            wait_for(lambda: os.path.exists(os.path.join(signs, sign)) or
+                     process.popen.poll() is not None, sign)
+
+        await_sign("ready")
         self.addCleanup(self.cluster.wait_clean)
         for node in self.cluster.nodes():
-            self.addCleanup(self.cluster.start_osd, node)
-            self.cluster.kill_osd(node)
-        make("away")
-        wait_for(lambda: is_there("seen") or process.popen.poll() is not None, "a time-out")
+            self.addCleanup(come_back, node)
+            leave(node)
+        self.write("signs/away", "")
+        await_sign("seen")
         for node in self.cluster.nodes():
-            self.cluster.start_osd(node)
-        make("back")
+            come_back(node)
+        self.write("signs/back", "")
         self.end_cases(process)
+
+    def test_what_no_machine_answers_times_out_and_goes_on_when_they_are_started_again(self):
+        self.go_away(self.cluster.kill_osd, self.cluster.start_osd)
+
+    def test_what_hangs_with_its_machines_times_out_and_may_happen_late(self):
+        self.go_away(self.cluster.stop, self.cluster.cont)
 
     def test_without_monitors_opening_times_out(self):
         self.addCleanup(self.cluster.wait_clean)
