@@ -175,7 +175,7 @@ class Load:
         self.is_over = threading.Event()
         self.failure = None
         self.acks = {node.name: [] for node in nodes}  # times
-        self.fetched = {node.name: [] for node in nodes}  # ends of sessions
+        self.fetched = {node.name: [] for node in nodes}  # (begin, end) of sessions
         self.seen = {}  # words: count
         works = [(self._send, node, is_lmtp) for node in nodes for _ in range(senders)
                  for is_lmtp in ((True, False) if node.smtp_address else (True,))]
@@ -266,7 +266,7 @@ class Load:
         session.tries([self.told.token_of(session.box, uids[number]) for number in chosen])
         if client.quits():
             session.ended()
-            self.fetched[session.node].append(time.monotonic())
+            self.fetched[session.node].append((session.asked, time.monotonic()))
         else:
             self.count("deletions refused" if chosen else "QUIT refused")
 

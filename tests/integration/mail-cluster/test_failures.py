@@ -17,6 +17,7 @@ import subprocess
 import threading
 import time
 import unittest
+from typing import NamedTuple
 
 import harness
 import mailload
@@ -38,6 +39,17 @@ SHORT = {"store's process killed", "LMTP's process killed", "mail-stored killed"
 SHORT_S = 4
 
 
+class Stall(NamedTuple):
+    """Seconds. None where no node was spared, or no session ended."""
+    deliveries: float
+    session: float
+    again: float  # from the failure's end until all nodes serve
+
+    def text(self):
+        deliveries, session, again = ("-" if value is None else f"{value:.1f} s" for value in self)
+        return f"nodes not touched: no mail for {deliveries}, a session of {session}; all again after {again}"
+
+
 class Rounds(Case):
     """Rounds on one cluster: load, one failure or two, all healed, and a look at everything."""
 
@@ -46,7 +58,7 @@ class Rounds(Case):
         self.expect_log("")
         self.told = Told("m")
         self.cluster = Cluster(self, {box: mailload.PASSWORD for box in BOXES}, **how)
-        self.stalls = {}  # name of a failure: [seconds, ...]
+        self.stalls = {}  # name of a failure: [Stall, ...]
         self.seen = {}
         self.peak_kb = 0
 
@@ -84,9 +96,9 @@ class Rounds(Case):
             self.wait_for_service(load, healed)
             ended = time.monotonic()
             load.wait(chance.uniform(0.2, 1))
-        self.note(names, load, began, healed, ended, touched)
+        stall = self.note(failures, load, began, healed, ended, touched)
         self.look(chance)
-        self.note_end(number, names, load, ended)
+        self.note_end(number, names, load, stall, ended)
 
     def befall(self, load, failures, chance):
         """Names of nodes that were touched: each failure befalls others. Now and then amid repairs."""
@@ -122,23 +134,27 @@ class Rounds(Case):
         def is_there():
             load.check()
             return all(times and times[-1] > since for times in load.acks.values()) and any(
-                times and times[-1] > since for times in load.fetched.values())
+                sessions and sessions[-1][1] > since for sessions in load.fetched.values())
 
         wait_for(is_there, "deliveries at all nodes and a POP session", 180)
 
-    def note(self, names, load, began, healed, ended, touched):
-        times = sorted(when for name, acks in load.acks.items() if name not in touched for when in acks)
-        others = load.longest_gap(times, began, ended) if len(touched) < len(self.cluster.nodes) else None
-        self.stalls.setdefault(names, []).append((others, ended - healed))
+    def note(self, failures, load, began, healed, ended, touched):
+        """How long nodes that were not touched took no mail, and their slowest session."""
+        others = [name for name in load.acks if name not in touched]
+        times = sorted(when for name in others for when in load.acks[name])
+        sessions = [end - asked for name in others for asked, end in load.fetched[name] if end > began]
+        stall = Stall(load.longest_gap(times, began, ended) if others else None, max(sessions, default=None),
+                      ended - healed)
+        name = failures[0].kind.name if len(failures) == 1 else "two of them"
+        self.stalls.setdefault(name, []).append(stall)
         for word, count in load.seen.items():
             self.seen[word] = self.seen.get(word, 0) + count
         self.peak_kb = max([self.peak_kb, *(node.stored_kb() for node in self.cluster.nodes)])
+        return stall
 
-    def note_end(self, number, names, load, ended):
-        others, again = self.stalls[names][-1]
+    def note_end(self, number, names, load, stall, ended):
         acks = sum(len(times) for times in load.acks.values())
-        self.say(f"round {number} seed {SEED + number}: {names}; {acks} mails; others' longest stall"
-                 f" {'-' if others is None else f'{others:.1f} s'}, all again after {again:.1f} s,"
+        self.say(f"round {number} seed {SEED + number}: {names}; {acks} mails; {stall.text()},"
                  f" looked at in {time.monotonic() - ended:.1f} s")
 
     # ---- what must hold ----
@@ -207,11 +223,10 @@ class Rounds(Case):
     def report(self, rounds):
         self.say(f"{rounds} rounds, seed {SEED}: {self.told.counts}, {self.seen},"
                  f" mail-stored's memory at most {self.peak_kb >> 10} MB")
-        for names, pairs in sorted(self.stalls.items()):
-            others = max((other for other, _ in pairs if other is not None), default=None)
-            print(f"    {len(pairs):4} x {names:60} longest stall of nodes not touched"
-                  f" {'-' if others is None else f'{others:.1f} s'}; all again"
-                  f" {max(again for _, again in pairs):.1f} s after the end")
+        for name, stalls in sorted(self.stalls.items()):
+            worst = Stall(*(max((value for value in values if value is not None), default=None)
+                            for values in zip(*stalls)))
+            print(f"    {len(stalls):4} x {name:34} {worst.text()}")
 
 
 class Failures(Rounds):
