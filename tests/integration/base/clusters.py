@@ -268,9 +268,20 @@ class Cluster:
         make = {"rados": self._make_rados, "nodes": self._make_nodes,
                 "alone": lambda sections: [node.make(sections) for node in self.nodes]}
         make[kind](sections)
+        case.addCleanup(self.end)
         for node in self.nodes:
             node.start()
         self._enter_network()
+
+    def end(self):
+        """All mail servers, before RADOS: without it they would end later."""
+        processes = [program.process for node in self.nodes for program in reversed(node.programs())
+                     if program.process is not None]
+        send([pid for process in processes for pid in tree_of(process.pid)], signal.SIGCONT)
+        for process in processes:
+            process.popen.terminate()
+        for process in processes:
+            process.popen.wait(DEADLINE_S)
 
     def _start_below(self, count, how):
         is_root = os.geteuid() == 0
