@@ -322,7 +322,10 @@ def empty(told, node, boxes, kept):
         with open_reader(node, box) as client:
             session.opened()
             uids = client.uids()
-            session.sees(list(uids.values()))
+            new = session.sees(list(uids.values()))
+            for number, uid in uids.items():
+                if uid in new:
+                    session.reads(uid, client.mail(number))
             chosen = list(uids)[:max(0, len(uids) - kept)]
             for number in chosen:
                 client.say(f"DELE {number}", "+OK")

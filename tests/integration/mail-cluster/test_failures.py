@@ -87,6 +87,7 @@ class Rounds(Case):
         failures = self.choose(chance)
         names = " and ".join(failure.kind.name for failure in failures)
         self.told.prefix = f"m{number}"
+        self.names = names
         load = Load(self.told, self.cluster.nodes, BOXES, chance)
         with load:
             load.wait(chance.uniform(0.3, 1.5))
@@ -169,11 +170,13 @@ class Rounds(Case):
         node = chance.choice(self.cluster.nodes)
         wait_for(lambda: not self.settle(node), "mails that were refused to go", 180)
         self.check_tool(chance)
-        lists = {node.name: mailload.read_idents(node, BOXES) for node in self.cluster.nodes}
-        for name, found in lists.items():
-            if found != lists[self.cluster.nodes[0].name]:
-                raise Violation(f"nodes show different mails: {lists}")
+        wait_for(self.are_same, "nodes that show the same mails", 180)
         mailload.empty(self.told, chance.choice(self.cluster.nodes), BOXES, KEPT)
+
+    def are_same(self):
+        """Unique ids, and their order. A mail may come meanwhile that was open."""
+        first, *others = [mailload.read_idents(node, BOXES) for node in self.cluster.nodes]
+        return all(other == first for other in others)
 
     def settle(self, node):
         self.late = self.told.settle(mailload.read_all(node, BOXES), node.name)
@@ -196,7 +199,7 @@ class Rounds(Case):
             try:
                 self.round(number)
             except BaseException as error:
-                self.say(f"round {number} seed {SEED + number}: {error}")
+                self.say(f"round {number} seed {SEED + number}: {self.names}: {error!r}")
                 self.keep_evidence(number, error)
                 raise
         self.report(rounds)

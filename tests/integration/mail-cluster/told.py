@@ -15,7 +15,8 @@ token and size. For each recipient it is
     open        the connection ended before the reply: it is there, or it is not
 
 and its deletion is not tried, tried, or confirmed (+OK to QUIT). settle() is for a cluster that is
-well and has no clients: it takes what each mailbox has, and from then on that stays so.
+well and has no clients: it takes what each mailbox has, and from then on that stays so. What is open and
+not there may be finished by the next process of its store, and has one round more to come.
 
 Nothing here opens a connection or waits. All times are of one monotonic clock.
 """
@@ -62,6 +63,7 @@ class Entry:
         self.ident = None
         self.deletion = NOT_TRIED
         self.deleted_at = None
+        self.is_overdue = False  # it was open at the end of a round, and not there
 
 
 class Session:
@@ -259,13 +261,20 @@ class Told:
         with self.lock:
             there = {box: {self.tokens[box, ident] for ident, _ in mails} for box, mails in found.items()}
             for box, entries in self.entries.items():
-                absent = set(entries).difference(there.get(box, ()))
-                self.gone.setdefault(box, set()).update(absent)
-                for token in absent:
-                    del entries[token]
-                for entry in entries.values():
-                    entry.state, entry.deletion, entry.since = TAKEN, NOT_TRIED, time.monotonic()
+                for token in list(entries):
+                    entry = entries[token]
+                    if token in there.get(box, ()):
+                        entry.state, entry.deletion, entry.since = TAKEN, NOT_TRIED, time.monotonic()
+                    elif self._may_come(entry):
+                        entry.state, entry.is_overdue = OPEN, True
+                    else:
+                        del entries[token]
+                        self.gone.setdefault(box, set()).add(token)
             self.kills.clear()
+
+    def _may_come(self, entry):
+        is_open = entry.state == OPEN or (entry.state == REFUSED and self._is_excused(entry))
+        return is_open and entry.deletion == NOT_TRIED and not entry.is_overdue
 
     # ---- what is said of it ----
 
