@@ -53,11 +53,11 @@ class Stall(NamedTuple):
 class Rounds(Case):
     """Rounds on one cluster: load, one failure or two, all healed, and a look at everything."""
 
-    def begin(self, **how):
+    def begin(self, kind="rados", **how):
         # What is said of failures is of many kinds; processes that crash are looked for in each round.
         self.expect_log("")
-        self.told = Told("m")
-        self.cluster = Cluster(self, {box: mailload.PASSWORD for box in BOXES}, **how)
+        self.told = Told("m", are_ids_said=kind != "nodes")
+        self.cluster = Cluster(self, {box: mailload.PASSWORD for box in BOXES}, kind=kind, **how)
         self.stalls = {}  # name of a failure: [Stall, ...]
         self.seen = {}
         self.peak_kb = 0

@@ -102,8 +102,10 @@ class Session:
 class Told:
     """Of all clients; a lock makes its functions one at a time."""
 
-    def __init__(self, prefix):
+    def __init__(self, prefix, are_ids_said=True):
+        """are_ids_said: the id in a reply to a delivery is that of all recipients."""
         self.prefix = prefix
+        self.are_ids_said = are_ids_said
         self.lock = threading.Lock()
         self.count = 0
         self.entries = {}  # box: {token: Entry}
@@ -145,7 +147,7 @@ class Told:
             self._count(state)
             entry = self.entries[box][token]
             entry.state, entry.since = state, time.monotonic()
-            if ident is not None:
+            if ident is not None and self.are_ids_said:
                 self._name(box, ident, token)
 
     def _name(self, box, ident, token):
