@@ -91,7 +91,7 @@ TEST_CASE("the first of two machines with one name stops", "[mailcluster][nodes]
 	CHECK(world.texts(1, "a") == strings{ "x\r\n" });
 }
 
-TEST_CASE("a machine that does not beat is seen to be quiet, on nobody's clock",
+TEST_CASE("a machine that does not beat is seen to be quiet, whatever its clock says",
 	  "[mailcluster][nodes]")
 {
 	cluster_world world(1, 2);
@@ -270,6 +270,32 @@ TEST_CASE("a mail tried again on another machine is there once, and is not taken
 	CHECK(world.objects.count("b.") == 0);
 }
 
+TEST_CASE("a mail that comes when its refusal has gone is not rolled forward",
+	  "[mailcluster][deliver]")
+{
+	cluster_world world(1, 1);
+	REQUIRE(world.deliver(0, { "a", "b" }, "x\r\n") == 0);
+	REQUIRE(world.sweep(0) == 0);
+	const std::string digits = name_of_mail(first_mail(world, 0, "a")).substr(2);
+	const gonevalue gone = { GONEVALUE_REFUSED, 1 };
+	const journalvalue journal = {};
+	uint8_t gone_bytes[GONEVALUE_SIZE];
+	uint8_t journal_bytes[JOURNALVALUE_SIZE];
+	gonevalue_encode(&gone, gone_bytes);
+	journalvalue_encode(&journal, journal_bytes);
+	world.objects.change([&](auto &all) {
+		all["x.a"].rows.erase("m." + digits);
+		all["x.a"].rows["t." + digits].assign(reinterpret_cast<char *>(gone_bytes),
+						      sizeof(gone_bytes));
+		all["j.node0.0"].rows[digits].assign(reinterpret_cast<char *>(journal_bytes),
+						     sizeof(journal_bytes));
+	});
+	REQUIRE(world.sweep(0) == 0);
+	CHECK(world.swept.undone == 1);
+	CHECK(world.look(0).empty());
+	CHECK(world.rows("j.", "") == 0);
+}
+
 TEST_CASE("a mail that is larger than all memory is delivered alone", "[mailcluster][deliver]")
 {
 	cluster_world world(1, 1);
@@ -390,7 +416,7 @@ TEST_CASE("a lock that could not be given back is void with the next beat", "[ma
 	CHECK(maillayer_lock(world.nodes[1].layer, name_of("a")) == 0);
 }
 
-TEST_CASE("a lock that is written late holds up nobody", "[mailcluster][locks]")
+TEST_CASE("a lock that is written late holds up no session", "[mailcluster][locks]")
 {
 	cluster_world world(1, 2);
 	world.objects.faults.arrive_one_in = 0;
