@@ -323,7 +323,9 @@ TEST_CASE("what is removed is gone with its rows, once", "[whole]")
 	REQUIRE(write(to.get()) == 0);
 	CHECK(removal(name, { { "a", "1" }, { "b", "" } })(to.get()) == 0);
 	page none;
+	none.found.count = 7;
 	CHECK(objects_rows(to.get(), name.c_str(), "", "", 10, &none.found) == -ENOENT);
+	CHECK(none.found.count == 0);
 	char byte = 0;
 	size_t size = 0;
 	CHECK(objects_read(to.get(), name.c_str(), 0, &byte, 1, &size) == -ENOENT);

@@ -115,6 +115,7 @@ static int take_page(rados_omap_iter_t iter, struct objects_page *ret_page)
 int rados_reads_rows(struct objects *objects, const char *name, const char *behind,
 		     const char *prefix, size_t most, struct objects_page *ret_page)
 {
+	*ret_page = (struct objects_page){ 0 };
 	rados_read_op_t op = rados_create_read_op();
 	if (op == NULL)
 		return -ENOMEM;
@@ -130,11 +131,11 @@ int rados_reads_rows(struct objects *objects, const char *name, const char *behi
 	int status = rados_status(ret);
 	if (status == 0)
 		status = take_page(iter, ret_page);
-	if (status == 0) {
-		ret_page->is_last = has_more == 0;
-		/* A caller that goes on behind the last row would never end. */
-		if (ret_page->count == 0 && has_more != 0)
-			status = -EIO;
+	ret_page->is_last = status == 0 && has_more == 0;
+	/* A caller that goes on behind the last row would never end. */
+	if (status == 0 && ret_page->count == 0 && !ret_page->is_last) {
+		objects_page_free(ret_page);
+		status = -EIO;
 	}
 	if (iter != NULL)
 		rados_omap_get_end(iter);
