@@ -103,6 +103,8 @@ static int check_layer(struct stored_setup *setup, struct conf_error *reterr_err
 	    (setup->quota_messages > 0 || setup->quota_octets > 0 || setup->keep_s > 0))
 		return conf_refuse(reterr_error, -EINVAL,
 				   "stored: quotas and \"keep\" need layer log or rados");
+	if (setup->layer != STORED_LOG && nodesetup_is_on(&setup->nodes))
+		return conf_refuse(reterr_error, -EINVAL, "nodes: they need layer log");
 	if (!is_rados)
 		return 0;
 	if (!cluster_process_is_built())
