@@ -150,6 +150,45 @@ class Failing(Nodes):
         for box in boxes[3]:
             self.assertEqual([ident for _, ident, _ in client.entries(box)], [idents[box]])
 
+    def test_lmtp_tells_each_recipient_what_its_node_has_said(self):
+        nodes = self.begin()
+        self.expect_log("")
+        client = self.client(nodes[0])
+        boxes = self.boxes_by_node(client)
+        first, away, other = boxes[1][0], boxes[3][0], boxes[2][0]
+        recipients = [first, away, other]
+
+        def deliver():
+            """Replies to RCPT, and those behind the mail."""
+            with socket.create_connection(nodes[0].lmtp_address, DEADLINE_S) as link, link.makefile("rb") as lines:
+                link.settimeout(DEADLINE_S)
+                link.sendall(b"LHLO c.example\r\n")
+                self.assertTrue(lines.readline().startswith(b"220 "))
+                while not (line := lines.readline()).startswith(b"250 "):
+                    self.assertTrue(line.startswith(b"250-"), line)
+                link.sendall(b"MAIL FROM:<s@example.net>\r\n" + b"".join(
+                    f"RCPT TO:<{box}>\r\n".encode() for box in recipients))
+                self.assertTrue(lines.readline().startswith(b"250"))
+                said = [lines.readline()[:9] for _ in recipients]
+                link.sendall(b"DATA\r\n")
+                self.assertTrue(lines.readline().startswith(b"354"))
+                link.sendall(TEXT.replace(b"\r\n.", b"\r\n..") + b".\r\n")
+                return said, [lines.readline()[:9] for word in said if word.startswith(b"250")]
+
+        self.assertEqual(deliver(), ([b"250 2.1.5"] * 3, [b"250 2.0.0"] * 3))
+        nodes[2].stop()
+        try:
+            # It is not known at first that it hangs.
+            said, replies = deliver()
+            self.assertEqual(replies[0], b"250 2.0.0")
+            self.assertEqual(replies[-1], b"250 2.0.0")
+            self.assertIn(b"451 4.4.1", said + replies)
+            wait_for(lambda: client.call(stored.CHECK, name=away.encode()).status == EAWAY, "the node to be missed")
+            self.assertEqual(deliver(), ([b"250 2.1.5", b"451 4.4.1", b"250 2.1.5"], [b"250 2.0.0"] * 2))
+        finally:
+            nodes[2].cont()
+        self.assertEqual([len(client.entries(box)) for box in (first, other)], [3, 3])
+
     def test_a_node_that_hangs_is_down_and_comes_back(self):
         nodes = self.begin()
         self.expect_log("")

@@ -80,6 +80,20 @@ class played
 	}
 
 	// The store answers what it was asked.
+	// What each mailbox of the mail has come to, in the order of their names.
+	std::string release_each(int status, const std::vector<int> &fates)
+	{
+		const mailid id = { { 0xab } };
+		std::vector<uint8_t> rows(4 * fates.size());
+		uint8_t *end = rows.data();
+		for (const int fate : fates)
+			bytes_put(&end, static_cast<uint32_t>(fate), 4);
+		is_asking = holds = false;
+		lmtp_session_answer_each(session.get(), status, &id, rows.data(),
+					 static_cast<uint32_t>(fates.size()));
+		return say("");
+	}
+
 	std::string release(int status)
 	{
 		const size_t before = said.size();

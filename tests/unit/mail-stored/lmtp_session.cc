@@ -280,6 +280,7 @@ TEST_CASE("what the store says becomes a reply for each recipient", "[mail-store
 		{ -EDQUOT, "452 4.3.1 Not enough room, try again later\r\n" },
 		{ MAILSTORE_EQUOTA, "452 4.2.2 Mailbox full\r\n" },
 		{ -EFBIG, "552 5.3.4 Mail larger than we take\r\n" },
+		{ MAILSTORE_EAWAY, "451 4.4.1 Mailbox cannot be reached now, try again later\r\n" },
 		{ MAILSTORE_EFAILED, "451 4.3.0 Try again later\r\n" },
 		{ -ECONNRESET, "451 4.3.0 Try again later\r\n" },
 		{ -EIO, "451 4.3.0 Try again later\r\n" },
@@ -292,6 +293,43 @@ TEST_CASE("what the store says becomes a reply for each recipient", "[mail-store
 		     "DATA\r\n");
 	CHECK(session.say(DOTTED) == repeated(reply, 2));
 	CHECK(session.say("NOOP\r\n") == "250 2.0.0 Ok\r\n");
+}
+
+TEST_CASE("each recipient hears whether its own mailbox has the mail",
+	  "[mail-stored][lmtp_session]")
+{
+	const std::string away = "451 4.4.1 Mailbox cannot be reached now, try again later\r\n";
+	lmtp_world world = world_of_tests();
+	played session(world);
+	session.holds = true;
+	session.feed("LHLO c\r\nMAIL FROM:<a@b>\r\n" + rcpt("c@d.example") + rcpt("a@d.example") +
+		     rcpt("b@d.example") + rcpt("c@d.example") + "DATA\r\n");
+	session.say(DOTTED);
+	const auto answer = [&](const std::vector<int> &fates) {
+		return session.release_each(MAILSTORE_EAWAY, fates) + session.say("NOOP\r\n");
+	};
+	const std::string noop = "250 2.0.0 Ok\r\n";
+	SECTION("two have it") // in the order of names: a, b, c
+	{
+		CHECK(answer({ 0, MAILSTORE_EAWAY, 0 }) == OK + OK + away + OK + noop);
+	}
+	SECTION("one has it")
+	{
+		CHECK(answer({ 0, MAILSTORE_EAWAY, -EIO }) == away + OK + away + away + noop);
+	}
+	SECTION("none has it")
+	{
+		CHECK(answer({ -EIO, MAILSTORE_EAWAY, -EIO }) == repeated(away, 4) + noop);
+	}
+	SECTION("there is one word for all")
+	{
+		CHECK(answer({}) == repeated(away, 4) + noop);
+	}
+	SECTION("there are not as many words as mailboxes")
+	{
+		CHECK(answer({ 0, MAILSTORE_EAWAY }) == repeated(away, 4) + noop);
+	}
+	CHECK(session.say("RSET\r\n") == noop);
 }
 
 TEST_CASE("pipelined commands wait while the store is asked about a mailbox",

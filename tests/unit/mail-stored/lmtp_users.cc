@@ -158,7 +158,7 @@ TEST_CASE("an alias for which there is no memory is refused whole", "[mail-store
 	int accepted = 0;
 	while (session.say("RCPT TO:<all@example.org>\r\n").substr(0, 3) == "250")
 		accepted++;
-	CHECK(accepted == (512 / 16 - 1) / 3);
+	CHECK(accepted == (512 / 17 - 1) / 3);
 	session.feed("DATA\r\nx\r\n.\r\n");
 	CHECK(session.mails.at(0).mailboxes.size() == 4);
 }

@@ -6,11 +6,12 @@
 #include <string.h>
 
 #define FIRST_ROOM 512
+#define HEAD	   2 /* before each name */
 
 static size_t room_for(const struct lmtp_boxes *boxes, size_t name_size)
 {
 	size_t room = boxes->room > 0 ? boxes->room : FIRST_ROOM;
-	while (room - boxes->size < name_size + 1)
+	while (room - boxes->size < name_size + HEAD)
 		room *= 2;
 	return room;
 }
@@ -20,7 +21,7 @@ size_t lmtp_boxes_growth(const struct lmtp_boxes *boxes, size_t name_size)
 	return room_for(boxes, name_size) - boxes->room;
 }
 
-int lmtp_boxes_add(struct lmtp_boxes *boxes, const char *name, size_t name_size)
+int lmtp_boxes_add(struct lmtp_boxes *boxes, const char *name, size_t name_size, bool is_first)
 {
 	size_t room = room_for(boxes, name_size);
 	if (room > boxes->room) {
@@ -30,9 +31,10 @@ int lmtp_boxes_add(struct lmtp_boxes *boxes, const char *name, size_t name_size)
 		boxes->bytes = bytes;
 		boxes->room = room;
 	}
-	boxes->bytes[boxes->size] = (uint8_t)name_size;
-	memcpy(boxes->bytes + boxes->size + 1, name, name_size);
-	boxes->size += 1 + name_size;
+	boxes->bytes[boxes->size] = is_first;
+	boxes->bytes[boxes->size + 1] = (uint8_t)name_size;
+	memcpy(boxes->bytes + boxes->size + HEAD, name, name_size);
+	boxes->size += HEAD + name_size;
 	boxes->count++;
 	return 0;
 }
@@ -43,16 +45,18 @@ void lmtp_boxes_cut(struct lmtp_boxes *boxes, size_t count, size_t size)
 	boxes->size = size;
 }
 
-bool lmtp_boxes_next(const struct lmtp_boxes *boxes, size_t *at, struct mailname *ret_name)
+bool lmtp_boxes_next(const struct lmtp_boxes *boxes, size_t *at, struct mailname *ret_name,
+		     bool *ret_is_first)
 {
 	if (*at >= boxes->size)
 		return false;
-	*ret_name = (struct mailname){ boxes->bytes + *at + 1, boxes->bytes[*at] };
-	*at += 1 + ret_name->size;
+	*ret_is_first = boxes->bytes[*at];
+	*ret_name = (struct mailname){ boxes->bytes + *at + HEAD, boxes->bytes[*at + 1] };
+	*at += HEAD + ret_name->size;
 	return true;
 }
 
-static int compare(const void *one, const void *other)
+int lmtp_boxes_compare(const void *one, const void *other)
 {
 	const struct mailname *a = one;
 	const struct mailname *b = other;
@@ -65,15 +69,16 @@ static int compare(const void *one, const void *other)
 int lmtp_boxes_list(const struct lmtp_boxes *boxes, struct mailname **ret_names, size_t *ret_count)
 {
 	size_t count = 0;
+	bool is_first;
 	struct mailname *names = calloc(boxes->count + 1, sizeof(*names));
 	if (names == NULL)
 		return -ENOMEM;
 	size_t at = 0;
 	for (size_t i = 0; i < boxes->count; i++)
-		(void)lmtp_boxes_next(boxes, &at, &names[i]);
-	qsort(names, boxes->count, sizeof(*names), compare);
+		(void)lmtp_boxes_next(boxes, &at, &names[i], &is_first);
+	qsort(names, boxes->count, sizeof(*names), lmtp_boxes_compare);
 	for (size_t i = 0; i < boxes->count; i++)
-		if (count == 0 || compare(&names[count - 1], &names[i]) != 0)
+		if (count == 0 || lmtp_boxes_compare(&names[count - 1], &names[i]) != 0)
 			names[count++] = names[i];
 	*ret_names = names;
 	*ret_count = count;

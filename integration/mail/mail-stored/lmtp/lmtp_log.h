@@ -30,6 +30,7 @@ struct lmtp_log {
 	const char *sender;
 	const char *recipient; /* the first */
 	unsigned recipient_count;
+	unsigned refused_count; /* of them, as only some have it */
 	size_t mailbox_count;
 	uint64_t size;		 /* as it came, without our fields */
 	const struct mailid *id; /* NULL: it was not taken */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/lmtp/lmtp_session.h"
 
+#include "integration/mail/mail-stored/lmtp/lmtp_fates.h"
 #include "integration/mail/mail-stored/lmtp/lmtp_log.h"
 #include "integration/mail/mail-stored/lmtp/lmtp_trace.h"
 
@@ -12,6 +13,9 @@
 
 /* Twelve digits. */
 #define ID_MASK UINT64_C(0xffffffffffff)
+
+/* Of a mailbox whose node is down. */
+#define EAWAY_TEXT "4.4.1 Mailbox cannot be reached now, try again later"
 
 /* ---- memory ---- */
 
@@ -51,18 +55,39 @@ static void say(struct lmtp_session *session, unsigned times)
 	session->replies_left = session->event.reply_size > 0 ? times : 0;
 }
 
+static void drop_fates(struct lmtp_session *session)
+{
+	free(session->fates);
+	session->fates = NULL;
+	session->fate_count = 0;
+}
+
+/* What the next recipient hears. */
+static const char *next_reply(const struct lmtp_session *session, size_t *ret_size)
+{
+	const size_t left = session->replies_left;
+	const bool is_refused =
+		left <= session->fate_count && session->fates[session->fate_count - left] != 0;
+	*ret_size = is_refused ? strlen(session->refusal) : session->event.reply_size;
+	return is_refused ? session->refusal : session->event.reply;
+}
+
 /* True: all that was to be said is in out. */
 static bool put_replies(struct lmtp_session *session)
 {
-	size_t size = session->event.reply_size;
 	if (session->out_start == session->out_end)
 		session->out_start = session->out_end = 0;
-	while (session->replies_left > 0 && LMTP_OUT_SIZE - session->out_end >= size) {
-		memcpy(session->out + session->out_end, session->event.reply, size);
+	while (session->replies_left > 0) {
+		size_t size;
+		const char *reply = next_reply(session, &size);
+		if (LMTP_OUT_SIZE - session->out_end < size)
+			return false;
+		memcpy(session->out + session->out_end, reply, size);
 		session->out_end += size;
 		session->replies_left--;
 	}
-	return session->replies_left == 0;
+	drop_fates(session);
+	return true;
 }
 
 /* What the store's word is for a client; text has room bytes. The code. */
@@ -77,6 +102,7 @@ static int translate(int status, const struct mailid *id, char *text, size_t roo
 		{ -EDQUOT, 452, "4.3.1 Not enough room, try again later" },
 		{ MAILSTORE_EQUOTA, 452, "4.2.2 Mailbox full" },
 		{ -EFBIG, 552, "5.3.4 Mail larger than we take" },
+		{ MAILSTORE_EAWAY, 451, EAWAY_TEXT },
 	};
 	char id_text[MAILID_TEXT_SIZE];
 	if (status == 0) {
@@ -98,6 +124,14 @@ static int translate(int status, const struct mailid *id, char *text, size_t roo
 
 static void act(struct lmtp_session *session, enum dialogue_action action);
 
+static unsigned count_refused(const struct lmtp_session *session)
+{
+	unsigned count = 0;
+	for (size_t i = 0; i < session->fate_count; i++)
+		count += session->fates[i];
+	return count;
+}
+
 /* id is NULL unless the store has it. */
 static void answer_mail(struct lmtp_session *session, int code, const char *text,
 			const struct mailid *id)
@@ -108,6 +142,7 @@ static void answer_mail(struct lmtp_session *session, int code, const char *text
 		.sender = session->dialogue.envelope.sender,
 		.recipient = session->recipient,
 		.recipient_count = session->dialogue.recipient_count,
+		.refused_count = count_refused(session),
 		.mailbox_count = session->mailbox_count,
 		.size = session->body.size,
 		.id = id,
@@ -371,7 +406,8 @@ static int add_mailbox(struct lmtp_session *session, const char *name)
 	const size_t growth = lmtp_boxes_growth(&session->boxes, size);
 	if (!take_memory(session->world, &session->boxes_taken, session->boxes_taken + growth))
 		return -ENOSPC;
-	return lmtp_boxes_add(&session->boxes, name, size);
+	return lmtp_boxes_add(&session->boxes, name, size,
+			      session->boxes.count == session->others_count);
 }
 
 static int add_mailboxes(struct lmtp_session *session, const struct users_mailboxes *found)
@@ -388,7 +424,8 @@ static int add_mailboxes(struct lmtp_session *session, const struct users_mailbo
 static enum dialogue_action check_mailbox(struct lmtp_session *session)
 {
 	struct mailname mailbox;
-	if (!lmtp_boxes_next(&session->boxes, &session->asked_at, &mailbox))
+	bool is_first;
+	if (!lmtp_boxes_next(&session->boxes, &session->asked_at, &mailbox, &is_first))
 		return keep_recipient(session);
 	session->request = (struct storewire_request){
 		.type = STOREWIRE_CHECK,
@@ -599,9 +636,36 @@ void lmtp_session_sent(struct lmtp_session *session, size_t size)
 	session->out_start += size;
 }
 
+/* Only some mailboxes have it: status says why the others have not. True: each recipient hears so. */
+static bool take_fates(struct lmtp_session *session, int status, const uint8_t *rows,
+		       uint32_t count)
+{
+	char text[80];
+	if (count == 0 || status == 0 ||
+	    lmtp_fates_make(&session->boxes, rows, count, &session->fates, &session->fate_count) !=
+		    0)
+		return false;
+	if (session->fate_count != session->dialogue.recipient_count ||
+	    count_refused(session) == session->fate_count) {
+		drop_fates(session);
+		return false;
+	}
+	int code = translate(status, NULL, text, sizeof(text));
+	snprintf(session->refusal, sizeof(session->refusal), "%d %s\r\n", code, text);
+	return true;
+}
+
 void lmtp_session_answer(struct lmtp_session *session, int status, const struct mailid *id)
 {
+	lmtp_session_answer_each(session, status, id, NULL, 0);
+}
+
+void lmtp_session_answer_each(struct lmtp_session *session, int status, const struct mailid *id,
+			      const uint8_t *rows, uint32_t count)
+{
 	if (session->state == LMTP_STORE) {
+		if (take_fates(session, status, rows, count))
+			status = 0;
 		answer_status(session, status, id);
 		return;
 	}
@@ -613,6 +677,8 @@ void lmtp_session_answer(struct lmtp_session *session, int status, const struct 
 		action = check_mailbox(session);
 	else if (status == MAILSTORE_EQUOTA)
 		action = answer(session, 452, "4.2.2 Mailbox full");
+	else if (status == MAILSTORE_EAWAY)
+		action = answer(session, 451, EAWAY_TEXT);
 	else
 		action = refuse(session, DIALOGUE_TRY_LATER);
 	if (action != DIALOGUE_RECIPIENT)
@@ -644,4 +710,5 @@ void lmtp_session_init(struct lmtp_session *ret_session, struct lmtp_world *worl
 void lmtp_session_deinit(struct lmtp_session *session)
 {
 	forget(session);
+	drop_fates(session);
 }

@@ -30,7 +30,10 @@
  *     -ENOSPC, -EDQUOT              452 4.3.1
  *     MAILSTORE_EQUOTA              452 4.2.2, to RCPT or at the mail's end
  *     -EFBIG                        552 5.3.4
+ *     MAILSTORE_EAWAY               451 4.4.1, to RCPT or at the mail's end: its node is down
  *     anything else, or is gone     451 4.3.0
+ *
+ * When only some mailboxes have got it, of several nodes, each recipient hears so (lmtp_fates.h).
  *
  * Memory: a session has LMTP_IN_SIZE and LMTP_OUT_SIZE bytes, and amid a mail the 32 KB of storemail.h.
  * What is more, large mails in memfds and the names of mailboxes, is counted for all sessions
@@ -95,6 +98,10 @@ struct lmtp_session {
 	struct dialogue dialogue;
 	struct dialogue_event event;
 	unsigned replies_left; /* of event.reply, to be said before anything else */
+	/* Of these, the ones that are refusal instead: a byte for each; NULL: none. */
+	uint8_t *fates;
+	size_t fate_count;
+	char refusal[96];
 	struct body body;
 	uint64_t chunk_left;
 	/* The transaction. */
@@ -136,6 +143,9 @@ void lmtp_session_sent(struct lmtp_session *session, size_t size);
 
 /* status is the store's word, or -errno of the connection; id is that of a mail with status 0. */
 void lmtp_session_answer(struct lmtp_session *session, int status, const struct mailid *id);
+/* The same with count rows of lmtp_fates.h; 0: one word for all. */
+void lmtp_session_answer_each(struct lmtp_session *session, int status, const struct mailid *id,
+			      const uint8_t *rows, uint32_t count);
 /* Not while it is asked. DIALOGUE_TIMED_OUT or DIALOGUE_SHUTTING_DOWN; LMTP_END is next. */
 void lmtp_session_end(struct lmtp_session *session, enum dialogue_refusal refusal);
 

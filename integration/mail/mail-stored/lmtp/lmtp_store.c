@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/lmtp/lmtp_store.h"
 
+#include "integration/mail/mail-stored/lmtp/lmtp_fates.h"
 #include "lib/common/log.h"
 
 #include <errno.h>
@@ -145,7 +146,12 @@ static int take_reply(struct lmtp_store *store)
 	if (ask == NULL || ask->request->type != reply.type)
 		return -EPROTO;
 	TAILQ_REMOVE(asks, ask, link);
+	const bool has_fates = reply.type == STOREWIRE_DELIVER &&
+			       reply.rows_size == (size_t)reply.count * LMTP_FATES_ROW;
+	ask->rows = reply.rows;
+	ask->row_count = has_fates ? reply.count : 0;
 	ask->answer(ask, reply.status, &reply.id);
+	ask->row_count = 0;
 	return 0;
 }
 

@@ -36,6 +36,9 @@ struct lmtp_ask {
 	/* Never called by lmtp_store_ask(). status is the store's, or -errno of the connection. */
 	void (*answer)(struct lmtp_ask *ask, int status, const struct mailid *id);
 	void *owner;
+	/* Of the reply, borrowed while it is answered: the fates of mailboxes, where they differ. */
+	const uint8_t *rows;
+	uint32_t row_count;
 };
 
 TAILQ_HEAD(lmtp_asks, lmtp_ask);

@@ -66,6 +66,8 @@ static bool refuse(struct store_sink *store, struct sink_reply *reply, const cha
 	struct sink *sink = &store->sink;
 	if (status == MAILSTORE_EQUOTA)
 		return sink_say(reply, 452, "4.2.2 Mailbox full");
+	if (status == MAILSTORE_EAWAY)
+		return sink_say(reply, 451, "4.4.1 Mailbox cannot be reached now, try again later");
 	if (status == -EFBIG)
 		return sink_say(reply, 552, "5.3.4 Mail larger than the mail store takes");
 	(void)sink_fail(sink, reply, step, status < 0 && status > -2000 ? -status : EIO);
