@@ -286,7 +286,7 @@ class RadosCluster:
         conf += "".join(CONF_OSD.format(node=node, osd=node - 1, address=self.address(node))
                         for node in range(1, self.count + 5))
         self._write("ceph.conf", conf)
-        pool_caps = ", ".join(f"allow rwx pool={pool}" for pool in self.pools)
+        pool_caps = ", ".join(f"allow rw pool={pool}" for pool in self.pools)
         keys = {"mon.": {"mon": "allow *"},
                 "client.admin": {"mon": "allow *", "osd": "allow *", "mgr": "allow *"},
                 f"client.{USER}": {"mon": "allow r", "osd": pool_caps}}
@@ -605,7 +605,7 @@ class RadosCluster:
             "mon", "allow r", "osd", "allow r pool=no-such-pool"])
 
     def permit_keys(self):
-        caps = ", ".join(f"allow rwx pool={pool}" for pool in self.pools)
+        caps = ", ".join(f"allow rw pool={pool}" for pool in self.pools)
         self.command("auth caps", entity=f"client.{USER}", caps=["mon", "allow r", "osd", caps])
 
     def lose_disk(self, node):
