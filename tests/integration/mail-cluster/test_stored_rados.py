@@ -159,6 +159,23 @@ class Shared(Nodes):
         for node in nodes:
             self.assertEqual(node.stop(), 0)
 
+    def test_a_mail_by_lmtp_at_one_node_is_at_the_other_with_the_id_of_its_reply(self):
+        listen = self.free_address()
+        one, = self.reached(self.below, "a", lmtp={"listen": ["{}@{}".format(*listen)]})
+        two, = self.reached(self.below, "b")
+        box = self.names("anna")[0] + "@example.com"
+        one.wait_for_log(r"^info: \[mail-stored\] LMTP ready, ")
+        with smtplib.LMTP(*listen, timeout=DEADLINE_S) as client:
+            client.ehlo()
+            client.mail("sender@example.net")
+            client.rcpt(box)
+            code, text = client.data(TEXT)
+        self.assertEqual(code, 250, text)
+        with two.client() as client:
+            (number, ident, _), = client.entries(box)
+            self.assertIn(ident, text.decode())
+            self.assertTrue(self.text_of(client, number).startswith(b"Return-Path: <sender@example.net>"))
+
     def test_the_same_id_is_one_mail_whichever_node_it_is_given_to(self):
         one, two = self.reached(self.below, "a", "b")
         box, = self.names("anna")
