@@ -189,6 +189,8 @@ class Stored:
     lmtp={"listen": [...]}.
     """
 
+    BEGUN = r"^info: \[mail-stored\] ready, "
+
     def __init__(self, case, is_started=True, **sections):
         self.case = case
         self.directory = case.path("store")
@@ -222,7 +224,7 @@ class Stored:
             os.chown(self.directory, pwd.getpwnam(USER).pw_uid, pwd.getpwnam(USER).pw_gid)
         self.process = self.case.start([harness.program("mail-stored"), "--config",
                                         self.config_path], "stored", **how)
-        self.process.wait_for_log(r"^info: \[mail-stored\] ready, ")
+        self.process.wait_for_log(self.BEGUN)
         return self.process
 
     def stop(self):

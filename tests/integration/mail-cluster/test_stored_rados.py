@@ -27,11 +27,14 @@ BOXES = ["anna@example.com", "bert@example.com"]
 TEXT = b"Subject: once\r\n\r\n.dot\r\nend\r\n"
 WIRE = TEXT.replace(b"\r\n.", b"\r\n..")
 # What a busy machine may bring about, and a node that has gone.
+READY = r"(?m)^info: \[mail-stored\] ready, "
 STALLS = r"warning: \[mail-stored\] (cluster (has stalled|does not answer)|node is dead|deliveries not mended)"
 
 
 class ClusterStored(Stored):
     """mail-stored of one node of a cluster."""
+
+    BEGUN = r"^info: \[mail-stored\] (ready|waiting for the cluster's users), "
 
     def __init__(self, case, cluster, **sections):
         self.cluster = cluster
@@ -308,9 +311,11 @@ class Shared(Nodes):
             nodes[-1].lmtp = listen
         for node in nodes:
             node.wait_for_log(r"lmtp waits for the cluster's users, path=.*/users.mdb")
+            self.assertNotRegex(node.process.log(), READY)
         self.put_users(nodes[0].wait_reached(), lists[0])
         for node in nodes:
             node.wait_for_log(r"^info: \[mail-stored\] users of the cluster taken, path=.* version=")
+            node.wait_for_log(READY)
             node.wait_for_log(r"^info: \[mail-stored\] LMTP ready, ")
             self.assertEqual(self.recipients(node), [250, 250, 550])
             self.assertEqual(os.stat(node.sections["cluster"]["logins"]).st_mode & 0o077,
@@ -319,6 +324,11 @@ class Shared(Nodes):
         for node in nodes:
             wait_for(lambda node=node: self.recipients(node) == [250, 550, 250], "the other list")
             wait_for(lambda node=node: self.state_of_users(node) == "yes", "that to be said")
+            # With databases of another time it is ready at once.
+            self.assertEqual(node.stop(), 0)
+            node.start()
+            node.wait_for_log(READY)
+            self.assertNotIn("waiting for the cluster's users", node.process.log())
 
     def recipients(self, node):
         """Codes of RCPT at its LMTP."""

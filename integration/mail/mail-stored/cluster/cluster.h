@@ -40,6 +40,8 @@ struct cluster_start {
 	 * -ECONNRESET when that of lister.h has ended. In a thread.
 	 */
 	void (*fail)(void *owner, int status);
+	/* The users' databases are those of the cluster now. In a thread, each time; may be NULL. */
+	void (*taken)(void *owner);
 	void *owner;
 };
 

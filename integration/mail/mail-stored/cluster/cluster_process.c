@@ -57,10 +57,12 @@ struct service {
 	struct clients *clients;
 	struct upkeep upkeep;
 	uv_loop_t loop;
-	uv_async_t failed; /* a thread of cluster.h says so */
-	bool has_failed_handle;
+	uv_async_t told; /* a thread of cluster.h has said something */
+	bool has_told_handle;
 	int lister_fd;
-	int failure; /* under the cluster's mutex */
+	int failure;   /* under the cluster's mutex, as the next; 0: none */
+	bool is_taken; /* the users are there */
+	bool is_ready;
 	int status;
 	bool is_stopping;
 	uint64_t gauge_values[GAUGE_COUNT];
@@ -75,7 +77,7 @@ static void stop(struct service *service)
 	service->is_stopping = true;
 	clients_close(service->clients);
 	upkeep_close(&service->upkeep);
-	uv_close((uv_handle_t *)&service->failed, NULL);
+	uv_close((uv_handle_t *)&service->told, NULL);
 }
 
 /* The beat has said which node it is about. */
@@ -87,13 +89,27 @@ static void on_fail(void *owner, int status)
 	stop(service);
 }
 
-static void service_on_failed(uv_async_t *async)
+static void tell_ready(struct service *service)
+{
+	if (service->is_ready)
+		return;
+	service->is_ready = true;
+	log_info(context, "ready, version=%s layer=rados node=%s", DNSBLV6_VERSION,
+		 service->start->setup->cluster.node);
+	program_tell_ready(context);
+}
+
+static void service_on_told(uv_async_t *async)
 {
 	struct service *service = async->data;
 	uv_mutex_lock(&service->cluster.mutex);
 	int failure = service->failure;
+	bool is_taken = service->is_taken;
 	uv_mutex_unlock(&service->cluster.mutex);
-	on_fail(service, failure);
+	if (failure != 0)
+		on_fail(service, failure);
+	else if (is_taken)
+		tell_ready(service);
 }
 
 static void fail_from_thread(void *owner, int status)
@@ -102,7 +118,16 @@ static void fail_from_thread(void *owner, int status)
 	uv_mutex_lock(&service->cluster.mutex);
 	service->failure = status;
 	uv_mutex_unlock(&service->cluster.mutex);
-	uv_async_send(&service->failed);
+	uv_async_send(&service->told);
+}
+
+static void take_from_thread(void *owner)
+{
+	struct service *service = owner;
+	uv_mutex_lock(&service->cluster.mutex);
+	service->is_taken = true;
+	uv_mutex_unlock(&service->cluster.mutex);
+	uv_async_send(&service->told);
 }
 
 /* ---- upkeep ---- */
@@ -179,11 +204,12 @@ static int begin_cluster(struct service *service)
 		.counters = service->start->counters,
 		.lister_fd = service->lister_fd,
 		.fail = fail_from_thread,
+		.taken = take_from_thread,
 		.owner = service,
 	};
-	int ret = uv_async_init(&service->loop, &service->failed, service_on_failed);
-	service->has_failed_handle = ret == 0;
-	service->failed.data = service;
+	int ret = uv_async_init(&service->loop, &service->told, service_on_told);
+	service->has_told_handle = ret == 0;
+	service->told.data = service;
 	return ret == 0 ? cluster_begin(&service->cluster, &start) : ret;
 }
 
@@ -210,6 +236,16 @@ static int start_handles(struct service *service)
 	return ret;
 }
 
+/*
+ * What begins when this process is ready wants them. The database with passwords is made first, so that
+ * both are whole when the other one is.
+ */
+static bool are_users_there(struct service *service)
+{
+	const char *logins = service->start->setup->cluster.logins;
+	return quota_has_users(&service->quota) && (logins[0] == '\0' || access(logins, F_OK) == 0);
+}
+
 static int serve(struct service *service)
 {
 	const struct stored_setup *setup = service->start->setup;
@@ -228,9 +264,10 @@ static int serve(struct service *service)
 		log_error(context, "loop not started (%s)", uv_strerror(ret));
 		return EX_OSERR;
 	}
-	log_info(context, "ready, version=%s layer=rados node=%s", DNSBLV6_VERSION,
-		 setup->cluster.node);
-	program_tell_ready(context);
+	if (service->lister_fd < 0 || are_users_there(service))
+		tell_ready(service);
+	else
+		log_info(context, "waiting for the cluster's users, path=%s", setup->users);
 	uv_run(&service->loop, UV_RUN_DEFAULT);
 	if (service->status == EX_OK)
 		upkeep_write_metrics(&service->upkeep);

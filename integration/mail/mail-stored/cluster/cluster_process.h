@@ -7,8 +7,8 @@
  * Flow: stored.c forks -> cluster_process_run(): lister.h, confinement, the threads of cluster.h, then
  *       one loop: clients.h, whose requests run in threads, and signals.
  *
- * It is ready at once: as long as the cluster cannot be reached clients are told -EAGAIN, which mail
- * servers make a 451 of. Files are the configuration of Ceph, the users' databases and that of the metrics;
+ * It is ready at once, but for users that are fetched and are not there yet: then when they are. As long
+ * as the cluster cannot be reached clients are told -EAGAIN, which mail servers make a 451 of. Files are the configuration of Ceph, the users' databases and that of the metrics;
  * sockets are those that its clients have, and librados' own.
  */
 

@@ -76,6 +76,8 @@ static void use_list(struct cluster *cluster, uint64_t version, const void *list
 	uv_mutex_unlock(&cluster->mutex);
 	log_info(context, "users of the cluster taken, path=%s version=%" PRIu64,
 		 start->setup->users, version);
+	if (start->taken != NULL)
+		start->taken(start->owner);
 }
 
 /* What is there stays in use when the cluster does not answer, or has none. */
