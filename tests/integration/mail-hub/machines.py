@@ -5,9 +5,9 @@ programs of the system that are played.
 
 Flow: test_cluster_page.py -> Machines(case, "abc") -> shell("a", "ceph -s")
 
-A machine is a process in namespaces of its own, whose end ends all others of it. Its /etc and /var are those
-of this machine with what it writes above them, so that paths are as they are in manuals; /var/lib/ceph is
-empty. Needs root, and a kernel with overlayfs.
+A machine is a process in namespaces of its own, whose end ends all others of it. Its /etc, /var and /usr/local
+are those of this machine with what it writes above them, so that paths are as they are in manuals; /var/lib/ceph
+is empty. Needs root, and a kernel with overlayfs.
 
 systemctl starts Ceph's daemons and mail-hub in place of systemd, and waits until mail-hub has said that it is
 ready; ceph-volume makes a disk of a file; scp copies to another machine; apt-get has done it all.
@@ -30,6 +30,7 @@ BEGIN = """set -e
 hostname {name}
 mount -t overlay overlay -o lowerdir=/etc,upperdir={root}/etc,workdir={root}/etc.work /etc
 mount -t overlay overlay -o lowerdir=/var,upperdir={root}/var,workdir={root}/var.work /var
+mount -t overlay overlay -o lowerdir=/usr/local,upperdir={root}/local,workdir={root}/local.work /usr/local
 mount --bind {root}/ceph /var/lib/ceph
 mkdir -p /etc/ceph
 mount --bind {root}/etc-ceph /etc/ceph
@@ -37,7 +38,9 @@ mount --bind {root}/root /root
 mount -t tmpfs tmpfs /run
 mkdir -p /run/ceph /etc/dnsblv6 /etc/ssl/mail-hub /var/log/ceph /var/lib/mail-hub
 rm -rf /etc/dnsblv6/* /var/lib/mail-hub/*
+mkdir -p /usr/local/sbin /usr/local/etc
 mount --bind {programs} /usr/local/sbin
+ln -s /etc/dnsblv6 /usr/local/etc/dnsblv6  # where a build without a prefix looks
 echo '{user}:x:{id}:{id}::/nonexistent:/usr/sbin/nologin' >>/etc/passwd
 echo '{user}:x:{id}:' >>/etc/group
 chown ceph:ceph /run/ceph /var/log/ceph /var/lib/ceph /var/lib/ceph/*
@@ -78,7 +81,7 @@ class Machines:
 
     def _begin(self, name):
         root = self.root(name)
-        for part in ("etc", "etc.work", "var", "var.work", "ceph/mon", "ceph/mgr", "ceph/osd",
+        for part in ("etc", "etc.work", "var", "var.work", "local", "local.work", "ceph/mon", "ceph/mgr", "ceph/osd",
                      "ceph/bootstrap-osd", "etc-ceph", "root"):
             os.makedirs(os.path.join(root, part))
         text = BEGIN.format(name=name, root=root, programs=self.programs, user=USER, id=USER_ID)

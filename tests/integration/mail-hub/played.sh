@@ -22,7 +22,10 @@ wait_for() {
 	tries=1200
 	until eval "$1"; do
 		tries=$((tries - 1))
-		[ "$tries" -gt 0 ] || fail "waited in vain for $1"
+		if [ "$tries" = 0 ]; then
+			echo "waited in vain for $1" >&2
+			return 1
+		fi
 		sleep 0.1
 	done
 }
@@ -49,7 +52,8 @@ start() {
 	: >>/var/log/mail-hub.log
 	before=$(grep -c '\[mail-hub\] ready, ' /var/log/mail-hub.log) || true
 	PATH=$PATH setsid /usr/local/sbin/mail-hub >>/var/log/mail-hub.log 2>&1 </dev/null &
-	wait_for '[ "$(grep -c "\[mail-hub\] ready, " /var/log/mail-hub.log)" -gt '"$before ]"
+	wait_for '[ "$(grep -c "\[mail-hub\] ready, " /var/log/mail-hub.log)" -gt '"$before ]" ||
+		fail "mail-hub: $(cat /var/log/mail-hub.log)"
 }
 
 stop() {
