@@ -205,6 +205,7 @@ class Rounds(Case):
         node = self.cluster.nodes[0]
         self.say(f"left over: {len(self.check_tool(node))} mails that were never acknowledged")
         node.restart_stored(2 * 24 * 3600)
+        wait_for(lambda: self.cluster.run_tool(node, "check")[0] in (0, 1), "a node that has reached its cluster")
         wait_for(lambda: not self.check_tool(node), "a repair that leaves nothing over", 180)
         wait_for(lambda: not self.settle(node), "mails that were refused to go", 180)
 

@@ -376,12 +376,19 @@ static void read_tls(struct nodelink *link)
 
 /* ---- TLS: begin ---- */
 
-/* With SIGSTOP or a cable out, the kernel goes on for long. */
+/*
+ * With SIGSTOP or a cable out, the kernel goes on for long. A link that has nothing to send is probed as
+ * well: the other side may have given it up while the cable was out, and the lock that it holds here
+ * would stay for hours.
+ */
 static void set_options(int fd, unsigned silence_ms)
 {
 	const int on = 1;
+	const int probe_s = silence_ms > 3000 ? (int)(silence_ms / 3000) : 1;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &probe_s, sizeof(probe_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &probe_s, sizeof(probe_s));
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_ms, sizeof(silence_ms));
 }
 
