@@ -21,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <thread>
@@ -200,6 +201,12 @@ int slow_list(maillayer *layer, mailname, uint64_t from, size_t, mailentry *, si
 	return 0;
 }
 
+int open_memory(maillayer *, uint64_t, int *ret_fd)
+{
+	*ret_fd = memfd_create("test", MFD_CLOEXEC);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
 int slow_lock(maillayer *, mailname)
 {
 	return 0;
@@ -223,6 +230,7 @@ int make_layer(void *owner, maillayer **ret_layer)
 		made.deliver = slow_deliver;
 		made.erase = slow_erase;
 		made.list = slow_list;
+		made.open = open_memory;
 		made.lock = slow_lock;
 		made.unlock = slow_unlock;
 		made.close = slow_close;
@@ -376,18 +384,33 @@ class connection
 		request.size = bytes.size();
 		return send(request, &beside);
 	}
-	int lock(const std::string &name)
+	uint64_t send_lock(const std::string &name)
 	{
 		storewire_request request{};
 		request.type = STOREWIRE_LOCK;
 		request.mailbox = name_of(name);
-		return take(send(request, nullptr));
+		return send(request, nullptr);
 	}
-	int unlock()
+	uint64_t send_unlock()
 	{
 		storewire_request request{};
 		request.type = STOREWIRE_UNLOCK;
-		return take(send(request, nullptr));
+		return send(request, nullptr);
+	}
+	int lock(const std::string &name)
+	{
+		return take(send_lock(name));
+	}
+	int unlock()
+	{
+		return take(send_unlock());
+	}
+	uint64_t segment()
+	{
+		storewire_request request{};
+		request.type = STOREWIRE_SEGMENT;
+		request.number = 7;
+		return send(request, nullptr);
 	}
 	// The next reply is that of the request, or is waited for.
 	int take(uint64_t serial)
@@ -403,6 +426,8 @@ class connection
 			"a reply");
 		if (ret == 0)
 			CHECK(reply.serial == serial);
+		if (fd >= 0)
+			close(fd);
 		return ret == 0 ? reply.status : ret;
 	}
 	bool has_reply()
@@ -679,6 +704,54 @@ TEST_CASE("a stop answers what is in a thread, and what waits for one hears that
 	CHECK(daemon.all.closed == 1);
 	CHECK(mail < first);
 	CHECK(client.has_reply());
+}
+
+TEST_CASE("a lock that is asked for behind an unlock orders deletions, too",
+	  "[mail-stored][clients_jobs]")
+{
+	daemon_of daemon;
+	connection client(daemon);
+	REQUIRE(client.lock("anna") == 0);
+	const uint64_t unlocked = client.send_unlock();
+	const uint64_t locked = client.send_lock("bert");
+	CHECK(client.take(unlocked) == 0);
+	CHECK(client.take(locked) == 0);
+	const uint64_t first = client.erase("a");
+	const uint64_t second = client.erase("b");
+	daemon.wait_inside(1);
+	daemon.wait([&] { return daemon.work().waiting == 1; }, "the second deletion");
+	daemon.all.at.open();
+	CHECK(client.take(first) == 0);
+	CHECK(client.take(second) == 0);
+	CHECK(daemon.all.at.most() == 1);
+}
+
+TEST_CASE("deletions of one without a lock are under way at a time", "[mail-stored][clients_jobs]")
+{
+	daemon_of daemon;
+	connection client(daemon);
+	client.erase("a");
+	client.erase("b");
+	daemon.wait_inside(2);
+	CHECK(daemon.all.at.most() == 2);
+}
+
+TEST_CASE("a client that does not read has one segment in its socket",
+	  "[mail-stored][clients_jobs]")
+{
+	daemon_of daemon;
+	connection client(daemon);
+	const uint64_t first = client.segment();
+	const uint64_t second = client.segment();
+	// The second was refused before it was a request of the layer.
+	const auto is_done = [&] {
+		return daemon.counters[STORED_REQUESTS] == 1 && daemon.work().running == 0 &&
+		       daemon.work().waiting == 0;
+	};
+	daemon.wait(is_done, "both replies");
+	CHECK(client.take(first) == 0);
+	CHECK(client.take(second) == -EAGAIN);
+	CHECK(client.take(client.segment()) == 0);
 }
 
 TEST_CASE("without a layer a client is told why, and has one when it asks again",
