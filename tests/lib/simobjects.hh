@@ -121,7 +121,13 @@ class sim_objects
 		return found;
 	}
 
-	fault_type faults; // changed while no other thread calls
+	// Called before each call, which has not begun: other machines may go on meanwhile.
+	void watch(std::function<void(objects *handle)> fn)
+	{
+		watch_ = std::move(fn);
+	}
+
+	fault_type faults; // changed while no other thread calls, as what watches
 
       private:
 	struct handle_type {
@@ -188,7 +194,8 @@ class sim_objects
 			return -EEXIST;
 		if ((write.guard == OBJECTS_OLD || write.is_removal) && !is_there)
 			return -ENOENT;
-		const object before = is_there ? found->second : object{};
+		static const object nothing;
+		const object &before = is_there ? found->second : nothing;
 		for (const auto &[key, value] : write.same)
 			if (row_of(before, key) != value)
 				return -ECANCELED;
@@ -252,12 +259,18 @@ class sim_objects
 		return -ETIMEDOUT;
 	}
 
+	void look_around(objects *handle)
+	{
+		if (watch_)
+			watch_(handle);
+	}
 	static int write(objects *handle, struct objects_write *writes, size_t count)
 	{
 		sim_objects *world = of(handle)->world;
-		const std::lock_guard<std::mutex> guard(world->mutex_);
 		int first = 0;
 		for (size_t i = 0; i < count; i++) {
+			world->look_around(handle);
+			const std::lock_guard<std::mutex> guard(world->mutex_);
 			int ret = world->begin(of(handle));
 			if (ret == 0 && world->is_crashing_) {
 				// Any part of what it was doing has happened, now or later.
@@ -296,6 +309,7 @@ class sim_objects
 			size_t *ret_size)
 	{
 		sim_objects *world = of(handle)->world;
+		world->look_around(handle);
 		const std::lock_guard<std::mutex> guard(world->mutex_);
 		const object *o = nullptr;
 		const int ret = world->find(of(handle), name, &o);
@@ -308,6 +322,7 @@ class sim_objects
 	static int size(objects *handle, const char *name, uint64_t *ret_size)
 	{
 		sim_objects *world = of(handle)->world;
+		world->look_around(handle);
 		const std::lock_guard<std::mutex> guard(world->mutex_);
 		const object *o = nullptr;
 		const int ret = world->find(of(handle), name, &o);
@@ -320,6 +335,7 @@ class sim_objects
 		       size_t *ret_size)
 	{
 		sim_objects *world = of(handle)->world;
+		world->look_around(handle);
 		const std::lock_guard<std::mutex> guard(world->mutex_);
 		const object *o = nullptr;
 		const int ret = world->find(of(handle), name, &o);
@@ -362,6 +378,7 @@ class sim_objects
 			size_t most, objects_page *ret_page)
 	{
 		sim_objects *world = of(handle)->world;
+		world->look_around(handle);
 		const std::lock_guard<std::mutex> guard(world->mutex_);
 		const object *o = nullptr;
 		*ret_page = {};
@@ -430,6 +447,7 @@ class sim_objects
 	unsigned copies = 3; // that each object has
 
       private:
+	std::function<void(objects *handle)> watch_;
 	std::mutex mutex_;
 	std::mt19937_64 engine_;
 	std::map<std::string, object> objects_;
