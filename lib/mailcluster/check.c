@@ -80,6 +80,14 @@ static int check_refused(struct run *run, const struct mailstate *mail)
 	return 0;
 }
 
+/* One that has been refused, or has gone, since its owner was read is not damaged. */
+static bool has_changed(struct run *run, const struct mailstate *mail)
+{
+	struct ownervalue owner;
+	return refs_owner(run->cluster, mail->number, &owner) != 0 ||
+	       owner.state == OWNERVALUE_REFUSED;
+}
+
 static int check_bytes(struct run *run, const struct mailstate *mail)
 {
 	struct mailrecord record;
@@ -92,7 +100,7 @@ static int check_bytes(struct run *run, const struct mailstate *mail)
 	if (ret == 0)
 		ret = size == record.size ? body_check(run->cluster, mail->number, &record)
 					  : MAILSTORE_EDAMAGED;
-	if (ret == MAILSTORE_EDAMAGED) {
+	if (ret == MAILSTORE_EDAMAGED && !has_changed(run, mail)) {
 		run->found.damaged++;
 		tell(run, "damaged", mail->name, "");
 	}
@@ -208,8 +216,11 @@ static int check_mail(struct run *run, const char *name, uint64_t number)
 	uint64_t size;
 	(void)snprintf(mail.name, sizeof(mail.name), "%s", name);
 	int ret = refs_owner(run->cluster, number, &mail.owner);
-	if (ret == DNSBLV6_ENOTFOUND && objects_size(run->cluster->objects, name, &size) == 0)
-		ret = MAILSTORE_EDAMAGED;
+	if (ret == DNSBLV6_ENOTFOUND && objects_size(run->cluster->objects, name, &size) == 0) {
+		/* It may just have come. */
+		ret = refs_owner(run->cluster, number, &mail.owner);
+		ret = ret == DNSBLV6_ENOTFOUND ? MAILSTORE_EDAMAGED : ret;
+	}
 	if (ret == MAILSTORE_EDAMAGED) {
 		run->found.damaged++;
 		tell(run, "damaged", name, "");

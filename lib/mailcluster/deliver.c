@@ -119,6 +119,9 @@ static int join(struct delivery *delivery, const struct ownervalue *found)
 	int ret = body_read(cluster, number, &record, &meta);
 	if (ret == 0 && !body_is_same(&delivery->body, &record, meta))
 		ret = MAILSTORE_EID;
+	/* It may have been refused meanwhile, and its bytes be gone. */
+	if (ret == MAILSTORE_EDAMAGED)
+		ret = -ECANCELED;
 	free(meta);
 	kept.state = OWNERVALUE_KEPT;
 	if (ret == 0 && found->state == OWNERVALUE_NEW)
