@@ -40,6 +40,8 @@ struct exchange {
 	uint64_t renamed; /* of these, mails whose id could not be kept */
 	uint64_t total;	  /* as far as it is known */
 	bool is_damaged;  /* some mail was left out of an export */
+	bool is_only_new; /* a mail whose id the store has is passed over */
+	uint64_t known;	  /* that were */
 	struct progress progress;
 };
 
@@ -49,8 +51,11 @@ static const struct options_bound rows[] = {
 	{ { 0, "maildir", "DIRECTORY", "a maildir" }, OPTIONS_AT(struct exchange, maildir) },
 	{ { 0, "maildirs", "DIRECTORY", "a maildir in it for each mailbox" },
 	  OPTIONS_AT(struct exchange, maildirs) },
+	{ { 0, "only-new", NULL, "with --maildirs: no mail that the store has by its id" },
+	  OPTIONS_AT(struct exchange, is_only_new) },
 };
 
+/* The last one is of import alone. */
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 #define IMPORTED  "mails imported"
 
@@ -60,6 +65,8 @@ static int begin(const struct options_table *table, int argc, char **argv, bool 
 	options_parse(table, argc, argv, exchange);
 	const int ways = (exchange->mbox != NULL) + (exchange->maildir != NULL) +
 			 (exchange->maildirs != NULL);
+	if (exchange->is_only_new && exchange->maildirs == NULL)
+		options_fail(table, "--only-new is for --maildirs");
 	if (ways != 1 || argc - optind != (exchange->maildirs == NULL ? 1 : 0))
 		options_fail(table, "one mailbox, and --mbox or --maildir; or --maildirs");
 	if (exchange->maildirs == NULL) {
@@ -82,6 +89,8 @@ static int end(struct exchange *exchange, const char *what, const char *done, in
 	printf("%" PRIu64 " mails %s", exchange->count, done);
 	if (exchange->renamed > 0)
 		printf(", %" PRIu64 " of them under new ids", exchange->renamed);
+	if (exchange->is_only_new)
+		printf(", %" PRIu64 " were there", exchange->known);
 	puts("");
 	return tool_end_output();
 }
@@ -91,7 +100,7 @@ static int end(struct exchange *exchange, const char *what, const char *done, in
 static const struct options_table import_table = {
 	.program = "mail-store import",
 	.usage = "--store PATH --mbox FILE MAILBOX | --maildir DIRECTORY MAILBOX | --maildirs "
-		 "DIRECTORY",
+		 "DIRECTORY [--only-new]",
 	.summary = "Delivers what an mbox or a maildir has into a mailbox, in their order; or all "
 		   "that\n"
 		   "an export of all mailboxes has into these.",
@@ -168,6 +177,17 @@ static bool parse_name(const char *name, uint64_t *ret_time_us, struct mailid *r
 	return mailid_parse(text, ret_id) == 0;
 }
 
+/* 0: it is to be delivered. 1: the store has it, with all its mailboxes, as it came from there. */
+static int look_for(struct exchange *exchange, const struct mailid *id)
+{
+	uint64_t number;
+	if (!exchange->is_only_new)
+		return 0;
+	const int ret = maillayer_find_id(exchange->layer, id, &number);
+	const bool is_new = ret == DNSBLV6_ENOTFOUND || ret == MAILSTORE_EMAIL;
+	return ret == 0 ? 1 : is_new ? 0 : ret;
+}
+
 static int import_bytes(struct exchange *exchange, const struct mailfile *file, const char *name,
 			time_t mtime)
 {
@@ -178,7 +198,9 @@ static int import_bytes(struct exchange *exchange, const struct mailfile *file, 
 		mail.id = &id;
 	else
 		mail.time_us = (uint64_t)mtime * 1000000;
-	return import_mail(exchange, mail);
+	const int found = mail.is_moved ? look_for(exchange, &id) : 0;
+	exchange->known += found == 1;
+	return found == 0 ? import_mail(exchange, mail) : found < 0 ? found : 0;
 }
 
 static const char *base_of(const char *path)
@@ -446,7 +468,7 @@ static const struct options_table export_table = {
 		"Writes the mails of a mailbox to a new mbox, or into a maildir; or those of all\n"
 		"mailboxes, each into a maildir of its own.",
 	.bound = rows,
-	.row_count = ROW_COUNT,
+	.row_count = ROW_COUNT - 1,
 };
 
 struct text {

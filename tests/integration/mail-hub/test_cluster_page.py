@@ -135,11 +135,11 @@ class Cluster(Case):
         self.machines.shell("a", "mkdir /var/backups/move && mail-store export --store /run/mail-hub/store "
                             "--maildirs /var/backups/move && cd /var/backups/move/anna@example.org/new && "
                             f"mv * 1790000000.{MOVED}")
+        last = self.page.left[title][0].text
         self.next(title, "mail-store import")
         ids = self.machines.shell("c", f"mail-store ls --store /run/mail-hub/store {ANNA} | cut -f 1").split()
         self.assertEqual((len(ids), MOVED in ids), (2, True), ids)
-        self.machines.shell("a", "mail-store import --store /run/mail-hub/store --maildirs /var/backups/move")
-        self.assertEqual(self.machines.shell("c", "mail-store ls --store /run/mail-hub/store | cut -f 2"), "2\n")
+        self.assertIn("0 mails imported, 1 were there", self.machines.shell("a", last))
 
     def stores_of_their_own(self):
         title = "Stores of their own"

@@ -13,7 +13,7 @@ import stat
 import subprocess
 import unittest
 
-from harness import DEADLINE_S, EX_TEMPFAIL, Case, main, program, wait_for
+from harness import DEADLINE_S, EX_TEMPFAIL, EX_USAGE, Case, main, program, wait_for
 from stored import Stored
 
 EX_NOINPUT, EX_UNAVAILABLE = 66, 69
@@ -100,6 +100,21 @@ class Tool(Case):
         # Those of one second are in the order of their ids.
         self.assertEqual([sorted(self.ids(after, box)) for box in (ANNA, BERT)], [sorted(ids)] * 2)
         self.assertEqual(after.run_tool("cat", ids[0]), b"Number: 0\n\n")
+        after.run_tool("rm", ANNA, ids[0])
+        os.rename(self.path(f"moved/{BERT}/new/{self.name_of(ids[1])}"),
+                  self.path(f"moved/{BERT}/new/1790000000.{'5' * 32}"))
+        self.assertEqual(after.run_tool("import", "--maildirs", self.path("moved"), "--only-new"),
+                         b"1 mails imported, 3 were there\n")
+        self.assertEqual((len(self.ids(after, ANNA)), len(self.ids(after, BERT))), (2, 4))
+
+    def name_of(self, ident):
+        """Of a file in BERT's maildir."""
+        name, = (name for name in os.listdir(self.path(f"moved/{BERT}/new")) if name.endswith(ident))
+        return name
+
+    def test_only_new_mails_are_those_of_all_mailboxes(self):
+        store = Stored(self)
+        store.run_tool("import", "--maildir", self.path("none"), "--only-new", ANNA, status=EX_USAGE)
 
     @unittest.skipUnless(os.geteuid() == 0, "no other user without root")
     def test_no_other_user_chooses_ids(self):
