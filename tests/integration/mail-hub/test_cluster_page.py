@@ -164,7 +164,8 @@ class Cluster(Case):
         self.replace_disk()
         self.back_up_and_move()
         self.stores_of_their_own()
-        # Of a fourth machine, and of one that goes.
+        # Of a store of its own, of a fourth machine, and of one that goes.
+        self.page.skip("mail-store export", "cd /var/backups", "rsync", "mail-store import")
         left = [command for command in self.page.commands_left() if command.machine not in ("c", "d")]
         self.assertEqual(left, [])
 
