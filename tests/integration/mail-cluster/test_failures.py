@@ -261,7 +261,7 @@ class Failures(Rounds):
 class Partitioned(Rounds):
     def test_no_failure_of_nodes_with_stores_of_their_own_loses_a_mail_or_brings_one_back(self):
         self.begin(kind="nodes")
-        self.run_rounds()
+        self.run_rounds(ROUNDS if IS_CAMPAIGN else 3)
 
 
 class Oracle(Rounds):
