@@ -196,10 +196,14 @@ static void wait_for_users(const struct stored_setup *setup)
 
 static int run_lmtp(struct parent *parent)
 {
+	const struct nodesetup *nodes = &parent->setup->nodes;
+	const bool has_links = nodesetup_is_on(nodes) && nodes->version == 2;
 	const struct lmtp_start start = { .setup = parent->setup,
 					  .listeners = parent->lmtp_fds,
 					  .listener_count = parent->setup->lmtp_count,
-					  .confine = store_confine_lmtp };
+					  .store_path = has_links ? parent->store_path : NULL,
+					  .confine = has_links ? nodeconfine_lmtp
+							       : store_confine_lmtp };
 	close_others(parent, NULL);
 	wait_for_users(parent->setup);
 	return lmtp_run(&start);

@@ -151,7 +151,13 @@ class Failing(Nodes):
             self.assertEqual([ident for _, ident, _ in client.entries(box)], [idents[box]])
 
     def test_lmtp_tells_each_recipient_what_its_node_has_said(self):
-        nodes = self.begin()
+        self.check_lmtp(1)
+
+    def test_lmtp_of_version_2_goes_to_each_node_by_itself(self):
+        self.check_lmtp(2)
+
+    def check_lmtp(self, version):
+        nodes = self.begin(nodes={"version": version})
         self.expect_log("")
         client = self.client(nodes[0])
         boxes = self.boxes_by_node(client)
@@ -218,6 +224,51 @@ class Failing(Nodes):
                     client.send_mail(TEXT, [box])
                     return client.take().status == 0
                 wait_for(again, f"{role} to be made again")
+
+
+class Copies(Nodes):
+    """Each mail is on two nodes, and a mailbox of the second has the copy, which no client sees."""
+
+    def copies(self, box):
+        """[(number of the node, [id, ...]), ...] of stores that have copies of a mailbox."""
+        found = []
+        for node in self.cluster.nodes:
+            with stored.Client(node.stored.socket + ".store") as client:
+                for number in (1, 2, 3):
+                    idents = [ident for _, ident, _ in client.entries(f"\1{number}/{box}")]
+                    if idents:
+                        found.append((number, node.number, idents))
+        return found
+
+    def test_the_next_node_has_each_mail_too_until_it_is_deleted(self):
+        self.begin(nodes={"copies": 2})
+        client = self.client(self.cluster.nodes[0])
+        boxes = self.boxes_by_node(client)
+        for number, (box, *_) in boxes.items():
+            idents = [client.deliver(TEXT, [box]) for _ in range(3)]
+            self.assertEqual([ident for _, ident, _ in client.entries(box)], idents)
+            self.assertEqual(self.copies(box), [(number, number % 3 + 1, idents)])
+            mails = [mail for mail, _, _ in client.entries(box)]
+            self.assertEqual(client.erase(box, mails[1:]), 0)
+            wait_for(lambda box=box, idents=idents: self.copies(box)[0][2] == idents[:1], "copies to go")
+        mixed = [some[1] for some in boxes.values()]
+        ident = client.deliver(TEXT, mixed)
+        for number, (_, box, *_) in boxes.items():
+            self.assertEqual([one for _, one, _ in client.entries(box)], [ident])
+            self.assertEqual(self.copies(box), [(number, number % 3 + 1, [ident])])
+        reply = client.call(stored.BOXES)
+        self.assertNotIn(b"\1", re.findall(rb"[\x01]\d/", client.rows(reply)))
+
+    def test_a_second_node_that_is_down_keeps_no_mail_back(self):
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        client = self.client(nodes[0])
+        box = self.boxes_by_node(client)[1][0]
+        nodes[1].kill()
+        wait_for(lambda: b"state=away" in client.call(stored.CLUSTER).rows, "the node to be missed")
+        client.deliver(TEXT, [box])
+        self.assertEqual(len(client.entries(box)), 1)
+        self.assertIn(b"uncopied=1", client.call(stored.CLUSTER, number=1).rows)
 
 
 class Strangers(Nodes):

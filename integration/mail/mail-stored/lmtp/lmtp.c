@@ -2,6 +2,7 @@
 #include "integration/mail/mail-stored/lmtp/lmtp.h"
 
 #include "integration/mail/mail-stored/lmtp/lmtp_client.h"
+#include "integration/mail/mail-stored/lmtp/lmtp_nodes.h"
 #include "lib/common/log.h"
 #include "lib/process/doors.h"
 
@@ -28,6 +29,7 @@ struct lmtp {
 	struct lmtp_world world;
 	struct lmtp_clients clients;
 	struct lmtp_store store;
+	struct lmtp_nodes *nodes; /* NULL: all goes by the store's socket */
 	struct doors *doors;
 	uv_loop_t loop;
 	uv_signal_t term;
@@ -181,6 +183,7 @@ static void close_handles(struct lmtp *lmtp)
 {
 	doors_close(lmtp->doors);
 	lmtp_store_close(&lmtp->store);
+	lmtp_nodes_close(lmtp->nodes);
 	lmtp_clients_close(&lmtp->clients);
 	uv_close((uv_handle_t *)&lmtp->drain, NULL);
 	uv_close((uv_handle_t *)&lmtp->check, NULL);
@@ -199,6 +202,12 @@ static int serve(struct lmtp *lmtp)
 	}
 	if (status == EX_OK && start->confine != NULL)
 		status = start->confine(start->setup);
+	if (status == EX_OK && lmtp->nodes != NULL) {
+		if (lmtp_nodes_start(lmtp->nodes, &lmtp->loop) == 0)
+			lmtp_store_use_nodes(&lmtp->store, lmtp->nodes);
+		else
+			status = EX_OSERR;
+	}
 	if (status == EX_OK)
 		uv_run(&lmtp->loop, UV_RUN_DEFAULT);
 	/* What is left is cut off, and asks its way to no end() any more. */
@@ -219,6 +228,9 @@ int lmtp_run(const struct lmtp_start *start)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	int status = make_world(lmtp);
+	if (status == EX_OK && start->store_path != NULL)
+		status = lmtp_nodes_open(start->setup, start->store_path, lmtp->world.users,
+					 &lmtp->nodes);
 	if (status == EX_OK && uv_loop_init(&lmtp->loop) != 0)
 		status = EX_OSERR;
 	if (status == EX_OK) {
@@ -227,6 +239,7 @@ int lmtp_run(const struct lmtp_start *start)
 		/* With something in it only when the start has failed; then the process ends. */
 		uv_loop_close(&lmtp->loop);
 	}
+	lmtp_nodes_free(lmtp->nodes);
 	users_close(lmtp->world.users);
 	free(lmtp);
 	return status;

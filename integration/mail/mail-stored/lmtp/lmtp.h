@@ -36,6 +36,8 @@ struct lmtp_start {
 	 * made anew when it is lost. 0, or an exit status, which is returned. May be NULL.
 	 */
 	int (*confine)(const struct stored_setup *setup);
+	/* Of nodes in version 2: the local store's own socket. Else NULL. */
+	const char *store_path;
 };
 
 /* In a process of its own, after fork(). An exit status; what is not EX_OK is logged. */

@@ -2,6 +2,7 @@
 #include "integration/mail/mail-stored/lmtp/lmtp_store.h"
 
 #include "integration/mail/mail-stored/lmtp/lmtp_fates.h"
+#include "integration/mail/mail-stored/lmtp/lmtp_nodes.h"
 #include "lib/common/log.h"
 
 #include <errno.h>
@@ -116,7 +117,17 @@ static void prepare_on_wait(uv_prepare_t *prepare)
 
 void lmtp_store_ask(struct lmtp_store *store, struct lmtp_ask *ask)
 {
-	TAILQ_INSERT_TAIL(&store->unsent, ask, link);
+	if (store->nodes != NULL)
+		lmtp_nodes_ask(store->nodes, ask);
+	else
+		TAILQ_INSERT_TAIL(&store->unsent, ask, link);
+}
+
+void lmtp_store_use_nodes(struct lmtp_store *store, struct lmtp_nodes *nodes)
+{
+	store->nodes = nodes;
+	uv_timer_stop(&store->retry);
+	store->rules->change(store->owner, true, true);
 }
 
 /* ---- replies ---- */

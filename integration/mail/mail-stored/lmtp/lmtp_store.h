@@ -28,6 +28,8 @@
 extern "C" {
 #endif
 
+struct lmtp_nodes;
+
 /* A request under way, in the memory of its session. */
 struct lmtp_ask {
 	TAILQ_ENTRY(lmtp_ask) link;
@@ -39,6 +41,11 @@ struct lmtp_ask {
 	/* Of the reply, borrowed while it is answered: the fates of mailboxes, where they differ. */
 	const uint8_t *rows;
 	uint32_t row_count;
+	/* lmtp_nodes.c's own: the answer until the loop waits, with rows of its own. */
+	struct lmtp_nodes *nodes;
+	int status;
+	struct mailid id;
+	uint8_t *fates;
 };
 
 TAILQ_HEAD(lmtp_asks, lmtp_ask);
@@ -61,6 +68,7 @@ struct lmtp_store {
 	/* In the order in which they are answered, each kind for itself. */
 	struct lmtp_asks checks;
 	struct lmtp_asks mails;
+	struct lmtp_nodes *nodes; /* borrowed; NULL: all goes by the connection */
 	unsigned pause_ms;
 	bool is_greeted;
 	bool is_full;	/* the socket takes no more now */
@@ -70,6 +78,8 @@ struct lmtp_store {
 /* Begins to connect. path and rules are borrowed until the end. 0 or a negative error. */
 int lmtp_store_open(struct lmtp_store *ret_store, uv_loop_t *loop, const char *path,
 		    const struct lmtp_store_rules *rules, void *owner);
+/* From now on requests go to the nodes of their mailboxes, and there is no connection. */
+void lmtp_store_use_nodes(struct lmtp_store *store, struct lmtp_nodes *nodes);
 /* Only while there is a connection, as change() has said. */
 void lmtp_store_ask(struct lmtp_store *store, struct lmtp_ask *ask);
 /* Requests under way are forgotten. */

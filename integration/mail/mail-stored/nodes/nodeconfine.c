@@ -64,3 +64,11 @@ int nodeconfine_server(const struct stored_setup *setup)
 	};
 	return confine(&rights, "node", restrict_by(landlock_restrict_trees, NULL, 0));
 }
+
+int nodeconfine_lmtp(const struct stored_setup *setup)
+{
+	const struct confine_rights rights = {
+		.owner = &setup->owner, .root = "", .has_network = true, .has_memory = true
+	};
+	return confine(&rights, "lmtp", restrict_by(landlock_restrict_files, NULL, 0));
+}

@@ -20,6 +20,8 @@ extern "C" {
 
 /* An exit status; what is not EX_OK is logged. */
 int nodeconfine_module(const struct stored_setup *setup);
+/* The process of LMTP in version 2, which connects to other nodes by itself. */
+int nodeconfine_lmtp(const struct stored_setup *setup);
 int nodeconfine_server(const struct stored_setup *setup);
 
 #ifdef __cplusplus

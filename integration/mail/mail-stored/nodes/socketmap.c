@@ -55,13 +55,12 @@ static bool is_word(struct mailname name, const char *word)
 	return name.size == strlen(word) && memcmp(name.bytes, word, name.size) == 0;
 }
 
-/* Host and port of ADDRESS@PORT, as both mail servers write them: IPv6 in brackets. */
+/* Host and port of ADDRESS@PORT. */
 static void split_place(const char *place, char *ret_host, size_t room, const char **ret_port)
 {
 	const char *at = strrchr(place, '@');
 	const int size = at != NULL ? (int)(at - place) : 0;
-	const bool is_ipv6 = size > 0 && memchr(place, ':', (size_t)size) != NULL;
-	snprintf(ret_host, room, is_ipv6 ? "[%.*s]" : "%.*s", size, place);
+	snprintf(ret_host, room, "%.*s", size, place);
 	*ret_port = at != NULL ? at + 1 : "";
 }
 
@@ -112,9 +111,9 @@ size_t socketmap_answer(const struct locate *locate, struct mailname name, struc
 		return say("NOTFOUND ", ret_text);
 	split_place(peer->lmtp, host, sizeof(host), &port);
 	if (is_transport)
-		snprintf(text, sizeof(text), "OK lmtp:inet:%s:%s", host, port);
+		snprintf(text, sizeof(text), "OK lmtp:inet:[%s]:%s", host, port);
 	else if (is_table)
-		snprintf(text, sizeof(text), "OK lmtpnode:%s", host);
+		snprintf(text, sizeof(text), "OK lmtpnode:[%s]", host);
 	else
 		snprintf(text, sizeof(text), "OK %s %s %s", peer->name, host, port);
 	return say(text, ret_text);

@@ -7,8 +7,8 @@
  * Flow: doors.h: a mail server -> a netstring "MAP KEY" -> locate.h -> a netstring "OK VALUE".
  *
  *     MAP            KEY                  VALUE
- *     transport      john@example.org     lmtp:inet:192.0.2.2:24   for transport_maps of Postfix
- *     mailertable    john@example.org     lmtpnode:192.0.2.2       for sendmail, see mail-stored(8)
+ *     transport      john@example.org     lmtp:inet:[192.0.2.2]:24 for transport_maps of Postfix
+ *     mailertable    john@example.org     lmtpnode:[192.0.2.2]     for sendmail, see mail-stored(8)
  *     location       john@example.org     b 192.0.2.2 24           name, address and port
  *
  * An address that is an alias is where its first mailbox is: LMTP there brings it to the others. A key

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Nodes without their sockets: frames, where a mailbox is, what mail servers ask, and the configuration.
+#include "integration/mail/mail-stored/module/nodework.h"
+#include "integration/mail/mail-stored/nodes/locate.h"
+#include "integration/mail/mail-stored/nodes/nodewire.h"
+#include "integration/mail/mail-stored/nodes/socketmap.h"
+#include "integration/mail/mail-stored/stored_setup.h"
+#include "tests/lib/parsed.hh"
+
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+namespace
+{
+
+using parsed = parsed_as<stored_setup, stored_setup_parse, stored_setup_deinit>;
+
+mailname name_of(const std::string &text)
+{
+	return { reinterpret_cast<const uint8_t *>(text.data()), text.size() };
+}
+
+std::string pin(char digit)
+{
+	return "sha256//" + std::string(43, digit) + "=";
+}
+
+std::string peer(const std::string &name, int number, char digit, const std::string &more = "")
+{
+	return "  - name: " + name + "\n    number: " + std::to_string(number) +
+	       "\n    address: 192.0.2." + std::to_string(number) + "@4190\n    lmtp: 192.0.2." +
+	       std::to_string(number) + "@24\n    key: " + pin(digit) + "\n" + more;
+}
+
+const std::string HEAD = "nodes:\n    node: a\n    listen: 192.0.2.1@4190\n"
+			 "    certificate: /c\n    key: /k\npeer:\n";
+const std::string THREE = HEAD + peer("a", 1, 'A') + peer("b", 7, 'B') + peer("c", 3, 'C');
+
+// ---- frames ----
+
+struct input {
+	nodewire_room room = { 0, 1 << 20 };
+	std::unique_ptr<nodewire_input> it = std::make_unique<nodewire_input>();
+
+	explicit input(bool takes_records = false)
+	{
+		it->room = &room;
+		it->memory_max = 1 << 20;
+		it->takes_records = takes_records;
+		it->fd = -1;
+	}
+
+	~input()
+	{
+		nodewire_deinit(it.get());
+	}
+
+	// Of bytes that come in pieces of that size: the status of the last.
+	int take(const std::string &bytes, size_t piece)
+	{
+		int ret = 0;
+		for (size_t at = 0; ret == 0 && at < bytes.size();) {
+			size_t used = 0;
+			const size_t size = std::min(piece, bytes.size() - at);
+			ret = nodewire_take(it.get(),
+					    reinterpret_cast<const uint8_t *>(bytes.data()) + at,
+					    size, &used);
+			at += used;
+		}
+		return ret;
+	}
+
+	std::string memory(uint64_t at = 0) const
+	{
+		std::string bytes(it->memory_size, '\0');
+		if (it->fd < 0)
+			bytes.assign(reinterpret_cast<const char *>(it->bytes), bytes.size());
+		else
+			REQUIRE(nodewire_read(it->fd, at, bytes.data(), bytes.size()) == 0);
+		return bytes;
+	}
+};
+
+std::string frame(const std::string &packet, const std::string &memory)
+{
+	uint8_t head[NODEWIRE_HEAD];
+	nodewire_encode(packet.size(), memory.size(), head);
+	return std::string(reinterpret_cast<const char *>(head), sizeof(head)) + packet + memory;
+}
+
+std::string segment_reply(uint64_t number)
+{
+	storewire_reply reply = {};
+	uint8_t bytes[STOREWIRE_REPLY_HEAD];
+	reply.type = STOREWIRE_SEGMENT;
+	reply.number = number;
+	storewire_encode_reply(&reply, bytes);
+	return { reinterpret_cast<const char *>(bytes), sizeof(bytes) };
+}
+
+} // namespace
+
+TEST_CASE("a message between nodes is the same in pieces of any size", "[mail-stored][nodes]")
+{
+	const size_t piece = GENERATE(1, 2, 15, 16, 17, 1000, 1 << 20);
+	const std::string large(STOREWIRE_INLINE_MAX + 1, 'x');
+	const std::string memory = GENERATE_REF(std::string(), std::string("few"), large);
+	input in;
+	for (int again = 0; again < 2; again++) {
+		REQUIRE(in.take(frame("packet", memory), piece) == 1);
+		CHECK(std::string(reinterpret_cast<const char *>(in.it->packet),
+				  in.it->packet_size) == "packet");
+		CHECK(in.memory() == memory);
+		CHECK((in.it->fd >= 0) == (memory.size() > STOREWIRE_INLINE_MAX));
+		CHECK_FALSE(in.it->is_dropped);
+	}
+	CHECK(in.take(frame("", ""), piece) == 1);
+	CHECK(in.it->packet_size == 0);
+	CHECK(in.room.used == 0);
+}
+
+TEST_CASE("memory of another node is sealed when it is whole", "[mail-stored][nodes]")
+{
+	input in;
+	REQUIRE(in.take(frame("p", std::string(50000, 'x')), 4096) == 1);
+	CHECK(in.room.used == 50000);
+	CHECK(write(in.it->fd, "y", 1) < 0);
+	CHECK((fcntl(in.it->fd, F_GET_SEALS) & (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW)) ==
+	      (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW));
+}
+
+TEST_CASE("memory that there is no room for is dropped, and what follows is read",
+	  "[mail-stored][nodes]")
+{
+	input in;
+	in.room.max = 60000;
+	in.room.used = 20000;
+	REQUIRE(in.take(frame("p", std::string(50000, 'x')), 4096) == 1);
+	CHECK(in.it->is_dropped);
+	CHECK(in.it->fd < 0);
+	REQUIRE(in.take(frame("q", "few"), 4096) == 1);
+	CHECK_FALSE(in.it->is_dropped);
+	CHECK(in.memory() == "few");
+	CHECK(in.room.used == 20000);
+}
+
+TEST_CASE("a record of another node has its body in one place", "[mail-stored][nodes]")
+{
+	const std::string record = "head and metabody";
+	input in(true);
+	REQUIRE(in.take(frame(segment_reply(13), record), 5) == 1);
+	REQUIRE(in.it->fd >= 0);
+	CHECK(in.memory(NODEWIRE_BODY_AT - 13) == record);
+	input other(true);
+	CHECK(other.take(frame(segment_reply(18), record), 5) == -EPROTO);
+}
+
+TEST_CASE("what is no message between nodes is refused", "[mail-stored][nodes]")
+{
+	const auto change = [](size_t at, char byte) {
+		auto bytes = frame("packet", "memory");
+		bytes[at] = byte;
+		return bytes;
+	};
+	input in;
+	CHECK(in.take(change(3, '2'), 1 << 20) == -EPROTO);
+	input packet;
+	CHECK(packet.take(change(4, 1), 1 << 20) == -EPROTO);
+	input memory;
+	CHECK(memory.take(change(8, 1), 1 << 20) == -EPROTO);
+	input none;
+	CHECK(none.take(frame("", "x"), 1 << 20) == -EPROTO);
+	input reply(true);
+	CHECK(reply.take(frame("no reply", ""), 1 << 20) == -EPROTO);
+}
+
+// ---- where a mailbox is ----
+
+TEST_CASE("mailboxes are spread over nodes, and stay when others come", "[mail-stored][nodes]")
+{
+	const parsed three(THREE);
+	const parsed more(THREE + peer("d", 4, 'D', "    spread: no\n"));
+	REQUIRE(three.status == 0);
+	REQUIRE(more.status == 0);
+	std::map<unsigned, int> counts;
+	for (int i = 0; i < 3000; i++) {
+		const std::string box = "user" + std::to_string(i) + "@example.com";
+		const locate of_three = { &three.setup.nodes, nullptr };
+		const locate of_more = { &more.setup.nodes, nullptr };
+		const unsigned found = locate_find(&of_three, name_of(box));
+		CHECK(locate_find(&of_more, name_of(box)) == found);
+		counts[found]++;
+	}
+	CHECK(counts.size() == 3);
+	for (const auto &[node, count] : counts) {
+		CAPTURE(node);
+		CHECK(count > 850);
+	}
+	// A store that was begun with these has its mails there.
+	const locate of_three = { &three.setup.nodes, nullptr };
+	std::string found;
+	for (const auto *box : { "anna@example.com", "bert@example.com", "carl@example.com",
+				 "dora@example.com", "emil@example.com" })
+		found += three.setup.nodes.peers[locate_find(&of_three, name_of(box))].name;
+	CHECK(found == "cbccc");
+}
+
+TEST_CASE("second copies are at the next node in order of numbers", "[mail-stored][nodes]")
+{
+	const parsed three(THREE);
+	CHECK(locate_next(&three.setup.nodes, 0) == 2); // 1 -> 3
+	CHECK(locate_next(&three.setup.nodes, 2) == 1); // 3 -> 7
+	CHECK(locate_next(&three.setup.nodes, 1) == 0); // 7 -> 1
+}
+
+TEST_CASE("a store is not opened with another set of nodes to spread over", "[mail-stored][nodes]")
+{
+	char directory[] = "/tmp/dnsblv6-nodes-XXXXXX";
+	REQUIRE(mkdtemp(directory) != nullptr);
+	const parsed three(THREE);
+	const parsed more(THREE + peer("d", 4, 'D', "    spread: no\n"));
+	const parsed wrong(THREE + peer("d", 4, 'D'));
+	CHECK(locate_check_spread(&three.setup.nodes, directory) == 0);
+	CHECK(locate_check_spread(&more.setup.nodes, directory) == 0);
+	CHECK(locate_check_spread(&wrong.setup.nodes, directory) == -EINVAL);
+	CHECK(locate_check_spread(&three.setup.nodes, "/nowhere") == -ENOENT);
+	unlink((std::string(directory) + "/spread").c_str());
+	rmdir(directory);
+}
+
+TEST_CASE("the mailbox of copies has a name that no address has", "[mail-stored][nodes]")
+{
+	uint8_t bytes[MAILBOX_NAME_MAX];
+	unsigned number = 0;
+	mailname box = {};
+	const size_t size = nodework_copy_name(255, name_of("a@b"), bytes);
+	CHECK(std::string(reinterpret_cast<const char *>(bytes), size) == "\001255/a@b");
+	REQUIRE(nodework_is_copy({ bytes, size }, &number, &box));
+	CHECK(number == 255);
+	CHECK(std::string(reinterpret_cast<const char *>(box.bytes), box.size) == "a@b");
+	CHECK(nodework_copy_name(255, name_of(std::string(MAILBOX_NAME_MAX - 4, 'x')), bytes) == 0);
+	for (const std::string other : { "", "a@b", "\001/a", "\0011/", "\0011a", "\0012" })
+		CHECK_FALSE(nodework_is_copy(name_of(other), &number, &box));
+}
+
+// ---- what mail servers ask ----
+
+TEST_CASE("a question to the socketmap is taken when it is whole", "[mail-stored][nodes]")
+{
+	const std::string whole = "21:transport anna@a.exam,";
+	mailname map = {};
+	mailname key = {};
+	for (size_t size = 0; size < whole.size(); size++)
+		CHECK(socketmap_parse(whole.data(), size, &map, &key) == 0);
+	const std::string more = whole + "5:";
+	REQUIRE(socketmap_parse(more.data(), more.size(), &map, &key) ==
+		static_cast<int>(whole.size()));
+	CHECK(std::string(reinterpret_cast<const char *>(map.bytes), map.size) == "transport");
+	CHECK(std::string(reinterpret_cast<const char *>(key.bytes), key.size) == "anna@a.exam");
+	for (const std::string bad : { ":", "x", "3:a b;", "3:abc,", "99999:", "123456", "-1:a" })
+		CHECK(socketmap_parse(bad.data(), bad.size(), &map, &key) == -EPROTO);
+}
+
+TEST_CASE("the socketmap says where a mailbox is, in the words of each mail server",
+	  "[mail-stored][nodes]")
+{
+	const parsed one(HEAD + peer("a", 1, 'A'));
+	const locate where = { &one.setup.nodes, nullptr };
+	const auto say = [&](const std::string &map, const std::string &key) {
+		char text[SOCKETMAP_LINE_MAX];
+		const size_t size = socketmap_answer(&where, name_of(map), name_of(key), text);
+		return std::string(text, size);
+	};
+	CHECK(say("transport", "a@b") == "27:OK lmtp:inet:[192.0.2.1]:24,");
+	CHECK(say("mailertable", "a@b") == "23:OK lmtpnode:[192.0.2.1],");
+	CHECK(say("location", "a@b") == "17:OK a 192.0.2.1 24,");
+	CHECK(say("transport", "b") == "9:NOTFOUND ,");
+	CHECK(say("else", "a@b").substr(3, 5) == "PERM ");
+}
+
+// ---- the configuration ----
+
+TEST_CASE("nodes that do not go together are refused", "[mail-stored][nodes]")
+{
+	const auto [text, reason] = GENERATE(table<std::string, const char *>({
+		{ "peer:\n" + peer("a", 1, 'A'), "nodes: \"node\" is not given" },
+		{ HEAD + peer("b", 1, 'A'), "nodes: \"node\" is not the name of a peer" },
+		{ HEAD + peer("a", 1, 'A') + peer("b", 1, 'B'), "peer: two nodes have one number" },
+		{ HEAD + peer("a", 1, 'A') + peer("b", 2, 'A'), "peer: two nodes have one key" },
+		{ HEAD + peer("a", 1, 'A', "    spread: no\n"),
+		  "peer: at least one node has \"spread: yes\"" },
+		{ HEAD + "  - name: a\n    number: 1\n", "peer: \"address\" is not given" },
+	}));
+	const parsed file(text);
+	CHECK(file.status < 0);
+	CHECK(std::string(file.error.reason) == reason);
+}
+
+TEST_CASE("a value of a node is refused with its line", "[mail-stored][nodes]")
+{
+	const std::string wrong =
+		GENERATE(as<std::string>{}, "number: 0", "number: 256", "address: /run/socket",
+			 "lmtp: /run/lmtp", "key: sha256//AAAA", "key: md5//A", "spread: maybe");
+	const parsed file(HEAD + "  - name: a\n    " + wrong + "\n");
+	CAPTURE(wrong);
+	CHECK(file.status < 0);
+	CHECK(file.error.line == 8);
+	CHECK(std::string(file.error.reason).substr(0, 9) == "permitted");
+}
