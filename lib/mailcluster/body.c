@@ -58,7 +58,8 @@ static int fill(const struct mailstore_mail *mail, struct mailbody *text, struct
 			text->exceptions_size, body->bytes + MAILRECORD_HEAD_SIZE);
 	for (size_t at = 0; at < text->wire_size;)
 		at += mailbody_fill(text, wire + at, text->wire_size - at);
-	memcpy(wire + text->wire_size, MAILRECORD_END, MAILRECORD_END_SIZE);
+	uint8_t *end = wire + text->wire_size;
+	bytes_put_string(&end, (const uint8_t *)MAILRECORD_END, MAILRECORD_END_SIZE);
 	body->record = (struct mailrecord){ .type = MAILRECORD_MAIL,
 					    .lines = text->lines,
 					    .size = size,

@@ -274,7 +274,7 @@ static int peek_row(struct mailcluster *cluster, struct boxes_walk *walk, unsign
 	struct objects_page *page = &walk->pages[directory];
 	*ret_row = NULL;
 	if (walk->at[directory] == page->count && !page->is_last) {
-		char behind[NAMES_KEY_SIZE];
+		char behind[OBJECTS_NAME_MAX + 1];
 		const struct objects_found *last = &page->rows[page->count - 1];
 		if (last->key_size >= sizeof(behind))
 			return MAILSTORE_EDAMAGED;

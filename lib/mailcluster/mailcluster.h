@@ -75,7 +75,9 @@ void mailcluster_close(struct mailcluster *cluster);
 
 /*
  * What one client has: its lock ends with it. erase() with the lock is guarded by it. A mail is a
- * segment of its own, whose number is the mail's: open() gives its record in memory (a memfd).
+ * segment of its own, whose number is the mail's: open() gives its record in memory (a memfd). Numbers
+ * go by the clocks of machines: a mail may come into a mailbox before others that are there. deliver()
+ * with an id whose delivery was refused is -ESTALE. describe() says what this process has done.
  * 0 or -ENOMEM.
  */
 int mailcluster_layer(struct mailcluster *cluster, struct maillayer **ret_layer);

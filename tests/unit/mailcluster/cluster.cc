@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/mailcluster/values.h"
 
+#include "tests/lib/random.hh"
+#include "tests/lib/seeds.hh"
 #include "tests/unit/mailcluster/world.hh"
 
 #include <cerrno>
@@ -623,6 +625,79 @@ TEST_CASE("values that are not to be read hide no others", "[mailcluster]")
 	CHECK(world.sweep(0) == 0);
 	CHECK(world.rows("j.", "") == 0);
 	CHECK(world.check(0).damaged == 2);
+}
+
+// Values and bytes are cut, grown, exchanged and changed bit by bit.
+TEST_CASE("whatever bytes objects have, nothing is read outside of them", "[mailcluster][damage]")
+{
+	const auto seed = RANDOM_SEED(60);
+	CAPTURE(seed);
+	randomness rnd(seed);
+	cluster_world world(seed, 2);
+	maillayer *layer = world.nodes[0].layer;
+	std::vector<mailid> ids(4);
+	for (mailid &id : ids)
+		REQUIRE(world.deliver(0, { "a", "b" }, std::string(rnd.below(300), 'x'), &id) == 0);
+	const auto entries = world.list(0, "a");
+	REQUIRE(mailcluster_put_users(world.nodes[0].cluster, "users", 5, 0) == 0);
+	REQUIRE(world.erase(0, "b", entries[0].mail) == 0);
+	REQUIRE(maillayer_lock(world.nodes[1].layer, name_of("a")) == 0);
+	const auto damage = [&rnd](std::string &bytes) {
+		const auto at = bytes.empty() ? 0 : rnd.below(static_cast<unsigned>(bytes.size()));
+		if (rnd.one_in(3))
+			bytes.resize(at);
+		else if (rnd.one_in(3))
+			bytes += std::string(1 + rnd.below(300), '\xff');
+		else if (!bytes.empty())
+			bytes[at] = static_cast<char>(bytes[at] ^ 1 << rnd.below(8));
+		if (bytes.empty())
+			bytes = "\1";
+	};
+	world.objects.change([&](auto &all) {
+		for (auto &[name, one] : all) {
+			if (rnd.one_in(4))
+				damage(one.bytes);
+			for (auto &[key, value] : one.rows)
+				if (rnd.one_in(4))
+					damage(value);
+			if (rnd.one_in(4) && one.rows.size() > 1)
+				std::swap(one.rows.begin()->second, one.rows.rbegin()->second);
+		}
+	});
+	uint8_t bytes[MAILBOX_NAME_MAX];
+	size_t size = 0;
+	mailcounts counts{};
+	(void)maillayer_next_box(layer, mailname{ nullptr, 0 }, bytes, &size, &counts);
+	(void)maillayer_lock(layer, name_of("a"));
+	for (const mailentry &entry : entries) {
+		int fd = -1;
+		(void)world.read(0, entry.mail);
+		if (maillayer_open(layer, entry.mail, &fd) == 0)
+			close(fd);
+	}
+	for (const mailid &id : ids) {
+		uint64_t mail = 0;
+		(void)maillayer_find_id(layer, &id, &mail);
+		(void)world.deliver(1, { "a", "b" }, "another\r\n", nullptr, &id);
+	}
+	(void)world.erase(0, "a", entries[1].mail);
+	(void)world.beat(0);
+	(void)world.sweep(0);
+	struct mailcluster_check check {
+	};
+	mailcluster_found found{};
+	check.is_deep = true;
+	check.is_repair = true;
+	check.time_us = world.now(0) + TWO_DAYS_US;
+	(void)mailcluster_check(world.nodes[0].cluster, &check, &found);
+	uint64_t version = 0;
+	uint8_t *users = nullptr;
+	if (mailcluster_get_users(world.nodes[0].cluster, &version, &users, &size) == 0)
+		free(users);
+	world.kill(1);
+	(void)world.start(1);
+	(void)maillayer_unlock(layer);
+	SUCCEED();
 }
 
 // ---- users ----
