@@ -71,6 +71,8 @@ mon mgr mkfs grace = 1000000
 # Failures are noticed within seconds. The monitors read the grace, too: so here.
 osd heartbeat interval = 1
 osd heartbeat grace = 5
+# What is noticed is said at once: with the default an OSD keeps it to itself for up to 5 s.
+osd mon report interval = 1
 mon osd min down reporters = {reporters}
 mon osd adjust heartbeat grace = false
 mon client ping interval = 1
@@ -239,6 +241,8 @@ class RadosCluster:
             for node in self.nodes():
                 self.start_osd(node)
             self.wait_up()
+            # Two monitors that do not hear each other would call for elections as long as that lasts.
+            self.command("mon set election_strategy", strategy="connectivity")
             for pool in self.pools:
                 self.command("osd pool create", pool=pool, pg_num=PLACEMENT_GROUPS,
                              pgp_num=PLACEMENT_GROUPS, pool_type="replicated")
