@@ -226,7 +226,7 @@ PUBLIC_SYMBOLS = set(re.findall(r"^ (\w+)@", open(os.path.join(
 
 # Every other header in angle brackets must be of libc or of the language.
 LIBC = re.compile(
-    r"(assert|ctype|dirent|endian|errno|fcntl|float|fts|getopt|glob|grp|inttypes|libgen|limits|locale|malloc|math|pthread"
+    r"(assert|ctype|dirent|dlfcn|elf|endian|errno|fcntl|float|fts|getopt|glob|grp|inttypes|libgen|limits|link|locale|malloc|math|pthread"
     r"|netdb|poll|pwd|sched|search|setjmp|signal|spawn|std(align|arg|bool|def|int|io|lib|noreturn)"
     r"|string|strings|sysexits|syslog|termios|time|ucontext|unistd)\.h"
     r"|(arpa|linux|net|netinet|sys)/[a-z_0-9]+\.h")

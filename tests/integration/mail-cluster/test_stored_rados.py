@@ -449,6 +449,30 @@ class Trouble(Nodes):
         node.wait_for_log(r"cluster not reached, conf=.* pool=mail \(")
         self.assertEqual(node.stop(), 0)
 
+    def test_a_stall_takes_bounded_memory_and_every_client_is_answered(self):
+        below = radoscluster.RadosCluster.of(self)
+        node, = self.reached(below, "a", cluster={"timeout": "1s", "threads": "4"})
+        below.kill(2)
+        below.kill(3)
+        pid = node.pid_of("store")
+        large = b"x" * 300000 + b"\r\n"
+        clients = [node.client() for _ in range(8)]
+        for client in clients:
+            self.addCleanup(client.close)
+            for _ in range(200):
+                client.send_mail(large, BOXES)
+        statuses = {client.take().status for client in clients for _ in range(200)}
+        self.assertEqual({status for status in statuses if status >= 0}, set())
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            anonymous_kb = int(file.read().split("RssAnon:")[1].split()[0])
+        if not IS_SANITIZED:
+            self.assertLess(anonymous_kb, 256 << 10)
+        # 64 KiB is counted for a descriptor: 1,024 of them may wait.
+        self.assertGreater(node.counters()["requests-refused"], 0)
+        below.start_node(2)
+        below.start_node(3)
+        self.deliver_until_taken(node, BOXES)
+
     def test_a_stop_in_a_stall_ends_in_time_and_tells_its_clients(self):
         below = radoscluster.RadosCluster.of(self)
         node, = self.reached(below, "a", cluster={"timeout": "3s", "threads": "2"})
