@@ -26,7 +26,7 @@ extern "C" {
 #define CLUSTER_UNDO_MAX    4096
 /* How much a call repeats of what timed out: with the objects' limit of ten seconds, two make twenty. */
 #define CLUSTER_REPEATS	  1
-#define CLUSTER_PAGE	  512 /* rows that are asked for at a time */
+#define CLUSTER_PAGE	  1000 /* rows that are asked for at a time: RADOS gives 1024 at most */
 #define CLUSTER_HEAD_SIZE (64U << 10)
 
 /* ---- caches (caches.c): bounded, and wrong in the safe direction ---- */

@@ -203,7 +203,7 @@ struct gathered {
 
 static int gather(struct gathered *gathered, const char *name, size_t size)
 {
-	if (gathered->room - gathered->size < size + 1) {
+	if (gathered->bytes == NULL || gathered->room - gathered->size < size + 1) {
 		size_t room = 2 * gathered->room + MAILBOX_NAME_MAX + 1;
 		uint8_t *bytes = realloc(gathered->bytes, room);
 		if (bytes == NULL)
