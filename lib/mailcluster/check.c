@@ -69,8 +69,12 @@ static int check_refused(struct run *run, const struct mailstate *mail)
 	if (mail->box_count > 0) {
 		run->found.orphans++;
 		tell(run, "refused", mail->name, "");
+		int ret = run->check->is_repair ? mend_refused(run->cluster, mail->number) : 0;
 		if (run->check->is_repair)
-			count_repair(run, mend_refused(run->cluster, mail->number));
+			count_repair(run, ret);
+		/* Mailboxes may have it still: they would have a mail that is not there. */
+		if (ret != 0 || !run->check->is_repair)
+			return 0;
 	}
 	if (!is_old_number(run, mail->number))
 		return 0;
@@ -159,19 +163,40 @@ static int is_in_journal(struct run *run, const struct mailstate *mail)
 	return journal_find(run->cluster, node, mail->number);
 }
 
+/* Which mailboxes know nothing of it now? What they have erased is found the next time. */
+static int look_again(struct run *run, struct mailstate *mail)
+{
+	mail->lonely = 0;
+	for (size_t i = 0; i < mail->box_count; i++) {
+		struct entryvalue entry;
+		struct gonevalue gone;
+		int ret = refs_entry(run->cluster, mail->boxes[i], mail->number, &entry);
+		if (ret == DNSBLV6_ENOTFOUND)
+			ret = refs_gone(run->cluster, mail->boxes[i], mail->number, &gone);
+		if (ret != 0 && ret != DNSBLV6_ENOTFOUND && ret != MAILSTORE_EDAMAGED)
+			return ret;
+		mail->lonely += ret == DNSBLV6_ENOTFOUND;
+		mail->is_settled = mail->is_settled || ret == 0;
+	}
+	return 0;
+}
+
 /*
  * One that some mailbox knows was acknowledged, or may have been: it is rolled forward. One that none
  * knows never was, since its journal is finished.
  */
-static int check_lonely(struct run *run, const struct mailstate *mail)
+static int check_lonely(struct run *run, struct mailstate *mail)
 {
 	struct ownervalue owner;
 	bool is_refused;
 	int ret = is_in_journal(run, mail);
 	if (ret != DNSBLV6_ENOTFOUND)
 		return ret;
-	ret = refs_owner(run->cluster, mail->number, &owner);
-	if (ret != 0)
+	/* It may have been finished between the look at the mailboxes and that at the journal. */
+	ret = look_again(run, mail);
+	if (ret == 0 && mail->lonely > 0)
+		ret = refs_owner(run->cluster, mail->number, &owner);
+	if (ret != 0 || mail->lonely == 0)
 		return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
 	run->found.orphans += mail->lonely;
 	tell(run, "orphan", mail->name, "");

@@ -97,6 +97,9 @@ struct mailcluster {
 	pthread_cond_t room;
 	bool has_failed;
 	uint64_t memory_used;
+	uint64_t
+		room_asked; /* how many have asked for memory, and how many have got it: each in its turn */
+	uint64_t room_given;
 	uint64_t now_us;  /* of the last beat */
 	uint64_t last_us; /* of the last number */
 	uint64_t attempt;
@@ -134,7 +137,8 @@ struct patience {
 };
 static inline struct patience cluster_patience(void)
 {
-	return (struct patience){ .repeats = CLUSTER_REPEATS };
+	const struct patience patience = { CLUSTER_REPEATS, false };
+	return patience;
 }
 /* objects_write(), with what timed out repeated while there is patience. */
 int cluster_write(struct mailcluster *cluster, struct objects_write *writes, size_t count,
@@ -234,7 +238,13 @@ int refs_entry(struct mailcluster *cluster, struct mailname box, uint64_t number
 	       struct entryvalue *ret_entry);
 /* The mail with an id that another store has made: "i.ID". */
 int refs_find_moved(struct mailcluster *cluster, const struct mailid *id, uint64_t *ret_number);
-/* MAILSTORE_EID when a mail has it. */
+/*
+ * Where the mail is not: what is written late finds that it is there already, and refused. -EEXIST when it
+ * is there.
+ */
+int refs_put_refusal(struct mailcluster *cluster, uint64_t number, const struct ownervalue *owner,
+		     struct patience *patience);
+/* MAILSTORE_EID when a mail has it; -EAGAIN when another delivery of it is under way. */
 int refs_put_moved(struct mailcluster *cluster, const struct mailid *id, uint64_t number,
 		   struct patience *patience);
 /* Is the id one of this cluster, made of the mail's number? */

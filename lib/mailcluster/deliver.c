@@ -16,12 +16,44 @@ struct delivery {
 	struct entryvalue entry;
 	struct patience patience;
 	bool *is_gone;
-	bool is_kept;  /* another delivery had made the mail: this one takes nothing back */
-	bool is_open;  /* there may be a mail, or one may come */
-	bool is_given; /* the client chose the id, and so the number */
+	uint64_t memory; /* that it has asked for */
+	bool is_kept;	 /* another delivery had made the mail: this one takes nothing back */
+	bool is_open;	 /* there may be a mail, or one may come */
+	bool is_given;	 /* the client chose the id, and so the number */
 };
 
 /* ---- what is under way ---- */
+
+/*
+ * Before the mail is copied. Each has its turn, so that a large one is not passed by small ones for ever;
+ * one that is larger than all memory goes alone.
+ */
+static void take_memory(struct delivery *delivery, const struct mailstore_mail *mail)
+{
+	struct mailcluster *cluster = delivery->cluster;
+	uint64_t size = mail->size + MAILRECORD_HEAD_SIZE;
+	for (size_t i = 0; i < mail->recipient_count; i++)
+		size += mail->recipients[i].size + sizeof(struct mailname);
+	cluster_lock(cluster);
+	const uint64_t turn = cluster->room_asked++;
+	while (cluster->room_given != turn ||
+	       (cluster->memory_used > 0 && cluster->memory_used + size > cluster->memory_max))
+		(void)pthread_cond_wait(&cluster->room, &cluster->mutex);
+	cluster->room_given++;
+	cluster->memory_used += size;
+	delivery->memory = size;
+	(void)pthread_cond_broadcast(&cluster->room);
+	cluster_unlock(cluster);
+}
+
+static void give_memory(struct delivery *delivery)
+{
+	struct mailcluster *cluster = delivery->cluster;
+	cluster_lock(cluster);
+	cluster->memory_used -= delivery->memory;
+	(void)pthread_cond_broadcast(&cluster->room);
+	cluster_unlock(cluster);
+}
 
 static void take_off(struct delivery *delivery)
 {
@@ -32,11 +64,6 @@ static void take_off(struct delivery *delivery)
 					       .attempt = ++cluster->attempt };
 	delivery->flight.next = cluster->flights;
 	cluster->flights = &delivery->flight;
-	/* One that is larger than all memory goes alone. */
-	while (cluster->memory_used > 0 &&
-	       cluster->memory_used + delivery->body.size > cluster->memory_max)
-		(void)pthread_cond_wait(&cluster->room, &cluster->mutex);
-	cluster->memory_used += delivery->body.size;
 	cluster_unlock(cluster);
 }
 
@@ -48,8 +75,6 @@ static void land(struct delivery *delivery)
 	while (*place != &delivery->flight)
 		place = &(*place)->next;
 	*place = delivery->flight.next;
-	cluster->memory_used -= delivery->body.size;
-	(void)pthread_cond_broadcast(&cluster->room);
 	cluster_unlock(cluster);
 }
 
@@ -269,6 +294,23 @@ static int run(struct delivery *delivery, const struct mailstore_mail *mail)
 	return ret;
 }
 
+static int try_delivery(struct delivery *delivery, const struct mailstore_mail *mail)
+{
+	struct mailcluster *cluster = delivery->cluster;
+	int ret = body_make(mail, &delivery->body);
+	if (ret == 0)
+		ret = choose_number(cluster, mail, delivery);
+	if (ret != 0)
+		return ret;
+	delivery->is_gone = calloc(delivery->body.box_count, sizeof(*delivery->is_gone));
+	if (delivery->is_gone == NULL)
+		return -ENOMEM;
+	take_off(delivery);
+	ret = run(delivery, mail);
+	land(delivery);
+	return ret;
+}
+
 int deliver_mail(struct mailcluster *cluster, const struct mailstore_mail *mail,
 		 struct mailid *ret_id)
 {
@@ -276,22 +318,14 @@ int deliver_mail(struct mailcluster *cluster, const struct mailstore_mail *mail,
 	int ret = cluster_state(cluster);
 	if (ret == 0)
 		ret = mend_has_room(cluster);
-	if (ret == 0)
-		ret = body_make(mail, &delivery.body);
-	if (ret == 0)
-		ret = choose_number(cluster, mail, &delivery);
-	if (ret == 0) {
-		delivery.is_gone = calloc(delivery.body.box_count, sizeof(*delivery.is_gone));
-		ret = delivery.is_gone != NULL ? 0 : -ENOMEM;
-	}
-	if (ret == 0) {
-		take_off(&delivery);
-		ret = run(&delivery, mail);
-		land(&delivery);
-	}
+	if (ret != 0)
+		return ret;
+	take_memory(&delivery, mail);
+	ret = try_delivery(&delivery, mail);
 	if (ret == 0)
 		*ret_id = delivery.id;
 	free(delivery.is_gone);
 	body_free(&delivery.body);
+	give_memory(&delivery);
 	return ret;
 }

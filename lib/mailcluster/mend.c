@@ -10,22 +10,6 @@
 
 /* ---- refusing ---- */
 
-/* Where its mail is not: what is written late finds that it is there already. */
-static int write_refusal(struct mailcluster *cluster, uint64_t number,
-			 const struct ownervalue *refused)
-{
-	char name[NAMES_NUMBER_SIZE];
-	uint8_t value[OWNERVALUE_SIZE];
-	struct patience patience = cluster_patience();
-	struct objects_row set = { "owner", value, sizeof(value) };
-	names_number('b', number, name);
-	ownervalue_encode(refused, value);
-	struct objects_write write = {
-		.name = name, .guard = OBJECTS_NEW, .set = &set, .set_count = 1
-	};
-	return cluster_write(cluster, &write, 1, &patience);
-}
-
 static bool is_owner(const struct ownervalue *one, const struct ownervalue *other)
 {
 	return one->state == other->state && one->slot == other->slot &&
@@ -41,7 +25,7 @@ int mend_refuse(struct mailcluster *cluster, uint64_t number, const struct owner
 	for (unsigned i = 0; i < TRIES; i++) {
 		int ret = refs_owner(cluster, number, &found);
 		if (ret == DNSBLV6_ENOTFOUND)
-			ret = write_refusal(cluster, number, &refused);
+			ret = refs_put_refusal(cluster, number, &refused, &patience);
 		else if (ret == 0 && found.state == OWNERVALUE_REFUSED)
 			return mend_refused(cluster, number);
 		else if (ret == 0 && !is_owner(&found, owner))

@@ -44,6 +44,22 @@ int refs_set_owner(struct mailcluster *cluster, uint64_t number, const struct ow
 	return cluster_write(cluster, &write, 1, patience);
 }
 
+int refs_put_refusal(struct mailcluster *cluster, uint64_t number, const struct ownervalue *owner,
+		     struct patience *patience)
+{
+	char name[NAMES_NUMBER_SIZE];
+	uint8_t value[OWNERVALUE_SIZE];
+	struct ownervalue refused = *owner;
+	struct objects_row set = { OWNER_KEY, value, sizeof(value) };
+	refused.state = OWNERVALUE_REFUSED;
+	names_number('b', number, name);
+	ownervalue_encode(&refused, value);
+	struct objects_write write = {
+		.name = name, .guard = OBJECTS_NEW, .set = &set, .set_count = 1
+	};
+	return cluster_write(cluster, &write, 1, patience);
+}
+
 bool refs_is_own_id(const struct mailid *id, uint64_t number)
 {
 	return bytes_get(id->bytes, 8) == number;
@@ -379,11 +395,27 @@ static int write_moved(struct mailcluster *cluster, const char *name, const uint
 	return cluster_write(cluster, &write, 1, patience);
 }
 
+/*
+ * May an id that stands for another number stand for a new one? That mail has gone, or was refused, or
+ * never came: then it may be under way, and is refused here before its id is taken from it.
+ */
+static int free_moved(struct mailcluster *cluster, uint64_t number, struct patience *patience)
+{
+	struct ownervalue owner;
+	const struct ownervalue own = { .slot = cluster->slot };
+	int ret = refs_owner(cluster, number, &owner);
+	if (ret == 0)
+		return owner.state == OWNERVALUE_REFUSED ? 0 : MAILSTORE_EID;
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	ret = refs_put_refusal(cluster, number, &own, patience);
+	return ret == -EEXIST ? -EAGAIN : ret;
+}
+
 int refs_put_moved(struct mailcluster *cluster, const struct mailid *id, uint64_t number,
 		   struct patience *patience)
 {
 	char name[NAMES_OBJECT_SIZE];
-	struct ownervalue owner;
 	uint8_t before[8];
 	uint8_t after[8];
 	uint8_t *out = after;
@@ -397,11 +429,8 @@ int refs_put_moved(struct mailcluster *cluster, const struct mailid *id, uint64_
 		return -EAGAIN;
 	if (ret != 0 || bytes_get(before, 8) == number)
 		return ret;
-	/* What was left by a mail that is gone, or never came. */
-	ret = refs_owner(cluster, bytes_get(before, 8), &owner);
-	if (ret == DNSBLV6_ENOTFOUND)
+	ret = free_moved(cluster, bytes_get(before, 8), patience);
+	if (ret == 0)
 		ret = write_moved(cluster, name, before, after, patience);
-	else if (ret == 0)
-		ret = MAILSTORE_EID;
-	return ret == -ECANCELED ? MAILSTORE_EID : ret;
+	return ret == -ECANCELED ? -EAGAIN : ret;
 }

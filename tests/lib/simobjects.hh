@@ -121,8 +121,11 @@ class sim_objects
 		return found;
 	}
 
-	// Called before each call, which has not begun: other machines may go on meanwhile.
-	void watch(std::function<void(objects *handle)> fn)
+	// Called before each call, which has not begun: other machines may go on meanwhile. It hears what the
+	// call is ("write", "read", "size", "row", "rows"), and of which object.
+	using watch_type = std::function<void(objects *handle, const std::string &what,
+					      const std::string &name)>;
+	void watch(watch_type fn)
 	{
 		watch_ = std::move(fn);
 	}
@@ -259,17 +262,17 @@ class sim_objects
 		return -ETIMEDOUT;
 	}
 
-	void look_around(objects *handle)
+	void look_around(objects *handle, const char *what, const char *name)
 	{
 		if (watch_)
-			watch_(handle);
+			watch_(handle, what, name);
 	}
 	static int write(objects *handle, struct objects_write *writes, size_t count)
 	{
 		sim_objects *world = of(handle)->world;
 		int first = 0;
 		for (size_t i = 0; i < count; i++) {
-			world->look_around(handle);
+			world->look_around(handle, "write", writes[i].name);
 			const std::lock_guard<std::mutex> guard(world->mutex_);
 			int ret = world->begin(of(handle));
 			if (ret == 0 && world->is_crashing_) {
@@ -309,7 +312,7 @@ class sim_objects
 			size_t *ret_size)
 	{
 		sim_objects *world = of(handle)->world;
-		world->look_around(handle);
+		world->look_around(handle, "read", name);
 		const std::lock_guard<std::mutex> guard(world->mutex_);
 		const object *o = nullptr;
 		const int ret = world->find(of(handle), name, &o);
@@ -322,7 +325,7 @@ class sim_objects
 	static int size(objects *handle, const char *name, uint64_t *ret_size)
 	{
 		sim_objects *world = of(handle)->world;
-		world->look_around(handle);
+		world->look_around(handle, "size", name);
 		const std::lock_guard<std::mutex> guard(world->mutex_);
 		const object *o = nullptr;
 		const int ret = world->find(of(handle), name, &o);
@@ -335,7 +338,7 @@ class sim_objects
 		       size_t *ret_size)
 	{
 		sim_objects *world = of(handle)->world;
-		world->look_around(handle);
+		world->look_around(handle, "row", name);
 		const std::lock_guard<std::mutex> guard(world->mutex_);
 		const object *o = nullptr;
 		const int ret = world->find(of(handle), name, &o);
@@ -378,7 +381,7 @@ class sim_objects
 			size_t most, objects_page *ret_page)
 	{
 		sim_objects *world = of(handle)->world;
-		world->look_around(handle);
+		world->look_around(handle, "rows", name);
 		const std::lock_guard<std::mutex> guard(world->mutex_);
 		const object *o = nullptr;
 		*ret_page = {};
@@ -447,7 +450,7 @@ class sim_objects
 	unsigned copies = 3; // that each object has
 
       private:
-	std::function<void(objects *handle)> watch_;
+	watch_type watch_;
 	std::mutex mutex_;
 	std::mt19937_64 engine_;
 	std::map<std::string, object> objects_;

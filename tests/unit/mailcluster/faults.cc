@@ -55,7 +55,8 @@ class campaign
 		world_.objects.faults.read_timeout_one_in = rnd_.one_in(3) ? 0 : 60;
 		world_.objects.faults.arrive_one_in = 1 + rnd_.below(60);
 		if (rnd_.one_in(2))
-			world_.objects.watch([this](objects *handle) { interrupt(handle); });
+			world_.objects.watch([this](objects *handle, const std::string &,
+						    const std::string &) { interrupt(handle); });
 	}
 
 	void run(unsigned steps)
