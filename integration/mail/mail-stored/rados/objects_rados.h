@@ -15,8 +15,8 @@
  * go on. Nothing waits for room. What gets no answer within the time of an operation is -ETIMEDOUT;
  * librados repeats it until then, and the cluster knows a repetition by its number.
  *
- * An object has at most OBJECTS_RADOS_BYTES_MAX bytes (-EFBIG), a row's value at least one (-EINVAL). A page of rows has at most
- * 1,024. The bytes of a write are copied once while it is under way.
+ * An object has at most OBJECTS_RADOS_BYTES_MAX bytes (-EFBIG), a row's value at least one (-EINVAL).
+ * A page of rows has at most 1,024. The bytes of a write are copied once while it is under way.
  *
  * To be opened after the last fork(): threads of librados are not in the child. Any thread may use it.
  * Nothing here logs; librados does not either.

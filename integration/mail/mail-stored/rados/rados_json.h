@@ -14,8 +14,8 @@
  *     }
  *
  * A value is two pointers into the text, which is the caller's. What is no JSON has no members and no
- * items; the part of it before the fault may have been seen by then. Deeper than JSON_DEPTH_MAX is no JSON. Texts are compared
- * as they are written: an escape in a key is no letter. No memory, no I/O.
+ * items; the part of it before the fault may have been seen by then. Deeper than JSON_DEPTH_MAX is no
+ * JSON. Texts are compared as they are written: an escape in a key is no letter. No memory, no I/O.
  */
 
 #include <stdbool.h>
