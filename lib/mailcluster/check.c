@@ -63,6 +63,28 @@ static int remove_object(struct mailcluster *cluster, const char *name)
 	return ret == -ENOENT ? 0 : ret;
 }
 
+/* The mail is there and does not name the mailbox, which would lose it with the last one that it does. */
+static int name_box(struct run *run, struct mailname box, uint64_t number,
+		    const struct ownervalue *owner)
+{
+	char name[NAMES_NUMBER_SIZE];
+	char key[NAMES_KEY_SIZE];
+	uint8_t bytes[OWNERVALUE_SIZE];
+	struct patience patience = cluster_patience();
+	struct objects_row same = { "owner", bytes, sizeof(bytes) };
+	struct objects_row set = { key, VALUES_MARK, VALUES_MARK_SIZE };
+	names_number('b', number, name);
+	names_owner_key(box, key);
+	ownervalue_encode(owner, bytes);
+	struct objects_write write = { .name = name,
+				       .guard = OBJECTS_OLD,
+				       .same = &same,
+				       .same_count = 1,
+				       .set = &set,
+				       .set_count = 1 };
+	return cluster_write(run->cluster, &write, 1, &patience);
+}
+
 /* What says that a mail was refused goes when nothing of it can come any more. */
 static int check_refused(struct run *run, const struct mailstate *mail)
 {
@@ -211,11 +233,42 @@ static int check_lonely(struct run *run, struct mailstate *mail)
 	return 0;
 }
 
+/* Those that it was delivered to, and that have it: they are named again. */
+static int name_boxes_again(struct run *run, const struct mailstate *mail,
+			    const struct mailrecord *record, const uint8_t *meta, bool *ret_has)
+{
+	struct mailmeta decoded;
+	struct mailname box;
+	struct entryvalue entry;
+	int ret = mailmeta_decode(meta, record->meta_size, &decoded);
+	while (ret == 0 && mailmeta_next(&decoded, &box)) {
+		ret = refs_entry(run->cluster, box, mail->number, &entry);
+		if (ret == DNSBLV6_ENOTFOUND) {
+			ret = 0;
+			continue;
+		}
+		*ret_has = true;
+		if (ret == 0 && run->check->is_repair)
+			count_repair(run, name_box(run, box, mail->number, &mail->owner));
+	}
+	return ret;
+}
+
+/* It names no mailbox: as a rule the erasure in the last one was interrupted. */
 static int check_empty(struct run *run, const struct mailstate *mail)
 {
+	struct mailrecord record;
+	uint8_t *meta = NULL;
+	bool has_boxes = false;
+	int ret = body_read(run->cluster, mail->number, &record, &meta);
+	if (ret == 0)
+		ret = name_boxes_again(run, mail, &record, meta, &has_boxes);
+	free(meta);
+	if (ret != 0)
+		return ret == MAILSTORE_EDAMAGED ? 0 : ret;
 	run->found.orphans++;
-	tell(run, "orphan", mail->name, "");
-	if (run->check->is_repair)
+	tell(run, has_boxes ? "unnamed" : "orphan", mail->name, "");
+	if (run->check->is_repair && !has_boxes)
 		count_repair(run, remove_object(run->cluster, mail->name));
 	return 0;
 }
@@ -273,28 +326,6 @@ static int find_owner_row(struct run *run, struct mailname box, uint64_t number)
 	names_owner_key(box, key);
 	int ret = objects_row(run->cluster->objects, name, key, bytes, sizeof(bytes), &size);
 	return ret == -ENOENT ? DNSBLV6_ENOTFOUND : ret;
-}
-
-/* The mail is there and does not name the mailbox, which would lose it with the last one that it does. */
-static int name_box(struct run *run, struct mailname box, uint64_t number,
-		    const struct ownervalue *owner)
-{
-	char name[NAMES_NUMBER_SIZE];
-	char key[NAMES_KEY_SIZE];
-	uint8_t bytes[OWNERVALUE_SIZE];
-	struct patience patience = cluster_patience();
-	struct objects_row same = { "owner", bytes, sizeof(bytes) };
-	struct objects_row set = { key, VALUES_MARK, VALUES_MARK_SIZE };
-	names_number('b', number, name);
-	names_owner_key(box, key);
-	ownervalue_encode(owner, bytes);
-	struct objects_write write = { .name = name,
-				       .guard = OBJECTS_OLD,
-				       .same = &same,
-				       .same_count = 1,
-				       .set = &set,
-				       .set_count = 1 };
-	return cluster_write(run->cluster, &write, 1, &patience);
 }
 
 static int check_unnamed(struct run *run, const char *name, struct mailname box, uint64_t number)

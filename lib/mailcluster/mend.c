@@ -99,17 +99,6 @@ static int keep(struct mailcluster *cluster, uint64_t number, struct ownervalue 
 	return ret == -ENOENT ? DNSBLV6_ENOTFOUND : ret;
 }
 
-/* No mailbox has it: the last one's erasure was interrupted. */
-static int remove_mail(struct mailcluster *cluster, uint64_t number)
-{
-	char name[NAMES_NUMBER_SIZE];
-	struct patience patience = cluster_patience();
-	names_number('b', number, name);
-	struct objects_write write = { .name = name, .is_removal = true };
-	int ret = cluster_write(cluster, &write, 1, &patience);
-	return ret == -ENOENT ? 0 : ret;
-}
-
 static int add_to_boxes(struct mailcluster *cluster, const struct mailrecord *record,
 			uint32_t recipients, const struct mailname *boxes, size_t count)
 {
@@ -157,12 +146,11 @@ int mend_forward(struct mailcluster *cluster, uint64_t number, bool *ret_is_refu
 	}
 	if (ret == 0)
 		ret = refs_boxes(cluster, number, &boxes, &count);
+	/* Without one the erasure of the last has been interrupted, which a check finds. */
 	if (ret == 0 && count > 0)
 		ret = body_read(cluster, number, &record, &meta);
 	if (ret == 0 && count > 0)
 		ret = add_to_boxes(cluster, &record, body_recipients(&record, meta), boxes, count);
-	else if (ret == 0)
-		ret = remove_mail(cluster, number);
 	free(meta);
 	free(boxes);
 	return ret == -ESTALE ? refuse_late(cluster, number, &owner, ret_is_refused) : ret;

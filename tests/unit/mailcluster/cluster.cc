@@ -583,6 +583,24 @@ TEST_CASE("a mail that does not name its mailbox is repaired to do so", "[mailcl
 	CHECK(world.texts(0, "a") == strings{ "x\r\n" });
 }
 
+TEST_CASE("a mail that names no mailbox is kept while one of its mailboxes has it",
+	  "[mailcluster][check]")
+{
+	cluster_world world(1, 1);
+	REQUIRE(world.deliver(0, { "a", "b" }, "x\r\n") == 0);
+	const uint64_t mail = first_mail(world, 0, "a");
+	REQUIRE(world.erase(0, "b", mail) == 0);
+	world.objects.change([mail](auto &all) { all[name_of_mail(mail)].rows.erase("x.a"); });
+	CHECK(world.check(0).orphans == 2); // as seen from both
+	CHECK(world.check(0, true, TWO_DAYS_US).repaired >= 1);
+	CHECK(world.texts(0, "a") == strings{ "x\r\n" });
+	CHECK(world.check(0).orphans == 0);
+	world.objects.change([](auto &all) { all["x.a"].rows.clear(); });
+	world.objects.change([mail](auto &all) { all[name_of_mail(mail)].rows.erase("x.a"); });
+	CHECK(world.check(0, true).repaired == 1);
+	CHECK(world.objects.count("b.") == 0);
+}
+
 TEST_CASE("rows about mails that are gone stay a day", "[mailcluster][check]")
 {
 	cluster_world world(1, 1);
