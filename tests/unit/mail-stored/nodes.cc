@@ -6,6 +6,8 @@
 #include "integration/mail/mail-stored/nodes/socketmap.h"
 #include "integration/mail/mail-stored/stored_setup.h"
 #include "tests/lib/parsed.hh"
+#include "tests/lib/tmpdir.hh"
+#include "tests/unit/mail-users/users.hh"
 
 #include <catch2/catch.hpp>
 
@@ -210,6 +212,28 @@ TEST_CASE("mailboxes are spread over nodes, and stay when others come", "[mail-s
 				 "dora@example.com", "emil@example.com" })
 		found += three.setup.nodes.peers[locate_find(&of_three, name_of(box))].name;
 	CHECK(found == "cbccc");
+}
+
+TEST_CASE("a mailbox whose node is not heard of is not spread", "[mail-stored][nodes]")
+{
+	const parsed three(THREE);
+	const tmpdir dir;
+	const auto path = dir.file("users.mdb");
+	REQUIRE(build(path, { "anna@example.com node=9", "bert@example.com node=3",
+			      "carl@example.com" }) == STORE_OK);
+	const opened_users opened(path);
+	REQUIRE(opened.status() == 0);
+	const locate locate = { &three.setup.nodes, opened.get() };
+	CHECK_FALSE(locate_is_known(&locate, name_of("anna@example.com")));
+	CHECK(locate_is_known(&locate, name_of("bert@example.com")));
+	CHECK(three.setup.nodes.peers[locate_find(&locate, name_of("bert@example.com"))].number ==
+	      3);
+	CHECK(locate_is_known(&locate, name_of("carl@example.com")));
+	CHECK(locate_is_known(&locate, name_of("dora@example.com")));
+	char text[SOCKETMAP_LINE_MAX];
+	const size_t size =
+		socketmap_answer(&locate, name_of("location"), name_of("anna@example.com"), text);
+	CHECK(std::string(text, size).find("TEMP") != std::string::npos);
 }
 
 TEST_CASE("second copies are at the next node in order of numbers", "[mail-stored][nodes]")

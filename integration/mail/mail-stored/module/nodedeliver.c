@@ -50,6 +50,8 @@ static int find_nodes(struct nodework *work, struct mailmeta *meta)
 		return -ENOMEM;
 	while (work->name_count < meta->recipient_count &&
 	       mailmeta_next(meta, &work->names[work->name_count])) {
+		if (!locate_is_known(work->start.parts->locate, work->names[work->name_count]))
+			return MAILSTORE_EAWAY;
 		work->nodes[work->name_count] = (uint8_t)locate_find(work->start.parts->locate,
 								     work->names[work->name_count]);
 		work->name_count++;

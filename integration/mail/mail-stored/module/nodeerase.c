@@ -147,6 +147,8 @@ int nodeerase_begin(struct nodework *work)
 	int ret = nodeparts_read_memory(work, work->request.size, &work->meta);
 	if (ret == 0)
 		ret = decode(work, &deletion);
+	if (ret == 0 && !locate_is_known(work->start.parts->locate, deletion.mailbox))
+		ret = MAILSTORE_EAWAY;
 	if (ret != 0)
 		return ret;
 	const unsigned node = locate_find(work->start.parts->locate, deletion.mailbox);

@@ -495,9 +495,22 @@ static void finish(struct nodework *work)
 	}
 }
 
+/* Of what is about one mailbox: where is it? */
+static bool is_known(const struct nodework *work)
+{
+	const uint8_t type = work->request.type;
+	const bool is_of_mailbox = type == STOREWIRE_CHECK || type == STOREWIRE_LIST ||
+				   type == STOREWIRE_LOCK || type == STOREWIRE_LOCATE;
+	return !is_of_mailbox || locate_is_known(work->start.parts->locate, work->request.mailbox);
+}
+
 static void begin(struct nodework *work)
 {
 	int ret = 0;
+	if (!is_known(work)) {
+		end(work, MAILSTORE_EAWAY);
+		return;
+	}
 	switch ((enum storewire_type)work->request.type) {
 	case STOREWIRE_CHECK:
 		begin_check(work);

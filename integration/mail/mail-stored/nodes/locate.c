@@ -47,17 +47,33 @@ static unsigned spread(const struct nodesetup *setup, struct mailname mailbox)
 
 /* ---- by the database ---- */
 
-/* The number of an entry, or 0. */
-static unsigned find_number(const struct locate *locate, struct mailname mailbox)
+/* The number of an entry, or 0 where none says one. 0 or a status of users.h. */
+static int read_number(const struct locate *locate, struct mailname mailbox, unsigned *ret_number)
 {
 	char entry[USERS_ENTRY_SIZE];
 	struct users_settings settings;
+	*ret_number = 0;
 	if (locate->users == NULL || mailbox.size >= sizeof(entry))
 		return 0;
 	memcpy(entry, mailbox.bytes, mailbox.size);
 	entry[mailbox.size] = '\0';
-	return users_settings_of(locate->users, entry, &settings) == 0 ? (unsigned)settings.node
-								       : 0;
+	int ret = users_settings_of(locate->users, entry, &settings);
+	if (ret == 0)
+		*ret_number = (unsigned)settings.node;
+	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+}
+
+static unsigned find_number(const struct locate *locate, struct mailname mailbox)
+{
+	unsigned number;
+	return read_number(locate, mailbox, &number) == 0 ? number : 0;
+}
+
+bool locate_is_known(const struct locate *locate, struct mailname mailbox)
+{
+	unsigned number;
+	return read_number(locate, mailbox, &number) == 0 &&
+	       (number == 0 || nodesetup_find_number(locate->setup, number) != NULL);
 }
 
 unsigned locate_find(const struct locate *locate, struct mailname mailbox)

@@ -29,7 +29,13 @@ struct locate {
 	struct users *users;	       /* NULL: none */
 };
 
-/* The peer's place in setup->peers. */
+/*
+ * Does the database say where the mailbox is, or that it may be spread? Not when it cannot be read, or
+ * names a node that this one has not heard of: a mail that was spread then would be where its user never
+ * looks.
+ */
+bool locate_is_known(const struct locate *locate, struct mailname mailbox);
+/* The peer's place in setup->peers, of a mailbox that is known. */
 unsigned locate_find(const struct locate *locate, struct mailname mailbox);
 /* The one behind it in order of numbers, and behind the last the first: where second copies are. */
 unsigned locate_next(const struct nodesetup *setup, unsigned peer);

@@ -85,6 +85,9 @@ static const struct nodesetup_peer *find(const struct locate *locate, struct mai
 		snprintf(entry, sizeof(entry), "%s", found.names[0]);
 	}
 	const struct mailname box = { (const uint8_t *)entry, strlen(entry) };
+	*ret_is_failure = !locate_is_known(locate, box);
+	if (*ret_is_failure)
+		return NULL;
 	return &locate->setup->peers[locate_find(locate, box)];
 }
 
