@@ -6,7 +6,6 @@
 
 #include "integration/mail/mail-stored/cluster/cluster.h"
 
-#include "integration/mail/mail-stored/rados/objects_rados.h"
 #include "lib/common/log.h"
 #include "lib/process/clock.h"
 
@@ -36,14 +35,10 @@ struct beater {
 static int reach(const struct cluster *cluster, struct mailcluster **ret_cluster)
 {
 	const struct cluster_setup *own = &cluster->start.setup->cluster;
-	const struct objects_rados_setup rados = { .conf_path = own->ceph_conf,
-						   .user = own->ceph_user,
-						   .pool = own->pool,
-						   .timeout_s = own->timeout_s };
 	struct mailcluster_setup setup = { .node = own->node,
 					   .memory_max = own->memory_max,
 					   .time_us = cluster_time_us() };
-	int ret = objects_rados_open(&rados, &setup.objects);
+	int ret = cluster->start.open(own, &setup.objects);
 	if (ret != 0)
 		return ret;
 	if (getrandom(setup.incarnation, sizeof(setup.incarnation), 0) !=

@@ -35,6 +35,8 @@ struct cluster_start {
 	struct quota *quota; /* of which users are opened when they have been fetched */
 	uint64_t *counters;
 	int lister_fd; /* -1: users are not fetched; stays the caller's */
+	/* Reaches what has the objects; in a thread, again until it is 0. Else -errno. */
+	int (*open)(const struct cluster_setup *setup, struct objects **ret_objects);
 	/*
 	 * This process is of no use any more: MAILSTORE_EFAILED when another one has its node, or
 	 * -ECONNRESET when that of lister.h has ended. In a thread.

@@ -5,6 +5,7 @@
 #include "integration/mail/mail-stored/cluster/cluster.h"
 #include "integration/mail/mail-stored/cluster/cluster_questions.h"
 #include "integration/mail/mail-stored/cluster/lister.h"
+#include "integration/mail/mail-stored/rados/objects_rados.h"
 #include "integration/mail/mail-stored/store/clients.h"
 #include "integration/mail/mail-stored/store/counters.h"
 #include "integration/mail/mail-stored/store/jobs.h"
@@ -196,6 +197,15 @@ static int open_users(struct service *service)
 	return EX_OK;
 }
 
+static int open_rados(const struct cluster_setup *setup, struct objects **ret_objects)
+{
+	const struct objects_rados_setup rados = { .conf_path = setup->ceph_conf,
+						   .user = setup->ceph_user,
+						   .pool = setup->pool,
+						   .timeout_s = setup->timeout_s };
+	return objects_rados_open(&rados, ret_objects);
+}
+
 static int begin_cluster(struct service *service)
 {
 	const struct cluster_start start = {
@@ -203,6 +213,7 @@ static int begin_cluster(struct service *service)
 		.quota = &service->quota,
 		.counters = service->start->counters,
 		.lister_fd = service->lister_fd,
+		.open = open_rados,
 		.fail = fail_from_thread,
 		.taken = take_from_thread,
 		.owner = service,
