@@ -6,17 +6,18 @@ all mailboxes. A node that is down takes its own mailboxes with it, and no other
 """
 
 import os
+import pwd
 import re
-import signal
+import smtplib
 import socket
 import ssl
 import struct
 import subprocess
-import unittest
 
+import popclient
 import stored
 from clusters import Cluster, make_peer
-from harness import DEADLINE_S, Case, main, wait_for
+from harness import DEADLINE_S, Case, main, program, wait_for
 
 EAWAY = -2618
 USERS = {f"user{number}@example.com": "secret" for number in range(12)}
@@ -224,6 +225,46 @@ class Failing(Nodes):
                     client.send_mail(TEXT, [box])
                     return client.take().status == 0
                 wait_for(again, f"{role} to be made again")
+
+
+class Servers(Nodes):
+    def test_smtp_takes_mail_at_any_node_and_pop3_gives_it_out_at_any(self):
+        nodes = self.begin()
+        boxes = self.boxes_by_node(self.client(nodes[0]))
+        for sender in nodes:
+            with smtplib.SMTP(*sender.smtp_address, timeout=DEADLINE_S) as session:
+                session.sendmail("sender@example.net", [some[0] for some in boxes.values()],
+                                 b"Subject: once\r\n\r\n.dot\r\n")
+        uids = {}
+        for node in nodes:
+            for box, *_ in boxes.values():
+                with popclient.Client(node.pop_address) as client:
+                    client.login(box, USERS[box])
+                    found = client.uids()
+                    self.assertEqual(len(found), 3)
+                    self.assertEqual(uids.setdefault(box, found), found)
+                    self.assertTrue(client.mail(2).endswith(b"Subject: once\r\n\r\n.dot\r\n"))
+                    client.say("QUIT", "+OK")
+        box = boxes[3][0]
+        with popclient.Client(nodes[0].pop_address) as client:
+            client.login(box, USERS[box])
+            client.say("DELE 1", "+OK")
+            client.say("QUIT", "+OK")
+        with popclient.Client(nodes[1].pop_address) as client:
+            client.login(box, USERS[box])
+            self.assertEqual(len(client.uids()), 2)
+
+    def test_an_entry_of_a_user_says_the_node_and_the_rest_is_spread(self):
+        users = self.path("of-nodes.mdb")
+        subprocess.run([program("smtp-front-users"), "build", "-d", users, "-"], check=True, timeout=DEADLINE_S,
+                       input="".join(f"{box} node={3 - at % 3}\n" for at, box in enumerate(USERS)).encode())
+        if os.geteuid() == 0:
+            for path in (users, users + "-lock"):
+                os.chown(path, pwd.getpwnam(stored.USER).pw_uid, -1)
+        nodes = self.begin(stored={"users": users})
+        client = self.client(nodes[0])
+        self.assertEqual([client.call(stored.LOCATE, name=box.encode()).number for box in USERS],
+                         [3 - at % 3 for at in range(len(USERS))])
 
 
 class Copies(Nodes):
