@@ -20,6 +20,7 @@ static const struct subcommand commands[] = {
 	{ "import", import_command, "deliver what an mbox or a maildir has" },
 	{ "export", export_command, "write a mailbox as an mbox or a maildir" },
 	{ "fsck", fsck_command, "read everything, and report what is wrong" },
+	{ "copies", copies_command, "compare mailboxes with their copies on other nodes" },
 	{ "bench", bench_command, "measure how many mails a second a disk commits" },
 };
 

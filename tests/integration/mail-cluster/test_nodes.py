@@ -16,54 +16,9 @@ import subprocess
 
 import popclient
 import stored
-from clusters import Cluster, make_peer
-from harness import DEADLINE_S, Case, main, program, wait_for
-
-EAWAY = -2618
-USERS = {f"user{number}@example.com": "secret" for number in range(12)}
-TEXT = b"Subject: once\r\n\r\n.dot\r\nend\r\n"
-NODE_BITS = 56
-
-
-def node_of(number):
-    return number >> NODE_BITS
-
-
-class Nodes(Case):
-    def begin(self, **how):
-        self.cluster = Cluster(self, USERS, kind="nodes", **how)
-        for node in self.cluster.nodes:
-            with node.stored.client() as client:
-                wait_for(lambda client=client: b"state=away" not in client.call(stored.CLUSTER).rows,
-                         "all nodes to be there for each")
-        return self.cluster.nodes
-
-    def client(self, node):
-        client = node.stored.client()
-        self.addCleanup(client.close)
-        return client
-
-    def boxes_by_node(self, client):
-        """{number of a node: [mailbox, ...]}, as the cluster says."""
-        found = {}
-        for box in USERS:
-            reply = client.call(stored.LOCATE, name=box.encode())
-            self.assertEqual(reply.status, 0)
-            found.setdefault(reply.number, []).append(box)
-        return found
-
-    def read(self, client, mail):
-        """The body of a mail by its number, as POP3 sends it."""
-        row = client.call(stored.ROW, number=mail)
-        self.assertEqual(row.status, 0)
-        segment, at, _, meta_size, _, wire_size = struct.unpack_from(">QQQIBQ", row.rows)
-        reply = client.call(stored.SEGMENT, number=segment)
-        self.assertEqual(reply.status, 0)
-        fd, = reply.fds
-        try:
-            return os.pread(fd, wire_size, at + 104 + meta_size)
-        finally:
-            os.close(fd)
+from clusters import make_peer
+from harness import DEADLINE_S, main, program, wait_for
+from sharing import EAWAY, TEXT, USERS, Nodes, node_of
 
 
 class Sharing(Nodes):
@@ -265,51 +220,6 @@ class Servers(Nodes):
         client = self.client(nodes[0])
         self.assertEqual([client.call(stored.LOCATE, name=box.encode()).number for box in USERS],
                          [3 - at % 3 for at in range(len(USERS))])
-
-
-class Copies(Nodes):
-    """Each mail is on two nodes, and a mailbox of the second has the copy, which no client sees."""
-
-    def copies(self, box):
-        """[(number of the node, [id, ...]), ...] of stores that have copies of a mailbox."""
-        found = []
-        for node in self.cluster.nodes:
-            with stored.Client(node.stored.socket + ".store") as client:
-                for number in (1, 2, 3):
-                    idents = [ident for _, ident, _ in client.entries(f"\1{number}/{box}")]
-                    if idents:
-                        found.append((number, node.number, idents))
-        return found
-
-    def test_the_next_node_has_each_mail_too_until_it_is_deleted(self):
-        self.begin(nodes={"copies": 2})
-        client = self.client(self.cluster.nodes[0])
-        boxes = self.boxes_by_node(client)
-        for number, (box, *_) in boxes.items():
-            idents = [client.deliver(TEXT, [box]) for _ in range(3)]
-            self.assertEqual([ident for _, ident, _ in client.entries(box)], idents)
-            self.assertEqual(self.copies(box), [(number, number % 3 + 1, idents)])
-            mails = [mail for mail, _, _ in client.entries(box)]
-            self.assertEqual(client.erase(box, mails[1:]), 0)
-            wait_for(lambda box=box, idents=idents: self.copies(box)[0][2] == idents[:1], "copies to go")
-        mixed = [some[1] for some in boxes.values()]
-        ident = client.deliver(TEXT, mixed)
-        for number, (_, box, *_) in boxes.items():
-            self.assertEqual([one for _, one, _ in client.entries(box)], [ident])
-            self.assertEqual(self.copies(box), [(number, number % 3 + 1, [ident])])
-        reply = client.call(stored.BOXES)
-        self.assertNotIn(b"\1", re.findall(rb"[\x01]\d/", client.rows(reply)))
-
-    def test_a_second_node_that_is_down_keeps_no_mail_back(self):
-        nodes = self.begin(nodes={"copies": 2})
-        self.expect_log("")
-        client = self.client(nodes[0])
-        box = self.boxes_by_node(client)[1][0]
-        nodes[1].kill()
-        wait_for(lambda: b"state=away" in client.call(stored.CLUSTER).rows, "the node to be missed")
-        client.deliver(TEXT, [box])
-        self.assertEqual(len(client.entries(box)), 1)
-        self.assertIn(b"uncopied=1", client.call(stored.CLUSTER, number=1).rows)
 
 
 class Strangers(Nodes):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Nodes without their sockets: frames, where a mailbox is, what mail servers ask, and the configuration.
-#include "integration/mail/mail-stored/module/nodework.h"
+#include "integration/mail/base/store/copyname.h"
 #include "integration/mail/mail-stored/nodes/locate.h"
 #include "integration/mail/mail-stored/nodes/nodewire.h"
 #include "integration/mail/mail-stored/nodes/socketmap.h"
@@ -242,6 +242,9 @@ TEST_CASE("second copies are at the next node in order of numbers", "[mail-store
 	CHECK(locate_next(&three.setup.nodes, 0) == 2); // 1 -> 3
 	CHECK(locate_next(&three.setup.nodes, 2) == 1); // 3 -> 7
 	CHECK(locate_next(&three.setup.nodes, 1) == 0); // 7 -> 1
+	const locate where = { &three.setup.nodes, nullptr };
+	CHECK(locate_find(&where, name_of("\0013/anna@example.com")) == 1);
+	CHECK(locate_find(&where, name_of("\0017/anna@example.com")) == 0);
 }
 
 TEST_CASE("a store is not opened with another set of nodes to spread over", "[mail-stored][nodes]")
@@ -264,14 +267,14 @@ TEST_CASE("the mailbox of copies has a name that no address has", "[mail-stored]
 	uint8_t bytes[MAILBOX_NAME_MAX];
 	unsigned number = 0;
 	mailname box = {};
-	const size_t size = nodework_copy_name(255, name_of("a@b"), bytes);
+	const size_t size = copyname_make(255, name_of("a@b"), bytes);
 	CHECK(std::string(reinterpret_cast<const char *>(bytes), size) == "\001255/a@b");
-	REQUIRE(nodework_is_copy({ bytes, size }, &number, &box));
+	REQUIRE(copyname_parse({ bytes, size }, &number, &box));
 	CHECK(number == 255);
 	CHECK(std::string(reinterpret_cast<const char *>(box.bytes), box.size) == "a@b");
-	CHECK(nodework_copy_name(255, name_of(std::string(MAILBOX_NAME_MAX - 4, 'x')), bytes) == 0);
+	CHECK(copyname_make(255, name_of(std::string(MAILBOX_NAME_MAX - 4, 'x')), bytes) == 0);
 	for (const std::string other : { "", "a@b", "\001/a", "\0011/", "\0011a", "\0012" })
-		CHECK_FALSE(nodework_is_copy(name_of(other), &number, &box));
+		CHECK_FALSE(copyname_parse(name_of(other), &number, &box));
 }
 
 // ---- what mail servers ask ----

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/module/nodedeliver.h"
 
+#include "integration/mail/base/store/copyname.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -65,6 +67,13 @@ static void add_name(struct groups *groups, unsigned node, struct mailname name)
 	group->names[group->count++] = name;
 }
 
+/* Of a mailbox that has mails of its own, and not the copies of others. */
+static bool is_copied(const struct nodework *work, unsigned at)
+{
+	const struct mailname name = work->names[at];
+	return has_copies(work) && (name.size == 0 || name.bytes[0] != COPYNAME_MARK);
+}
+
 /* How many names each node will have, so that all lie in one array. */
 static void make_rooms(const struct nodework *work, struct groups *groups)
 {
@@ -72,7 +81,7 @@ static void make_rooms(const struct nodework *work, struct groups *groups)
 	size_t at = 0;
 	for (unsigned i = 0; i < work->name_count; i++) {
 		counts[work->nodes[i]]++;
-		if (has_copies(work))
+		if (is_copied(work, i))
 			counts[locate_next(work->start.parts->setup, work->nodes[i])]++;
 	}
 	for (unsigned node = 0; node < NODES_MAX; node++) {
@@ -87,7 +96,7 @@ static void add_copy(const struct nodework *work, struct groups *groups, unsigne
 {
 	const unsigned node = work->nodes[at];
 	uint8_t *bytes = groups->copy_names + (size_t)at * MAILBOX_NAME_MAX;
-	const size_t size = nodework_copy_name(number_at(work, node), work->names[at], bytes);
+	const size_t size = copyname_make(number_at(work, node), work->names[at], bytes);
 	if (size > 0)
 		add_name(groups, locate_next(work->start.parts->setup, node),
 			 (struct mailname){ bytes, size });
@@ -105,8 +114,9 @@ static int make_groups(const struct nodework *work, struct groups *groups)
 		add_name(groups, work->nodes[i], work->names[i]);
 		groups->of[work->nodes[i]].has_own = true;
 	}
-	for (unsigned i = 0; has_copies(work) && i < work->name_count; i++)
-		add_copy(work, groups, i);
+	for (unsigned i = 0; i < work->name_count; i++)
+		if (is_copied(work, i))
+			add_copy(work, groups, i);
 	return 0;
 }
 
@@ -233,8 +243,9 @@ static void count_copies(const struct nodework *work)
 	bool is_missing = false;
 	for (unsigned i = 0; i < work->name_count; i++) {
 		const unsigned next = locate_next(work->start.parts->setup, work->nodes[i]);
-		is_missing = is_missing || (part_of(work, work->nodes[i])->status == 0 &&
-					    part_of(work, next)->status != 0);
+		is_missing = is_missing ||
+			     (is_copied(work, i) && part_of(work, work->nodes[i])->status == 0 &&
+			      part_of(work, next)->status != 0);
 	}
 	counters->copied += !is_missing;
 	counters->uncopied += is_missing;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/module/nodeerase.h"
 
+#include "integration/mail/base/store/copyname.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -152,7 +154,9 @@ int nodeerase_begin(struct nodework *work)
 	if (ret != 0)
 		return ret;
 	const unsigned node = locate_find(work->start.parts->locate, deletion.mailbox);
-	if (work->start.parts->setup->copies > 1 && deletion.count > 0)
+	const bool is_copied = work->start.parts->setup->copies > 1 && deletion.mailbox.size > 0 &&
+			       deletion.mailbox.bytes[0] != COPYNAME_MARK;
+	if (is_copied && deletion.count > 0)
 		ret = make_listing(work, node, LISTING, deletion.mailbox);
 	else
 		ret = make_first(work, &deletion, node);
@@ -170,8 +174,8 @@ enum nodeerase_step nodeerase_next(struct nodework *work, int *ret_status)
 	(void)decode(work, &deletion); /* it has been, before */
 	const unsigned node = locate_find(work->start.parts->locate, deletion.mailbox);
 	const unsigned next = locate_next(setup, node);
-	const struct mailname copy_box = { box, nodework_copy_name(setup->peers[node].number,
-								   deletion.mailbox, box) };
+	const struct mailname copy_box = { box, copyname_make(setup->peers[node].number,
+							      deletion.mailbox, box) };
 	*ret_status = ret;
 	switch ((enum step)work->step) {
 	case LISTING:

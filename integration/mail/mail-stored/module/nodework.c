@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/module/nodework.h"
 
+#include "integration/mail/base/store/copyname.h"
 #include "integration/mail/base/store/storemail.h"
 #include "integration/mail/mail-stored/module/nodedeliver.h"
 #include "integration/mail/mail-stored/module/nodeerase.h"
@@ -231,11 +232,11 @@ static void end_stat(struct nodework *work)
 	end_with_rows(work, rows, sizeof(rows), 1, &reply);
 }
 
-/* Names of copies come before all others; none is for clients. */
+/* Names of copies come before all others; none is for clients that do not ask behind one. */
 static void skip_copies(struct nodework *work)
 {
-	static const uint8_t behind[] = { NODEWORK_COPY_MARK, 0xff };
-	if (work->request.mailbox.size == 0 || work->name[0] == NODEWORK_COPY_MARK)
+	static const uint8_t behind[] = { COPYNAME_MARK, 0xff };
+	if (work->request.mailbox.size == 0)
 		work->request.mailbox = (struct mailname){ behind, sizeof(behind) };
 }
 
@@ -611,33 +612,4 @@ void nodework_begin(const struct nodework_start *start, const struct storewire_r
 		end(work, ret);
 	else
 		begin(work);
-}
-
-/* ---- copies ---- */
-
-size_t nodework_copy_name(unsigned number, struct mailname mailbox, uint8_t *ret_bytes)
-{
-	char head[8];
-	const size_t head_size =
-		(size_t)snprintf(head, sizeof(head), "%c%u/", NODEWORK_COPY_MARK, number);
-	if (mailbox.size > MAILBOX_NAME_MAX - head_size)
-		return 0;
-	memcpy(ret_bytes, head, head_size);
-	memcpy(ret_bytes + head_size, mailbox.bytes, mailbox.size);
-	return head_size + mailbox.size;
-}
-
-bool nodework_is_copy(struct mailname name, unsigned *ret_number, struct mailname *ret_mailbox)
-{
-	unsigned number = 0;
-	size_t at = 1;
-	if (name.size < 4 || name.bytes[0] != NODEWORK_COPY_MARK)
-		return false;
-	while (at < name.size && at < 4 && name.bytes[at] >= '0' && name.bytes[at] <= '9')
-		number = 10 * number + (name.bytes[at++] - '0');
-	if (at == 1 || at + 1 >= name.size || name.bytes[at] != '/')
-		return false;
-	*ret_number = number;
-	*ret_mailbox = (struct mailname){ name.bytes + at + 1, name.size - at - 1 };
-	return true;
 }

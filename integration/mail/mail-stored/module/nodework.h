@@ -21,7 +21,7 @@
  *     everything else      of the node of the mailbox, or of the mail
  *
  * With two copies each mail has an id that is made here, and goes also to the node behind, into a mailbox
- * that no client sees (nodework_copy_name()). The answer waits for both, but a second copy that fails is
+ * that no client sees (copyname.h). The answer waits for both, but a second copy that fails is
  * counted, and the mail is accepted: a copy is there for a disk that dies, and a node that is down is no
  * reason to refuse mail. An ERASE takes the copies with it, behind the answer.
  *
@@ -77,17 +77,6 @@ struct nodework_start {
  */
 void nodework_begin(const struct nodework_start *start, const struct storewire_request *request,
 		    int fd);
-
-/* With this a name begins that no client sees; no address has it. */
-#define NODEWORK_COPY_MARK 0x01
-
-/*
- * The mailbox of copies of mailbox, which is on the node with that number; ret_bytes has MAILBOX_NAME_MAX.
- * Its size, or 0: the name would be too long, and has no copies.
- */
-size_t nodework_copy_name(unsigned number, struct mailname mailbox, uint8_t *ret_bytes);
-/* Is it such a name? Then also of which mailbox, borrowed. */
-bool nodework_is_copy(struct mailname name, unsigned *ret_number, struct mailname *ret_mailbox);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/nodes/locate.h"
 
+#include "integration/mail/base/store/copyname.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -78,6 +80,13 @@ bool locate_is_known(const struct locate *locate, struct mailname mailbox)
 
 unsigned locate_find(const struct locate *locate, struct mailname mailbox)
 {
+	unsigned owner;
+	struct mailname copied;
+	const struct nodesetup_peer *of_copies = NULL;
+	if (copyname_parse(mailbox, &owner, &copied))
+		of_copies = nodesetup_find_number(locate->setup, owner);
+	if (of_copies != NULL)
+		return locate_next(locate->setup, (unsigned)(of_copies - locate->setup->peers));
 	const unsigned number = find_number(locate, mailbox);
 	const struct nodesetup_peer *peer =
 		number != 0 ? nodesetup_find_number(locate->setup, number) : NULL;

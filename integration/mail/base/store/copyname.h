@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * copyname.h - the mailbox that has the second copies of another node's mailbox.
+ *
+ * Flow: nodedeliver.c of mail-stored makes such names, locate.c says where they are, mail-store copies compares.
+ *
+ *     \1 NUMBER / MAILBOX    NUMBER: of the node that has MAILBOX
+ *
+ * Names that begin with this byte come before all others, and no address has it: the module of a node does
+ * not show them to clients, unless they ask behind such a name.
+ *
+ * Plain values; no function here allocates or logs.
+ */
+
+#include "lib/mailstore/mailrecord.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define COPYNAME_MARK	    0x01
+#define COPYNAME_NUMBER_MAX 255
+
+/* ret_bytes has MAILBOX_NAME_MAX. The size, or 0: the name would be too long, and there are no copies. */
+size_t copyname_make(unsigned number, struct mailname mailbox, uint8_t *ret_bytes);
+/* Is it such a name? Then of which mailbox, borrowed. */
+bool copyname_parse(struct mailname name, unsigned *ret_number, struct mailname *ret_mailbox);
+
+#ifdef __cplusplus
+}
+#endif

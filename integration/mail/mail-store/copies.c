@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * copies.c - mail-store copies: mailboxes against the second copies that the next node has of them.
+ *
+ * The daemon is the module of some node (mail-stored, section "nodes"), which brings each question to the node
+ * that it concerns. What only the mailbox has lacks its copy; what only the copies have was deleted while
+ * the next node was down, or the disk of the first has died: which of them it was a person has to say.
+ */
+
+#include "integration/mail/mail-store/tool.h"
+
+#include "integration/mail/base/store/copyname.h"
+#include "integration/mail/base/store/remote.h"
+#include "lib/common/log.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+enum verb { CHECK, MAKE, RESTORE, FORGET };
+
+struct copies {
+	const char *store;
+	enum verb verb;
+	struct maillayer *layer;
+	uint64_t boxes;
+	uint64_t mails;
+	uint64_t lacking; /* mails without a copy */
+	uint64_t alone;	  /* copies without a mail */
+	uint64_t made;
+	uint64_t kept; /* ids that the other node has had before */
+	uint64_t gone; /* copies that were deleted */
+	uint64_t away; /* mailboxes of which a node is down */
+};
+
+static const struct options_bound rows[] = {
+	{ { 's', "store", "SOCKET", "of mail-stored on any node" },
+	  OPTIONS_AT(struct copies, store) },
+};
+
+static const struct options_table table = {
+	.program = "mail-store copies",
+	.usage = "--store SOCKET check | make | restore | forget",
+	.summary =
+		"Compares mailboxes with the second copies on other nodes; makes copies that are\n"
+		"missing, restores mails from copies under their ids, or deletes copies of mails\n"
+		"that are not there any more.",
+	.bound = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
+
+/* ---- lists ---- */
+
+struct list {
+	struct mailentry *entries;
+	size_t count;
+};
+
+static int add_piece(void *context, const struct mailentry *entries, size_t count)
+{
+	struct list *list = context;
+	struct mailentry *grown = reallocarray(list->entries, list->count + count, sizeof(*grown));
+	if (grown == NULL)
+		return -ENOMEM;
+	memcpy(grown + list->count, entries, count * sizeof(*entries));
+	list->entries = grown;
+	list->count += count;
+	return 0;
+}
+
+static int compare_ids(const void *one, const void *other)
+{
+	const struct mailentry *a = one;
+	const struct mailentry *b = other;
+	return memcmp(a->id.bytes, b->id.bytes, MAILID_SIZE);
+}
+
+static int take_list(struct copies *copies, struct mailname box, struct list *ret_list)
+{
+	*ret_list = (struct list){ 0 };
+	int ret = tool_walk(copies->layer, box, add_piece, ret_list);
+	if (ret == 0 && ret_list->count > 0)
+		qsort(ret_list->entries, ret_list->count, sizeof(*ret_list->entries), compare_ids);
+	return ret;
+}
+
+/* ---- one mail ---- */
+
+/* Under its id and with its time into another mailbox. */
+static int deliver(struct copies *copies, struct mailname box, const struct mailentry *entry,
+		   struct mailname sender, const char *text, size_t size)
+{
+	struct mailid id;
+	const struct mailstore_mail mail = { .sender = sender,
+					     .recipients = &box,
+					     .recipient_count = 1,
+					     .text = (const uint8_t *)text,
+					     .size = size,
+					     .time_us = entry->time_us,
+					     .id = &entry->id,
+					     .is_moved = true };
+	int ret = maillayer_deliver(copies->layer, &mail, &id);
+	copies->made += ret == 0;
+	copies->kept += ret == MAILSTORE_EID;
+	return ret == MAILSTORE_EID ? 0 : ret;
+}
+
+static int copy_mail(struct copies *copies, struct mailname box, const struct mailentry *entry)
+{
+	struct mailrow row;
+	struct mailrecord record;
+	struct mailmeta decoded;
+	uint8_t *meta = NULL;
+	char *text = NULL;
+	size_t size = 0;
+	int ret = tool_find_record(copies->layer, entry->mail, &row, &record, &meta);
+	if (ret == MAILSTORE_EMAIL)
+		return 0; /* it was deleted meanwhile */
+	if (ret == 0)
+		ret = mailmeta_decode(meta, record.meta_size, &decoded);
+	FILE *out = ret == 0 ? open_memstream(&text, &size) : NULL;
+	if (ret == 0 && out == NULL)
+		ret = -ENOMEM;
+	if (ret == 0)
+		ret = tool_write_text(copies->layer, entry->mail, out);
+	if (out != NULL && fclose(out) != 0 && ret == 0)
+		ret = -ENOMEM;
+	if (ret == 0)
+		ret = deliver(copies, box, entry, decoded.sender, text, size);
+	free(text);
+	free(meta);
+	return ret;
+}
+
+/* ---- one mailbox ---- */
+
+static int forget(struct copies *copies, struct mailname copy_box, const struct mailentry *entry)
+{
+	int ret = maillayer_erase(copies->layer, copy_box, &entry->mail, 1, tool_now_us());
+	copies->gone += ret == 0;
+	return ret;
+}
+
+static int compare(struct copies *copies, struct mailname box, struct mailname copy_box,
+		   const struct list *mails, const struct list *others)
+{
+	int ret = 0;
+	for (size_t i = 0; ret == 0 && i < mails->count; i++) {
+		const struct mailentry *entry = &mails->entries[i];
+		if (others->count > 0 && bsearch(entry, others->entries, others->count,
+						 sizeof(*entry), compare_ids) != NULL)
+			continue;
+		copies->lacking++;
+		if (copies->verb == MAKE)
+			ret = copy_mail(copies, copy_box, entry);
+	}
+	for (size_t i = 0; ret == 0 && i < others->count; i++) {
+		const struct mailentry *entry = &others->entries[i];
+		if (mails->count > 0 && bsearch(entry, mails->entries, mails->count, sizeof(*entry),
+						compare_ids) != NULL)
+			continue;
+		copies->alone++;
+		if (copies->verb == RESTORE)
+			ret = copy_mail(copies, box, entry);
+		else if (copies->verb == FORGET)
+			ret = forget(copies, copy_box, entry);
+	}
+	return ret;
+}
+
+static int look_at(struct copies *copies, struct mailname box)
+{
+	uint8_t bytes[MAILBOX_NAME_MAX];
+	char *rows_text = NULL;
+	uint64_t number = 0;
+	struct list mails = { 0 };
+	struct list others = { 0 };
+	int ret = remote_locate(copies->layer, box, &number, &rows_text);
+	free(rows_text);
+	const struct mailname copy_box = { bytes, copyname_make((unsigned)number, box, bytes) };
+	if (ret != 0 || copy_box.size == 0)
+		return ret;
+	ret = take_list(copies, box, &mails);
+	if (ret == 0)
+		ret = take_list(copies, copy_box, &others);
+	if (ret == 0)
+		ret = compare(copies, box, copy_box, &mails, &others);
+	copies->boxes++;
+	copies->mails += mails.count;
+	free(mails.entries);
+	free(others.entries);
+	if (ret != MAILSTORE_EAWAY)
+		return ret;
+	copies->away++;
+	return 0;
+}
+
+/* ---- all of them ---- */
+
+/* Mailboxes of which there are copies alone; the others have been looked at. */
+static int look_at_copies(struct copies *copies, struct mailname name)
+{
+	unsigned number;
+	struct mailname box;
+	struct mailentry entry;
+	if (!copyname_parse(name, &number, &box))
+		return 0;
+	int ret = maillayer_find(copies->layer, box, 0, &entry);
+	if (ret == MAILSTORE_EAWAY) {
+		copies->away++;
+		return 0;
+	}
+	return ret == DNSBLV6_ENOTFOUND ? look_at(copies, box) : ret;
+}
+
+static int walk(struct copies *copies, struct mailname behind, bool of_copies)
+{
+	uint8_t bytes[MAILBOX_NAME_MAX];
+	struct mailname name = { bytes, behind.size };
+	struct mailcounts counts;
+	int ret = 0;
+	memcpy(bytes, behind.bytes, behind.size);
+	while (ret == 0) {
+		ret = maillayer_next_box(copies->layer, name, bytes, &name.size, &counts);
+		if (ret == 0 && of_copies && bytes[0] != COPYNAME_MARK)
+			return 0;
+		if (ret == 0)
+			ret = of_copies ? look_at_copies(copies, name) : look_at(copies, name);
+	}
+	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+}
+
+static int run(struct copies *copies)
+{
+	static const uint8_t mark[] = { COPYNAME_MARK };
+	int ret = walk(copies, (struct mailname){ mark, 0 }, false);
+	if (ret == 0)
+		ret = walk(copies, (struct mailname){ mark, 1 }, true);
+	maillayer_close(copies->layer);
+	if (ret != 0)
+		return tool_fail_after(copies->store, "copies not compared", copies->boxes, ret);
+	printf("%" PRIu64 " mailboxes, %" PRIu64 " mails, %" PRIu64 " without a copy, %" PRIu64
+	       " copies without a mail, %" PRIu64 " made, %" PRIu64
+	       " not made as the id was there, "
+	       "%" PRIu64 " deleted, %" PRIu64 " mailboxes away\n",
+	       copies->boxes, copies->mails, copies->lacking, copies->alone, copies->made,
+	       copies->kept, copies->gone, copies->away);
+	const bool is_well = copies->away == 0 &&
+			     (copies->verb != CHECK || copies->lacking + copies->alone == 0);
+	const int status = tool_end_output();
+	return status == EX_OK && !is_well ? 1 : status;
+}
+
+int copies_command(int argc, char **argv)
+{
+	static const char *const verbs[] = { "check", "make", "restore", "forget" };
+	struct copies copies = { 0 };
+	unsigned verb = 0;
+	options_parse(&table, argc, argv, &copies);
+	if (argc - optind != 1)
+		options_fail(&table, "one of check, make, restore and forget");
+	while (verb < sizeof(verbs) / sizeof(verbs[0]) && strcmp(argv[optind], verbs[verb]) != 0)
+		verb++;
+	if (verb == sizeof(verbs) / sizeof(verbs[0]))
+		options_fail(&table, "one of check, make, restore and forget");
+	if (!tool_is_socket(copies.store))
+		options_fail(&table, "--store is the socket of mail-stored");
+	copies.verb = (enum verb)verb;
+	int status = tool_open(copies.store, false, &copies.layer);
+	return status == EX_OK ? run(&copies) : status;
+}

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+sharing.py - a test case of nodes that have a store each, and share mailboxes.
+"""
+
+import os
+import struct
+
+import stored
+from clusters import Cluster
+from harness import Case, wait_for
+
+EAWAY = -2618
+USERS = {f"user{number}@example.com": "secret" for number in range(12)}
+TEXT = b"Subject: once\r\n\r\n.dot\r\nend\r\n"
+NODE_BITS = 56
+
+
+def node_of(number):
+    return number >> NODE_BITS
+
+
+class Nodes(Case):
+    def begin(self, **how):
+        self.cluster = Cluster(self, USERS, kind="nodes", **how)
+        for node in self.cluster.nodes:
+            with node.stored.client() as client:
+                wait_for(lambda client=client: b"state=away" not in client.call(stored.CLUSTER).rows,
+                         "all nodes to be there for each")
+        return self.cluster.nodes
+
+    def client(self, node):
+        client = node.stored.client()
+        self.addCleanup(client.close)
+        return client
+
+    def boxes_by_node(self, client):
+        """{number of a node: [mailbox, ...]}, as the cluster says."""
+        found = {}
+        for box in USERS:
+            reply = client.call(stored.LOCATE, name=box.encode())
+            self.assertEqual(reply.status, 0)
+            found.setdefault(reply.number, []).append(box)
+        return found
+
+    def read(self, client, mail):
+        """The body of a mail by its number, as POP3 sends it."""
+        row = client.call(stored.ROW, number=mail)
+        self.assertEqual(row.status, 0)
+        segment, at, _, meta_size, _, wire_size = struct.unpack_from(">QQQIBQ", row.rows)
+        reply = client.call(stored.SEGMENT, number=segment)
+        self.assertEqual(reply.status, 0)
+        fd, = reply.fds
+        try:
+            return os.pread(fd, wire_size, at + 104 + meta_size)
+        finally:
+            os.close(fd)

@@ -1,0 +1,111 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+Second copies on the next node, without a file system between nodes: they come and go with their mails, keep no
+mail back, and give a node whose disk has died its mails back.
+"""
+
+import re
+import shutil
+import subprocess
+
+import stored
+from harness import DEADLINE_S, main, program, wait_for
+from sharing import TEXT, USERS, Nodes
+
+
+class Copies(Nodes):
+    """Each mail is on two nodes, and a mailbox of the second has the copy, which no client sees."""
+
+    def copies(self, box):
+        """[(number of the node, [id, ...]), ...] of stores that have copies of a mailbox."""
+        found = []
+        for node in self.cluster.nodes:
+            with stored.Client(node.stored.socket + ".store") as client:
+                for number in (1, 2, 3):
+                    idents = [ident for _, ident, _ in client.entries(f"\1{number}/{box}")]
+                    if idents:
+                        found.append((number, node.number, idents))
+        return found
+
+    def test_the_next_node_has_each_mail_too_until_it_is_deleted(self):
+        self.begin(nodes={"copies": 2})
+        client = self.client(self.cluster.nodes[0])
+        boxes = self.boxes_by_node(client)
+        for number, (box, *_) in boxes.items():
+            idents = [client.deliver(TEXT, [box]) for _ in range(3)]
+            self.assertEqual([ident for _, ident, _ in client.entries(box)], idents)
+            self.assertEqual(self.copies(box), [(number, number % 3 + 1, idents)])
+            mails = [mail for mail, _, _ in client.entries(box)]
+            self.assertEqual(client.erase(box, mails[1:]), 0)
+            wait_for(lambda box=box, idents=idents: self.copies(box)[0][2] == idents[:1], "copies to go")
+        mixed = [some[1] for some in boxes.values()]
+        ident = client.deliver(TEXT, mixed)
+        for number, (_, box, *_) in boxes.items():
+            self.assertEqual([one for _, one, _ in client.entries(box)], [ident])
+            self.assertEqual(self.copies(box), [(number, number % 3 + 1, [ident])])
+        reply = client.call(stored.BOXES)
+        self.assertNotIn(b"\1", re.findall(rb"[\x01]\d/", client.rows(reply)))
+
+    def run_copies(self, verb, status=0):
+        """Numbers that mail-store copies prints, in its order."""
+        result = subprocess.run([program("mail-store"), "copies", "--store", self.cluster.nodes[0].stored.socket, verb],
+                                capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return [int(number) for number in re.findall(r"\d+", result.stdout)]
+
+    def test_a_node_whose_disk_has_died_gets_its_mails_back_from_copies(self):
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        client = self.client(nodes[0])
+        boxes = self.boxes_by_node(client)
+        large = b"x" * 200000 + b"\nlone line ends\n"
+        idents = {box: [client.deliver(text, [box]) for text in (TEXT, large)] for box in USERS}
+        count = 2 * len(USERS)
+        self.assertEqual(self.run_copies("check"), [len(USERS), count, 0, 0, 0, 0, 0, 0])
+        nodes[1].kill()
+        shutil.rmtree(nodes[1].stored.directory)
+        nodes[1].revive()
+        wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
+        lost, copied = 2 * len(boxes[2]), 2 * len(boxes[1])
+        self.assertEqual(self.run_copies("check", 1)[2:4], [copied, lost])
+        self.assertEqual(self.run_copies("restore")[3:5], [lost, lost])
+        self.assertEqual(self.run_copies("make")[2:5], [copied, 0, copied])
+        self.assertEqual(self.run_copies("check"), [len(USERS), count, 0, 0, 0, 0, 0, 0])
+        for box in USERS:
+            entries = client.entries(box)
+            self.assertEqual({ident for _, ident, _ in entries}, set(idents[box]))
+            bodies = {self.read(client, mail).replace(b"\r\n..", b"\r\n.").replace(b"\r\n", b"\n")
+                      for mail, _, _ in entries}
+            self.assertEqual(bodies, {TEXT.replace(b"\r\n", b"\n"), large})
+
+    def test_copies_of_mails_that_were_deleted_meanwhile_can_be_forgotten(self):
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        client = self.client(nodes[0])
+        box = self.boxes_by_node(client)[1][0]
+        client.deliver(TEXT, [box])
+        nodes[1].kill()
+        wait_for(lambda: b"state=away" in client.call(stored.CLUSTER).rows, "the node to be missed")
+        self.assertEqual(client.erase(box, [client.entries(box)[0][0]]), 0)
+        nodes[1].revive()
+        wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
+        self.assertEqual(self.run_copies("check", 1)[2:4], [0, 1])
+        self.assertEqual(self.run_copies("forget")[6], 1)
+        self.assertEqual(self.run_copies("check")[2:4], [0, 0])
+        self.assertEqual(self.copies(box), [])
+
+    def test_a_second_node_that_is_down_keeps_no_mail_back(self):
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        client = self.client(nodes[0])
+        box = self.boxes_by_node(client)[1][0]
+        nodes[1].kill()
+        wait_for(lambda: b"state=away" in client.call(stored.CLUSTER).rows, "the node to be missed")
+        client.deliver(TEXT, [box])
+        self.assertEqual(len(client.entries(box)), 1)
+        self.assertIn(b"uncopied=1", client.call(stored.CLUSTER, number=1).rows)
+
+
+if __name__ == "__main__":
+    main()
