@@ -107,14 +107,19 @@ def kill_fronts(cluster, nodes, _told, chance):
     node.start()
 
 
-@kind("store's process stopped", (1, 14), is_mild=True)
+@kind("store's process stopped", (1, 8), is_mild=True)
 def stop_store(cluster, nodes, _told, chance):
-    """Longer than it takes to be held dead, now and then."""
     node = chance.choice(nodes)
     pid = node.stored.pid_of("store")
     send([pid] if pid else [], signal.SIGSTOP)
     yield [node]
     send([pid] if pid else [], signal.SIGCONT)
+
+
+@kind("store's process held dead", (12, 18), is_mild=True)
+def hold_store(cluster, nodes, told, chance):
+    """Others take its locks over, and then it goes on as if nothing had been."""
+    yield from stop_store(cluster, nodes, told, chance)
 
 
 @kind("clock an hour off", (2, 6))

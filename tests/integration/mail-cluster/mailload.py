@@ -168,9 +168,9 @@ class Load:
     has found is raised by check() or at the end.
     """
 
-    SIZES = (0, 100, 2000, 2000, 8000, 8000, 70000, 300000)
+    SIZES = (0, 100, 100, 2000, 2000, 2000, 8000, 8000, 8000, 70000, 300000, 2000000)
 
-    def __init__(self, told, nodes, boxes, chance, senders=1, readers=3):
+    def __init__(self, told, nodes, boxes, chance, senders=1, readers=5):
         self.told, self.nodes, self.boxes = told, nodes, boxes
         self.is_over = threading.Event()
         self.failure = None
@@ -229,7 +229,7 @@ class Load:
                     self.acks[node.name].append(time.monotonic())
                 else:
                     self.is_over.wait(0.1)
-                self.is_over.wait(chance.uniform(0, 0.05))
+                self.is_over.wait(chance.uniform(0, 0.3))
 
     # ---- sessions ----
 
@@ -257,6 +257,8 @@ class Load:
         chosen = chance.sample(known, chance.randint(0, min(8, len(known)))) if chance.random() < 0.6 else []
         for number in chosen:
             client.say(f"DELE {number}", "+OK")
+        if chance.random() < 0.2:  # what has the mailbox may be held dead meanwhile
+            self.is_over.wait(chance.uniform(0, 4))
         dice = chance.random()
         if dice < 0.15:
             return  # the connection ends without QUIT
