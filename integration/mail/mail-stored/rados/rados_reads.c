@@ -165,9 +165,11 @@ int rados_reads_row(struct objects *objects, const char *name, const char *key, 
 		rados_omap_get_next2(iter, &found_key, &found, &found_key_size, &size);
 		if (found_key == NULL) {
 			status = -ENOENT;
+		} else if (size > room) {
+			status = -ERANGE;
 		} else {
-			*ret_size = size < room ? size : room;
-			memcpy(value, found, *ret_size);
+			*ret_size = size;
+			memcpy(value, found, size);
 		}
 	}
 	if (iter != NULL)
