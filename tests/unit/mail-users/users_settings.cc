@@ -73,7 +73,8 @@ TEST_CASE("words behind an address are the settings of its mailbox", "[front][us
 		{ "messages=0 octets=0 keep=0", NONE },
 		{ "octets=0G keep=0d", NONE },
 		{ "messages=1000000000 octets=1048576G keep=36500d", MOST },
-		{ "octets=1125899906842624 keep=3153600000s", { 0, MOST.octets_max, MOST.keep_s, 0 } },
+		{ "octets=1125899906842624 keep=3153600000s",
+		  { 0, MOST.octets_max, MOST.keep_s, 0 } },
 	}));
 	CAPTURE(words);
 	users_settings settings = { 7, 7, 7, 0 };
@@ -188,8 +189,7 @@ TEST_CASE("settings are printed in one order, with the largest unit, and not whe
 	CHECK(print({ 0, 1025, 0, 0 }) == "octets=1025");
 	CHECK(print({ 3, 0, 90061, 0 }) == "messages=3 keep=90061s");
 	CHECK(print(MOST) == "messages=1000000000 octets=1048576G keep=36500d");
-	const users_settings beyond = { UINT64_MAX, UINT64_MAX, UINT64_MAX,
-					UINT64_MAX };
+	const users_settings beyond = { UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX };
 	CHECK(print(beyond).size() < USERS_SETTINGS_PRINT_MAX);
 }
 
@@ -202,8 +202,7 @@ TEST_CASE("the longest entry with the longest settings is a line of a list",
 	std::string local;
 	for (int i = 0; i < 64; i++)
 		local += "\\\"";
-	const users_settings long_ones = { 999999999, MOST.octets_max - 1, MOST.keep_s - 1,
-					   0 };
+	const users_settings long_ones = { 999999999, MOST.octets_max - 1, MOST.keep_s - 1, 0 };
 	const auto line = "\"" + local + "\"@" + domain + " " + print(long_ones);
 	const users_facts facts = folding();
 	users_key key = {};
