@@ -24,13 +24,16 @@ static struct row_name key_of(const char *node)
 
 /* ---- numbers ---- */
 
-/* The mutex is held. */
+/*
+ * The mutex is held. A clock that is behind what was promised is that of beats which failed: the time of
+ * the one that was written last is used then, so that no number is much older than its mail.
+ */
 static uint64_t next_us(const struct mailcluster *cluster)
 {
 	uint64_t next = cluster->last_us + 1;
-	/* A clock that is behind what was promised: the beats that should have moved it failed. */
-	return cluster->now_us > next && cluster->now_us < cluster->self.limit ? cluster->now_us
-									       : next;
+	uint64_t clock_us =
+		cluster->now_us < cluster->self.limit ? cluster->now_us : cluster->self.time_us;
+	return clock_us > next ? clock_us : next;
 }
 
 int nodes_make_number(struct mailcluster *cluster, uint64_t *ret_number)

@@ -55,6 +55,27 @@ TEST_CASE("a number never comes twice, also when the clock is set back", "[mailc
 	}
 }
 
+TEST_CASE("a number is not much older than the last beat that was written", "[mailcluster][nodes]")
+{
+	cluster_world world(1, 1);
+	const uint64_t before_us = world.now(0);
+	mailid id{};
+	world.time_us += 60000000;
+	world.objects.refuse(-ENOSPC);
+	CHECK(world.beat(0) == -ENOSPC);
+	REQUIRE(maillayer_make_id(world.nodes[0].layer, &id) == 0);
+	uint64_t number = 0;
+	for (unsigned i = 0; i < 8; i++)
+		number = number << 8 | id.bytes[i];
+	CHECK(number >> 10 >= before_us);
+	CHECK(number >> 10 < world.now(0));
+	world.objects.refuse(0);
+	REQUIRE(world.beat(0) == 0);
+	mailid after{};
+	REQUIRE(maillayer_make_id(world.nodes[0].layer, &after) == 0);
+	CHECK(memcmp(id.bytes, after.bytes, 8) < 0);
+}
+
 TEST_CASE("machines have slots of their own, and keep them", "[mailcluster][nodes]")
 {
 	cluster_world world(1, 3);
