@@ -123,7 +123,8 @@ class node
 		int ret = cluster_make_layer(&all, &layer);
 		if (ret != 0)
 			return ret;
-		mail.sender = name_of("sender@example.net");
+		const std::string sender = "sender@example.net";
+		mail.sender = name_of(sender);
 		mail.recipients = &name;
 		mail.recipient_count = 1;
 		mail.text = reinterpret_cast<const uint8_t *>("x\r\n");

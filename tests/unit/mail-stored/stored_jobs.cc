@@ -31,6 +31,7 @@
 namespace
 {
 constexpr unsigned THREADS = 3;
+const std::string anna = "anna";
 
 mailname name_of(const std::string &text)
 {
@@ -354,7 +355,7 @@ class connection
 		storemail mail{};
 		storewire_request request{};
 		storelink_memory memory{};
-		const mailname box = name_of("anna");
+		const mailname box = name_of(anna);
 		REQUIRE(storemail_init(&mail) == 0);
 		REQUIRE(storemail_begin(&mail, name_of(sender), &box, 1) == 0);
 		REQUIRE(storemail_append(&mail, "x\r\n", 3) == 0);
@@ -367,7 +368,7 @@ class connection
 	{
 		storewire_request request{};
 		request.type = STOREWIRE_LIST;
-		request.mailbox = name_of("anna");
+		request.mailbox = name_of(anna);
 		request.number = from;
 		request.size = 10;
 		return send(request, nullptr);
