@@ -55,8 +55,8 @@ enum inspect_kind {
 enum inspect_class {
 	INSPECT_SIGNATURE,
 	/*
-	 * There is more than was looked at: a limit (ratio, total, depth, members, time, memory), a
-	 * decoder that broke, a directory that names other things than there are.
+	 * There is more than was looked at: a limit (ratio, total, depth, members, readings, time,
+	 * memory), a decoder that broke, a directory that names other things than there are.
 	 */
 	INSPECT_BOMB,
 	INSPECT_ENCRYPTED,

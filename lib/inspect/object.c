@@ -81,8 +81,8 @@ static enum inspect_class class_of_oddity(enum mstream_oddity oddity)
 	switch (oddity) {
 	case MSTREAM_TOO_DEEP:
 	case MSTREAM_TOO_MANY:
+	case MSTREAM_TOO_ODD: /* a reading is missing, and with it what is in it */
 		return INSPECT_BOMB;
-	case MSTREAM_TOO_ODD:
 	case MSTREAM_PARTIAL:
 		return INSPECT_SUSPICIOUS;
 	default:
@@ -98,6 +98,8 @@ static const char *text_of_oddity(enum mstream_oddity oddity)
 		return "depth";
 	case MSTREAM_TOO_MANY:
 		return "members";
+	case MSTREAM_TOO_ODD:
+		return "readings";
 	default:
 		return mstream_oddity_text(oddity);
 	}

@@ -264,6 +264,20 @@ TEST_CASE("nothing depends on how bytes are cut", "[inspect]")
 	}
 }
 
+TEST_CASE("a mail that can be read in more ways than are looked at is as one that is too much",
+	  "[inspect]")
+{
+	std::string mail;
+	for (unsigned i = 0; i < 12; i++) {
+		const std::string one(1, static_cast<char>('a' + i));
+		mail += "Content-Type: multipart/mixed; boundary=" + one + "; boundary=" + one +
+			"x\n\n--" + one + "\n\n" + one + "\n--" + one + "x\n";
+	}
+	const struct inspect_result found = look(INSPECT_MAIL, mail + "\nlast\n");
+	CHECK(found.counts[INSPECT_BOMB] == 1);
+	CHECK(found.counts[INSPECT_SUSPICIOUS] == 0);
+}
+
 TEST_CASE("what is in too much is not opened, and that is a finding", "[inspect]")
 {
 	std::string file = MARK;
