@@ -55,7 +55,7 @@ class Cluster(Case):
         self.next_ones(CEPH, 8, "cd /etc/ceph")
         self.next_ones(CEPH, 5, "chown ceph")
         self.make_manager()
-        self.next_ones(CEPH, 4, "ceph osd pool create")
+        self.next_ones(CEPH, 5, "ceph mon set election_strategy")
         self.machines.wait_for("a", "ceph -s | tr -d '\\n' | grep -q 'HEALTH_OK.* 3 up '",
                                "a cluster that is well")
         self.next(CEPH, "ceph -s")
