@@ -113,7 +113,7 @@ class Failing(Nodes):
         self.check_lmtp(2)
 
     def check_lmtp(self, version):
-        nodes = self.begin(nodes={"version": version})
+        nodes = self.begin(nodes={"version": version, "silence": "3s"})
         self.expect_log("")
         client = self.client(nodes[0])
         boxes = self.boxes_by_node(client)
@@ -152,7 +152,7 @@ class Failing(Nodes):
         self.assertEqual([len(client.entries(box)) for box in (first, other)], [3, 3])
 
     def test_a_node_that_hangs_is_down_and_comes_back(self):
-        nodes = self.begin()
+        nodes = self.begin(nodes={"silence": "3s"})
         self.expect_log("")
         client = self.client(nodes[0])
         boxes = self.boxes_by_node(client)

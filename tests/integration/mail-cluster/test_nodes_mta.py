@@ -34,7 +34,7 @@ class WithPostfix:
         super().setUp()
         need_root()
         self.location = self.path("location")
-        self.cluster = Cluster(self, USERS, kind="nodes", stored={"socket-mode": "666"})
+        self.cluster = Cluster(self, USERS, kind="nodes", stored={"socket-mode": "666"}, nodes={"silence": "30s"})
         self.nodes = self.cluster.nodes
         self.client = self.nodes[0].stored.client()
         self.addCleanup(self.client.close)

@@ -522,7 +522,7 @@ static int begin(struct nodelink *link, int fd, enum state state, int events)
 	if (ret != 0)
 		nodelink_close(link);
 	else
-		nodelink_limit(link, NODELINK_CONNECT_MS);
+		nodelink_limit(link, link->start.setup->silence_ms);
 	return ret;
 }
 

@@ -25,9 +25,6 @@
 extern "C" {
 #endif
 
-/* From connect() to ready(). */
-#define NODELINK_CONNECT_MS 2000
-
 struct nodelink; /* opaque */
 
 /* A message: of a server's link a request, else a reply. All is borrowed. */
@@ -58,7 +55,7 @@ struct nodelink_start {
 	uint64_t memory_max; /* of one message */
 };
 
-/* 0, or -errno with nothing made. ready() or lost() comes from the loop. */
+/* 0, or -errno with nothing made. ready() or lost() comes from the loop, within "silence" over TLS. */
 int nodelink_open_local(const struct nodelink_start *start, const char *path,
 			struct nodelink **ret_link);
 int nodelink_open_peer(const struct nodelink_start *start, const struct nodesetup_peer *peer,
