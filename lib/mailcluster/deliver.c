@@ -172,7 +172,8 @@ static int look_at_mail(struct delivery *delivery)
 		ret = join(delivery, &found);
 	}
 	/* It was there a moment ago: the client may come again. */
-	return ret == DNSBLV6_ENOTFOUND || ret == -ECANCELED ? -EAGAIN : ret;
+	bool is_away = ret == DNSBLV6_ENOTFOUND || ret == -ENOENT || ret == -ECANCELED;
+	return is_away ? -EAGAIN : ret;
 }
 
 static int judge_mail(struct delivery *delivery, int status)
