@@ -34,6 +34,7 @@ class WithPostfix:
         super().setUp()
         need_root()
         self.location = self.path("location")
+        self.expect_log(r"warning: \[mail-stored\] node is down, ")
         self.cluster = Cluster(self, USERS, kind="nodes", stored={"socket-mode": "666"}, nodes={"silence": "30s"})
         self.nodes = self.cluster.nodes
         self.client = self.nodes[0].stored.client()

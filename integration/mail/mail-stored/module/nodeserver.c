@@ -252,7 +252,8 @@ static int keep(struct session *session, const struct storewire_request *request
 		struct nodelink_message *message)
 {
 	session->waiting = *request;
-	memcpy(session->name, request->mailbox.bytes, request->mailbox.size);
+	if (request->mailbox.size > 0)
+		memcpy(session->name, request->mailbox.bytes, request->mailbox.size);
 	session->waiting.mailbox.bytes = session->name;
 	if (message->is_dropped)
 		return -ENOSPC;

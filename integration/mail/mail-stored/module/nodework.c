@@ -568,7 +568,8 @@ static int copy_request(struct nodework *work, const struct storewire_request *r
 {
 	work->request = *request;
 	work->serial = request->serial;
-	memcpy(work->name, request->mailbox.bytes, request->mailbox.size);
+	if (request->mailbox.size > 0)
+		memcpy(work->name, request->mailbox.bytes, request->mailbox.size);
 	work->request.mailbox.bytes = work->name;
 	work->request.memory = NULL;
 	work->request.memory_size = 0;

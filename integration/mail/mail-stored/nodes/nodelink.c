@@ -190,7 +190,8 @@ static int send_store(struct nodelink *link, struct storewire_request *request,
 		ret = made < 0 ? made : 0;
 		sent.fd = made;
 	} else {
-		memcpy(few, memory->bytes, memory->bytes_size);
+		if (memory->bytes_size > 0)
+			memcpy(few, memory->bytes, memory->bytes_size);
 		if (memory->fd >= 0)
 			ret = nodewire_read(memory->fd, memory->at, few + memory->bytes_size,
 					    (size_t)memory->size);
