@@ -179,6 +179,9 @@ static void end_row(struct nodework *work)
 	mailrow_decode(part->rows, &row);
 	if (part->ask.node == work->start.parts->setup->self) {
 		row.place.segment |= number;
+	} else if (row.meta_size > MAILRECORD_META_MAX) { /* no store has such a mail */
+		end(work, -EPROTO);
+		return;
 	} else {
 		row.place.segment = number | part->ask.request.number;
 		row.place.at = NODEWIRE_BODY_AT - MAILRECORD_HEAD_SIZE - row.meta_size;
