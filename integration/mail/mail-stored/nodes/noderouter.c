@@ -233,6 +233,31 @@ static const char *word_of(int status)
 	return strerror(-status);
 }
 
+/*
+ * One link that fails is no node that is down: its other links may have mails under way, and to end
+ * these is to have them delivered twice.
+ */
+static bool is_silent(const struct node *node)
+{
+	return now_of(node) - node->heard_ms > 2 * (uint64_t)NODEROUTER_PULSE_MS;
+}
+
+static struct noderouter_slot *open_slot(struct node *node, bool is_pulse, int *ret_status);
+
+/* What waits for a link gets another for the one that is lost; without any it fails. */
+static void relieve(struct node *node)
+{
+	int status = 0;
+	if (node->router->is_closed || TAILQ_EMPTY(&node->waiting) ||
+	    node->slot_count >= node->router->start.setup->links_max)
+		return;
+	struct noderouter_slot *slot = open_slot(node, false, &status);
+	if (slot != NULL)
+		next(slot);
+	else if (node->slot_count == 0)
+		fail_waiting(node, MAILSTORE_EAWAY);
+}
+
 static void slot_on_lost(void *owner, struct nodelink *link, int status)
 {
 	struct noderouter_slot *slot = owner;
@@ -241,8 +266,9 @@ static void slot_on_lost(void *owner, struct nodelink *link, int status)
 	(void)link;
 	/* Of a request whose time is over the node may be well: its store may not. */
 	end_slot(slot, status == -ETIMEDOUT && was_ready ? -ETIMEDOUT : MAILSTORE_EAWAY);
-	if (!was_ready)
+	if (!was_ready && (slot->is_pulse || status == -ECONNREFUSED || is_silent(node)))
 		go_down(node, word_of(status));
+	relieve(node);
 }
 
 /* ---- requests ---- */
