@@ -5,20 +5,29 @@ Nodes that share mailboxes without a file system between them: each has a store 
 all mailboxes. A node that is down takes its own mailboxes with it, and no others.
 """
 
+import contextlib
+import ctypes
+import errno
 import os
 import pwd
 import re
+import signal
 import smtplib
 import socket
 import ssl
 import struct
 import subprocess
+import threading
 
+import harness
 import popclient
 import stored
 from clusters import make_peer
 from harness import DEADLINE_S, main, program, wait_for
 from sharing import EAWAY, TEXT, USERS, Nodes, node_of
+
+
+ROW_SIZE = 65
 
 
 class Sharing(Nodes):
@@ -166,6 +175,21 @@ class Failing(Nodes):
         wait_for(lambda: client.call(stored.CHECK, name=boxes[2][0].encode()).status == 0, "the node to be back")
         client.deliver(TEXT, [boxes[2][0]])
 
+    def test_a_node_whose_store_hangs_is_down_and_comes_back(self):
+        nodes = self.begin(nodes={"silence": "3s"})
+        self.expect_log("")
+        client = self.client(nodes[0])
+        box = self.boxes_by_node(client)[2][0].encode()
+        store = nodes[1].stored.pid_of("store")
+        os.kill(store, signal.SIGSTOP)
+        try:
+            wait_for(lambda: client.call(stored.CHECK, name=box).status == EAWAY, "the node to be missed")
+            self.assertEqual(client.call(stored.LIST, size=10, name=box).status, EAWAY)
+        finally:
+            os.kill(store, signal.SIGCONT)
+        wait_for(lambda: client.call(stored.CHECK, name=box).status == 0, "the node to be back")
+        client.deliver(TEXT, [box.decode()])
+
     def test_the_store_of_a_node_is_replaced_and_goes_on(self):
         nodes = self.begin()
         self.expect_log("")
@@ -220,6 +244,86 @@ class Servers(Nodes):
         client = self.client(nodes[0])
         self.assertEqual([client.call(stored.LOCATE, name=box.encode()).number for box in USERS],
                          [3 - at % 3 for at in range(len(USERS))])
+
+
+class Liar:
+    """In the place of a node that is not there: what goes with a request, and its reply, are the test's."""
+
+    def __init__(self, case, node):
+        self.case = case
+        self.has_mail, self.may_answer, self.is_deaf = threading.Event(), threading.Event(), False
+        case.addCleanup(self.may_answer.set)
+        section = node.stored.sections["nodes"]
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(section["certificate"], section["key"])
+        host, port = section["listen"].split("@")
+        thread = threading.Thread(target=self.listen, args=(node, (host, int(port))))
+        thread.start()
+        thread.join()
+        case.addCleanup(self.listener.close)
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def listen(self, node, address):
+        """In a thread of its own, which goes into the network of the node."""
+        if links := node.cluster.links:
+            libc = ctypes.CDLL(None, use_errno=True)
+            with open(f"/run/netns/{links.space(node.number)}", "rb") as space:
+                self.case.assertEqual(libc.setns(space.fileno(), harness.CLONE_NEWNET), 0)
+        self.listener = socket.create_server(address)
+
+    def run(self):
+        with contextlib.suppress(OSError):
+            while True:
+                link, _ = self.listener.accept()
+                if self.is_deaf:
+                    link.close()
+                else:
+                    threading.Thread(target=self.talk, args=(link,), daemon=True).start()
+
+    def talk(self, raw):
+        with contextlib.suppress(OSError), self.context.wrap_socket(raw, server_side=True) as link, \
+             link.makefile("rb") as stream:
+            while head := stream.read(16):
+                _, packet_size, memory_size = struct.unpack(">4sIQ", head)
+                packet = stream.read(packet_size)
+                stream.read(memory_size)
+                kind, serial = (packet[4], int.from_bytes(packet[8:16], "big")) if packet else (stored.HELLO, 0)
+                rows = b""
+                if kind == stored.DELIVER:
+                    self.has_mail.set()
+                    self.may_answer.wait(DEADLINE_S)
+                elif kind == stored.ROW:
+                    rows = stored.ROW_HEAD.pack(1, 4096, 5000, 0xffffffff) + bytes(ROW_SIZE - stored.ROW_HEAD.size)
+                reply = stored.REPLY.pack(b"Msa1", kind, serial, 0, len(rows) // ROW_SIZE, 0, bytes(16)) + rows
+                link.sendall(struct.pack(">4sIQ", b"Mnf1", len(reply), 0) + reply)
+
+
+class Liars(Nodes):
+    def begin_with_liar(self):
+        nodes = self.begin()
+        self.expect_log("")
+        boxes = self.boxes_by_node(self.client(nodes[0]))
+        nodes[1].kill()
+        client = self.client(nodes[0])
+        wait_for(lambda: b"state=away" in client.call(stored.CLUSTER).rows, "the node to be missed")
+        liar = Liar(self, nodes[1])
+        wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "what is in its place to be taken")
+        return nodes, boxes[2][0], liar
+
+    def test_a_connection_that_fails_leaves_mails_of_others_under_way(self):
+        nodes, box, liar = self.begin_with_liar()
+        one, other = self.client(nodes[0]), self.client(nodes[0])
+        one.send_mail(TEXT, [box])
+        self.assertTrue(liar.has_mail.wait(DEADLINE_S))
+        liar.is_deaf = True
+        other.send_mail(TEXT, [box])
+        self.assertEqual(other.take().status, EAWAY)
+        liar.may_answer.set()
+        self.assertEqual(one.take().status, 0)
+
+    def test_a_row_that_no_store_has_is_refused(self):
+        nodes, _, _ = self.begin_with_liar()
+        self.assertEqual(self.client(nodes[0]).call(stored.ROW, number=2 << 56 | 5).status, -errno.EPROTO)
 
 
 class Strangers(Nodes):

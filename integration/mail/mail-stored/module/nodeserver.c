@@ -175,6 +175,15 @@ static void take_row(struct session *session, const struct storewire_reply *repl
 	ask_store(session, &request, NULL);
 }
 
+/* Whatever the store has answered: it is there. */
+static void pong(struct session *session)
+{
+	struct storewire_reply hello = { .number = session->server->has_quotas
+							   ? STOREWIRE_HAS_QUOTAS
+							   : 0 };
+	answer(session, &hello, NULL);
+}
+
 static void store_on_message(void *owner, struct nodelink *link, struct nodelink_message *message)
 {
 	struct session *session = owner;
@@ -185,7 +194,9 @@ static void store_on_message(void *owner, struct nodelink *link, struct nodelink
 		return;
 	}
 	nodelink_limit(link, 0);
-	if (session->type != STOREWIRE_SEGMENT)
+	if (session->type == STOREWIRE_HELLO)
+		pong(session);
+	else if (session->type != STOREWIRE_SEGMENT)
 		answer(session, &reply, message->memory.fd >= 0 ? &message->memory : NULL);
 	else if (reply.type == STOREWIRE_ROW)
 		take_row(session, &reply);
@@ -272,6 +283,17 @@ static int keep(struct session *session, const struct storewire_request *request
 	return 0;
 }
 
+/* What is kept, now or when the store has greeted. */
+static void pass_on(struct session *session)
+{
+	if (session->store == NULL && open_store(session) != 0)
+		answer_status(session, MAILSTORE_EAWAY);
+	else if (session->has_store)
+		begin_request(session);
+	else
+		session->is_waiting = true;
+}
+
 static void take_request(struct session *session, struct nodelink_message *message)
 {
 	struct storewire_request request;
@@ -285,24 +307,24 @@ static void take_request(struct session *session, struct nodelink_message *messa
 	session->type = request.type;
 	session->serial = request.serial;
 	int ret = keep(session, &request, message);
-	if (ret == 0 && session->store == NULL && open_store(session) != 0)
-		ret = MAILSTORE_EAWAY;
 	if (ret != 0)
 		answer_status(session, ret);
-	else if (session->has_store)
-		begin_request(session);
 	else
-		session->is_waiting = true;
+		pass_on(session);
 }
 
-static void pong(struct session *session)
+/* The store is asked for something that costs it next to nothing: behind a store that hangs a node is down. */
+static void take_ping(struct session *session)
 {
-	const struct storewire_reply hello = { .type = STOREWIRE_HELLO,
-					       .number = session->server->has_quotas
-								 ? STOREWIRE_HAS_QUOTAS
-								 : 0 };
-	if (nodelink_answer(session->peer, &hello, NULL) != 0)
+	if (session->is_asked) {
 		end_session(session);
+		return;
+	}
+	session->is_asked = true;
+	session->type = STOREWIRE_HELLO;
+	session->serial = 0;
+	session->waiting = (struct storewire_request){ .type = STOREWIRE_MAKE_ID };
+	pass_on(session);
 }
 
 static void peer_on_message(void *owner, struct nodelink *link, struct nodelink_message *message)
@@ -310,7 +332,7 @@ static void peer_on_message(void *owner, struct nodelink *link, struct nodelink_
 	struct session *session = owner;
 	(void)link;
 	if (message->packet_size == 0)
-		pong(session);
+		take_ping(session);
 	else
 		take_request(session, message);
 }

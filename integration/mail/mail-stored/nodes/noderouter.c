@@ -26,6 +26,7 @@ struct noderouter_slot {
 	bool is_idle;
 	bool is_pulse;
 	bool is_asked; /* of a pulse: the answer has not come */
+	uint64_t asked_ms;
 	uint64_t used_ms;
 };
 
@@ -43,7 +44,7 @@ struct node {
 	bool is_down;
 	bool was_up; /* at some time */
 	bool has_quotas;
-	uint64_t heard_ms;
+	uint64_t heard_ms; /* its store; a handshake says nothing of that */
 	uint64_t asked;
 	uint64_t failed;
 	uint64_t downs;
@@ -179,7 +180,6 @@ static void slot_on_ready(void *owner, struct nodelink *link)
 {
 	struct noderouter_slot *slot = owner;
 	slot->is_ready = true;
-	slot->node->heard_ms = now_of(slot->node);
 	if (is_local(slot->node))
 		slot->node->has_quotas = nodelink_has_quotas(link);
 	if (slot->ask != NULL)
@@ -273,21 +273,33 @@ static void slot_on_lost(void *owner, struct nodelink *link, int status)
 
 /* ---- requests ---- */
 
+/* Without its store, which may be replaced just now, it is as if it had said nothing. */
+static void take_pulse(struct noderouter_slot *slot, const struct storewire_reply *reply)
+{
+	struct node *node = slot->node;
+	slot->is_asked = false;
+	if (reply->status == 0) {
+		node->has_quotas = (reply->number & STOREWIRE_HAS_QUOTAS) != 0;
+		go_up(node);
+	} else if (now_of(node) - node->heard_ms > node->router->start.setup->silence_ms) {
+		go_down(node, "its store is not there");
+	}
+}
+
 static void slot_on_message(void *owner, struct nodelink *link, struct nodelink_message *message)
 {
 	struct noderouter_slot *slot = owner;
 	struct node *node = slot->node;
 	struct nodeask *ask = slot->ask;
 	struct storewire_reply reply;
-	node->heard_ms = now_of(node);
 	if (storewire_decode_reply(message->packet, message->packet_size, &reply) != 0) {
 		end_slot(slot, MAILSTORE_EAWAY);
 		return;
 	}
+	if (reply.status != MAILSTORE_EAWAY)
+		node->heard_ms = now_of(node);
 	if (slot->is_pulse && reply.type == STOREWIRE_HELLO) {
-		slot->is_asked = false;
-		node->has_quotas = (reply.number & STOREWIRE_HAS_QUOTAS) != 0;
-		go_up(node);
+		take_pulse(slot, &reply);
 		return;
 	}
 	if (ask == NULL || reply.type != ask->request.type || reply.serial != ask->request.serial) {
@@ -440,6 +452,7 @@ void noderouter_drop(struct noderouter *router, struct nodepin *pin)
 static void feel(struct node *node)
 {
 	const uint64_t now_ms = now_of(node);
+	const uint64_t silence_ms = node->router->start.setup->silence_ms;
 	int status = 0;
 	if (node->pulse == NULL && open_slot(node, true, &status) == NULL) {
 		if (status != -ENOMEM && status != -EMFILE)
@@ -449,7 +462,8 @@ static void feel(struct node *node)
 	struct noderouter_slot *pulse = node->pulse;
 	if (!pulse->is_ready)
 		return;
-	if (pulse->is_asked && now_ms - node->heard_ms > node->router->start.setup->silence_ms) {
+	if (pulse->is_asked && now_ms - pulse->asked_ms > silence_ms &&
+	    now_ms - node->heard_ms > silence_ms) {
 		end_slot(pulse, MAILSTORE_EAWAY);
 		go_down(node, "it says nothing");
 		return;
@@ -457,6 +471,7 @@ static void feel(struct node *node)
 	if (pulse->is_asked)
 		return;
 	pulse->is_asked = true;
+	pulse->asked_ms = now_ms;
 	if (nodelink_ping(pulse->link) != 0)
 		end_slot(pulse, MAILSTORE_EAWAY);
 }
