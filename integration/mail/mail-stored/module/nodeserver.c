@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/module/nodeserver.h"
 
+#include "integration/mail/mail-stored/module/nodeadmit.h"
 #include "integration/mail/mail-stored/module/nodeanswers.h"
 #include "lib/common/log.h"
 #include "lib/process/doors.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,8 @@
 static const char context[] = "mail-stored";
 
 #define PAUSE_MS 1000
+/* Mails of other nodes may be many: a line says how many in so long. */
+#define MISPLACED_LOG_MS 60000
 /* A mail whose segment is emptied between two requests is looked for so often. */
 #define LOOKS_MAX 4
 /* Beside the links of a module, its pulse, and those that are being lost. */
@@ -51,6 +55,9 @@ struct server {
 	const struct nodeserver_start *start;
 	struct nodetls *tls;
 	struct nodewire_room room;
+	struct locate locate;
+	uint64_t misplaced; /* since the last line about them */
+	uint64_t misplaced_ms;
 	struct doors *doors;
 	LIST_HEAD(session_list, session) list;
 	struct session_list ended;
@@ -294,6 +301,32 @@ static void pass_on(struct session *session)
 		session->is_waiting = true;
 }
 
+static void count_misplaced(struct server *server)
+{
+	const uint64_t now_ms = uv_now(&server->loop);
+	server->misplaced++;
+	if (server->misplaced_ms != 0 && now_ms - server->misplaced_ms < MISPLACED_LOG_MS)
+		return;
+	log_warning(context,
+		    "mail refused whose mailbox is of another node, count=%" PRIu64
+		    " (databases of users differ?)",
+		    server->misplaced);
+	server->misplaced = 0;
+	server->misplaced_ms = now_ms;
+}
+
+/* 0 or a status: a mailbox of another node would be split. */
+static int admit(struct session *session)
+{
+	struct server *server = session->server;
+	if (session->type != STOREWIRE_DELIVER)
+		return 0;
+	int ret = nodeadmit_check(&server->locate, &session->waiting, &session->memory);
+	if (ret == MAILSTORE_EAWAY)
+		count_misplaced(server);
+	return ret;
+}
+
 static void take_request(struct session *session, struct nodelink_message *message)
 {
 	struct storewire_request request;
@@ -307,6 +340,8 @@ static void take_request(struct session *session, struct nodelink_message *messa
 	session->type = request.type;
 	session->serial = request.serial;
 	int ret = keep(session, &request, message);
+	if (ret == 0)
+		ret = admit(session);
 	if (ret != 0)
 		answer_status(session, ret);
 	else
@@ -471,6 +506,16 @@ static int serve(struct server *server)
 	return ret == 0 ? EX_OK : EX_OSERR;
 }
 
+static int open_users(struct server *server)
+{
+	const char *path = server->start->setup->users;
+	int ret = path[0] != '\0' ? users_open(path, &server->locate.users) : 0;
+	if (ret == 0)
+		return EX_OK;
+	log_error(context, "recipients not opened, path=%s (%s)", path, users_strerror(ret));
+	return EX_NOINPUT;
+}
+
 int nodeserver_run(const struct nodeserver_start *start)
 {
 	const struct nodesetup *nodes = &start->setup->nodes;
@@ -485,8 +530,10 @@ int nodeserver_run(const struct nodeserver_start *start)
 	server->room.max = nodes->memory_max;
 	LIST_INIT(&server->list);
 	LIST_INIT(&server->ended);
-	int status = EX_OK;
-	if (nodetls_new(nodes->certificate, nodes->key, nodes->peers[nodes->self].pin, &server->tls,
+	server->locate.setup = nodes;
+	int status = open_users(server);
+	if (status == EX_OK &&
+	    nodetls_new(nodes->certificate, nodes->key, nodes->peers[nodes->self].pin, &server->tls,
 			&reason) != 0) {
 		log_error(context, "certificate of this node not taken, path=%s (%s)",
 			  nodes->certificate, reason);
@@ -501,6 +548,7 @@ int nodeserver_run(const struct nodeserver_start *start)
 		uv_loop_close(&server->loop);
 	}
 	nodetls_free(server->tls);
+	users_close(server->locate.users);
 	free(server);
 	return status;
 }

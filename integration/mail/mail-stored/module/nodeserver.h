@@ -7,6 +7,7 @@
  * Flow: stored.c forks -> nodeserver_run() -> doors.h: a connection -> nodelink.h: TLS, and the key of a
  *       peer -> a request -> nodelink.h to the local store -> its reply.
  *
+ * A mail for a mailbox that is not of this node, as its own database of users says, is refused for now.
  * It asks the local store alone and passes nothing on to other nodes, so that there are no circles. Each
  * link of another node has a link of its own to the store, and both end together: a lock ends with
  * the module that has it, or with its node. A mail is read here (nodewire.h), and not by a segment.
