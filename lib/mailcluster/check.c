@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GONES_MAX 500 /* of one write, as of an erasure */
+
 struct run {
 	struct mailcluster *cluster;
 	const struct mailcluster_check *check;
@@ -375,22 +377,54 @@ static int check_entry(struct run *run, const char *name, struct mailname box,
 	return ret == DNSBLV6_ENOTFOUND ? check_unnamed(run, name, box, number) : ret;
 }
 
-static int remove_gone(struct run *run, const char *name, const struct objects_found *row)
+/* Rows that go in one write, as that of each takes as long; with copies, as their page goes before. */
+struct gones {
+	size_t count;
+	char keys[GONES_MAX][NAMES_NUMBER_SIZE];
+	uint8_t values[GONES_MAX][GONEVALUE_SIZE];
+	struct objects_row same[GONES_MAX];
+	const char *unset[GONES_MAX];
+};
+
+static void add_gone(struct gones *gones, const struct objects_found *row)
+{
+	const size_t at = gones->count++;
+	memcpy(gones->keys[at], row->key, NAMES_NUMBER_SIZE);
+	memcpy(gones->values[at], row->value, GONEVALUE_SIZE);
+	gones->unset[at] = gones->keys[at];
+	gones->same[at] =
+		(struct objects_row){ gones->keys[at], gones->values[at], GONEVALUE_SIZE };
+}
+
+static int remove_some(struct run *run, const char *name, const struct gones *gones, size_t at,
+		       size_t count)
 {
 	struct patience patience = cluster_patience();
-	struct objects_row same = { row->key, row->value, row->size };
 	struct objects_write write = { .name = name,
 				       .guard = OBJECTS_OLD,
-				       .same = &same,
-				       .same_count = 1,
-				       .unset = &row->key,
-				       .unset_count = 1 };
-	int ret = cluster_write(run->cluster, &write, 1, &patience);
-	return ret == -ECANCELED || ret == -ENOENT ? 0 : ret;
+				       .same = gones->same + at,
+				       .same_count = count,
+				       .unset = gones->unset + at,
+				       .unset_count = count };
+	return cluster_write(run->cluster, &write, 1, &patience);
+}
+
+/* Where one has changed since it was read none has gone: each is tried alone, and that one stays. */
+static void remove_gones(struct run *run, const char *name, struct gones *gones)
+{
+	const size_t count = gones->count;
+	gones->count = 0;
+	int ret = count > 0 ? remove_some(run, name, gones, 0, count) : 0;
+	const bool is_together = ret != -ECANCELED;
+	for (size_t i = 0; i < count; i++) {
+		if (!is_together && ret != -ETIMEDOUT)
+			ret = remove_some(run, name, gones, i, 1);
+		count_repair(run, ret == -ECANCELED || ret == -ENOENT ? 0 : ret);
+	}
 }
 
 static int check_gone_row(struct run *run, const char *name, struct mailname box,
-			  const struct objects_found *row)
+			  const struct objects_found *row, struct gones *gones)
 {
 	struct gonevalue value;
 	uint64_t number;
@@ -407,27 +441,46 @@ static int check_gone_row(struct run *run, const char *name, struct mailname box
 		return ret;
 	run->found.old++;
 	if (run->check->is_repair)
-		count_repair(run, remove_gone(run, name, row));
+		add_gone(gones, row);
+	if (gones->count == GONES_MAX)
+		remove_gones(run, name, gones);
 	return 0;
 }
 
-static int check_rows(struct run *run, const char *name, struct mailname box, const char *prefix)
+static int check_entries(struct run *run, const char *name, struct mailname box)
 {
 	const struct objects_found *row;
 	struct cluster_rows rows;
-	int ret = cluster_rows_begin(run->cluster, name, "", prefix, &rows);
+	int ret = cluster_rows_begin(run->cluster, name, "", "m.", &rows);
 	while (ret == 0 && (ret = cluster_rows_next(&rows, &row)) == 0)
-		ret = prefix[0] == 'm' ? check_entry(run, name, box, row)
-				       : check_gone_row(run, name, box, row);
+		ret = check_entry(run, name, box, row);
 	cluster_rows_end(&rows);
+	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+}
+
+static int check_gone_rows(struct run *run, const char *name, struct mailname box)
+{
+	const struct objects_found *row;
+	struct cluster_rows rows;
+	struct gones *gones = malloc(sizeof(*gones));
+	if (gones == NULL)
+		return -ENOMEM;
+	gones->count = 0;
+	int ret = cluster_rows_begin(run->cluster, name, "", "t.", &rows);
+	while (ret == 0 && (ret = cluster_rows_next(&rows, &row)) == 0)
+		ret = check_gone_row(run, name, box, row, gones);
+	cluster_rows_end(&rows);
+	if (ret != -ETIMEDOUT)
+		remove_gones(run, name, gones);
+	free(gones);
 	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
 }
 
 static int check_box(struct run *run, const char *name, struct mailname box)
 {
 	run->found.boxes++;
-	int ret = check_rows(run, name, box, "m.");
-	return ret == 0 ? check_rows(run, name, box, "t.") : ret;
+	int ret = check_entries(run, name, box);
+	return ret == 0 ? check_gone_rows(run, name, box) : ret;
 }
 
 /* ---- the others ---- */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "lib/mailcluster/names.h"
 #include "lib/mailcluster/values.h"
 
 #include "tests/lib/random.hh"
@@ -632,6 +633,56 @@ TEST_CASE("rows about mails that are gone stay a day", "[mailcluster][check]")
 	CHECK(world.check(0, false, TWO_DAYS_US).old == 1);
 	CHECK(world.check(0, true, TWO_DAYS_US).repaired == 1);
 	CHECK(world.rows("x.", "t.") == 0);
+}
+
+TEST_CASE("old rows of a mailbox go many in a write, and one that has changed meanwhile stays",
+	  "[mailcluster][check]")
+{
+	constexpr unsigned COUNT = 1203;
+	cluster_world world(1, 1);
+	REQUIRE(world.deliver(0, { "a" }, "x\r\n") == 0);
+	const gonevalue gone = { GONEVALUE_ERASED, 1 };
+	const gonevalue newer = { GONEVALUE_REFUSED, 2 };
+	uint8_t bytes[GONEVALUE_SIZE];
+	uint8_t newer_bytes[GONEVALUE_SIZE];
+	gonevalue_encode(&gone, bytes);
+	gonevalue_encode(&newer, newer_bytes);
+	const auto key_of = [](unsigned i) {
+		char key[NAMES_NUMBER_SIZE];
+		names_number('t', i + 1, key);
+		return std::string(key);
+	};
+	world.objects.change([&](auto &all) {
+		for (unsigned i = 0; i < COUNT; i++)
+			all["x.a"].rows[key_of(i)].assign(reinterpret_cast<char *>(bytes),
+							  sizeof(bytes));
+	});
+	SECTION("none has changed")
+	{
+		const unsigned before = world.objects.writes();
+		const mailcluster_found found = world.check(0, true, TWO_DAYS_US);
+		CHECK(found.old == COUNT);
+		CHECK(found.repaired == COUNT);
+		CHECK(world.objects.writes() - before == 3);
+		CHECK(world.rows("x.a", "t.") == 0);
+	}
+	SECTION("one has")
+	{
+		world.objects.watch([&](objects *, const std::string &what, const std::string &) {
+			if (what == "write")
+				world.objects.change([&](auto &all) {
+					const auto row = all["x.a"].rows.find(key_of(700));
+					if (row != all["x.a"].rows.end())
+						row->second.assign(
+							reinterpret_cast<char *>(newer_bytes),
+							sizeof(newer_bytes));
+				});
+		});
+		CHECK(world.check(0, true, TWO_DAYS_US).old == COUNT);
+		CHECK(world.rows("x.a", "t.") == 1);
+		CHECK(world.rows("x.a", key_of(700)) == 1);
+	}
+	CHECK(world.rows("x.a", "m.") == 1);
 }
 
 TEST_CASE("a check that cannot reach the cluster says so", "[mailcluster][check]")
