@@ -8,10 +8,13 @@
 #include <catch2/catch.hpp>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 using lines = std::vector<std::string>;
@@ -136,4 +139,41 @@ TEST_CASE("a database that is not there, and one that cannot be written, are ref
 				  dir.file("logins.mdb"));
 	CHECK(made.status == -ENOENT);
 	CHECK(made.place == dir.file("no/users.mdb"));
+}
+
+TEST_CASE("what waits for a database that is copied finds it with all of its list",
+	  "[front][users_copy]")
+{
+	const tmpdir dir;
+	std::string text = "# users 1 fold=yes extension=none built=1\n";
+	for (int i = 0; i < 20000; i++)
+		text += "user" + std::to_string(i) + "@example.org\n";
+	const std::string path = dir.file("users.mdb");
+	int status = -1;
+	std::thread builder([&] { status = made_of(text, path, "").status; });
+	while (access(path.c_str(), F_OK) != 0)
+		std::this_thread::yield();
+	struct users *users = nullptr;
+	const int found = users_open(path.c_str(), &users);
+	const int answer = found == 0 ? users_find(users, "user19999@example.org", 21) : found;
+	users_close(users);
+	builder.join();
+	CHECK(status == STORE_OK);
+	CHECK(found == STORE_OK);
+	CHECK(answer == USERS_VALID);
+}
+
+TEST_CASE("what an interrupted copy has left is no obstacle to the next one", "[front][users_copy]")
+{
+	const tmpdir dir;
+	const std::string path = dir.file("users.mdb");
+	for (const char *end : { ".new", ".new-lock" })
+		std::ofstream(path + end) << "no database";
+	const std::string text =
+		"# users 1 fold=yes extension=none built=1\nanna@example.org\ndomain example.org\n";
+	REQUIRE(made_of(text, path, "").status == STORE_OK);
+	CHECK(copied(path) == text);
+	for (const char *end : { ".new", ".new-lock" })
+		CHECK(access((path + end).c_str(), F_OK) != 0);
+	CHECK(access((path + "-lock").c_str(), F_OK) == 0);
 }

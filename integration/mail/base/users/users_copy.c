@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define HEAD_MAX 128
 
@@ -151,6 +153,45 @@ static int fill(struct users_builder *build, void *context)
 	return build->facts.domain_count > 0 ? STORE_OK : USERS_EEMPTY;
 }
 
+/* LMDB keeps its locks in another file. */
+struct pair {
+	char file[PATH_MAX];
+	char lock[PATH_MAX];
+};
+
+static bool name_pair(const char *path, const char *end, struct pair *ret_pair)
+{
+	const int size = snprintf(ret_pair->file, sizeof(ret_pair->file), "%s%s", path, end);
+	const int lock_size =
+		snprintf(ret_pair->lock, sizeof(ret_pair->lock), "%s%s-lock", path, end);
+	return size < PATH_MAX && lock_size < PATH_MAX;
+}
+
+/*
+ * A file that has no list yet gets its name when it has one: what waits for it opens it at once. The locks
+ * come first, so that readers find them. What a kill has left under the other name is of no use.
+ */
+static int build_new(const char *path, struct users_builder *build, struct lines *lines)
+{
+	struct pair fresh;
+	struct pair made;
+	if (!name_pair(path, ".new", &fresh) || !name_pair(path, "", &made))
+		return -ENAMETOOLONG;
+	unlink(fresh.file);
+	unlink(fresh.lock);
+	const int ret = users_build(fresh.file, build, fill, lines);
+	if (ret != STORE_OK)
+		return ret;
+	return rename(fresh.lock, made.lock) == 0 && rename(fresh.file, made.file) == 0 ? STORE_OK
+											: -errno;
+}
+
+static int build_at(const char *path, struct users_builder *build, struct lines *lines)
+{
+	const bool is_new = access(path, F_OK) != 0 && errno == ENOENT;
+	return is_new ? build_new(path, build, lines) : users_build(path, build, fill, lines);
+}
+
 int users_copy_build(const uint8_t *text, size_t size, const char *users_path,
 		     const char *logins_path, const char **ret_path)
 {
@@ -164,9 +205,9 @@ int users_copy_build(const uint8_t *text, size_t size, const char *users_path,
 	struct users_builder without = build;
 	without.drops_secrets = true;
 	if (logins_path != NULL)
-		ret = users_build(logins_path, &build, fill, &lines);
+		ret = build_at(logins_path, &build, &lines);
 	if (ret != STORE_OK)
 		return ret;
 	*ret_path = users_path;
-	return users_build(users_path, &without, fill, &lines);
+	return build_at(users_path, &without, &lines);
 }

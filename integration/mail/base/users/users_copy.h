@@ -43,8 +43,9 @@ int users_copy_parse(const uint8_t *text, size_t size, struct users_facts *ret_f
 /*
  * Makes users_path of a text, without passwords and keys, and before it, unless it is NULL, logins_path
  * with them. Each is one transaction, as of users_build(), and takes any list: how much one may shrink
- * was asked where it was made. 0, or a status of users_status.h, with *ret_path the database that is
- * as it was before; logins_path may be new then.
+ * was asked where it was made. One that is not there yet is made as PATH.new, and gets its name with its
+ * list in it: what waits for it may open it at once. One process at a time may call this. 0, or a status of
+ * users_status.h, with *ret_path the database that is as it was before; logins_path may be new then.
  */
 int users_copy_build(const uint8_t *text, size_t size, const char *users_path,
 		     const char *logins_path, const char **ret_path);
