@@ -82,7 +82,7 @@ static void cut_off(struct client *client)
 
 static void pin_on_lost(struct nodepin *pin)
 {
-	cut_off((struct client *)((char *)pin - offsetof(struct client, pin)));
+	cut_off((struct client *)(void *)((char *)pin - offsetof(struct client, pin)));
 }
 
 /* ---- replies ---- */
