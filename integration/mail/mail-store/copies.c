@@ -4,8 +4,9 @@
  * copies.c - mail-store copies: mailboxes against the second copies that the next node has of them.
  *
  * The daemon is the module of some node (mail-stored, section "nodes"), which brings each question to the node
- * that it concerns. What only the mailbox has lacks its copy; what only the copies have was deleted while
- * the next node was down, or the disk of the first has died: which of them it was a person has to say.
+ * that it concerns. What only the mailbox has lacks its copy. What only the copies have was deleted while the
+ * next node was down, if it came when the store of the mailbox was there; else it was lost with the store
+ * before that, as when a disk has died. So "restore" takes what is older than the store, "forget" what is not.
  */
 
 #include "integration/mail/mail-store/tool.h"
@@ -26,11 +27,13 @@ enum verb { CHECK, MAKE, RESTORE, FORGET };
 struct copies {
 	const char *store;
 	enum verb verb;
+	bool forgets_all;
 	struct maillayer *layer;
 	uint64_t boxes;
 	uint64_t mails;
 	uint64_t lacking; /* mails without a copy */
 	uint64_t alone;	  /* copies without a mail */
+	uint64_t deleted; /* those of them whose mails were deleted */
 	uint64_t made;
 	uint64_t kept; /* ids that the other node has had before */
 	uint64_t gone; /* copies that were deleted */
@@ -40,15 +43,17 @@ struct copies {
 static const struct options_bound rows[] = {
 	{ { 's', "store", "SOCKET", "of mail-stored on any node" },
 	  OPTIONS_AT(struct copies, store) },
+	{ { 'a', "all", NULL, "forget copies of mails that may be lost, too" },
+	  OPTIONS_AT(struct copies, forgets_all) },
 };
 
 static const struct options_table table = {
 	.program = "mail-store copies",
-	.usage = "--store SOCKET check | make | restore | forget",
+	.usage = "--store SOCKET check | make | restore | forget [--all]",
 	.summary =
 		"Compares mailboxes with the second copies on other nodes; makes copies that are\n"
-		"missing, restores mails from copies under their ids, or deletes copies of mails\n"
-		"that are not there any more.",
+		"missing, restores mails that were lost with their store, under their ids, or\n"
+		"deletes copies of mails that were deleted since then.",
 	.bound = rows,
 	.row_count = sizeof(rows) / sizeof(rows[0]),
 };
@@ -142,11 +147,25 @@ static int forget(struct copies *copies, struct mailname copy_box, const struct 
 {
 	int ret = maillayer_erase(copies->layer, copy_box, &entry->mail, 1, tool_now_us());
 	copies->gone += ret == 0;
-	return ret;
+	return ret == MAILSTORE_EMAIL ? 0 : ret; /* with its mail, meanwhile */
+}
+
+/* since_us: the store of the mailbox is there. */
+static int take_alone(struct copies *copies, struct mailname box, struct mailname copy_box,
+		      const struct mailentry *entry, uint64_t since_us)
+{
+	const bool is_deleted = entry->time_us >= since_us;
+	copies->alone++;
+	copies->deleted += is_deleted;
+	if (copies->verb == RESTORE && !is_deleted)
+		return copy_mail(copies, box, entry);
+	if (copies->verb == FORGET && (is_deleted || copies->forgets_all))
+		return forget(copies, copy_box, entry);
+	return 0;
 }
 
 static int compare(struct copies *copies, struct mailname box, struct mailname copy_box,
-		   const struct list *mails, const struct list *others)
+		   const struct list *mails, const struct list *others, uint64_t since_us)
 {
 	int ret = 0;
 	for (size_t i = 0; ret == 0 && i < mails->count; i++) {
@@ -163,13 +182,16 @@ static int compare(struct copies *copies, struct mailname box, struct mailname c
 		if (mails->count > 0 && bsearch(entry, mails->entries, mails->count, sizeof(*entry),
 						compare_ids) != NULL)
 			continue;
-		copies->alone++;
-		if (copies->verb == RESTORE)
-			ret = copy_mail(copies, box, entry);
-		else if (copies->verb == FORGET)
-			ret = forget(copies, copy_box, entry);
+		ret = take_alone(copies, box, copy_box, entry, since_us);
 	}
 	return ret;
+}
+
+/* Of the line about the node of a mailbox; 0: it is not known. */
+static uint64_t find_since(const char *text)
+{
+	const char *word = text != NULL ? strstr(text, " since=") : NULL;
+	return word != NULL ? strtoull(word + strlen(" since="), NULL, 10) : 0;
 }
 
 static int look_at(struct copies *copies, struct mailname box)
@@ -180,15 +202,20 @@ static int look_at(struct copies *copies, struct mailname box)
 	struct list mails = { 0 };
 	struct list others = { 0 };
 	int ret = remote_locate(copies->layer, box, &number, &rows_text);
+	const uint64_t since_us = ret == 0 ? find_since(rows_text) : 0;
 	free(rows_text);
 	const struct mailname copy_box = { bytes, copyname_make((unsigned)number, box, bytes) };
 	if (ret != 0 || copy_box.size == 0)
 		return ret;
-	ret = take_list(copies, box, &mails);
+	/*
+	 * Without its time, lost and deleted mails look the same. Mails are listed last: a copy of one
+	 * that comes meanwhile is not alone.
+	 */
+	ret = since_us == 0 ? MAILSTORE_EAWAY : take_list(copies, copy_box, &others);
 	if (ret == 0)
-		ret = take_list(copies, copy_box, &others);
+		ret = take_list(copies, box, &mails);
 	if (ret == 0)
-		ret = compare(copies, box, copy_box, &mails, &others);
+		ret = compare(copies, box, copy_box, &mails, &others, since_us);
 	copies->boxes++;
 	copies->mails += mails.count;
 	free(mails.entries);
@@ -246,9 +273,10 @@ static int run(struct copies *copies)
 	printf("%" PRIu64 " mailboxes, %" PRIu64 " mails, %" PRIu64 " without a copy, %" PRIu64
 	       " copies without a mail, %" PRIu64 " made, %" PRIu64
 	       " not made as the id was there, "
-	       "%" PRIu64 " deleted, %" PRIu64 " mailboxes away\n",
+	       "%" PRIu64 " deleted, %" PRIu64 " mailboxes away, %" PRIu64
+	       " of the copies without a mail are of mails that were deleted\n",
 	       copies->boxes, copies->mails, copies->lacking, copies->alone, copies->made,
-	       copies->kept, copies->gone, copies->away);
+	       copies->kept, copies->gone, copies->away, copies->deleted);
 	const bool is_well = copies->away == 0 &&
 			     (copies->verb != CHECK || copies->lacking + copies->alone == 0);
 	const int status = tool_end_output();

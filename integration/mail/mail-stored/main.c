@@ -35,9 +35,9 @@ static const struct options_table table = {
 };
 
 /* Mailboxes would be looked for where they are not. */
-static int check_spread(const struct stored_setup *setup)
+static int check_spread(struct stored_setup *setup)
 {
-	int ret = locate_check_spread(&setup->nodes, setup->directory);
+	int ret = locate_check_spread(&setup->nodes, setup->directory, &setup->nodes.since_us);
 	if (ret == 0)
 		return EX_OK;
 	log_error(context, "nodes not as the store was begun with, path=%s/spread (%s)",

@@ -62,16 +62,17 @@ class Copies(Nodes):
         large = b"x" * 200000 + b"\nlone line ends\n"
         idents = {box: [client.deliver(text, [box]) for text in (TEXT, large)] for box in USERS}
         count = 2 * len(USERS)
-        self.assertEqual(self.run_copies("check"), [len(USERS), count, 0, 0, 0, 0, 0, 0])
+        self.assertEqual(self.run_copies("check"), [len(USERS), count, 0, 0, 0, 0, 0, 0, 0])
         nodes[1].kill()
         shutil.rmtree(nodes[1].stored.directory)
         nodes[1].revive()
         wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
         lost, copied = 2 * len(boxes[2]), 2 * len(boxes[1])
         self.assertEqual(self.run_copies("check", 1)[2:4], [copied, lost])
+        self.assertEqual(self.run_copies("forget")[6], 0)
         self.assertEqual(self.run_copies("restore")[3:5], [lost, lost])
         self.assertEqual(self.run_copies("make")[2:5], [copied, 0, copied])
-        self.assertEqual(self.run_copies("check"), [len(USERS), count, 0, 0, 0, 0, 0, 0])
+        self.assertEqual(self.run_copies("check"), [len(USERS), count, 0, 0, 0, 0, 0, 0, 0])
         for box in USERS:
             entries = client.entries(box)
             self.assertEqual({ident for _, ident, _ in entries}, set(idents[box]))
@@ -91,6 +92,7 @@ class Copies(Nodes):
         nodes[1].revive()
         wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
         self.assertEqual(self.run_copies("check", 1)[2:4], [0, 1])
+        self.assertEqual(self.run_copies("restore")[3:5] + [len(client.entries(box))], [1, 0, 0])
         self.assertEqual(self.run_copies("forget")[6], 1)
         self.assertEqual(self.run_copies("check")[2:4], [0, 0])
         self.assertEqual(self.copies(box), [])

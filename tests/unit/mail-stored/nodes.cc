@@ -254,10 +254,14 @@ TEST_CASE("a store is not opened with another set of nodes to spread over", "[ma
 	const parsed three(THREE);
 	const parsed more(THREE + peer("d", 4, 'D', "    spread: no\n"));
 	const parsed wrong(THREE + peer("d", 4, 'D'));
-	CHECK(locate_check_spread(&three.setup.nodes, directory) == 0);
-	CHECK(locate_check_spread(&more.setup.nodes, directory) == 0);
-	CHECK(locate_check_spread(&wrong.setup.nodes, directory) == -EINVAL);
-	CHECK(locate_check_spread(&three.setup.nodes, "/nowhere") == -ENOENT);
+	uint64_t since_us = 0;
+	CHECK(locate_check_spread(&three.setup.nodes, directory, &since_us) == 0);
+	const uint64_t first_us = since_us;
+	CHECK(first_us > 0);
+	CHECK(locate_check_spread(&more.setup.nodes, directory, &since_us) == 0);
+	CHECK(since_us == first_us);
+	CHECK(locate_check_spread(&wrong.setup.nodes, directory, &since_us) == -EINVAL);
+	CHECK(locate_check_spread(&three.setup.nodes, "/nowhere", &since_us) == -ENOENT);
 	unlink((std::string(directory) + "/spread").c_str());
 	rmdir(directory);
 }

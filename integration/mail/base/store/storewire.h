@@ -60,7 +60,8 @@
  *
  * Rows of text are lines "key=value key=value ...\n", a line for each thing; a value has no space,
  * but for that of "text", which is the last of its line. A node is "node=NAME host=HOST port=PORT
- * up=yes self=no"; a login "mailbox=NAME".
+ * up=yes self=no", and where its store says since when it is there, "since=MICROSECONDS"; a login
+ * "mailbox=NAME".
  *
  * The lock of a mailbox is exclusive among the connections that ask for it; deliveries, and deletions
  * of others, go on. A mailbox needs no mail for it. It ends with UNLOCK or with the connection, then

@@ -188,6 +188,8 @@ static void pong(struct session *session)
 	struct storewire_reply hello = { .number = session->server->has_quotas
 							   ? STOREWIRE_HAS_QUOTAS
 							   : 0 };
+	uint8_t *out = hello.id.bytes;
+	bytes_put(&out, session->server->start->setup->nodes.since_us, 8);
 	answer(session, &hello, NULL);
 }
 
@@ -348,7 +350,7 @@ static void take_request(struct session *session, struct nodelink_message *messa
 		pass_on(session);
 }
 
-/* The store is asked for something that costs it next to nothing: behind a store that hangs a node is down. */
+/* What costs the store next to nothing is asked: behind a store that hangs the node is down. */
 static void take_ping(struct session *session)
 {
 	if (session->is_asked) {

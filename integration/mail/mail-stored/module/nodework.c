@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -380,16 +381,18 @@ static void locate(struct nodework *work)
 	const struct nodesetup_peer *peer = peer_at(work, node);
 	struct storewire_reply reply = { .number = peer->number, .count = 1 };
 	const char *port = strrchr(peer->lmtp, '@');
+	struct noderouter_facts facts;
 	if (!mailname_is_valid(work->request.mailbox)) {
 		end(work, MAILSTORE_EBOX);
 		return;
 	}
-	reply.rows_size =
-		(size_t)snprintf(text, sizeof(text), "node=%s host=%.*s port=%s up=%s self=%s\n",
-				 peer->name, port != NULL ? (int)(port - peer->lmtp) : 1,
-				 port != NULL ? peer->lmtp : "-", port != NULL ? port + 1 : "0",
-				 noderouter_is_down(parts->router, node) ? "no" : "yes",
-				 node == parts->setup->self ? "yes" : "no");
+	noderouter_describe(parts->router, node, &facts);
+	reply.rows_size = (size_t)snprintf(
+		text, sizeof(text), "node=%s host=%.*s port=%s up=%s self=%s since=%" PRIu64 "\n",
+		peer->name, port != NULL ? (int)(port - peer->lmtp) : 1,
+		port != NULL ? peer->lmtp : "-", port != NULL ? port + 1 : "0",
+		facts.is_down ? "no" : "yes", node == parts->setup->self ? "yes" : "no",
+		facts.since_us);
 	reply.rows = (const uint8_t *)text;
 	say(work, &reply, -1);
 	nodeparts_free(work);

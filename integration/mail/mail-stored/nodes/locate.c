@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SPREAD_MAX (5 * NODES_MAX + 2)
@@ -151,9 +152,11 @@ static int compare_spread(int directory, const char *text, size_t size)
 	return ret;
 }
 
-int locate_check_spread(const struct nodesetup *setup, const char *directory)
+int locate_check_spread(const struct nodesetup *setup, const char *directory,
+			uint64_t *ret_since_us)
 {
 	char text[SPREAD_MAX];
+	struct stat st;
 	const size_t size = print_spread(setup, text);
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
@@ -161,6 +164,11 @@ int locate_check_spread(const struct nodesetup *setup, const char *directory)
 	int ret = compare_spread(fd, text, size);
 	if (ret == -ENOENT)
 		ret = write_spread(fd, text, size);
+	if (ret == 0 && fstatat(fd, "spread", &st, 0) != 0)
+		ret = -errno;
 	close(fd);
+	if (ret == 0)
+		*ret_since_us =
+			(uint64_t)st.st_mtim.tv_sec * 1000000 + (uint64_t)st.st_mtim.tv_nsec / 1000;
 	return ret;
 }

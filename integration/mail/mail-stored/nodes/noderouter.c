@@ -44,6 +44,7 @@ struct node {
 	bool is_down;
 	bool was_up; /* at some time */
 	bool has_quotas;
+	uint64_t since_us; /* of its store */
 	uint64_t heard_ms; /* its store; a handshake says nothing of that */
 	uint64_t asked;
 	uint64_t failed;
@@ -280,6 +281,7 @@ static void take_pulse(struct noderouter_slot *slot, const struct storewire_repl
 	slot->is_asked = false;
 	if (reply->status == 0) {
 		node->has_quotas = (reply->number & STOREWIRE_HAS_QUOTAS) != 0;
+		node->since_us = bytes_get(reply->id.bytes, 8);
 		go_up(node);
 	} else if (now_of(node) - node->heard_ms > node->router->start.setup->silence_ms) {
 		go_down(node, "its store is not there");
@@ -521,6 +523,7 @@ void noderouter_describe(const struct noderouter *router, unsigned node,
 	*ret_facts = (struct noderouter_facts){
 		.is_down = it->is_down,
 		.silent_ms = it->heard_ms != 0 ? now_of(it) - it->heard_ms : 0,
+		.since_us = is_local(it) ? router->start.setup->since_us : it->since_us,
 		.links = it->slot_count,
 		.waiting = it->waiting_count,
 		.asked = it->asked,
