@@ -31,7 +31,12 @@ class Nodes(Case):
             with node.stored.client() as client:
                 wait_for(lambda client=client: b"state=away" not in client.call(stored.CLUSTER).rows,
                          "all nodes to be there for each")
+                wait_for(lambda client=client: self.are_stores_known(client), "all stores to be known")
         return self.cluster.nodes
+
+    def are_stores_known(self, client):
+        """Has each node said since when its store is there?"""
+        return not any(client.call(stored.LOCATE, name=box.encode()).rows.endswith(b" since=0\n") for box in USERS)
 
     def client(self, node):
         client = node.stored.client()

@@ -47,6 +47,22 @@ class Copies(Nodes):
         reply = client.call(stored.BOXES)
         self.assertNotIn(b"\1", re.findall(rb"[\x01]\d/", client.rows(reply)))
 
+    def test_copies_go_from_any_place_of_a_long_mailbox(self):
+        self.begin(nodes={"copies": 2})
+        client = self.client(self.cluster.nodes[0])
+        box = self.boxes_by_node(client)[2][0]
+        many = 1100  # more than a piece of the list
+        for _ in range(many // 50):
+            for _ in range(50):
+                client.send_mail(TEXT, [box])
+            self.assertEqual({client.take().status for _ in range(50)}, {0})
+        entries = client.entries(box)
+        self.assertEqual(len(entries), many)
+        gone = [entries[at] for at in (0, 500, many - 1)]
+        self.assertEqual(client.erase(box, [mail for mail, _, _ in gone]), 0)
+        expected = {ident for _, ident, _ in entries} - {ident for _, ident, _ in gone}
+        wait_for(lambda: set(self.copies(box)[0][2]) == expected, "copies to go")
+
     def run_copies(self, verb, status=0):
         """Numbers that mail-store copies prints, in its order."""
         result = subprocess.run([program("mail-store"), "copies", "--store", self.cluster.nodes[0].stored.socket, verb],
@@ -67,6 +83,7 @@ class Copies(Nodes):
         shutil.rmtree(nodes[1].stored.directory)
         nodes[1].revive()
         wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
+        wait_for(lambda: self.are_stores_known(client), "its new store to be known")
         lost, copied = 2 * len(boxes[2]), 2 * len(boxes[1])
         self.assertEqual(self.run_copies("check", 1)[2:4], [copied, lost])
         self.assertEqual(self.run_copies("forget")[6], 0)
@@ -90,7 +107,7 @@ class Copies(Nodes):
         wait_for(lambda: b"state=away" in client.call(stored.CLUSTER).rows, "the node to be missed")
         self.assertEqual(client.erase(box, [client.entries(box)[0][0]]), 0)
         nodes[1].revive()
-        wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
+        wait_for(lambda: self.are_stores_known(client), "the node to be back")
         self.assertEqual(self.run_copies("check", 1)[2:4], [0, 1])
         self.assertEqual(self.run_copies("restore")[3:5] + [len(client.entries(box))], [1, 0, 0])
         self.assertEqual(self.run_copies("forget")[6], 1)

@@ -6,6 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* Of a list at a time, so that a store has others' requests between. */
+#define PIECE_MAX 1024
+
 enum step { LISTING, ERASING, LISTING_COPIES, ERASING_COPIES };
 
 /* Of the client, decoded; good while the work has its meta. */
@@ -54,7 +57,7 @@ static int make_erasure(struct nodework *work, unsigned node, enum step step,
 }
 
 static int make_listing(struct nodework *work, unsigned node, enum step step,
-			struct mailname mailbox)
+			struct mailname mailbox, uint64_t from)
 {
 	struct nodepart *part = make_part(work, node, step);
 	if (part == NULL)
@@ -62,9 +65,32 @@ static int make_listing(struct nodework *work, unsigned node, enum step step,
 	/* The name of the request is free: an ERASE has its mailbox in its memory. */
 	memmove(work->name, mailbox.bytes, mailbox.size);
 	part->ask.request = (struct storewire_request){ .type = STOREWIRE_LIST,
-							.size = STOREWIRE_LIST_MAX,
+							.number = from,
+							.size = PIECE_MAX,
 							.mailbox = { work->name, mailbox.size } };
 	return 0;
+}
+
+/* Mails of a list are in the order of their numbers. */
+static void find_list_end(struct nodework *work)
+{
+	const struct nodepart *part = &work->parts[0];
+	struct mailentry entry;
+	work->list_from = 0;
+	if (part->status != 0 || part->rows_size < (size_t)PIECE_MAX * STOREWIRE_ENTRY_SIZE)
+		return;
+	storewire_decode_entry(part->rows + part->rows_size - STOREWIRE_ENTRY_SIZE, &entry);
+	work->list_from = entry.mail + 1;
+}
+
+static uint64_t find_first_mail(const struct maildeletion *deletion)
+{
+	uint64_t first = UINT64_MAX;
+	for (uint32_t i = 0; i < deletion->count; i++) {
+		const uint64_t mail = strip(maildeletion_mail(deletion, i));
+		first = mail < first ? mail : first;
+	}
+	return first;
 }
 
 static int make_first(struct nodework *work, const struct maildeletion *deletion, unsigned node)
@@ -93,12 +119,13 @@ static int compare_ids(const void *one, const void *other)
 	return memcmp(one, other, MAILID_SIZE);
 }
 
-/* Of the mails that are to go, as the list of their mailbox has them. */
+/* Of the mails that are to go, as a piece of the list of their mailbox has them. */
 static int find_ids(struct nodework *work, const struct maildeletion *deletion)
 {
 	const struct nodepart *part = &work->parts[0];
 	uint64_t *mails = calloc(deletion->count + 1U, sizeof(*mails));
-	work->ids = calloc(deletion->count + 1U, sizeof(*work->ids));
+	if (work->ids == NULL)
+		work->ids = calloc(deletion->count + 1U, sizeof(*work->ids));
 	if (mails == NULL || work->ids == NULL) {
 		free(mails);
 		return -ENOMEM;
@@ -134,6 +161,7 @@ static int make_copies_erasure(struct nodework *work, unsigned node, struct mail
 		if (bsearch(&entry.id, work->ids, work->id_count, sizeof(*work->ids), compare_ids))
 			mails[count++] = entry.mail;
 	}
+	work->copy_count += (unsigned)count;
 	int ret = count > 0 ? make_erasure(work, node, ERASING_COPIES, box, mails, count)
 			    : DNSBLV6_ENOTFOUND;
 	free(mails);
@@ -157,12 +185,23 @@ int nodeerase_begin(struct nodework *work)
 	const bool is_copied = work->start.parts->setup->copies > 1 && deletion.mailbox.size > 0 &&
 			       deletion.mailbox.bytes[0] != COPYNAME_MARK;
 	if (is_copied && deletion.count > 0)
-		ret = make_listing(work, node, LISTING, deletion.mailbox);
+		ret = make_listing(work, node, LISTING, deletion.mailbox,
+				   find_first_mail(&deletion));
 	else
 		ret = make_first(work, &deletion, node);
 	if (ret == 0)
 		nodeparts_ask(work);
 	return ret;
+}
+
+/* Copies that the pieces so far did not have are in the next. */
+static enum nodeerase_step take_next_piece(struct nodework *work, unsigned node,
+					   struct mailname copy_box)
+{
+	if (work->list_from == 0 || work->copy_count >= work->id_count)
+		return NODEERASE_OVER;
+	int ret = make_listing(work, node, LISTING_COPIES, copy_box, work->list_from);
+	return ret == 0 ? NODEERASE_MORE : NODEERASE_OVER;
 }
 
 enum nodeerase_step nodeerase_next(struct nodework *work, int *ret_status)
@@ -171,6 +210,8 @@ enum nodeerase_step nodeerase_next(struct nodework *work, int *ret_status)
 	struct maildeletion deletion;
 	uint8_t box[MAILBOX_NAME_MAX];
 	int ret = work->parts[0].status;
+	if (work->step == LISTING || work->step == LISTING_COPIES)
+		find_list_end(work);
 	(void)decode(work, &deletion); /* it has been, before */
 	const unsigned node = locate_find(work->start.parts->locate, deletion.mailbox);
 	const unsigned next = locate_next(setup, node);
@@ -180,19 +221,26 @@ enum nodeerase_step nodeerase_next(struct nodework *work, int *ret_status)
 	switch ((enum step)work->step) {
 	case LISTING:
 		ret = ret == 0 ? find_ids(work, &deletion) : ret;
-		ret = ret == 0 ? make_first(work, &deletion, node) : ret;
+		if (ret == 0 && work->list_from != 0 && work->id_count < deletion.count)
+			ret = make_listing(work, node, LISTING, deletion.mailbox, work->list_from);
+		else if (ret == 0)
+			ret = make_first(work, &deletion, node);
 		*ret_status = ret;
 		return ret == 0 ? NODEERASE_MORE : NODEERASE_LAST;
 	case ERASING:
 		if (ret != 0 || work->id_count == 0 || copy_box.size == 0 ||
-		    make_listing(work, next, LISTING_COPIES, copy_box) != 0)
+		    make_listing(work, next, LISTING_COPIES, copy_box, 0) != 0)
 			return NODEERASE_LAST;
 		return NODEERASE_ANSWERED;
 	case LISTING_COPIES:
-		return ret == 0 && make_copies_erasure(work, next, copy_box) == 0 ? NODEERASE_MORE
-										  : NODEERASE_OVER;
+		ret = ret == 0 ? make_copies_erasure(work, next, copy_box) : ret;
+		if (ret != DNSBLV6_ENOTFOUND)
+			return ret == 0 ? NODEERASE_MORE : NODEERASE_OVER;
+		break;
 	case ERASING_COPIES:
+		if (ret != 0)
+			return NODEERASE_OVER;
 		break;
 	}
-	return NODEERASE_OVER;
+	return take_next_piece(work, next, copy_box);
 }

@@ -8,7 +8,8 @@
  *
  * With one copy of each mail there is one step. With two, numbers say nothing to the other node, ids do:
  * the mailbox is listed, its mails are deleted, and the client is answered; then the mailbox of the copies
- * is listed, and what has these ids is deleted there. Where that fails, "mail-cluster repair" does it.
+ * is listed, a piece at a time, and what has these ids is deleted there. Where that fails, "mail-store
+ * copies forget" does it.
  */
 
 #include "integration/mail/mail-stored/module/nodeparts.h"

@@ -53,6 +53,8 @@ struct nodework {
 	unsigned step;
 	struct mailid *ids;
 	unsigned id_count;
+	unsigned copy_count; /* of these ids, copies that were found */
+	uint64_t list_from;  /* of the list's next piece; 0: this was the last */
 };
 
 /* NULL: there is no memory. Those of before are freed. */

@@ -147,10 +147,12 @@ static void end_slot(struct noderouter_slot *slot, int status)
 	nodelink_close(slot->link);
 	TAILQ_REMOVE(&node->slots, slot, entry);
 	TAILQ_INSERT_TAIL(&node->router->ended, slot, entry);
-	if (slot->is_pulse)
+	if (slot->is_pulse) {
 		node->pulse = NULL;
-	else
+		node->since_us = 0; /* it may come back with another store */
+	} else {
 		node->slot_count--;
+	}
 	if (slot->ask != NULL)
 		fail(node, slot->ask, status);
 	fail_all(node, &slot->queue, status);
