@@ -7,7 +7,7 @@
  * Flow: nodework.c has a request for a node -> noderouter_ask() -> an idle link of that node, or a new one,
  *       or its queue -> nodelink.h -> answer() of the request.
  *
- * A node is asked each NODEROUTER_PULSE_MS whether it is there, on a link of its own. One that has said
+ * A node is asked each NODEROUTER_PULSE_MS whether its store is there, on a link of its own. One that has said
  * nothing for "silence", or refuses connections, is down: what waits for it is answered MAILSTORE_EAWAY,
  * and so is every request from then on, at once, until it answers again. So a node that is down costs
  * others nothing, whether it refuses, hangs, or has lost its cable. The local store has no pulse: while it
