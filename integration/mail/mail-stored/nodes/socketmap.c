@@ -218,13 +218,13 @@ static void take_client(void *owner, unsigned door, int fd, const struct sockadd
 		cut_off(client);
 }
 
-static void wait(void *owner, int error)
+static void log_wait(void *owner, int error)
 {
 	(void)owner;
 	(void)error;
 }
 
-static const struct doors_rules door_rules = { PAUSE_MS, NULL, take_client, wait };
+static const struct doors_rules door_rules = { PAUSE_MS, NULL, take_client, log_wait };
 
 /* ---- begin and end ---- */
 
