@@ -24,6 +24,12 @@ static unsigned view_of(const struct entity *entity, unsigned stream)
 	return view < MSTREAM_VIEWS ? view : MSTREAM_VIEWS - 1;
 }
 
+/* What stands before the first part and behind the last has no head. */
+static const char *name_of(const struct entity *entity)
+{
+	return entity->is_margin ? "" : entity->head.name.text;
+}
+
 /* A part begins, unless there are too many. */
 static void *begin_part(struct mstream *mail, struct entity *entity, struct mstream_part *part)
 {
@@ -213,7 +219,7 @@ int leaf_add(struct mstream *mail, struct entity *entity, const char *type,
 	struct mstream_part part = {
 		.view = view_of(entity, number),
 		.type = type,
-		.name = entity->is_margin ? "" : entity->head.name.text,
+		.name = name_of(entity),
 		.coding = coding,
 	};
 	stream->part = begin_part(mail, entity, &part);
@@ -231,7 +237,7 @@ static struct leaf_stream *copy_stream(struct mstream *mail, struct entity *enti
 	struct mstream_part part = {
 		.view = view_of(entity, entity->stream_count),
 		.type = "application/octet-stream",
-		.name = entity->head.name.text,
+		.name = name_of(entity),
 		.coding = stream->coding,
 		.before = stream->part,
 	};
@@ -254,7 +260,7 @@ void leaf_end_early(struct mstream *mail, struct entity *entity, unsigned stream
 	struct mstream_part part = {
 		.view = view_of(entity, stream + 1),
 		.type = "application/octet-stream",
-		.name = entity->head.name.text,
+		.name = name_of(entity),
 		.coding = entity->streams[stream].coding,
 		.before = entity->streams[stream].part,
 	};
