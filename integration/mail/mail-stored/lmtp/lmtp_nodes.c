@@ -129,10 +129,9 @@ void lmtp_nodes_close(struct lmtp_nodes *nodes)
 	if (nodes == NULL || nodes->router == NULL)
 		return;
 	nodes->is_closed = true;
-	while ((ask = TAILQ_FIRST(&nodes->answered)) != NULL) {
-		TAILQ_REMOVE(&nodes->answered, ask, link);
+	TAILQ_FOREACH(ask, &nodes->answered, link)
 		free(ask->fates);
-	}
+	TAILQ_INIT(&nodes->answered);
 	noderouter_close(nodes->router);
 	uv_close((uv_handle_t *)&nodes->prepare, NULL);
 }
