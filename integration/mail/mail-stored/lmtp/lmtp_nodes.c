@@ -130,7 +130,7 @@ void lmtp_nodes_close(struct lmtp_nodes *nodes)
 		return;
 	nodes->is_closed = true;
 	TAILQ_FOREACH(ask, &nodes->answered, link)
-		free(ask->fates);
+	free(ask->fates);
 	TAILQ_INIT(&nodes->answered);
 	noderouter_close(nodes->router);
 	uv_close((uv_handle_t *)&nodes->prepare, NULL);
