@@ -129,8 +129,8 @@ void lmtp_nodes_close(struct lmtp_nodes *nodes)
 	if (nodes == NULL || nodes->router == NULL)
 		return;
 	nodes->is_closed = true;
-	TAILQ_FOREACH(ask, &nodes->answered, link)
-	free(ask->fates);
+	for (ask = TAILQ_FIRST(&nodes->answered); ask != NULL; ask = TAILQ_NEXT(ask, link))
+		free(ask->fates);
 	TAILQ_INIT(&nodes->answered);
 	noderouter_close(nodes->router);
 	uv_close((uv_handle_t *)&nodes->prepare, NULL);
