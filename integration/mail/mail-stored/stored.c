@@ -3,7 +3,6 @@
 
 #include "integration/mail/mail-stored/cluster/cluster_process.h"
 #include "integration/mail/mail-stored/lmtp/lmtp.h"
-#include "integration/mail/mail-stored/nodes/nodeconfine.h"
 #include "integration/mail/mail-stored/module/nodemodule.h"
 #include "integration/mail/mail-stored/module/nodeserver.h"
 #include "integration/mail/mail-stored/store/counters.h"
@@ -90,7 +89,7 @@ static int refuse_place(const char *place, int ret)
 	return program_refused_status(ret);
 }
 
-/* That of the store is for the module and for nobody else. */
+/* That of the store is for the module alone. */
 static int open_nodes(struct parent *parent)
 {
 	const struct stored_setup *setup = parent->setup;
@@ -202,7 +201,7 @@ static int run_lmtp(struct parent *parent)
 					  .listeners = parent->lmtp_fds,
 					  .listener_count = parent->setup->lmtp_count,
 					  .store_path = has_links ? parent->store_path : NULL,
-					  .confine = has_links ? nodeconfine_lmtp
+					  .confine = has_links ? store_confine_linked_lmtp
 							       : store_confine_lmtp };
 	close_others(parent, NULL);
 	wait_for_users(parent->setup);
@@ -215,7 +214,7 @@ static int run_module(struct parent *parent)
 						.store_path = parent->store_path,
 						.listen_fd = parent->module_fd,
 						.location_fd = parent->location_fd,
-						.confine = nodeconfine_module };
+						.confine = store_confine_module };
 	close_lmtp(parent);
 	close_one(&parent->store_fd);
 	close_one(&parent->node_fd);
@@ -227,7 +226,7 @@ static int run_node(struct parent *parent)
 	const struct nodeserver_start start = { .setup = parent->setup,
 						.store_path = parent->store_path,
 						.listen_fd = parent->node_fd,
-						.confine = nodeconfine_server };
+						.confine = store_confine_node };
 	close_lmtp(parent);
 	close_others(parent, &parent->node_fd);
 	return nodeserver_run(&start);

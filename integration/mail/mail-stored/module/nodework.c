@@ -361,7 +361,7 @@ static void begin_unlock(struct nodework *work)
 		ask_one(work, pin->node, 0);
 }
 
-/* Without a lock the link is everybody's again. */
+/* Without a lock any client may have the link again. */
 static void look_at_pin(struct nodework *work)
 {
 	const int status = work->parts[0].status;

@@ -20,7 +20,7 @@
  *
  * Peers are all nodes, the same on each, and this one among them. A number is a node's for ever: it is a
  * part of the numbers that clients know mails by. A key is pinned: it is the hash of the public key of
- * the node's certificate, and no other certificate is that node's, whoever has signed it.
+ * the node's certificate, and no other certificate is that node's, whatever signature it has.
  *
  * Plain values; nothing here logs or allocates.
  */

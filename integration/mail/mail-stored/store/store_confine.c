@@ -109,3 +109,36 @@ int store_confine_lmtp(const struct stored_setup *setup)
 	const struct directories none = { .count = 0 };
 	return confine(&rights, "lmtp", restrict_by(landlock_restrict_trees, &none));
 }
+
+/* ---- nodes: the key of the node has been read before ---- */
+
+int store_confine_module(const struct stored_setup *setup)
+{
+	const struct confine_rights rights = { .owner = &setup->owner,
+					       .root = "",
+					       .has_network = true,
+					       .has_files = setup->metrics[0] != '\0',
+					       .has_memory = true };
+	struct directories directories = { .count = 0 };
+	add_of_file(&directories, setup->users);
+	add_of_file(&directories, setup->metrics);
+	return confine(&rights, "module", restrict_by(landlock_restrict_files, &directories));
+}
+
+int store_confine_node(const struct stored_setup *setup)
+{
+	const struct confine_rights rights = {
+		.owner = &setup->owner, .root = "", .has_loop = true, .has_memory = true
+	};
+	const struct directories none = { .count = 0 };
+	return confine(&rights, "node", restrict_by(landlock_restrict_trees, &none));
+}
+
+int store_confine_linked_lmtp(const struct stored_setup *setup)
+{
+	const struct confine_rights rights = {
+		.owner = &setup->owner, .root = "", .has_network = true, .has_memory = true
+	};
+	const struct directories none = { .count = 0 };
+	return confine(&rights, "lmtp", restrict_by(landlock_restrict_files, &none));
+}

@@ -14,6 +14,10 @@
  * database and of the metrics, no socket but those that are there. That of LMTP: its user, clients that
  * it accepts, UNIX sockets, since it connects to the store, memory for mails, and no file but what is
  * open.
+ *
+ * The module of nodes: its user, connections to other nodes and to the local store, files below the
+ * directories of the users' database and of the metrics. What other nodes come to, "node": as LMTP. LMTP
+ * that has links to other nodes of its own: connections to these, too.
  */
 
 #include "integration/mail/mail-stored/stored_setup.h"
@@ -27,6 +31,9 @@ int store_confine(const struct stored_setup *setup);
 int store_confine_cluster(const struct stored_setup *setup);
 int store_confine_lister(const struct stored_setup *setup);
 int store_confine_lmtp(const struct stored_setup *setup);
+int store_confine_linked_lmtp(const struct stored_setup *setup);
+int store_confine_module(const struct stored_setup *setup);
+int store_confine_node(const struct stored_setup *setup);
 
 #ifdef __cplusplus
 }
