@@ -1,0 +1,247 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+bench/mail-users: the verdict fails for each of its reasons, the search finds the threshold of a server that has one,
+the page says of the paper's findings what figures say.
+
+Looks at no time.
+"""
+
+import argparse
+import json
+import unittest
+
+from benching import import_quietly
+from harness import main
+
+TYPES = ("LOGIN", "LIST", "STATUS", "SELECT", "FETCH_HEADERS", "FETCH_FLAGS", "FETCH_STRUCTURE", "FETCH_BODY", "SEARCH",
+         "STORE", "COPY", "APPEND", "EXPUNGE", "SMTP_LOCAL", "SMTP_REMOTE")
+
+
+def result_of(types=(), deliveries=(), errors=()):
+    """What users-load says of a run in which all was well, but for what is named."""
+    rows = {name: {"count": 100, "errors": 0, "within": 100, "p50_ms": 10, "p95_ms": 40, "p99_ms": 60, "max_ms": 99}
+            for name in TYPES}
+    for name, changed in dict(types).items():
+        rows[name].update(changed)
+    sent = {name: {"sent": 40, "seen": 40, "within": 40, "p50_s": 1, "p95_s": 2, "max_s": 3, "lost": 0, "twice": 0}
+            for name in ("local", "remote")}
+    for name, changed in dict(deliveries).items():
+        sent[name].update(changed)
+    return {"users": 8, "rate": 1, "seed": 1, "scale": 0.01, "window_s": 30,
+            "sessions": {"begun": 50, "ended": 50, "failed": 0, "open_max": 9, "per_hour": 6000},
+            "transactions": rows, "deliveries": sent, "late_max_ms": 3,
+            "errors": {**dict.fromkeys(("connect", "timeout", "bye", "no", "bad", "protocol", "closed", "smtp"), 0),
+                       **dict(errors)},
+            "load": {"cpu_user_s": 1, "cpu_system_s": 1, "rss_kib": 10000}}
+
+
+class Verdict(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.verdict = import_quietly("verdict", "users-parts")
+
+    def reasons(self, **changed):
+        found = self.verdict.judge(result_of(**changed))
+        self.assertEqual(found.passes, not found.reasons)
+        return [(one.kind, one.name) for one in found.reasons]
+
+    def test_a_run_in_which_all_is_well_passes(self):
+        self.assertEqual(self.reasons(), [])
+
+    def test_each_type_of_transaction_fails_it_alone(self):
+        for name in TYPES:
+            with self.subTest(type=name):
+                self.assertEqual(self.reasons(types={name: {"within": 94}}), [("transaction", name)])
+
+    def test_95_of_a_hundred_in_time_are_enough(self):
+        self.assertEqual(self.reasons(types={"LIST": {"within": 95}}), [])
+
+    def test_a_type_that_is_rare_is_not_judged_and_named(self):
+        rare = result_of(types={"EXPUNGE": {"count": 19, "within": 0}})
+        self.assertEqual(self.verdict.judge(rare), self.verdict.Verdict(True, [], ["EXPUNGE"]))
+        self.assertEqual(self.reasons(types={"EXPUNGE": {"count": 20, "within": 0}}), [("transaction", "EXPUNGE")])
+
+    def test_late_and_lost_deliveries_fail_it_each_way(self):
+        for name in ("local", "remote"):
+            with self.subTest(to=name):
+                self.assertEqual(self.reasons(deliveries={name: {"within": 37}}), [("delivery", name)])
+                self.assertEqual(self.reasons(deliveries={name: {"sent": 0, "within": 0}}), [])
+
+    def test_errors_of_all_kinds_together_fail_it_from_one_in_a_hundred_on(self):
+        self.assertEqual(self.reasons(errors={"no": 14}), [])
+        self.assertEqual(self.reasons(errors={"no": 14, "closed": 1}), [("errors", "all")])
+
+    def test_a_run_without_any_transaction_does_not_pass(self):
+        none = {name: {"count": 0, "within": 0} for name in TYPES}
+        self.assertEqual(self.reasons(types=none), [("load", "transactions")])
+
+    def test_each_reason_has_words(self):
+        found = self.verdict.judge(result_of(types={"STORE": {"within": 50}}, deliveries={"local": {"within": 10}},
+                                             errors={"bye": 50, "no": 3}))
+        self.assertEqual([self.verdict.text_of(one) for one in found.reasons],
+                         ["STORE: 50.0% within 5 s", "local deliveries: 25.0% within 60 s",
+                          "errors: 3.5% of all transactions"])
+        self.assertEqual(self.verdict.error_text(result_of(errors={"bye": 50, "no": 3})), "50 bye, 3 no")
+
+
+class Search(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.search = import_quietly("search", "users-parts")
+
+    def test_the_threshold_of_a_server_is_found_wherever_it_is(self):
+        for threshold in (1, 2, 7, 63, 64, 100, 350, 777, 12345):
+            with self.subTest(threshold=threshold):
+                found = self.search.find_most(lambda users: users <= threshold, 64)
+                self.assertLessEqual(found.most, threshold)
+                self.assertGreater(found.fails_at, threshold)
+                self.assertTrue(found.is_close)
+                self.assertLess(found.fails_at - found.most, max(2, 0.05 * found.most))
+
+    def test_each_number_is_tried_once(self):
+        found = self.search.find_most(lambda users: users <= 900, 64)
+        self.assertEqual(len(found.tried), len(dict(found.tried)))
+        self.assertLessEqual(len(found.tried), 9)
+
+    def test_nothing_passes_when_a_single_user_is_too_many(self):
+        found = self.search.find_most(lambda users: False, 64)
+        self.assertEqual((found.most, found.fails_at), (0, 1))
+
+    def test_a_decision_near_the_threshold_that_goes_the_other_way_moves_a_verdict_by_less_than_5_percent(self):
+        one = self.search.find_most(lambda users: users <= 1000, 64)
+        near = [users for users, _ in one.tried if abs(users / 1000 - 1) < 0.05]
+        self.assertGreater(len(near), 1)
+        for other_way in near:
+            other = self.search.find_most(lambda users: (users <= 1000) != (users == other_way), 64)
+            self.assertNotEqual(other.most, one.most)
+            self.assertLess(abs(other.most / one.most - 1), 0.05)
+
+    def test_a_search_that_is_stopped_says_what_it_knows(self):
+        found = self.search.find_most(lambda users: users <= 500, 64, steps_max=5)
+        self.assertEqual(found, self.search.Found(362, 512, found.tried, False))
+        calls = iter([True, True, False])
+        found = self.search.find_most(lambda users: True, 64, may_go_on=lambda: next(calls))
+        self.assertEqual((found.most, found.fails_at), (128, None))
+
+    def test_no_more_users_are_tried_than_there_may_be(self):
+        found = self.search.find_most(lambda users: True, 64, most=300)
+        self.assertEqual(max(users for users, _ in found.tried), 256)
+
+
+class Page(unittest.TestCase):
+    """What is said of figures; nothing is run."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.verdict = import_quietly("verdict", "users-parts")
+        cls.findings = import_quietly("findings", "users-parts")
+        cls.page = import_quietly("users_page", "users-parts")
+
+    def run_of(self, users, io_wait=0.1, paths=((700, 29.9), (220, 11.7), (80, 15.0)), overhead=0.1, **changed):
+        load = result_of(**changed)
+        return {"users": users, "mailboxes": 64, "rate": users / 64, "seed": 1, "load": load,
+                "verdict": self.verdict.judge(load), "overhead": overhead,
+                "cpu": {"user": 0.2, "system": 0.1, "io_wait": io_wait}, "switches": 5000, "memory_kib": 300000,
+                "paths": {name: {"requests": count, "bytes": round(count * sectors * 512)}
+                          for name, (count, sectors) in zip(self.findings.PATHS, paths)}}
+
+    def search_of(self, runs, name="Dovecot, Exim", disk="this disk"):
+        passed = [run["users"] for run in runs if run["verdict"].passes]
+        broken = [run["users"] for run in runs if not run["verdict"].passes]
+        return {"name": name, "disk": disk, "users": max(passed, default=0), "fails_at": min(broken, default=None),
+                "is_close": True, "sessions": 6000.0, "runs": runs}
+
+    def paper_search(self):
+        late = {"EXPUNGE": {"within": 80}, "FETCH_HEADERS": {"within": 90}}
+        return self.search_of([self.run_of(100, 0.01), self.run_of(200, 0.04), self.run_of(350, 0.15),
+                               self.run_of(400, 0.2, types=late)], disk="two SATA disks")
+
+    def said(self, sata, apart=None, ladder=()):
+        return {one.what: self.findings.said(one) for one in self.findings.findings(sata, apart, list(ladder))}
+
+    def results(self, **parts):
+        return self.page.Results([], [], None, None, [], None, [], [], [])._replace(**parts)
+
+    options = argparse.Namespace(parts="vrd", load=(0.1, 0.2, 0.3), seed=1, start=64, warmup=5, window=30,
+                                 mailboxes=64, scale=0.01, output="page")
+
+    def test_what_the_paper_found_is_shown_again_by_the_papers_figures(self):
+        apart = self.search_of([self.run_of(550)])
+        # Its shares of bytes and requests are not those of these sizes of requests.
+        sizes = ((70, 29.9), (22, 11.7), (8, 120))
+        sata = self.paper_search()
+        sata["runs"][2] = self.run_of(350, 0.15, paths=sizes)
+        found = self.said(sata, apart)
+        self.assertEqual(found.pop("sectors of a request, queue paths"), "different today")
+        self.assertEqual(set(found.values()), {"shown again"}, found)
+
+    def test_each_finding_differs_by_its_own_figures(self):
+        sata = self.paper_search()
+        for what, runs, apart in (
+                ("which transactions fail first", [*sata["runs"][:3], self.run_of(400, types={
+                    "LOGIN": {"within": 10}, "EXPUNGE": {"within": 80}})], None),
+                ("I/O wait over load", [self.run_of(100, 0.1), self.run_of(200, 0.12), self.run_of(350, 0.13)], None),
+                ("index paths' share of requests", [self.run_of(350, paths=((90, 29.9), (2, 11.7), (8, 15)))], None),
+                ("index paths' share of bytes", [self.run_of(350, paths=((50, 8), (45, 8), (5, 15)))], None),
+                ("sectors of a request, mailbox paths", [self.run_of(350, paths=((90, 8), (2, 11.7), (8, 15)))], None),
+                ("users, with the index on a faster disk", sata["runs"], self.search_of([self.run_of(360)]))):
+            with self.subTest(what=what):
+                self.assertEqual(self.said(self.search_of(runs), apart)[what], "different today")
+
+    def test_a_type_that_fails_at_fewer_users_fails_first(self):
+        runs = [self.run_of(400, types={"STORE": {"within": 94}}),
+                self.run_of(800, types={"STORE": {"within": 90}, "EXPUNGE": {"within": 1}}), self.run_of(200)]
+        self.assertEqual(self.findings.order_of_failure(runs)[:2], ["STORE", "EXPUNGE"])
+
+    def test_nothing_fails_first_where_mails_are_late_before_any_type_is(self):
+        late = self.run_of(400, deliveries={"local": {"within": 1}},
+                           types={"EXPUNGE": {"p95_ms": 900}, "FETCH_HEADERS": {"p95_ms": 800}})
+        found = self.findings.failing_first([self.run_of(200), late])
+        self.assertIs(found.is_shown, False)
+        self.assertIn("EXPUNGE and FETCH_HEADERS (at 400 users: local deliveries", found.here)
+
+    def test_what_was_not_measured_is_not_decided(self):
+        quiet = self.run_of(100, io_wait=0)
+        del quiet["paths"]
+        self.assertEqual(set(self.said(self.search_of([quiet])).values()), {"not measured"})
+        found = list(self.page.limits(self.options, self.results()))
+        self.assertEqual([limit.is_met for limit in found], [False, False])
+
+    def test_an_exponent_is_that_of_its_points(self):
+        self.assertAlmostEqual(self.findings.slope([(x, 3 * x ** 1.5) for x in (1, 2, 5, 9)]), 1.5)
+        self.assertIsNone(self.findings.slope([(1, 1), (2, 0), (2, 3)]))
+
+    def test_five_verdicts_have_a_spread_and_the_first_two_a_limit(self):
+        counts = (1000, 957, 1045, 1000, 1000)
+        repeats = [self.search_of([self.run_of(count)]) for count in counts]
+        self.assertAlmostEqual(self.page.spread(counts), 0.088)
+        limit = list(self.page.limits(self.options, self.results(repeats=repeats)))[1]
+        self.assertAlmostEqual(limit.value, 0.043)
+        self.assertTrue(limit.is_met)
+
+    def test_the_load_may_take_a_fifth_of_the_machine_at_the_verdict(self):
+        for overhead, is_met in ((0.2, True), (0.21, False)):
+            search = self.search_of([self.run_of(50, overhead=0.9), self.run_of(64, overhead=overhead)])
+            limit = next(self.page.limits(self.options, self.results(servers=[search])))
+            self.assertEqual((limit.value, limit.is_met), (overhead, is_met))
+
+    def test_the_page_and_the_json_have_all_that_was_measured(self):
+        sata = self.paper_search()
+        results = self.results(servers=[self.paper_search(), self.search_of([], "Cyrus, Exim")], repeats=[sata] * 5,
+                               sata=sata, apart=self.search_of([self.run_of(550)], disk="index apart"),
+                               ladder=[self.run_of(275, 0.08)], hour=self.run_of(350),
+                               parameters=["| active-users | 0.78 | paper |"], missed=["Cyrus, Exim: not measured"])
+        text = "\n".join(self.page.report(self.options, results))
+        for part in ("Dovecot, Exim, two SATA disks: 350 users", "no number of users passed", "| 275 users | yes |",
+                     "EXPUNGE: 80.0% within 5 s", "* Cyrus, Exim: not measured", "## The same again", "## An hour",
+                     "| active-users | 0.78 | paper |", "shown again", "](page.svg)"):
+            self.assertIn(part, text)
+        said = json.loads(self.page.as_json(self.options, results))
+        self.assertEqual(said["servers"][0]["runs"][3]["verdict"]["reasons"][0]["name"], "FETCH_HEADERS")
+        self.assertEqual(said["options"]["seed"], 1)
+        self.assertEqual(len(said["findings"]), 8)
+
+
+if __name__ == "__main__":
+    main()
