@@ -14,7 +14,7 @@ import re
 import socket
 
 from replays import (NEGATIVE_TTL_S, SIGN_DEADLINE_S, TTL_S, Truth, build_store, dnsblv6d,
-                     key_of)  # beside this file
+                     key_of)  # of bench
 import harness  # found by replays.py
 from harness import (A, AAAA, CLASSIC, NOERROR, NXDOMAIN, SERVFAIL, ZONE, bitmap_name,
                      classic_name, host_index, is_bit_set, query, wait_for)

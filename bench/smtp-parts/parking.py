@@ -12,7 +12,7 @@ import ssl
 import statistics
 import subprocess
 
-from mailservers import Arm, Front, figures  # beside this file
+from mailservers import Arm, Front, figures  # of bench, which finds it
 from replays import Failure
 import harness  # found by replays.py
 from front import Client  # found by mailservers.py
