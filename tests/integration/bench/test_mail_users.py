@@ -9,10 +9,14 @@ Looks at no time.
 
 import argparse
 import json
+import os
+import re
+import subprocess
+import sys
 import unittest
 
 from benching import import_quietly
-from harness import main
+from harness import SOURCE, Case, main
 
 TYPES = ("LOGIN", "LIST", "STATUS", "SELECT", "FETCH_HEADERS", "FETCH_FLAGS", "FETCH_STRUCTURE", "FETCH_BODY", "SEARCH",
          "STORE", "COPY", "APPEND", "EXPUNGE", "SMTP_LOCAL", "SMTP_REMOTE")
@@ -34,6 +38,87 @@ def result_of(types=(), deliveries=(), errors=()):
             "errors": {**dict.fromkeys(("connect", "timeout", "bye", "no", "bad", "protocol", "closed", "smtp"), 0),
                        **dict(errors)},
             "load": {"cpu_user_s": 1, "cpu_system_s": 1, "rss_kib": 10000}}
+
+
+# In the place of users-load: has 900 users' work done in time, notes what it was called with.
+FAKE_LOAD = """\
+#!{python}
+import json, sys, time
+options = dict(zip(sys.argv[2::2], sys.argv[3::2]))
+with open("{calls}", "a") as calls:
+    calls.write(json.dumps(sys.argv[1:]) + "\\n")
+if sys.argv[1] == "run":
+    time.sleep(float(options["--warmup"]) + float(options["--window"]))
+    with open("{result}") as file:
+        result = json.load(file)
+    if {limit} < int(options["--users"]) * float(options["--rate"]):
+        result["transactions"]["EXPUNGE"]["within"] = 1
+    with open(options["--result"], "w") as file:
+        json.dump(result, file)
+elif sys.argv[1] == "workload":
+    print("| active-users | 0.78 | paper |")
+elif sys.argv[1] == "{broken}":
+    sys.exit("the server has closed the connection")
+"""
+
+
+class Command(Case):
+    """bench/mail-users before a server of the operator's own, which is not there: a program says how it went."""
+
+    def run_command(self, *arguments, limit=900, broken="none", expect=0):
+        programs = self.path("programs")
+        os.makedirs(os.path.join(programs, "bench", "users-load"), exist_ok=True)
+        program = os.path.join(programs, "bench", "users-load", "users-load")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write(FAKE_LOAD.format(
+                python=sys.executable, calls=self.path("calls"), limit=limit, broken=broken,
+                result=self.write("fake.json", json.dumps(result_of()))))
+        os.chmod(program, 0o755)
+        done = subprocess.run(
+            [sys.executable, os.path.join(SOURCE, "bench/mail-users"), "--programs", programs, "--imap",
+             "127.0.0.1:1143", "--smtp", "127.0.0.1:1025", "--sink", "127.0.0.1:1026", "--warmup", "0.1", "--window", "0.2",
+             *arguments], capture_output=True, text=True, check=False, timeout=240)
+        print(done.stdout, done.stderr)
+        self.assertEqual(done.returncode, expect)
+        return done.stdout
+
+    def calls(self, verb):
+        with open(self.path("calls"), encoding="utf-8") as file:
+            calls = [json.loads(line) for line in file]
+        return [dict(zip(words[1::2], words[2::2])) for words in calls if words[0] == verb]
+
+    def test_the_threshold_of_a_server_is_its_verdict_and_is_printed(self):
+        said = self.run_command("--quick", "--mailboxes", "64", "--from", "300", "--name", "u%d", "--seed", "7")
+        verdict = re.search(r"^verdict: own, its own disk: (\d+) users \(64 mailboxes, each used ([0-9.]+) times as much\),"
+                            r" 6,000 sessions an hour; (\d+) do not \(EXPUNGE: 1.0% within 5 s\)$", said, re.MULTILINE)
+        self.assertLessEqual(int(verdict[1]), 900)
+        self.assertGreater(int(verdict[3]), 900)
+        self.assertAlmostEqual(float(verdict[2]), int(verdict[1]) / 64, delta=0.1)
+        self.assertRegex(said, r"(?m)^the load had [0-9.]+% of the machine at \d+ users, of which it may have 20%$")
+        self.assertEqual([call["--users"] for call in self.calls("fill")], ["64"])
+        self.assertEqual(len(self.calls("verify")), 1)
+        for call in self.calls("run"):
+            self.assertEqual((call["--users"], call["--name"], call["--seed"], call["--imap"], call["--sink"]),
+                             ("64", "u%d", "7", "127.0.0.1:1143", "127.0.0.1:1026"))
+
+    def test_a_load_that_fails_is_told_and_fails_the_command(self):
+        said = self.run_command("--quick", broken="verify", expect=1)
+        self.assertIn("* own: not measured (users-load verify: the server has closed the connection)", said)
+
+    def test_an_hour_has_the_users_that_it_is_given_and_its_files(self):
+        said = self.run_command("--full", "--users", "128", "--rate", "4", "--output", self.path("mine"))
+        self.assertIn("128 users for", said)
+        call = self.calls("run")[0]
+        self.assertEqual((call["--users"], call["--rate"]), ("32", "4"))
+        with open(self.path("mine.json"), encoding="utf-8") as file:
+            self.assertTrue(json.load(file)["hour"]["verdict"]["passes"])
+        with open(self.path("mine.md"), encoding="utf-8") as file:
+            self.assertIn("| active-users | 0.78 | paper |", file.read())
+
+    def test_the_same_again_is_a_search_each_time(self):
+        said = self.run_command("--repeat", "2", "--from", "512", "--steps", "2")
+        self.assertIn("2 searches with one seed, each with mailboxes that were filled anew: 512, 512 users", said)
+        self.assertEqual([call["--seed"] for call in self.calls("fill")], ["1"] * 2)
 
 
 class Verdict(unittest.TestCase):
