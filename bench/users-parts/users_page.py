@@ -7,7 +7,8 @@ Flow: bench/mail-users measures -> Results -> limits(), report(), plot() and as_
 A run is a dict: users, mailboxes, rate, seed; load: what users-load has said; verdict: verdict.py's; overhead: the
 share of the machine that load and bench took; cpu: shares of the machine, user, system and io_wait; switches: of
 context, a second; memory_kib: of the servers; paths: {"mailbox", "index", "queue": {requests, bytes}}. A search
-is a dict: name, disk, users, fails_at, is_close, sessions (an hour), runs.
+is a dict: name, disk, users, fails_at, is_close, sessions (an hour), runs, and doubtful, runs that failed and were
+done again.
 """
 import collections
 import datetime
@@ -86,6 +87,12 @@ def verdict_text(search):
             f" {best['rate']:.3g} times as much), {search['sessions']:,.0f} sessions an hour; {end}")
 
 
+def again_text(search):
+    passed = {run["users"] for run in search["runs"] if run["verdict"].passes}
+    count = sum(run["users"] in passed for run in search["doubtful"])
+    return f"; of what passed, {count} had failed at the first try" if count else ""
+
+
 def cost_texts(run):
     cpu = (run or {}).get("cpu") or {}
     return [*(share(cpu.get(name)) for name in ("user", "system", "io_wait")),
@@ -109,7 +116,8 @@ def server_lines(results):
         rows.append((search["name"], [number(search["users"]), number(search["sessions"]), number(search["fails_at"]),
                                       why_it_ends(search), *cost_texts(best)]))
     yield from table(["users", "sessions an hour", "too many", "why", *COSTS], rows)
-    yield from (f"* {verdict_text(search)}" for search in results.servers)
+    for search in results.servers:
+        yield f"* {verdict_text(search)}{again_text(search)}"
     yield ""
 
 
@@ -225,7 +233,7 @@ and no figure here may be compared with one of that: the table at the end has ea
 A number of users passes when 95 % of each type of transaction (of which there were at least {least}) ended within 5 s,
 95 % of local deliveries within 60 s and of those to the other domain within the hour, and fewer than 1 % of all
 transactions were errors. The verdict is the largest number that passes: doubled from {start:,} until one fails, then
-halved until what passes and what does not are 4.4 % apart. Each has {warmup:g} s of warm-up, a window of {window:g} s,
+halved until what passes and what does not are 4.4 % apart; a number that fails is tried {tries} times. Each has {warmup:g} s of warm-up, a window of {window:g} s,
 and a time until all that was begun has ended.
 
 Users are {mailboxes:,} mailboxes at most, each with {scale:g} of a mailbox's size: where there are more users, each mailbox
@@ -243,7 +251,7 @@ def report(options, results):
            f" {load}; seed {options.seed}.")
     if results.programs:
         yield f"{', '.join(results.programs)}."
-    yield METHOD.format(least=verdict.LEAST, start=options.start, warmup=options.warmup, window=options.window,
+    yield METHOD.format(least=verdict.LEAST, start=options.start, tries=options.tries, warmup=options.warmup, window=options.window,
                         mailboxes=options.mailboxes, scale=options.scale, load="bench/users-load").rstrip()
     yield ""
     if results.missed:

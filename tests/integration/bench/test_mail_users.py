@@ -51,7 +51,9 @@ if sys.argv[1] == "run":
     time.sleep(float(options["--warmup"]) + float(options["--window"]))
     with open("{result}") as file:
         result = json.load(file)
-    if {limit} < int(options["--users"]) * float(options["--rate"]):
+    users = round(int(options["--users"]) * float(options["--rate"]))
+    is_first = sum(json.loads(line)[0] == "run" for line in open("{calls}")) == 1
+    if {limit} < users or ({stumbles} and is_first):
         result["transactions"]["EXPUNGE"]["within"] = 1
     with open(options["--result"], "w") as file:
         json.dump(result, file)
@@ -65,13 +67,13 @@ elif sys.argv[1] == "{broken}":
 class Command(Case):
     """bench/mail-users before a server of the operator's own, which is not there: a program says how it went."""
 
-    def run_command(self, *arguments, limit=900, broken="none", expect=0):
+    def run_command(self, *arguments, limit=900, broken="none", stumbles=False, expect=0):
         programs = self.path("programs")
         os.makedirs(os.path.join(programs, "bench", "users-load"), exist_ok=True)
         program = os.path.join(programs, "bench", "users-load", "users-load")
         with open(program, "w", encoding="utf-8") as file:
             file.write(FAKE_LOAD.format(
-                python=sys.executable, calls=self.path("calls"), limit=limit, broken=broken,
+                python=sys.executable, calls=self.path("calls"), limit=limit, broken=broken, stumbles=stumbles,
                 result=self.write("fake.json", json.dumps(result_of()))))
         os.chmod(program, 0o755)
         done = subprocess.run(
@@ -88,13 +90,14 @@ class Command(Case):
         return [dict(zip(words[1::2], words[2::2])) for words in calls if words[0] == verb]
 
     def test_the_threshold_of_a_server_is_its_verdict_and_is_printed(self):
-        said = self.run_command("--quick", "--mailboxes", "64", "--from", "300", "--name", "u%d", "--seed", "7")
+        said = self.run_command("--quick", "--mailboxes", "64", "--from", "300", "--name", "u%d", "--seed", "7", stumbles=True)
         verdict = re.search(r"^verdict: own, its own disk: (\d+) users \(64 mailboxes, each used ([0-9.]+) times as much\),"
                             r" 6,000 sessions an hour; (\d+) do not \(EXPUNGE: 1.0% within 5 s\)$", said, re.MULTILINE)
         self.assertLessEqual(int(verdict[1]), 900)
         self.assertGreater(int(verdict[3]), 900)
         self.assertAlmostEqual(float(verdict[2]), int(verdict[1]) / 64, delta=0.1)
         self.assertRegex(said, r"(?m)^the load had [0-9.]+% of the machine at \d+ users, of which it may have 20%$")
+        self.assertIn("; of what passed, 1 had failed at the first try", said)
         self.assertEqual([call["--users"] for call in self.calls("fill")], ["64"])
         self.assertEqual(len(self.calls("verify")), 1)
         for call in self.calls("run"):
@@ -116,7 +119,7 @@ class Command(Case):
             self.assertIn("| active-users | 0.78 | paper |", file.read())
 
     def test_the_same_again_is_a_search_each_time(self):
-        said = self.run_command("--repeat", "2", "--from", "512", "--steps", "2")
+        said = self.run_command("--repeat", "2", "--from", "512", "--steps", "2", "--tries", "1")
         self.assertIn("2 searches with one seed, each with mailboxes that were filled anew: 512, 512 users", said)
         self.assertEqual([call["--seed"] for call in self.calls("fill")], ["1"] * 2)
 
@@ -235,7 +238,7 @@ class Page(unittest.TestCase):
         passed = [run["users"] for run in runs if run["verdict"].passes]
         broken = [run["users"] for run in runs if not run["verdict"].passes]
         return {"name": name, "disk": disk, "users": max(passed, default=0), "fails_at": min(broken, default=None),
-                "is_close": True, "sessions": 6000.0, "runs": runs}
+                "is_close": True, "sessions": 6000.0, "runs": runs, "doubtful": []}
 
     def paper_search(self):
         late = {"EXPUNGE": {"within": 80}, "FETCH_HEADERS": {"within": 90}}
@@ -249,7 +252,7 @@ class Page(unittest.TestCase):
         return self.page.Results([], [], None, None, [], None, [], [], [])._replace(**parts)
 
     options = argparse.Namespace(parts="vrd", load=(0.1, 0.2, 0.3), seed=1, start=64, warmup=5, window=30,
-                                 mailboxes=64, scale=0.01, output="page")
+                                 mailboxes=64, scale=0.01, output="page", tries=2)
 
     def test_what_the_paper_found_is_shown_again_by_the_papers_figures(self):
         apart = self.search_of([self.run_of(550)])
