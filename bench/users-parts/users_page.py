@@ -233,13 +233,14 @@ and no figure here may be compared with one of that: the table at the end has ea
 A number of users passes when 95 % of each type of transaction (of which there were at least {least}) ended within 5 s,
 95 % of local deliveries within 60 s and of those to the other domain within the hour, and fewer than 1 % of all
 transactions were errors. The verdict is the largest number that passes: doubled from {start:,} until one fails, then
-halved until what passes and what does not are 4.4 % apart; a number that fails is tried {tries} times. Each has {warmup:g} s of warm-up, a window of {window:g} s,
-and a time until all that was begun has ended.
+halved until what passes and what does not are 4.4 % apart; a number that fails is tried {tries} times. Each has
+{warmup:g} s of warm-up, a window of {window:g} s (longer where that had fewer than {sessions} sessions), and a time
+until all that was begun has ended.
 
 Users are {mailboxes:,} mailboxes at most, each with {scale:g} of a mailbox's size: where there are more users, each mailbox
 has the sessions and mails of several, and think times are divided by as much. So the load of the servers is that of the users, and
 what they have in memory is less than it would be. Sessions begin when they are due, whether or not those before have
-ended. The load ({load}) is on the same machine as the servers, and its share of it is in the tables.
+ended. The load (bench/users-load) is on the same machine as the servers, and its share of it is in the tables.
 """
 
 
@@ -251,8 +252,7 @@ def report(options, results):
            f" {load}; seed {options.seed}.")
     if results.programs:
         yield f"{', '.join(results.programs)}."
-    yield METHOD.format(least=verdict.LEAST, start=options.start, tries=options.tries, warmup=options.warmup, window=options.window,
-                        mailboxes=options.mailboxes, scale=options.scale, load="bench/users-load").rstrip()
+    yield METHOD.format(least=verdict.LEAST, **vars(options)).rstrip()
     yield ""
     if results.missed:
         yield "Not all is as it should be:"

@@ -71,7 +71,7 @@ class Load:
     def verify(self, users):
         return self.call("verify", "--imap", text_of(self.server.imap), "--users", users, timeout_s=3600)
 
-    def run(self, mailboxes, rate, at):
+    def run(self, mailboxes, rate, window_s, at):
         """What users-load says of a window."""
         options = self.options
         path = os.path.join(self.directory, "result.json")
@@ -79,13 +79,13 @@ class Load:
         if getattr(self.server, "submit", None):
             doors += ["--submit", text_of(self.server.submit)]
         command = self.command("run", *doors, "--users", mailboxes, "--rate", f"{rate:.6g}", "--warmup", options.warmup,
-                               "--window", options.window, "--drain", options.drain, "--tls", options.tls,
+                               "--window", f"{window_s:.6g}", "--drain", options.drain, "--tls", options.tls,
                                "--result", path)
         said_path = os.path.join(self.directory, "users-load.log")
         with open(said_path, "w+", encoding="utf-8", errors="replace") as said, \
                 subprocess.Popen(command, stdout=said, stderr=said) as process:
             try:
-                follow(process, options, at)
+                follow(process, options.warmup, window_s, at)
                 process.wait(timeout=options.drain + PATIENCE_S)
             finally:
                 if process.poll() is None:
@@ -97,10 +97,10 @@ class Load:
             return json.load(file)
 
 
-def follow(process, options, at):
+def follow(process, warmup_s, window_s, at):
     """Tells begin and end of the window; of a load that ends before, with the seconds that it was last seen with."""
     seen_s = 0
-    for name, seconds in (("begin", options.warmup), ("end", options.window)):
+    for name, seconds in (("begin", warmup_s), ("end", window_s)):
         end = time.monotonic() + seconds
         while process.poll() is None:
             seen_s = cpu_s(process.pid)

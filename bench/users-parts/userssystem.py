@@ -18,6 +18,7 @@ from mailservers import note  # noqa: E402  (of bench)
 OWN = "own"
 THIS_DISK, TWO_SATA = "this disk", "two-sata"
 NAMES = ()
+SESSIONS_A_USER = 6  # an hour, about: what `users-load workload` says follows from the parameters
 
 # A server of the operator's own; addresses are (host, port).
 Own = collections.namedtuple("Own", "imap smtp lmtp submit")
@@ -27,6 +28,11 @@ def plan(options, users):
     """(mailboxes, how many times as much as one user each is used)"""
     mailboxes = max(1, min(options.mailboxes, round(users / options.rate)))
     return mailboxes, users / mailboxes
+
+
+def window_s(options, users):
+    """Longer for few users: a type of transaction that is rare has to be seen often enough to be judged."""
+    return max(options.window, min(options.window_most, 3600 * options.sessions / (SESSIONS_A_USER * users)))
 
 
 class System:
@@ -49,7 +55,7 @@ class System:
         """One run, not judged."""
         mailboxes, rate = plan(self.options, users)
         window = Window(self.counters)
-        said = self.load.run(mailboxes, rate, window.at)
+        said = self.load.run(mailboxes, rate, window_s(self.options, users), window.at)
         return {"users": users, "mailboxes": mailboxes, "rate": rate, "seed": self.options.seed, "load": said,
                 **window.figures()}
 

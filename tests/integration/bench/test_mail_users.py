@@ -77,7 +77,7 @@ class Command(Case):
                 result=self.write("fake.json", json.dumps(result_of()))))
         os.chmod(program, 0o755)
         done = subprocess.run(
-            [sys.executable, os.path.join(SOURCE, "bench/mail-users"), "--programs", programs, "--imap",
+            [sys.executable, os.path.join(SOURCE, "bench/mail-users"), "--programs", programs, "--sessions", "0", "--imap",
              "127.0.0.1:1143", "--smtp", "127.0.0.1:1025", "--sink", "127.0.0.1:1026", "--warmup", "0.1", "--window", "0.2",
              *arguments], capture_output=True, text=True, check=False, timeout=240)
         print(done.stdout, done.stderr)
@@ -252,7 +252,7 @@ class Page(unittest.TestCase):
         return self.page.Results([], [], None, None, [], None, [], [], [])._replace(**parts)
 
     options = argparse.Namespace(parts="vrd", load=(0.1, 0.2, 0.3), seed=1, start=64, warmup=5, window=30,
-                                 mailboxes=64, scale=0.01, output="page", tries=2)
+                                 mailboxes=64, scale=0.01, output="page", tries=2, sessions=150)
 
     def test_what_the_paper_found_is_shown_again_by_the_papers_figures(self):
         apart = self.search_of([self.run_of(550)])
