@@ -16,7 +16,6 @@ import glob
 import itertools
 import mmap
 import os
-import pwd
 import re
 import shutil
 import socket
@@ -26,7 +25,8 @@ import tempfile
 
 from mailservers import LOAD_CORE, figures  # beside this file
 from replays import Failure
-import dovecot  # found by mailservers.py
+import cyrus  # found by mailservers.py, as are the next
+import dovecot
 import harness  # found by replays.py
 import mta
 from harness import wait_for
@@ -36,7 +36,7 @@ REUSE = 19  # mails that follow the first one on a connection
 MEDIAN, SIGMA, LARGEST = 4096, 1.48, 1 << 20
 SIZES = {"size": MEDIAN, "size-sigma": SIGMA}
 MAIL_STORED, UNWRITTEN, SINK = "mail-stored", "mail-stored, nothing written", "smtp-sink"
-CYRUS = "/usr/lib/cyrus/bin"
+CYRUS = cyrus.PROGRAMS
 SPARE = 5 << 30  # bytes that stay free on the disk, whatever is measured
 
 
@@ -154,48 +154,14 @@ class Dovecot(Server):
 
 
 class Cyrus(Server):
-    """Debian's, with its master and no other part of it than lmtpd; single instance store is on."""
+    """The fixture of the tests."""
 
     name = "Cyrus"
-    IMAPD = """\
-configdirectory: {directory}/conf
-partition-default: {directory}/spool
-defaultpartition: default
-admins: cyrus
-unixhierarchysep: yes
-virtdomains: off
-autocreate_quota: 0
-autocreate_post: yes
-duplicatesuppression: no
-singleinstancestore: yes
-sasl_pwcheck_method: auxprop
-"""
-    MASTER = """\
-START {{
-  recover cmd="{programs}/ctl_cyrusdb -C {directory}/imapd.conf -r"
-}}
-SERVICES {{
-  lmtp cmd="{programs}/lmtpd -C {directory}/imapd.conf -a" listen="{host}:{port}" prefork=1 maxchild=100
-}}
-EVENTS {{
-}}
-"""
 
     def __init__(self, case, syncs):
         super().__init__(case, syncs)
-        self.address = host, port = case.free_address()
-        program = harness.peer("cyrmaster")
-        entry = pwd.getpwnam("cyrus")
-        directory = case.path("cyrus")
-        for name in ("", "conf", "conf/socket", "spool"):
-            os.mkdir(os.path.join(directory, name))
-            shutil.chown(os.path.join(directory, name), entry.pw_uid, entry.pw_gid)
-        case.write("cyrus/imapd.conf", self.IMAPD.format(directory=directory))
-        case.write("cyrus/cyrus.conf", self.MASTER.format(
-            directory=directory, programs=CYRUS, host=host, port=port))
-        self.start([program, "-C", f"{directory}/imapd.conf", "-M", f"{directory}/cyrus.conf", "-p",
-                    f"{directory}/conf/pid", "-D"],
-                   user=entry.pw_uid, group=entry.pw_gid, extra_groups=[])
+        self.server = cyrus.Cyrus(case, environment=syncs.environment())
+        self.process, self.address = self.server.process, self.server.address
 
 
 class Postfix(Server):
