@@ -441,6 +441,7 @@ static void push_zip(struct object *object, const uint8_t *bytes, size_t size)
 		if (object->zip == NULL)
 			return;
 		object->zip->is_guess = true;
+		object->zip->is_zip = true;
 		/* One that is stored there comes out of the archive as well. */
 		object->zip->is_beside = object->is_beside || object->kind >= CONTENT_GZIP;
 		object_push(object->zip, (const uint8_t *)ZIPMARK, ZIPMARK_SIZE);
@@ -543,6 +544,9 @@ static void settle_head(struct object *object)
 	enum content_kind kind = content_kind(object->head, object->head_size);
 	if (kind == CONTENT_MAIL && object->is_bare_text)
 		kind = CONTENT_TEXT;
+	/* Else one that has the mark of a picture, too, would have a zip at its beginning again, and so on. */
+	if (object->is_zip)
+		kind = CONTENT_ZIP;
 	/* Else each empty line before it would be a header, and what follows a mail in it. */
 	object->has_lines = kind == CONTENT_MAIL;
 	object_set_kind(object, kind);

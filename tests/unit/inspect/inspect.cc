@@ -498,6 +498,17 @@ TEST_CASE("a zip is looked into wherever it stands", "[inspect]")
 	CHECK(look(INSPECT_FILE, "xPK\3\4" + std::string(300, 'y')).finding_count == 0);
 }
 
+TEST_CASE("a zip by its mark is one whatever else its head has", "[inspect]")
+{
+	// Else it would have a zip at its beginning again, until no slot is left.
+	const std::string both = std::string("PK\3\4") + "abcdWEBPVP8 ";
+	for (const std::string &bytes : { both, "text " + both + std::string(300, 'y') }) {
+		const struct inspect_result result = look(INSPECT_FILE, bytes);
+		CHECK(result.finding_count == 0);
+		CHECK(result.objects == 2);
+	}
+}
+
 TEST_CASE("a zip that is stored in an archive is not counted twice", "[inspect]")
 {
 	// gzip stores what it cannot make smaller.
