@@ -20,6 +20,8 @@ WORKLOAD = os.path.join(ROOT, "bench", "enterprise.workload")
 TICKS = os.sysconf("SC_CLK_TCK")
 # Beyond window and drain, for a load on a machine that does not keep up.
 PATIENCE_S = 240
+# Of users: an option of the command, or what the server has.
+NAMES = ("domain", "password", "name", "login", "prefix", "tls", "remote_domain")
 
 
 def text_of(address):
@@ -48,10 +50,10 @@ class Load:
     def command(self, verb, *more):
         options = self.options
         words = [self.program, verb, "--workload", options.workload, "--seed", options.seed, "--scale", options.scale]
-        for name in ("domain", "password", "name"):
+        for name in NAMES:
             value = getattr(options, name) or getattr(self.server, name, None)
-            if value:
-                words += [f"--{name}", value]
+            if value and (name != "remote_domain" or verb == "run"):
+                words += [f"--{name.replace('_', '-')}", value]
         return [str(word) for word in (*words, *more)]
 
     def call(self, verb, *more, timeout_s):
@@ -68,8 +70,9 @@ class Load:
             door = ("--imap", text_of(self.server.imap))
         return self.call("fill", *door, "--users", users, timeout_s=3600)
 
-    def verify(self, users):
-        return self.call("verify", "--imap", text_of(self.server.imap), "--users", users, timeout_s=3600)
+    def verify(self, users, is_after=False):
+        return self.call("verify", "--imap", text_of(self.server.imap), "--users", users,
+                         *(("--after",) if is_after else ()), timeout_s=3600)
 
     def run(self, mailboxes, rate, window_s, at):
         """What users-load says of a window."""
@@ -79,8 +82,7 @@ class Load:
         if getattr(self.server, "submit", None):
             doors += ["--submit", text_of(self.server.submit)]
         command = self.command("run", *doors, "--users", mailboxes, "--rate", f"{rate:.6g}", "--warmup", options.warmup,
-                               "--window", f"{window_s:.6g}", "--drain", options.drain, "--tls", options.tls,
-                               "--result", path)
+                               "--window", f"{window_s:.6g}", "--drain", options.drain, "--result", path)
         said_path = os.path.join(self.directory, "users-load.log")
         with open(said_path, "w+", encoding="utf-8", errors="replace") as said, \
                 subprocess.Popen(command, stdout=said, stderr=said) as process:
@@ -117,7 +119,7 @@ def last_line(text):
 def parameters(options):
     """Lines of a table: names, values and sources."""
     program = os.path.join(options.programs, "bench", "users-load", "users-load")
-    done = subprocess.run([program, "workload", "--workload", options.workload], capture_output=True, text=True,
+    done = subprocess.run([program, "workload", "--markdown", "--workload", options.workload], capture_output=True, text=True,
                           check=False, timeout=60)
     if done.returncode != 0:
         raise Failure(f"users-load workload: {last_line(done.stderr) or done.returncode}")

@@ -51,6 +51,10 @@ class System:
         note(f"{self.title}: {self.options.mailboxes} mailboxes were filled and verified in"
              f" {time.monotonic() - begun:.0f} s")
 
+    def check(self):
+        """Mailboxes still have what no user has deleted or moved."""
+        self.load.verify(self.options.mailboxes, is_after=True)
+
     def measure(self, users):
         """One run, not judged."""
         mailboxes, rate = plan(self.options, users)

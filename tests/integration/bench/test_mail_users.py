@@ -99,7 +99,7 @@ class Command(Case):
         self.assertRegex(said, r"(?m)^the load had [0-9.]+% of the machine at \d+ users, of which it may have 20%$")
         self.assertIn("; of what passed, 1 had failed at the first try", said)
         self.assertEqual([call["--users"] for call in self.calls("fill")], ["64"])
-        self.assertEqual(len(self.calls("verify")), 1)
+        self.assertEqual(len(self.calls("verify")), 2)
         for call in self.calls("run"):
             self.assertEqual((call["--users"], call["--name"], call["--seed"], call["--imap"], call["--sink"]),
                              ("64", "u%d", "7", "127.0.0.1:1143", "127.0.0.1:1026"))
