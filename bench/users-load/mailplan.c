@@ -420,7 +420,8 @@ void mailplan_make(struct mailplan *ret_plan, const struct workload *workload,
 		   const struct mailplan_wish *wish)
 {
 	struct making making = { .plan = ret_plan, .workload = workload };
-	dice_begin(&making.dice, wish->seed ^ wish->run, DICE_MAIL, wish->number);
+	dice_begin(&making.dice, wish->seed, DICE_MAIL, wish->run);
+	dice_begin(&making.dice, dice_next(&making.dice), DICE_MAIL, wish->number);
 	memset(ret_plan, 0, sizeof(*ret_plan));
 	ret_plan->run = wish->run;
 	ret_plan->number = wish->number;
