@@ -261,10 +261,13 @@ class Arm:
 
 def pss_kib(arm):
     """What all processes of an arm have in memory, and of what they share their part."""
-    total, left = 0, [one.process.pid for one in arm.counted]
-    while left:
-        pid = left.pop()
-        left += harness.children_of(pid)
+    return pss_of(pid for one in arm.counted for pid in harness.tree_of(one.process.pid))
+
+
+def pss_of(pids):
+    """What processes have in memory, in KiB, and of what they share their part."""
+    total = 0
+    for pid in pids:
         try:
             with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
                 total += int(re.search(r"(?m)^Pss: +(\d+)", file.read()).group(1))
@@ -282,15 +285,6 @@ class Postfix(mta.Postfix):
             f"user{number}@example.com {number}\n" for number in range(USERS)))
         super().__init__(place.case, discard=True, xclient=False, **{
             **how, "main": [f"virtual_mailbox_maps = texthash:{users}", *how.get("main", ())]})
-
-    def _write_config(self, main, master, postscreen):
-        """Each item once: of the second, every process would complain."""
-        super()._write_config(main, master, postscreen)
-        path = os.path.join(self.config, "main.cf")
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text.replace("virtual_mailbox_maps = static:inbox/\n", ""))
 
     def _start(self):
         master = os.path.join(mta.POSTFIX_PROGRAMS, "master")

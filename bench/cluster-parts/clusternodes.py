@@ -32,8 +32,8 @@ import mailstores  # noqa: E402
 import clusters  # noqa: E402  (of tests/integration/base, as are the next)
 import radoscluster  # noqa: E402
 import stored  # noqa: E402
-from clusters import send, tree_of  # noqa: E402
-from harness import peer, wait_for  # noqa: E402
+from clusters import send  # noqa: E402
+from harness import peer, tree_of, wait_for  # noqa: E402
 from radoscluster import RadosCluster  # noqa: E402
 
 NODES_MAX = 4

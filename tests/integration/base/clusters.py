@@ -25,7 +25,7 @@ import subprocess
 import harness
 import popfront
 import radoscluster
-from harness import DEADLINE_S, children_of, wait_for
+from harness import DEADLINE_S, tree_of, wait_for
 from stored import USER, Stored
 
 NAMES = "abcdefgh"
@@ -60,17 +60,6 @@ class Place:
     def is_apart(self):
         """Whether the address is of another network than ours."""
         return self.command_in("true")[0] != "true"
-
-
-def tree_of(pid):
-    """A process and all below it, it first."""
-    pids = [pid]
-    for one in pids:
-        try:
-            pids += children_of(one)
-        except OSError:
-            continue
-    return pids
 
 
 def has_ended(pid):

@@ -371,6 +371,17 @@ def children_of(pid):
         return [int(word) for word in file.read().split()]
 
 
+def tree_of(pid):
+    """A process and all below it, it first."""
+    pids = [pid]
+    for one in pids:
+        try:
+            pids += children_of(one)
+        except OSError:
+            continue
+    return pids
+
+
 def open_files(pid):
     """What its descriptors are, by /proc; those that it closes meanwhile are left out."""
     directory = f"/proc/{pid}/fd"

@@ -184,24 +184,25 @@ class Postfix(MailServer):
     """
     A Postfix of the test's own at address, ready for sessions.
 
-        main         lines of main.cf
+        main         lines of main.cf, instead of those of MAIN_CF that have the same names
         master       lines of master.cf
         postscreen   in front of smtpd, at the same address
         proxy        every session begins with a PROXY header
         xclient      XCLIENT is permitted to us (to postscreen it never is)
         discard      messages are thrown away; delivered() counts nothing then, discarded() does
         nameservers  addresses for its resolv.conf
+        queue        an empty directory for its queue
 
     queue is its queue directory, in which private/ is for sockets of other daemons. Those
     may be run by the user "postfix" or have them owned by him.
     """
 
     def __init__(self, case, main=(), master=(), postscreen=False, proxy=False, xclient=True,
-                 discard=False, nameservers=()):
+                 discard=False, nameservers=(), queue=None):
         super().__init__(case, "postfix")
         peer("postconf")
         self.user = pwd.getpwnam("postfix")
-        self.queue = os.path.join(self.directory, "queue")
+        self.queue = queue or os.path.join(self.directory, "queue")
         self.config = os.path.join(self.directory, "etc")
         self.is_discarding = discard
         self._make_directories()
@@ -216,8 +217,9 @@ class Postfix(MailServer):
         self._start()
 
     def _make_directories(self):
-        for name in ("etc", "queue", "queue/pid", "data", "mail"):
+        for name in ("etc", "data", "mail"):
             os.mkdir(os.path.join(self.directory, name))
+        os.makedirs(os.path.join(self.queue, "pid"))
         postdrop = grp.getgrnam("postdrop").gr_gid
         for name, mode, is_postdrop in QUEUE:
             path = os.path.join(self.queue, name)
@@ -233,7 +235,10 @@ class Postfix(MailServer):
                               directory=self.directory, uid=self.user.pw_uid,
                               gid=self.user.pw_gid,
                               transport="discard:" if self.is_discarding else "virtual:")
-        self.write("etc/main.cf", text + "\n".join(main) + "\n")
+        # Of an item that stands there twice, every process would complain.
+        names = {line.partition("=")[0].strip() for line in main}
+        kept = [line for line in text.splitlines() if line.partition("=")[0].strip() not in names]
+        self.write("etc/main.cf", "\n".join([*kept, *main]) + "\n")
         door = MASTER_POSTSCREEN if postscreen else MASTER_SMTPD
         host, port = self.address
         self.write("etc/master.cf", MASTER_CF + door.format(host=host, port=port)
@@ -273,7 +278,7 @@ class Postfix(MailServer):
 EXIM = """\
 primary_hostname = mx.example.com
 exim_path = {program}
-spool_directory = {directory}/spool
+spool_directory = {spool}
 log_file_path = {directory}/%slog
 pid_file_path = {directory}/pid
 local_interfaces = {host}
@@ -298,6 +303,7 @@ acl_rcpt:
   deny message = relay not permitted
 
 begin routers
+{routers}
 local:
   driver = accept
   domains = +local_domains
@@ -306,6 +312,7 @@ local:
 begin transports
 mailbox:
 {transport}
+{transports}
 
 begin retry
 * * F,1h,1m
@@ -328,24 +335,31 @@ class Exim(MailServer):
         nameservers  addresses for its resolv.conf
         proxy        every session begins with a PROXY header
         transport    lines of the transport that has the mails; delivered() counts nothing then
+        routers      lines of routers before that of the mailbox
+        transports   lines of their transports
+        spool        a directory for its queue
+        runs         how often it tries again what it could not deliver, as "30m"; None: when it is told
     """
 
-    def __init__(self, case, acl=(), main=(), nameservers=(), proxy=True, transport=EXIM_MAILDIR):
+    def __init__(self, case, acl=(), main=(), nameservers=(), proxy=True, transport=EXIM_MAILDIR,
+                 routers=(), transports=(), spool=None, runs=None):
         super().__init__(case, "exim")
         # Whom it becomes has to run it again; the copy is set-user-ID as well.
         self.program = case.readable_program(unpacked(*EXIM_PROGRAM))
         self.log_path = os.path.join(self.directory, "mainlog")
         mail = pwd.getpwnam("mail")
-        for name in ("spool", "mail"):
-            os.mkdir(os.path.join(self.directory, name))
-            os.chown(os.path.join(self.directory, name), mail.pw_uid, mail.pw_gid)
+        self.spool, self.runs = spool or os.path.join(self.directory, "spool"), runs
+        for path in (self.spool, os.path.join(self.directory, "mail")):
+            os.makedirs(path, exist_ok=True)
+            os.chown(path, mail.pw_uid, mail.pw_gid)
         os.chown(self.directory, mail.pw_uid, mail.pw_gid)  # for its log
         self._know_user("/etc/passwd", f"{EXIM_USER}:x:{mail.pw_uid}:{mail.pw_gid}::/:/bin/false")
         self._know_user("/etc/group", f"{EXIM_USER}:x:{mail.pw_gid}:")
         self.use_nameservers(nameservers)
         self.config = self.write("exim.conf", EXIM.format(
-            directory=self.directory, program=self.program, host=self.address[0],
-            port=self.address[1], main="\n".join(main),
+            directory=self.directory, spool=self.spool, program=self.program, host=self.address[0],
+            port=self.address[1], main="\n".join(main), routers="\n".join(routers),
+            transports="\n".join(transports),
             proxy="127.0.0.0/8" if proxy else "",
             transport="\n".join(f"  {line}" for line in transport).format(directory=self.directory),
             acl="\n".join(f"  {line}" for line in acl)))
@@ -356,7 +370,8 @@ class Exim(MailServer):
 
     def start(self):
         self.process = self.case.start(
-            with_files(self.files, [self.program, "-C", self.config, "-bdf"]), "exim",
+            with_files(self.files, [self.program, "-C", self.config, "-bdf",
+                                    *([f"-q{self.runs}"] if self.runs else [])]), "exim",
             start_new_session=True)
         self.wait_until_listening()
         return self
