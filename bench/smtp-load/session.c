@@ -14,6 +14,7 @@ enum step {
 	STEP_FIRST_HELO,
 	STEP_XCLIENT,
 	STEP_HELO,
+	STEP_STARTTLS,
 	STEP_MAIL,
 	STEP_RCPT,
 	STEP_DATA,
@@ -94,6 +95,12 @@ static void put_xclient(struct out *out, struct dnsblv6_addr client)
 static void put_rcpt(struct out *out, const struct session *session,
 		     const struct session_rules *rules, unsigned index)
 {
+	if (session->mail != NULL) {
+		char address[SESSION_TEXT_MAX];
+		rules->source->recipient(session->mail, index, address);
+		put_text(out, "RCPT TO:<%s>\r\n", address);
+		return;
+	}
 	const struct session_template *template =
 		session->plan.kind == TRACE_BOUNCE ? &rules->invalid : &rules->valid;
 	put_text(out, "RCPT TO:<%s%u%s>\r\n", template->before,
@@ -120,8 +127,13 @@ static void put_step(struct out *out, const struct session *session,
 	case STEP_XCLIENT:
 		put_xclient(out, session->plan.client);
 		break;
+	case STEP_STARTTLS:
+		put_text(out, "STARTTLS\r\n");
+		break;
 	case STEP_MAIL:
-		put_text(out, "MAIL FROM:<%s>\r\n", rules->sender);
+		put_text(out, "MAIL FROM:<%s>\r\n",
+			 session->mail != NULL ? rules->source->sender(session->mail)
+					       : rules->sender);
 		if (!is_piping(session, rules))
 			break;
 		for (unsigned i = 0; i < session->plan.recipients; i++)
@@ -142,10 +154,29 @@ static void put_step(struct out *out, const struct session *session,
 	}
 }
 
+static size_t output_mail(struct session *session, const struct session_source *source,
+			  char *ret_bytes)
+{
+	const size_t size = source->size(session->mail);
+	size_t copied = 0;
+	session->flight_size = size + sizeof(dot);
+	if (session->sent_bytes < size)
+		copied = source->copy(session->mail, session->sent_bytes, ret_bytes,
+				      SESSION_OUTPUT_MAX);
+	const size_t at = session->sent_bytes + copied;
+	if (at < size || SESSION_OUTPUT_MAX - copied < sizeof(dot))
+		return copied;
+	memcpy(ret_bytes + copied, dot + (at - size), sizeof(dot) - (at - size));
+	return copied + sizeof(dot) - (at - size);
+}
+
 /* A server may say 354 where it has taken no recipient; then there is a dot alone. */
-static size_t output_message(struct session *session, char *ret_bytes)
+static size_t output_message(struct session *session, const struct session_rules *rules,
+			     char *ret_bytes)
 {
 	size_t size = session->plan.size_bytes;
+	if (session->accepted > 0 && session->mail != NULL)
+		return output_mail(session, rules->source, ret_bytes);
 	if (session->accepted > 0) {
 		session->flight_size = message_wire_size(size);
 		return message_copy(session->plan.number, size, session->sent_bytes, ret_bytes,
@@ -161,7 +192,7 @@ size_t session_output(struct session *session, const struct session_rules *rules
 	if (session->sent_bytes >= session->flight_size && session->flight_size > 0)
 		return 0;
 	if (session->flight == STEP_MESSAGE && !rules->is_pop)
-		return output_message(session, ret_bytes);
+		return output_message(session, rules, ret_bytes);
 	struct out out = { ret_bytes, 0 };
 	if (rules->is_pop && session->flight != STEP_GREETING)
 		out.size = pop_command(session, rules, ret_bytes);
@@ -224,7 +255,7 @@ static enum step answer_first(struct session *session, const struct session_rule
 	return rules->tell == SESSION_TELL_XCLIENT ? STEP_FIRST_HELO : STEP_HELO;
 }
 
-static enum step answer_helo(struct session *session, int code)
+static enum step answer_helo(struct session *session, const struct session_rules *rules, int code)
 {
 	if (code != 250) {
 		refuse(session, code);
@@ -232,7 +263,7 @@ static enum step answer_helo(struct session *session, int code)
 	}
 	if (leaves_after(session, TRACE_AFTER_HELO))
 		decide(session, SESSION_LEFT);
-	return STEP_MAIL;
+	return rules->has_starttls && !session->is_secure ? STEP_STARTTLS : STEP_MAIL;
 }
 
 static enum step answer_mail(struct session *session, int code)
@@ -293,10 +324,16 @@ static enum step answer(struct session *session, const struct session_rules *rul
 			return STEP_HELO;
 		break;
 	case STEP_HELO:
-		return answer_helo(session, code);
+		return answer_helo(session, rules, code);
+	case STEP_STARTTLS:
+		if (code == 220)
+			return STEP_HELO;
+		break;
 	case STEP_MAIL:
 		return answer_mail(session, code);
 	case STEP_RCPT:
+		if (session->mail != NULL)
+			rules->source->answered(session->mail, session->rcpt_index, code);
 		return answer_rcpt(session, code);
 	case STEP_DATA:
 		return answer_data(session, code);
@@ -319,8 +356,11 @@ static enum session_status take(struct session *session, const struct session_ru
 		return SESSION_OVER;
 	}
 	session->pending--;
+	const bool is_tls_due = session->step == STEP_STARTTLS && code == 220;
 	enum step next = answer(session, rules, code);
 	session->step = (uint8_t)next;
+	if (is_tls_due)
+		return SESSION_SECURE;
 	if (session->outcome == SESSION_LEFT || session->outcome == SESSION_BROKEN)
 		return SESSION_OVER;
 	if (session->pending > 0)
@@ -366,6 +406,11 @@ enum session_status session_input(struct session *session, const struct session_
 			note_feature(session);
 		if (heard == REPLIES_END)
 			status = take(session, rules, session->replies.code);
+		/* Said in the clear, to seem said under TLS (CVE-2011-0411). */
+		if (status == SESSION_SECURE && at < size) {
+			decide(session, SESSION_BROKEN);
+			status = SESSION_OVER;
+		}
 	}
 	return status;
 }
@@ -410,8 +455,21 @@ void session_again(struct session *session, const struct session_rules *rules,
 	memset(session, 0, sizeof(*session));
 	session->has_server_piping = before.has_server_piping;
 	session->reused = before.reused + 1;
+	session->is_secure = before.is_secure;
 	set_plan(session, plan);
 	begin_flight(session, rules, STEP_MAIL);
+}
+
+void session_secured(struct session *session, const struct session_rules *rules)
+{
+	session->is_secure = true;
+	session->has_server_piping = false;
+	begin_flight(session, rules, STEP_HELO);
+}
+
+void session_give(struct session *session, void *mail)
+{
+	session->mail = mail;
 }
 
 void session_quit(struct session *session, const struct session_rules *rules)

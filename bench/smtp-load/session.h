@@ -22,7 +22,7 @@
  * With rules.reuse a session may follow one that was delivered, on the same connection; it begins
  * with MAIL, and its plan cannot be to leave before.
  *
- * Nothing here allocates, logs, reads a clock or keeps a pointer.
+ * Nothing here allocates, logs, reads a clock or keeps a pointer but that of session_give().
  */
 
 #include "bench/smtp-load/trace.h"
@@ -51,6 +51,22 @@ enum session_tell {
 	SESSION_TELL_XCLIENT,
 };
 
+/*
+ * Where messages and recipients come from in place of the trace and message.h, for sessions that are
+ * given a mail (session_give()).
+ */
+struct session_source {
+	/* Of the message, which ends in CRLF, without the dot behind it. No line begins with a dot. */
+	size_t (*size)(const void *mail);
+	/* The first room bytes from offset on, or less when it ends before. */
+	size_t (*copy)(const void *mail, size_t offset, char *ret_bytes, size_t room);
+	/* Of recipient 0 to plan.recipients - 1; of the sender. */
+	void (*recipient)(const void *mail, unsigned index, char ret_address[SESSION_TEXT_MAX]);
+	const char *(*sender)(const void *mail);
+	/* RCPT of that recipient was answered so. */
+	void (*answered)(void *mail, unsigned index, int code);
+};
+
 /* The same for all sessions. */
 struct session_rules {
 	char helo[SESSION_TEXT_MAX];
@@ -60,11 +76,13 @@ struct session_rules {
 	unsigned users;
 	enum session_tell tell;
 	bool has_pipelining; /* when the server has it too */
+	bool has_starttls;   /* behind the first EHLO; the caller has TLS */
 	bool is_lmtp;	     /* LHLO, and a reply for each recipient behind the message */
 	bool is_pop;	     /* POP3: pop.h; valid is of users, and has_pipelining is not used */
 	bool deletes;	     /* of POP3: each mail that was read */
 	char password[SESSION_TEXT_MAX]; /* of POP3: of all users */
 	unsigned reuse; /* so many sessions may follow the first one on its connection */
+	const struct session_source *source; /* NULL: the trace alone */
 };
 
 enum session_outcome {
@@ -97,6 +115,7 @@ struct session {
 	uint8_t step;		/* what the next reply is about */
 	uint8_t flight;		/* the step with which what is sent now begins */
 	bool has_server_piping; /* the server said PIPELINING */
+	bool is_secure;		/* TLS has begun */
 	unsigned reused;	/* sessions before it on this connection */
 	unsigned pending;	/* replies that this flight still gets */
 	unsigned rcpt_index;	/* which RCPT the next reply is about, and the flight begins with */
@@ -106,12 +125,14 @@ struct session {
 	struct session_pop pop;
 	size_t flight_size; /* of all its bytes */
 	size_t sent_bytes;
+	void *mail; /* for rules.source: borrowed */
 };
 
 enum session_status {
 	SESSION_GOES_ON,
 	SESSION_OVER, /* nothing more is to be said: close the connection */
 	SESSION_DONE, /* it was delivered, and another may follow: session_again() or session_quit() */
+	SESSION_SECURE, /* the handshake of TLS is to follow, and session_secured() */
 };
 
 /* "user%d@example.com" to *ret_template. Negative when it has not one %d, or is too long. */
@@ -119,6 +140,8 @@ int session_parse_template(const char *text, struct session_template *ret_templa
 
 void session_begin(struct session *ret_session, const struct session_rules *rules,
 		   const struct trace_session *plan);
+/* Behind session_begin() or session_again(), with rules.source: what mail it is. */
+void session_give(struct session *session, void *mail);
 
 /*
  * What is to be sent now, from where session_sent() has come to; 0 when replies are due first.
@@ -138,6 +161,9 @@ enum session_status session_input(struct session *session, const struct session_
 void session_again(struct session *session, const struct session_rules *rules,
 		   const struct trace_session *plan);
 void session_quit(struct session *session, const struct session_rules *rules);
+
+/* Behind SESSION_SECURE: EHLO comes once more. */
+void session_secured(struct session *session, const struct session_rules *rules);
 
 /* The first reply has come. */
 bool session_is_greeted(const struct session *session);
