@@ -302,7 +302,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			      .sent = sent };
 	require(peer_open(play.kind, "/peer", &envelope, 1000000000, &peer) == 0, "memory");
 	check_state(peer);
-	for (size_t at = 1; at < size && play.room < SENT_MAX / 2;) {
+	for (size_t at = 1; at < size && play.sent_size + play.room < SENT_MAX / 2;) {
 		const size_t used = act(peer, data + at, size - at);
 		check_state(peer);
 		at += used;
