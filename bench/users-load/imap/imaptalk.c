@@ -619,11 +619,12 @@ enum imaptalk_event imaptalk_input(struct imaptalk *talk, const char *bytes, siz
 				   size_t *ret_taken)
 {
 	enum imaptalk_event event = IMAPTALK_GOES_ON;
+	bool has_output = false;
 	size_t at = 0;
 	if (talk->phase == TLS && size > 0)
 		fault(talk, IMAPTALK_FAULT_NOT_IMAP);
 	while (at < size && event == IMAPTALK_GOES_ON && talk->phase != GONE &&
-	       talk->phase != BROKEN) {
+	       talk->phase != BROKEN && !has_output) {
 		size_t taken = 0;
 		const enum imapreader_status status =
 			imapreader_feed(&talk->reader, bytes + at, size - at, &taken);
@@ -634,6 +635,7 @@ enum imaptalk_event imaptalk_input(struct imaptalk *talk, const char *bytes, siz
 			event = fault(talk, talk->reader.error == IMAPTOKEN_ELONG
 						    ? IMAPTALK_FAULT_TOO_LONG
 						    : IMAPTALK_FAULT_NOT_IMAP);
+		has_output = status == IMAPREADER_RESPONSE && talk->phase == SENDING;
 	}
 	if (event == IMAPTALK_GOES_ON && (talk->phase == GONE || talk->phase == BROKEN)) {
 		*ret_taken = size;

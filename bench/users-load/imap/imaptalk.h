@@ -52,7 +52,7 @@ enum imaptalk_command {
 };
 
 enum imaptalk_event {
-	IMAPTALK_GOES_ON, /* all bytes are taken */
+	IMAPTALK_GOES_ON, /* all bytes are taken, or there is something to be sent first */
 	IMAPTALK_GREETED,
 	IMAPTALK_DONE,	 /* the command has ended: imaptalk_result() */
 	IMAPTALK_NEWS,	 /* in IDLE: EXISTS has grown */
