@@ -7,7 +7,7 @@ Flow: bench/mail-users measures -> Results -> limits(), report(), plot() and as_
 A run is a dict: users, mailboxes, rate, seed; load: what users-load has said; verdict: verdict.py's; overhead: the
 share of the machine that load and bench took; cpu: shares of the machine, user, system and io_wait; switches: of
 context, a second; memory_kib: of the servers; paths: {"mailbox", "index", "queue": {requests, bytes}}. A search
-is a dict: name, disk, users, fails_at, is_close, sessions (an hour), runs, and doubtful, runs that failed and were
+is a dict: name, disk, users, fails_at, is_close, sessions (an hour), facts (versions, notes, disks), runs, and doubtful, runs that failed and were
 done again.
 """
 import collections
@@ -26,8 +26,8 @@ from replays import Failure, machine  # noqa: E402
 from store_page import Limit, table  # noqa: E402
 
 # servers, repeats: [search]; sata, apart: search or None; ladder: [run] with the disk of sata; hour: run or None;
-# parameters: lines of a table; programs: [text].
-Results = collections.namedtuple("Results", "servers repeats sata apart ladder hour parameters programs missed")
+# parameters: lines of a table.
+Results = collections.namedtuple("Results", "servers repeats sata apart ladder hour parameters missed")
 
 OVERHEAD_LIMIT, SPREAD_LIMIT = 0.2, 0.05
 
@@ -157,7 +157,13 @@ def delivery_text(run):
     unjudged = run["verdict"].unjudged
     few = f"; too few to judge: {', '.join(unjudged)}" if unjudged else ""
     return (f"{run['users']:,} users: {'; '.join(texts)}; errors: {verdict.error_text(run['load'])}; the load was"
-            f" late by {run['load']['late_max_ms']:.0f} ms at most{few}")
+            f" late by {run['load']['late_max_ms']:.0f} ms at most{few}{fault_text(run)}")
+
+
+def fault_text(run):
+    """What IMAP servers said that they may not."""
+    found = run["load"].get("faults") or {}
+    return "".join(f"; {count:,} times: {text}" for text, count in found.items())
 
 
 # ---- the paper ----
@@ -189,7 +195,7 @@ def disk_lines(options, results):
     yield ""
     for search in (results.sata, results.apart):
         if search:
-            yield f"* {verdict_text(search)}"
+            yield f"* {verdict_text(search)}. {search['facts']['disks']}."
     yield ""
     runs = sorted([*results.sata["runs"], *results.ladder], key=lambda one: one["users"])
     yield from table(["passes", "CPU user", "CPU system", "I/O wait", *(
@@ -232,16 +238,22 @@ The load is an enterprise IMAP mix of SPECmail2009's shape. It is not SPECmail20
 and no figure here may be compared with one of that: the table at the end has each parameter and where it comes from.
 A number of users passes when 95 % of each type of transaction (of which there were at least {least}) ended within 5 s,
 95 % of local deliveries within 60 s and of those to the other domain within the hour, and fewer than 1 % of all
-transactions were errors. The verdict is the largest number that passes: doubled from {start:,} until one fails, then
+transactions were errors. The verdict is the largest number that passes: doubled from {start:,} ({disks_start:,} where the disk is limited) until one fails, then
 halved until what passes and what does not are 4.4 % apart; a number that fails is tried {tries} times. Each has
 {warmup:g} s of warm-up, a window of {window:g} s (longer where that had fewer than {sessions} sessions), and a time
 until all that was begun has ended.
 
-Users are {mailboxes:,} mailboxes at most, each with {scale:g} of a mailbox's size: where there are more users, each mailbox
+Users are {mailboxes:,} mailboxes at most, each with {scale:g} of a mailbox's size ({disks_scale:g} where the disk is limited): where there are more users, each mailbox
 has the sessions and mails of several, and think times are divided by as much. So the load of the servers is that of the users, and
 what they have in memory is less than it would be. Sessions begin when they are due, whether or not those before have
 ended. The load (bench/users-load) is on the same machine as the servers, and its share of it is in the tables.
 """
+
+
+def facts_of(results, name):
+    """Of all servers, each once."""
+    searches = [*results.servers, *results.repeats, *filter(None, (results.sata, results.apart))]
+    return list(dict.fromkeys(text for search in searches for text in search["facts"][name]))
 
 
 def report(options, results):
@@ -250,10 +262,15 @@ def report(options, results):
     load = ", ".join(f"{value:.1f}" for value in options.load)
     yield (f"Written by `bench/mail-users` on {datetime.date.today()}: {machine()}; load averages when it began:"
            f" {load}; seed {options.seed}.")
-    if results.programs:
-        yield f"{', '.join(results.programs)}."
+    if said := facts_of(results, "versions"):
+        yield f"{', '.join(said)}."
     yield METHOD.format(least=verdict.LEAST, **vars(options)).rstrip()
     yield ""
+    if said := facts_of(results, "notes"):
+        yield "Servers are as Debian has them, but for these (Debian's in brackets):"
+        yield ""
+        yield from (f"* {text}" for text in said)
+        yield ""
     if results.missed:
         yield "Not all is as it should be:"
         yield ""

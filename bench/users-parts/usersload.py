@@ -25,7 +25,8 @@ NAMES = ("domain", "password", "name", "login", "prefix", "tls", "remote_domain"
 
 
 def text_of(address):
-    return f"{address[0]}:{address[1]}"
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def cpu_s(pid):
@@ -43,15 +44,17 @@ def stop(process):
 class Load:
     """users-load before one server, whose mailboxes it has filled."""
 
-    def __init__(self, options, server, sink, directory):
-        self.options, self.server, self.sink, self.directory = options, server, sink, directory
+    def __init__(self, options, server, directory):
+        self.options, self.server, self.directory = options, server, directory
+        self.known = {"domain": server.domain, "remote_domain": server.remote, "password": server.password,
+                      "name": server.name_template}
         self.program = os.path.join(options.programs, "bench", "users-load", "users-load")
 
     def command(self, verb, *more):
         options = self.options
         words = [self.program, verb, "--workload", options.workload, "--seed", options.seed, "--scale", options.scale]
         for name in NAMES:
-            value = getattr(options, name) or getattr(self.server, name, None)
+            value = getattr(options, name) or self.known.get(name)
             if value and (name != "remote_domain" or verb == "run"):
                 words += [f"--{name.replace('_', '-')}", value]
         return [str(word) for word in (*words, *more)]
@@ -78,9 +81,10 @@ class Load:
         """What users-load says of a window."""
         options = self.options
         path = os.path.join(self.directory, "result.json")
-        doors = ["--imap", text_of(self.server.imap), "--smtp", text_of(self.server.smtp), "--sink", text_of(self.sink)]
-        if getattr(self.server, "submit", None):
-            doors += ["--submit", text_of(self.server.submit)]
+        doors = ["--imap", text_of(self.server.imap), "--smtp", text_of(self.server.smtp),
+                 "--submit", text_of(self.server.submit)]
+        if self.server.sink:
+            doors += ["--sink", text_of(self.server.sink)]
         command = self.command("run", *doors, "--users", mailboxes, "--rate", f"{rate:.6g}", "--warmup", options.warmup,
                                "--window", f"{window_s:.6g}", "--drain", options.drain, "--result", path)
         said_path = os.path.join(self.directory, "users-load.log")

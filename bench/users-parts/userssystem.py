@@ -4,24 +4,34 @@ userssystem.py - what is measured as one: a server, its disks and counters, and 
 
 Flow: bench/mail-users -> start() -> System, whose mailboxes are filled and verified -> measure() for each number of users.
 """
-import collections
 import os
 import sys
+import tempfile
 import time
 
-import usersload  # beside this file
+import userscounters  # beside this file, as are the next
+import usersdisks
+import usersload
+import usersservers
 
 sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-import harness  # noqa: E402  (of bench/replays.py, which the importer has)
 from mailservers import note  # noqa: E402  (of bench)
+import harness  # noqa: E402
 
 OWN = "own"
 THIS_DISK, TWO_SATA = "this disk", "two-sata"
-NAMES = ()
+DISK_NAMES = {(None, False): THIS_DISK, (None, True): "this disk", (TWO_SATA, False): "two SATA disks",
+              (TWO_SATA, True): "two SATA disks, index apart"}
+NAMES = tuple(usersservers.SERVERS)
 SESSIONS_A_USER = 6  # an hour, about: what `users-load workload` says follows from the parameters
-
-# A server of the operator's own; addresses are (host, port).
-Own = collections.namedtuple("Own", "imap smtp lmtp submit")
+MAILBOX_BYTES = 160e6
+# Of what is in mailboxes: what file systems need beside it, and what runs bring, at most.
+ROOM, GROWTH_BYTES = 1.5, 3e9
+INDEX_SHARE, INDEX_LEAST = 0.1, 400e6
+QUEUE_BYTES = 1e9
+# The paper's machine had 4 GB beside 50 GB of mail; what processes have for themselves comes on top, since those of a small
+# store are no smaller.
+MEMORY_SHARE, PROCESSES_BYTES = 0.08, 400e6
 
 
 def plan(options, users):
@@ -36,29 +46,47 @@ def window_s(options, users):
 
 
 class System:
-    """counters() gives what the machine and the server's disks have done since they began, or None."""
+    """counters: userscounters.py's, or None where the server is another machine's."""
 
-    def __init__(self, options, name, disk, load, counters=None):
-        self.options, self.name, self.disk = options, name, disk
-        self.load, self.counters = load, counters
-        self.title = f"{name}, {disk}"
+    def __init__(self, options, server, disk, load, disks=None, counters=None):
+        self.options, self.server, self.disk = options, server, disk
+        self.load, self.disks, self.counters = load, disks, counters
+        self.name = server.name
+        self.title = f"{self.name}, {disk}"
+
+    def facts(self):
+        """For the page: versions, and what is not as it comes."""
+        return {"versions": self.server.versions(), "notes": self.server.notes(),
+                "disks": self.disks.facts() if hasattr(self.disks, "facts") else ""}
 
     def prepare(self):
         """Mailboxes for all runs, as they are wanted."""
         begun = time.monotonic()
+        self.set_limit(False)
         self.load.fill(self.options.mailboxes)
         self.load.verify(self.options.mailboxes)
+        if self.counters:
+            self.server.drop_caches()
+        self.set_limit(True)
         note(f"{self.title}: {self.options.mailboxes} mailboxes were filled and verified in"
              f" {time.monotonic() - begun:.0f} s")
 
+    def set_limit(self, is_on):
+        """Mailboxes are filled and verified faster without."""
+        if hasattr(self.disks, "set_limit"):
+            self.disks.set_limit(is_on)
+
     def check(self):
         """Mailboxes still have what no user has deleted or moved."""
+        self.set_limit(False)
         self.load.verify(self.options.mailboxes, is_after=True)
 
     def measure(self, users):
         """One run, not judged."""
         mailboxes, rate = plan(self.options, users)
         window = Window(self.counters)
+        if hasattr(self.disks, "settle"):
+            self.disks.settle()
         said = self.load.run(mailboxes, rate, window_s(self.options, users), window.at)
         return {"users": users, "mailboxes": mailboxes, "rate": rate, "seed": self.options.seed, "load": said,
                 **window.figures()}
@@ -81,17 +109,81 @@ class Window:
         return {**found, **(self.counters.between(before, after, seconds) if self.counters else {})}
 
 
+# ---- a system is put together ----
+
+
+def new_case(options, stack):
+    """A directory on the disk that is asked for; it and what is started in it end with the stack."""
+    tempfile.tempdir = options.directory
+    case = harness.Case()
+    case.setUp()
+    stack.callback(case.doCleanups)
+    os.chmod(case.directory, 0o755)
+    return case
+
+
+def sizes(options):
+    """Of disks, in bytes."""
+    mails = options.mailboxes * MAILBOX_BYTES * options.scale
+    found = {"mailbox": ROOM * mails + GROWTH_BYTES, "index": max(INDEX_LEAST, INDEX_SHARE * mails),
+             "queue": QUEUE_BYTES}
+    return {name: int(size) for name, size in found.items()}
+
+
+def memory_of(options):
+    """What servers and their files may have, with disks that are slow."""
+    return int(options.mailboxes * MAILBOX_BYTES * options.scale * MEMORY_SHARE + PROCESSES_BYTES)
+
+
+def make_group(options, stack, disks):
+    """None: this machine has no such groups, and nothing wants one."""
+    try:
+        group = usersdisks.Group(memory_of(options) if disks else None)
+    except usersdisks.Missing as error:
+        if disks:
+            raise
+        note(f"without a group of processes: {error}")
+        return None
+    stack.callback(group.close)
+    return group
+
+
+def make_disks(options, stack, case, group, disks, index_apart):
+    """Directories where there can be no disks, and no limit is wanted."""
+    limit = usersdisks.TWO_SATA if disks else None
+    try:
+        made = usersdisks.Disks(case, sizes(options), limit=limit, index_apart=index_apart, group=group)
+    except usersdisks.Missing as error:
+        if disks or index_apart:
+            raise
+        note(f"without disks of its own: {error}")
+        return usersdisks.Directories(case)
+    stack.callback(made.close)
+    return made
+
+
+def start_own(options, stack):
+    """Nothing is started but the load."""
+    server = usersservers.Given(options.imap, options.smtp, options.lmtp, options.submit)
+    directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="dnsblv6-bench-"))
+    server.name, server.sink = OWN, options.sink
+    return System(options, server, "its own disk", usersload.Load(options, server, directory))
+
+
+def start_server(options, stack, name, disks, index_apart):
+    case = new_case(options, stack)
+    group = make_group(options, stack, disks)
+    made = make_disks(options, stack, case, group, disks, index_apart)
+    server = usersservers.SERVERS[name](case, made, group)
+    server.sink = case.free_address()
+    stack.callback(server.stop)
+    server.start()
+    return System(options, server, DISK_NAMES[disks, index_apart], usersload.Load(options, server, case.directory),
+                  made, userscounters.Counters(server, made))
+
+
 def start(options, stack, name, disks=None, index_apart=False):
-    """A System that lives as long as the stack."""
-    if name != OWN:
-        raise usersload.Failure(f"no server {name}")
-    directory = stack.enter_context(harness.tempfile.TemporaryDirectory(prefix="dnsblv6-bench-"))
-    server = Own(options.imap, options.smtp, options.lmtp, options.submit)
-    sink = options.sink or ("127.0.0.1", 0)
-    system = System(options, name, "its own disk", usersload.Load(options, server, sink, directory))
+    """A System with mailboxes that are filled, until the stack ends."""
+    system = start_own(options, stack) if name == OWN else start_server(options, stack, name, disks, index_apart)
     system.prepare()
     return system
-
-
-def versions(_options):
-    return []

@@ -238,7 +238,8 @@ class Page(unittest.TestCase):
         passed = [run["users"] for run in runs if run["verdict"].passes]
         broken = [run["users"] for run in runs if not run["verdict"].passes]
         return {"name": name, "disk": disk, "users": max(passed, default=0), "fails_at": min(broken, default=None),
-                "is_close": True, "sessions": 6000.0, "runs": runs, "doubtful": []}
+                "is_close": True, "sessions": 6000.0, "facts": {"versions": [f"{name} 1.0"], "notes": ["a note"], "disks": "ext4"},
+                "runs": runs, "doubtful": []}
 
     def paper_search(self):
         late = {"EXPUNGE": {"within": 80}, "FETCH_HEADERS": {"within": 90}}
@@ -249,9 +250,9 @@ class Page(unittest.TestCase):
         return {one.what: self.findings.said(one) for one in self.findings.findings(sata, apart, list(ladder))}
 
     def results(self, **parts):
-        return self.page.Results([], [], None, None, [], None, [], [], [])._replace(**parts)
+        return self.page.Results([], [], None, None, [], None, [], [])._replace(**parts)
 
-    options = argparse.Namespace(parts="vrd", load=(0.1, 0.2, 0.3), seed=1, start=64, warmup=5, window=30,
+    options = argparse.Namespace(parts="vrd", load=(0.1, 0.2, 0.3), seed=1, start=64, disks_start=32, disks_scale=0.1, warmup=5, window=30,
                                  mailboxes=64, scale=0.01, output="page", tries=2, sessions=150)
 
     def test_what_the_paper_found_is_shown_again_by_the_papers_figures(self):
@@ -323,7 +324,7 @@ class Page(unittest.TestCase):
         text = "\n".join(self.page.report(self.options, results))
         for part in ("Dovecot, Exim, two SATA disks: 350 users", "no number of users passed", "| 275 users | yes |",
                      "EXPUNGE: 80.0% within 5 s", "* Cyrus, Exim: not measured", "## The same again", "## An hour",
-                     "| active-users | 0.78 | paper |", "shown again", "](page.svg)"):
+                     "| active-users | 0.78 | paper |", "shown again", "](page.svg)", "\nDovecot, Exim 1.0, Cyrus, Exim 1.0.\n", "* a note"):
             self.assertIn(part, text)
         said = json.loads(self.page.as_json(self.options, results))
         self.assertEqual(said["servers"][0]["runs"][3]["verdict"]["reasons"][0]["name"], "FETCH_HEADERS")
