@@ -101,14 +101,14 @@ def cost_texts(run):
             share(run and run["overhead"])]
 
 
-COSTS = ["CPU user", "CPU system", "I/O wait", "context switches a second", "memory, MiB", "of it the load"]
+COSTS = ["CPU user", "CPU system", "I/O wait", "context switches a second", "memory, MiB", "the load's share"]
 
 
 def server_lines(results):
     yield "## Verdicts"
     yield ""
     yield ("The largest number of users that passed, and behind it what the machine did at that load. Shares are of"
-           " all processors; memory is that of the servers, and the load's share is the load's own processes.")
+           " all processors; memory is that of the servers; the load's share of all processors is of the load alone, and in the others, too.")
     yield ""
     rows = []
     for search in results.servers:
@@ -238,12 +238,12 @@ The load is an enterprise IMAP mix of SPECmail2009's shape. It is not SPECmail20
 and no figure here may be compared with one of that: the table at the end has each parameter and where it comes from.
 A number of users passes when 95 % of each type of transaction (of which there were at least {least}) ended within 5 s,
 95 % of local deliveries within 60 s and of those to the other domain within the hour, and fewer than 1 % of all
-transactions were errors. The verdict is the largest number that passes: doubled from {start:,} ({disks_start:,} where the disk is limited) until one fails, then
+transactions were errors. The verdict is the largest number that passes: doubled from {starts} until one fails, then
 halved until what passes and what does not are 4.4 % apart; a number that fails is tried {tries} times. Each has
 {warmup:g} s of warm-up, a window of {window:g} s (longer where that had fewer than {sessions} sessions), and a time
 until all that was begun has ended.
 
-Users are {mailboxes:,} mailboxes at most, each with {scale:g} of a mailbox's size ({disks_scale:g} where the disk is limited): where there are more users, each mailbox
+Users are {mailboxes:,} mailboxes at most, each with {scales} of a mailbox's size: where there are more users, each mailbox
 has the sessions and mails of several, and think times are divided by as much. So the load of the servers is that of the users, and
 what they have in memory is less than it would be. Sessions begin when they are due, whether or not those before have
 ended. The load (bench/users-load) is on the same machine as the servers, and its share of it is in the tables.
@@ -264,7 +264,11 @@ def report(options, results):
            f" {load}; seed {options.seed}.")
     if said := facts_of(results, "versions"):
         yield f"{', '.join(said)}."
-    yield METHOD.format(least=verdict.LEAST, **vars(options)).rstrip()
+    starts, scales = f"{options.start:,}", f"{options.scale:g}"
+    if results.sata:
+        starts += f" ({options.disks_start:,} where the disk is limited)"
+        scales += f" ({options.disks_scale:g} where the disk is limited)"
+    yield METHOD.format(least=verdict.LEAST, starts=starts, scales=scales, **vars(options)).rstrip()
     yield ""
     if said := facts_of(results, "notes"):
         yield "Servers are as Debian has them, but for these (Debian's in brackets):"
