@@ -53,8 +53,11 @@ static void fail(struct imaprun *run, enum tally_error error)
 {
 	if (run->phase == IMAPRUN_OVER)
 		return;
-	run->failure = (int8_t)error;
-	count_failure(run, error);
+	/* One for each session: behind NO it was about to leave. */
+	if (run->failure == IMAPRUN_FINE) {
+		run->failure = (int8_t)error;
+		count_failure(run, error);
+	}
 	end(run);
 }
 
