@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 namespace
 {
 
@@ -350,4 +352,63 @@ TEST_CASE("a Message-ID is found wherever it stands in a header, and in no other
 	}
 	CHECK(run == 1);
 	CHECK(number == 2);
+}
+
+namespace
+{
+
+// Reads "SIZE\nMAIL" again and again, and says what is wrong with each.
+const char *const python = R"(
+import base64, email, email.policy, email.utils, re, sys
+mails, parts = 0, 0
+data = sys.stdin.buffer
+while line := data.readline():
+    text = data.read(int(line))
+    mail = email.message_from_bytes(text, policy=email.policy.default)
+    assert mail["Date"].datetime.year == 2026, mail["Date"]
+    assert mail["To"].addresses[0].addr_spec == "user2@example.com"
+    assert mail["From"].addresses[0].domain == "example.com"
+    assert re.fullmatch(r"<users-load\.[0-9a-f]{16}\.[0-9a-f]{16}@load\.invalid>", mail["Message-ID"])
+    for part in mail.walk():
+        assert not part.defects, (mails, part.get_content_type(), part.defects)
+        assert not any(value.defects for value in part.values()), part.items()
+        parts += 1
+        if part["Content-Transfer-Encoding"] == "base64":
+            base64.b64decode(part.get_payload().replace("\r\n", ""), validate=True)
+    assert mail.as_bytes(policy=email.policy.compat32.clone(linesep="\r\n")).count(b"\r\n") == text.count(b"\r\n")
+    mails += 1
+print(mails, parts)
+)";
+
+} // namespace
+
+TEST_CASE("Python's email package takes mails without a defect")
+{
+	char path[] = "/tmp/users-load-mails-XXXXXX";
+	int fd = mkstemp(path);
+	REQUIRE(fd >= 0);
+	FILE *file = fdopen(fd, "w");
+	const workload w = small();
+	size_t parts = 0;
+	for (unsigned i = 0; i < MAILS; i++) {
+		mailplan plan = make(i, 1, 5, w);
+		std::string bytes = bytes_of(plan);
+		fprintf(file, "%zu\n", bytes.size());
+		fwrite(bytes.data(), 1, bytes.size(), file);
+		for (size_t at = 0; (at = bytes.find("Content-Type: ", at)) != std::string::npos;
+		     at++)
+			parts++;
+	}
+	REQUIRE(fclose(file) == 0);
+	setenv("USERS_LOAD_PYTHON", python, 1);
+	std::string command =
+		std::string("/usr/bin/python3 -c \"$USERS_LOAD_PYTHON\" < ") + path + " 2>&1";
+	FILE *output = popen(command.c_str(), "r");
+	REQUIRE(output != nullptr);
+	std::string said;
+	for (int c; (c = fgetc(output)) != EOF;)
+		said += char(c);
+	CHECK(pclose(output) == 0);
+	unlink(path);
+	CHECK(said == std::to_string(MAILS) + " " + std::to_string(parts) + "\n");
 }

@@ -272,13 +272,34 @@ TEST_CASE("the table has a line for each parameter, with its source")
 		REQUIRE(fields.size() == 4);
 		names.insert(fields[0]);
 	}
-	CHECK(names.size() == 41 + 4 * 16);
+	CHECK(names.size() == WORKLOAD_PARAMETERS);
 	CHECK(table.find("active-users\t0.78\tpaper\tthe share of users that are active") !=
 	      std::string::npos);
 
 	std::string markdown = print(shipped(), true);
 	CHECK(markdown.find("| `flows` | 0.56 0.31 0.13 | paper | ") != std::string::npos);
-	CHECK(std::count(markdown.begin(), markdown.end(), '\n') == 2 + 41 + 4 * 16);
+	CHECK(std::count(markdown.begin(), markdown.end(), '\n') == 2 + WORKLOAD_PARAMETERS);
+}
+
+TEST_CASE("what follows is a line for each kind of client, and one for all")
+{
+	workload w = parameters();
+	char *bytes = nullptr;
+	size_t size = 0;
+	FILE *out = open_memstream(&bytes, &size);
+	REQUIRE(workload_print_sums(&w, false, out) == 0);
+	REQUIRE(workload_print_sums(&w, true, out) == 0);
+	fclose(out);
+	std::string printed(bytes, size);
+	free(bytes);
+	CHECK(std::count(printed.begin(), printed.end(), '\n') == 6 + 7);
+	CHECK(printed.find("poller\t0.25\t12.00\t12.00\t5.") != std::string::npos);
+	CHECK(printed.find("\nall\t1.00\t6.16\t") != std::string::npos);
+	CHECK(printed.find("| webmail | 0.25 | 8.64 | ") != std::string::npos);
+	FILE *full = fopen("/dev/full", "w");
+	setbuf(full, nullptr);
+	CHECK(workload_print_sums(&w, false, full) < 0);
+	fclose(full);
 }
 
 TEST_CASE("transactions, clients, sequences and structures have names")

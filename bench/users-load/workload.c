@@ -122,7 +122,8 @@ static const struct item client_items[] = {
 	AFTER("write", WORKLOAD_WRITE),
 };
 
-#define ITEMS (COUNT_OF(items) + WORKLOAD_CLIENTS * COUNT_OF(client_items))
+#define ITEMS WORKLOAD_PARAMETERS
+_Static_assert(ITEMS == COUNT_OF(items) + WORKLOAD_CLIENTS * COUNT_OF(client_items), "all");
 
 /* The index-th of all: its row, its name in full, and where it is in a struct workload. */
 static const struct item *get_item(unsigned index, char ret_name[NAME_MAX_SIZE], size_t *ret_offset)
@@ -513,7 +514,7 @@ unsigned workload_recipients(const struct workload *workload, struct dice *dice)
 							      WORKLOAD_RECIPIENTS)];
 }
 
-/* What is left after so many sequences is below 1e-17 where a tenth of them is the last. */
+/* check() sees to it that each sequence ends one session in 1000: what is left then is below 1e-8. */
 #define ROUNDS 20000
 
 void workload_visits(const struct workload *workload, enum workload_kind kind,
@@ -522,15 +523,41 @@ void workload_visits(const struct workload *workload, enum workload_kind kind,
 	const struct workload_client *client = &workload->clients[kind];
 	double now[WORKLOAD_SEQUENCES] = { [WORKLOAD_BEGIN] = 1 };
 	memset(ret_visits, 0, WORKLOAD_SEQUENCES * sizeof(double));
-	for (unsigned round = 0; round < ROUNDS; round++) {
+	for (unsigned i = 0; i < ROUNDS && sum_of(now, WORKLOAD_SEQUENCES) > 1e-12; i++) {
 		double next[WORKLOAD_SEQUENCES] = { 0 };
 		for (unsigned from = 0; from < WORKLOAD_SEQUENCES; from++) {
 			const double *after = client->after[from];
 			double sum = sum_of(after, WORKLOAD_SUCCESSORS);
 			ret_visits[from] += now[from];
-			for (unsigned i = 0; i < WORKLOAD_SUCCESSORS - 1; i++)
-				next[WORKLOAD_LOOK + i] += now[from] * after[i] / sum;
+			for (unsigned to = 0; to < WORKLOAD_SUCCESSORS - 1; to++)
+				next[WORKLOAD_LOOK + to] += now[from] * after[to] / sum;
 		}
 		memcpy(now, next, sizeof(now));
 	}
+}
+
+int workload_print_sums(const struct workload *workload, bool is_markdown, FILE *out)
+{
+	static const char *const first[] = { "client\tshare\tsessions/h\tlook\tread\ttidy\twrite\n",
+					     "| client | share | sessions an hour | look | read | "
+					     "tidy | write |\n|---|---|---|---|---|---|---|\n" };
+	static const char *const row[] = { "%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\n",
+					   "| %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n" };
+	double sums[WORKLOAD_SEQUENCES] = { 0 };
+	double shares = 0;
+	fputs(first[is_markdown], out);
+	for (unsigned i = 0; i < WORKLOAD_CLIENTS; i++) {
+		const struct workload_client *client = &workload->clients[i];
+		double visits[WORKLOAD_SEQUENCES];
+		workload_visits(workload, (enum workload_kind)i, visits);
+		for (unsigned k = 0; k < WORKLOAD_SEQUENCES; k++) {
+			visits[k] *= client->sessions_h;
+			sums[k] += client->share * visits[k];
+		}
+		shares += client->share;
+		fprintf(out, row[is_markdown], client_names[i], client->share, visits[0], visits[1],
+			visits[2], visits[3], visits[4]);
+	}
+	fprintf(out, row[is_markdown], "all", shares, sums[0], sums[1], sums[2], sums[3], sums[4]);
+	return ferror(out) ? -EIO : 0;
 }

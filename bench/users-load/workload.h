@@ -165,6 +165,7 @@ struct workload {
 	struct workload_client clients[WORKLOAD_CLIENTS];
 };
 
+#define WORKLOAD_PARAMETERS (41 + WORKLOAD_CLIENTS * 16)
 #define WORKLOAD_FILE_MAX   65536
 #define WORKLOAD_REASON_MAX 160
 
@@ -197,10 +198,15 @@ enum workload_kind workload_client(const struct workload *workload, uint64_t use
 
 /* Mails an hour that go that way, at rate 1. */
 double workload_mails_h(const struct workload *workload, enum workload_flow flow, double users);
-/* Sessions that an hour's begin, at rate 1. */
+/* Sessions that begin in an hour, at rate 1. */
 double workload_sessions_h(const struct workload *workload, double users);
 /* How many recipients a mail has. */
 unsigned workload_recipients(const struct workload *workload, struct dice *dice);
+/*
+ * What an active user of each kind, and one of all kinds, does in an hour: sessions, and how often each sequence. A table as that of
+ * workload_print(). Negative when it cannot be written.
+ */
+int workload_print_sums(const struct workload *workload, bool is_markdown, FILE *out);
 /* How often a session of that kind goes through each sequence, the mean. */
 void workload_visits(const struct workload *workload, enum workload_kind kind,
 		     double ret_visits[WORKLOAD_SEQUENCES]);
