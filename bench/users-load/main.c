@@ -74,15 +74,30 @@ static int command_verify(int argc, char **argv)
 	return verify_mailboxes(&setup);
 }
 
+/* The parameters, and what follows from them. */
+static int print_workload(FILE *file, bool is_markdown, struct workload_error *ret_error)
+{
+	struct workload workload;
+	int ret = workload_print(file, is_markdown, stdout, ret_error);
+	if (ret != 0)
+		return ret;
+	rewind(file);
+	ret = workload_read(file, &workload, ret_error);
+	if (ret != 0)
+		return ret;
+	putchar('\n');
+	return workload_print_sums(&workload, is_markdown, stdout);
+}
+
 static int command_workload(int argc, char **argv)
 {
 	static struct setup setup;
-	struct workload_error error;
+	struct workload_error error = { 0 };
 	setup_read(SETUP_WORKLOAD, argc, argv, &setup);
 	FILE *file = fopen(setup.workload_path, "re");
 	if (file == NULL)
 		return fail(EX_NOINPUT, setup.workload_path, errno);
-	const int ret = workload_print(file, setup.is_markdown, stdout, &error);
+	const int ret = print_workload(file, setup.is_markdown, &error);
 	fclose(file);
 	if (ret == 0)
 		return EX_OK;
