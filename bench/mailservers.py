@@ -74,6 +74,8 @@ def queue_drops(device, network):
 class Place:
     """Two networks and what is between them; a Case of the harness ends it all."""
 
+    environment = {}  # what counted processes have besides
+
     def __init__(self, options, stack):
         self.options = options
         # In memory: a disk that hangs for ten seconds has Postfix' logger end itself.
@@ -215,14 +217,15 @@ class Counter:
 
 
 class Counted:
-    """A process that begins when its counters are there."""
+    """A process that begins when its counters are there. place: case, on_core() and environment."""
 
     def __init__(self, place, command, name):
         fifo = place.case.path(f"{name}-begins")
         os.mkfifo(fifo)
         self.process = place.case.start(["sh", "-c", WAITING, fifo, *command], name,
                                         preexec_fn=place.on_core(SERVER_CORE),
-                                        start_new_session=True)
+                                        start_new_session=True,
+                                        env={**os.environ, **place.environment})
         self.switches = Counter(self.process.pid, CONTEXT_SWITCHES)
         self.cpu_ns = Counter(self.process.pid, TASK_CLOCK)
         with open(fifo, "w", encoding="ascii") as file:
@@ -277,14 +280,14 @@ def pss_of(pids):
 
 
 class Postfix(mta.Postfix):
-    """As the tests have it, under counters. Knows the users of the load."""
+    """As the tests have it, under counters. Knows the users of the load; boxes are maildirs."""
 
     def __init__(self, place, name, **how):
         self.place, self.name, self.counted = place, name, None
         users = place.case.write(f"{name}-users", "".join(
-            f"user{number}@example.com {number}\n" for number in range(USERS)))
-        super().__init__(place.case, discard=True, xclient=False, **{
-            **how, "main": [f"virtual_mailbox_maps = texthash:{users}", *how.get("main", ())]})
+            f"user{number}@example.com {number}/\n" for number in range(USERS)))
+        main = [f"virtual_mailbox_maps = texthash:{users}", *how.pop("main", ())]
+        super().__init__(place.case, main=main, **{"discard": True, "xclient": False, **how})
 
     def _start(self):
         master = os.path.join(mta.POSTFIX_PROGRAMS, "master")

@@ -10,13 +10,11 @@ All have the same signatures, one processor, and Postfix' smtp-sink behind them,
 it gets; the load and smtp-sink have the other processor.
 """
 import base64
-import hashlib
 import http.client
 import os
 import pwd
 import random
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,13 +23,13 @@ import zipfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(1, os.path.join(ROOT, "bench"))
-import mailservers  # noqa: E402  (of bench)
-import clamd  # noqa: E402  (found by replays.py, as are the next)
-import rspamd  # noqa: E402
+import mailservers  # noqa: E402  (of bench, as is the next)
+import scanners  # noqa: E402
+import rspamd  # noqa: E402  (found by replays.py)
 from mailservers import LOAD_CORE, MEMORY, Arm, Counted  # noqa: E402
-from replays import Failure  # noqa: E402  (of bench)
+from replays import Failure  # noqa: E402
+from scanners import await_open  # noqa: E402
 import harness  # noqa: E402  (found by replays.py)
-from harness import wait_for  # noqa: E402
 
 HOST = "127.0.0.1"
 SENDER, RECIPIENT = "sender@example.net", "user0@example.com"
@@ -55,29 +53,6 @@ $final_virus_destiny = D_REJECT; $QUARANTINEDIR = undef; $virus_quarantine_to = 
 @av_scanners = (['ClamAV-clamd', \\&ask_daemon, ["CONTSCAN {{}}\\n", '{clamd}'], qr/\\bOK$/m,
                  qr/\\bFOUND$/m, qr/^.*?: (?!Infected Archive)(.*) FOUND$/m]);
 1;
-"""
-
-CLAMD = """\
-Foreground yes
-LocalSocket {socket}
-LocalSocketMode 666
-DatabaseDirectory {database}
-TemporaryDirectory {directory}
-StreamMaxLength 200M
-MaxScanSize 400M
-MaxFileSize 200M
-MaxThreads 4
-SelfCheck 0
-DisableCache yes
-"""
-
-CLAMSMTP = """\
-OutAddress: {next_host}:{next_port}
-Listen: {host}:{port}
-ClamAddress: {clamd}
-TempDirectory: {directory}
-Action: bounce
-MaxConnections: 1000
 """
 
 RSPAMD = """\
@@ -106,6 +81,8 @@ limits:
 class Place:
     """A case of the harness, mails, signatures, and a next hop; all ends with the stack."""
 
+    environment = {}  # what counted processes have besides
+
     def __init__(self, options, stack):
         self.options = options
         tempfile.tempdir = MEMORY if os.path.isdir(MEMORY) else None
@@ -115,9 +92,9 @@ class Place:
         self.case.expect_log(".")
         os.chmod(self.case.directory, 0o755)
         os.sched_setaffinity(0, {LOAD_CORE})
-        self.database = self._take_signatures()
+        self.database = scanners.take_signatures(self.case, options.signatures)
         self.signatures = self.case.path("mail.signatures")
-        self.compiled = self._compile()
+        self.compiled = scanners.compile_signatures(self.database, self.signatures)
         self.next_hop = self.case.free_address()
         self.case.start([harness.peer("smtp-sink"), "-u", "nobody", "-m", str(SLOTS),
                          "{}:{}".format(*self.next_hop), "2000"], "smtp-sink",
@@ -141,31 +118,6 @@ class Place:
             os.chown(path, entry.pw_uid, entry.pw_gid)
         return path
 
-    def _take_signatures(self):
-        """A directory that clamd may read."""
-        directory = self.directory("signatures")
-        if self.options.signatures is None:
-            for name, text in own_signatures().items():
-                self.written(os.path.join("signatures", name), text)
-            return directory
-        for name in sorted(os.listdir(self.options.signatures)):
-            if not name.endswith(("db", "fp", "ign2")):
-                continue
-            with open(os.path.join(self.options.signatures, name), "rb") as file:
-                text = file.read()
-            self.written(os.path.join("signatures", name), text.decode("latin-1"))
-        self.written("signatures/bench.ndb", f"Eicar-Test-Signature:0:*:{eicar().hex()}\n")
-        return directory
-
-    def _compile(self):
-        """What mail-scan says of them: its table."""
-        said = subprocess.run(
-            [harness.program("mail-scan"), "compile", "--output", self.signatures,
-             *(os.path.join(self.database, name) for name in sorted(os.listdir(self.database)))],
-            capture_output=True, text=True, check=True, timeout=600)
-        os.chmod(self.signatures, 0o644)
-        return said.stdout
-
     def pair(self, address):
         return {"host": address[0], "port": address[1], "next_host": self.next_hop[0],
                 "next_port": self.next_hop[1]}
@@ -183,26 +135,6 @@ class Place:
             f"Content-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: text/plain\n\nLook.\n"
             f"--x\nContent-Type: application/octet-stream; name=\"{file_name}\"\n"
             f"Content-Transfer-Encoding: base64\n\n{encoded}--x--\n"))
-
-
-def eicar():
-    return clamd.eicar()
-
-
-def own_signatures():
-    """{name of a file: text}, in ClamAV's formats, for who has no others."""
-    drawn = random.Random(20250102)
-    whole = eicar()
-    bodies = [f"Eicar-Test-Signature:0:*:{whole.hex()}"]
-    hashes = [f"{hashlib.md5(whole).hexdigest()}:{len(whole)}:Eicar-Test-Signature"]
-    for number in range(300):
-        first = drawn.randbytes(drawn.randrange(12, 40))
-        second = drawn.randbytes(drawn.randrange(8, 24))
-        between = ("", "*", "??", "{4-16}")[number % 4]
-        bodies.append(f"Bench.Body-{number}:0:*:{first.hex()}{between}{second.hex()}")
-        size = drawn.randrange(100, 1 << 20)
-        hashes.append(f"{drawn.randbytes(16).hex()}:{size}:Bench.Hash-{number}")
-    return {"bench.ndb": "\n".join(bodies) + "\n", "bench.hdb": "\n".join(hashes) + "\n"}
 
 
 def executable(size):
@@ -226,37 +158,6 @@ def zipped(content, name="a.exe"):
 
 
 # ---- servers ----
-
-
-def is_open(address):
-    """Does something listen?"""
-    try:
-        socket.create_connection(address, timeout=harness.DEADLINE_S).close()
-    except OSError:
-        return False
-    return True
-
-
-def await_open(address, what, counted):
-    """Or to have ended: then with its last words."""
-    def look():
-        if counted.process.popen.poll() is not None:
-            raise Failure(f"{what} has ended: {counted.process.log().strip()[-300:]}")
-        return is_open(address)
-
-    wait_for(look, f"{what} to listen")
-
-
-def start_clamd(place, name="clamd"):
-    """(Counted, path of its socket)"""
-    path = place.case.path(f"{name}.sock")
-    directory = place.directory(f"{name}-tmp")
-    os.chmod(directory, 0o777)
-    config = place.written(f"{name}.conf", CLAMD.format(
-        socket=path, database=place.database, directory=directory))
-    counted = Counted(place, [harness.peer("clamd"), "--config-file", config], name)
-    wait_for(lambda: os.path.exists(path), "clamd to have its signatures", 300)
-    return counted, path
 
 
 def start_proxy(place, name, scan=()):
@@ -303,17 +204,6 @@ class Filtered(mailservers.Postfix):
 def start_postfix(place, name):
     postfix = Filtered(place, "postfix-alone")
     return Arm(name, [postfix.counted], postfix.address)
-
-
-def start_clamsmtp(place, name, asked):
-    address = place.case.free_address()
-    directory = place.directory("clamsmtp")
-    os.chmod(directory, 0o777)
-    config = place.written("clamsmtpd.conf", CLAMSMTP.format(
-        clamd=asked[1], directory=directory, **place.pair(address)))
-    counted = Counted(place, [harness.peer("clamsmtpd"), "-f", config, "-d", "1"], "clamsmtpd")
-    await_open(address, name, counted)
-    return Arm(name, [counted, asked[0]], address)
 
 
 def start_front(place, name):
