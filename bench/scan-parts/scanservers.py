@@ -23,8 +23,8 @@ import zipfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(1, os.path.join(ROOT, "bench"))
-import mailservers  # noqa: E402  (of bench, as is the next)
-import scanners  # noqa: E402
+import mailservers  # noqa: E402  (of bench)
+import scanners  # noqa: E402  (beside this file)
 import rspamd  # noqa: E402  (found by replays.py)
 from mailservers import LOAD_CORE, MEMORY, Arm, Counted  # noqa: E402
 from replays import Failure  # noqa: E402

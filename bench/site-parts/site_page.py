@@ -13,11 +13,11 @@ import subprocess
 import sys
 
 sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-import farlists  # noqa: E402  (of bench, as are the next)
-from mailservers import USERS, figure, median_of, times  # noqa: E402
+from mailservers import USERS, figure, median_of, times  # noqa: E402  (of bench, as is the next)
 from replays import machine  # noqa: E402
 from sites import (ALL, DRAWN_SHARE, LISTED, PLAIN, PLANS, POSTFIX, POSTFIX_SCANNED,  # noqa: E402
                    PROCESSES, QUIET_S)
+import farlists  # noqa: E402  (found by sites.py)
 from store_page import Limit, disk, speed, table  # noqa: E402
 import harness  # noqa: E402  (found by replays.py)
 
@@ -137,52 +137,53 @@ def paper_lines(options, results):
 
 HEAD = """
 What DNSBLv6, smtp-front and the store together give a site, after section 8 of Pathak, Jafri and Hu, "The Case for
-Spam-Aware High Performance Mail Server Architecture" (ICDCS 2009): its authors' Postfix with bitmaps of a blacklist,
-without a process for clients that have proved nothing, and with mails for many kept once, beside Postfix without any
-of these. Here "{first}" is Debian's Postfix with `reject_rbl_client`, and in each other row one part is ours, or in
-"{all}" all of them.
+Spam-Aware High Performance Mail Server Architecture" (ICDCS 2009): its authors' Postfix with bitmaps of a
+blacklist, without a process for clients that have proved nothing, and with mails for many kept once, beside Postfix
+without any of these. Here "{first}" is Debian's Postfix with `reject_rbl_client`, and in each other row one part is
+ours, or in "{all}" all of them.
 """
 
 METHOD = """
-A site is a mail server, an Unbound that it asks, and mailboxes on this disk, with all syncs on. All its processes have one
-processor; clients and the authorities of the list have the other. Each run has a new site, with mailboxes, caches and
-queues empty, and processes that some sessions of strangers have woken up. Sites take turns in a round, another
-first in each; figures are medians of {rounds} rounds, behind them the lowest and the highest, and what is over the first is
-the median of the rounds' own ratios. Ratios carry over to other machines, mails a second do not.
+A site is a mail server, an Unbound that it asks, and mailboxes on this disk, with all syncs on. All its processes
+have one processor; clients and the authorities of the list have the other. Each run has a new site, with mailboxes,
+caches and queues empty, and processes that some sessions of strangers have woken up. Sites take turns in a round,
+another first in each; figures are medians of {rounds} rounds, behind them the lowest and the highest, and what is
+over the first is the median of the rounds' own ratios. Ratios carry over to other machines, mails a second do not.
 
-Clients are a closed loop (`bench/smtp-load`): as many sessions at a time as the last column says, of {choice} those with
-which that site took most mails in the first round. They come for {seconds:g} s without a distance; what was taken by then
-counts when it is in its mailboxes, over the time until no queue has a mail. smtpd and smtp-front's workers are {processes} at
-most, both defaults. Postfix' `in_flow_delay` is 0. Each session comes from the next address of its trace, told by a
-PROXY header, and has at most one mail; there are {users} users.
+Clients are a closed loop (`bench/smtp-load`): as many sessions at a time as the last column says, of {choice} those
+with which that site took most mails in the first round. They come for {seconds:g} s without a distance; what was
+taken by then counts when it is in its mailboxes, over the time until no queue has a mail. smtpd and smtp-front's
+workers are {processes} at most, both defaults. Postfix' `in_flow_delay` is 0. Each session comes from the next
+address of its trace, told by a PROXY header, and has at most one mail; there are {users} users.
 
-* **sinkhole**: clients and list of [trace.md](trace.md). All is spam, 4096 bytes for 5 to 9 recipients: the paper's mean is
-  about 7, how they are spread is ours.
-* **university**: a quarter of the sessions bounce, and 67 % of the others are spam, as in the paper; other mail has 1.02
-  recipients. Ours are: that a tenth of all are left by their client, after the greeting, HELO, MAIL or RCPT; that spam
-  is as in the sinkhole; and the clients, those of a honeypot (an address that comes again within {quiet} s is one visit), with a list of today
-  that also has {drawn:.0%} of them.
+* **sinkhole**: clients and list of [trace.md](trace.md). All is spam, 4096 bytes for 5 to 9 recipients: the paper's
+  mean is about 7, how they are spread is ours.
+* **university**: a quarter of the sessions bounce, and 67 % of the others are spam, as in the paper; other mail has
+  1.02 recipients. Ours are: that a tenth of all are left by their client, after the greeting, HELO, MAIL or RCPT;
+  that spam is as in the sinkhole; and the clients, those of a honeypot (an address that comes again within {quiet}
+  s is one visit), with a list of today that also has {drawn:.0%} of them.
 
-A listed client is let pass with a line in the log (`warn_if_reject reject_rbl_client`; `action: warn` of dnsblv6-policy
-and smtp-front): the paper's servers took all mail, too. A site that refuses saves more of what a mail costs.
-Postfix asks at RCPT, and so not about clients that have left by then; smtp-front asks about all.
-"{listed}" is dnsblv6-policy, the adapter of [mta.md](../mta.md), with the list in bitmaps. smtp-front before Postfix gives it mails by SMTP and XCLIENT, and
-asks the classic list itself; Postfix gives mails to mail-stored by LMTP. Sites that scan have the same
-signatures: "{clamd}" is clamsmtp as `smtpd_proxy_filter` and clamd, which is what Debian has for Postfix that needs no second queue.
-Mails are plain text; [scan.md](scan.md) has attachments.
+A listed client is let pass with a line in the log (`warn_if_reject reject_rbl_client`; `action: warn` of
+dnsblv6-policy and smtp-front): the paper's servers took all mail, too. A site that refuses saves more of what a
+mail costs. Postfix asks at RCPT, and so not about clients that have left by then; smtp-front asks about all.
+"{listed}" is dnsblv6-policy, the adapter of [mta.md](../mta.md), with the list in bitmaps. smtp-front before
+Postfix gives it mails by SMTP and XCLIENT, and asks the classic list itself; Postfix gives mails to mail-stored by
+LMTP. Sites that scan have the same signatures: "{clamd}" is clamsmtp as `smtpd_proxy_filter` and clamd, which is
+what Debian has for Postfix that needs no second queue. Mails are plain text; [scan.md](scan.md) has attachments.
 
-Processor time is the kernel's (perf_event_open(2)) over all processes of the site, its resolver among them, and that for bounces and
-sessions that were left is part of a mail's. Syncs and bytes are counted by a library loaded before the programs
-(bench/programs/costed_sync.c); the log of each server is among them.
+Processor time is the kernel's (perf_event_open(2)) over all processes of the site, its resolver among them, and
+that for bounces and sessions that were left is part of a mail's. Syncs and bytes are counted by a library loaded
+before the programs (bench/programs/costed_sync.c); the log of each server is among them.
 
-**Questions** are those of the first {sessions:,} sessions of each trace, with mails of 100 bytes for one recipient, {asking} at a
-time, and of one run. TTLs are 24 hours as in the paper, and no answer expires in a run of seconds:
-[trace.md](trace.md) and [client-queries.md](client-queries.md) have whole traces on their own clocks. Of a listed address Postfix asks for
-TXT too, which the paper does not count; so the comparison with it is without these, and the other one is beside it.
-"{plain}" are names with dots in a zone that is not signed; "{listed}" is what [resolvers.md](../resolvers.md) recommends,
-`--style both` and signed, and Unbound answers what is denied from its proofs. Of a zone that is not signed, classic ones too,
-libdnsblv6 makes sure of up to thirty listings at once by two questions each (docs/decisions/32).
-An answer of an authority takes as long as in the paper's figure 5 as it is remembered, the same for both lists:
+**Questions** are those of the first {sessions:,} sessions of each trace, with mails of 100 bytes for one recipient,
+{asking} at a time, and of one run. TTLs are 24 hours as in the paper, and no answer expires in a run of seconds:
+[trace.md](trace.md) and [client-queries.md](client-queries.md) have whole traces on their own clocks. Of a listed
+address Postfix asks for TXT too, which the paper does not count; so the comparison with it is without these, and
+the other one is beside it. "{plain}" are names with dots in a zone that is not signed; "{listed}" is what
+[resolvers.md](../resolvers.md) recommends, `--style both` and signed, and Unbound answers what is denied from its
+proofs. Of a zone that is not signed, classic ones too, libdnsblv6 makes sure of up to thirty listings at once by
+two questions each (docs/decisions/32). An answer of an authority takes as long as in the paper's figure 5 as it is
+remembered, the same for both lists:
 """
 
 

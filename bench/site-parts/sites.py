@@ -20,12 +20,13 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-import farlists  # noqa: E402  (of bench, as are the next)
-import mailstores  # noqa: E402
-import scanners  # noqa: E402
+BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[1:1] = [BENCH, os.path.join(BENCH, "scan-parts"), os.path.join(BENCH, "upstream-parts")]
+import mailstores  # noqa: E402  (of bench)
+import scanners  # noqa: E402  (of scan-parts)
+import farlists  # noqa: E402  (of upstream-parts, as is the next)
 from farlists import Far  # noqa: E402
-from mailservers import LOAD_CORE, USERS, Counted, Front, Postfix, figures  # noqa: E402
+from mailservers import LOAD_CORE, USERS, Counted, Front, Postfix, figures  # noqa: E402  (of bench)
 from replays import ROOT, Failure, read_visits, rows_of_level, trust_anchor  # noqa: E402
 import front  # noqa: E402  (found by mailservers.py)
 import harness  # noqa: E402  (found by replays.py, as are the next)

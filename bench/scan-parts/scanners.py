@@ -11,12 +11,14 @@ import os
 import random
 import socket
 import subprocess
+import sys
 
-from mailservers import Arm, Counted  # beside this file, as is the next
-from replays import Failure
-import clamd  # found by replays.py, as are the next
-import harness
-from harness import wait_for
+sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from mailservers import Arm, Counted  # noqa: E402  (of bench, as is the next)
+from replays import Failure  # noqa: E402
+import clamd  # noqa: E402  (found by replays.py, as are the next)
+import harness  # noqa: E402
+from harness import wait_for  # noqa: E402
 
 CLAMD = """\
 Foreground yes

@@ -12,13 +12,15 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 
-import replays  # noqa: F401  (beside this file; it finds the next)
-import harness
-import mta
-import resolvers
-from harness import A, CLASSIC, NOERROR
+sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import replays  # noqa: E402,F401  (of bench; it finds the next)
+import harness  # noqa: E402
+import mta  # noqa: E402
+import resolvers  # noqa: E402
+from harness import A, CLASSIC, NOERROR  # noqa: E402
 
 TEST_POINT = "2.0.0.127."
 SOA = "$SOA 86400 ns1.example.net. hostmaster.example.net. 1 3600 600 604800 86400"
