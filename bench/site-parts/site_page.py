@@ -164,8 +164,8 @@ address of its trace, told by a PROXY header, and has at most one mail; there ar
   s is one visit), with a list of today that also has {drawn:.0%} of them.
 
 A listed client is let pass with a line in the log (`warn_if_reject reject_rbl_client`; `action: warn` of
-dnsblv6-policy and smtp-front): the paper's servers took all mail, too. A site that refuses saves more of what a
-mail costs. Postfix asks at RCPT, and so not about clients that have left by then; smtp-front asks about all.
+dnsblv6-policy and smtp-front), so that there is mail to count. A site that refuses saves all that such a mail
+costs, with either list. Postfix asks at RCPT, and so not about clients that have left by then; smtp-front asks about all.
 "{listed}" is dnsblv6-policy, the adapter of [mta.md](../mta.md), with the list in bitmaps. smtp-front before
 Postfix gives it mails by SMTP and XCLIENT, and asks the classic list itself; Postfix gives mails to mail-stored by
 LMTP. Sites that scan have the same signatures: "{clamd}" is clamsmtp as `smtpd_proxy_filter` and clamd, which is
