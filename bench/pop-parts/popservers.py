@@ -56,6 +56,8 @@ class Missed(mailservers.Missed):
 class Place:
     """A case of the harness, a certificate, hashes; all that was started ends with the stack."""
 
+    environment = {}  # what counted processes have besides
+
     def __init__(self, options, stack, directory=MEMORY):
         self.options = options
         tempfile.tempdir = directory
