@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
 bench/mail-users: the verdict fails for each of its reasons, the search finds the threshold of a server that has one,
-the page says of the paper's findings what figures say.
+the page says of the paper's findings what figures say; and one run of all of it, before Dovecot and Exim.
 
-Looks at no time.
+The last needs root, users-load, dovecot-imapd, dovecot-lmtpd, and Exim as ./check unpacks it. Looks at no time.
 """
 
 import argparse
@@ -16,7 +16,8 @@ import sys
 import unittest
 
 from benching import import_quietly
-from harness import SOURCE, Case, main
+from harness import BUILD, SOURCE, Case, main, peer, unpacked
+from mta import need_root
 
 TYPES = ("LOGIN", "LIST", "STATUS", "SELECT", "FETCH_HEADERS", "FETCH_FLAGS", "FETCH_STRUCTURE", "FETCH_BODY", "SEARCH",
          "STORE", "COPY", "APPEND", "EXPUNGE", "SMTP_LOCAL", "SMTP_REMOTE")
@@ -122,6 +123,30 @@ class Command(Case):
         said = self.run_command("--repeat", "2", "--from", "512", "--steps", "2", "--tries", "1")
         self.assertIn("2 searches with one seed, each with mailboxes that were filled anew: 512, 512 users", said)
         self.assertEqual([call["--seed"] for call in self.calls("fill")], ["1"] * 2)
+
+
+class Quick(Case):
+    """The least of everything: a verdict, whatever it is, and what stands beside it."""
+
+    def test_dovecot_and_exim_have_a_verdict_and_the_load_its_share(self):
+        need_root()
+        unpacked("exim4-daemon-heavy", "usr/sbin/exim4")
+        peer("dovecot")
+        done = subprocess.run(
+            [sys.executable, os.path.join(SOURCE, "bench/mail-users"), "--quick", "--programs", BUILD, "--directory",
+             self.directory, "--mailboxes", "4", "--from", "4000", "--steps", "1", "--tries", "1", "--warmup", "1",
+             "--window", "3", "--drain", "20", "--output", self.path("quick")],
+            capture_output=True, text=True, check=False, timeout=270)
+        print(done.stdout[-2000:], done.stderr)
+        self.assertIn("\nverdict: dovecot-maildir+exim, this disk: ", done.stdout, done.stderr)
+        self.assertNotIn("not measured (", done.stdout)
+        with open(self.path("quick.json"), encoding="utf-8") as file:
+            (search,) = json.load(file)["servers"]
+        (run,) = search["runs"]
+        self.assertEqual((run["users"], run["mailboxes"], run["rate"]), (4000, 4, 1000))
+        self.assertGreater(run["load"]["transactions"]["LOGIN"]["count"], 0)
+        self.assertGreater(run["cpu"]["user"], 0)
+        self.assertLessEqual(run["overhead"], 1)
 
 
 class Verdict(unittest.TestCase):
