@@ -7,8 +7,8 @@ Flow: bench/mail-users measures -> Results -> limits(), report(), plot() and as_
 A run is a dict: users, mailboxes, rate, seed; load: what users-load has said; verdict: verdict.py's; overhead: the
 share of the machine that load and bench took; cpu: shares of the machine, user, system and io_wait; switches: of
 context, a second; memory_kib: of the servers; paths: {"mailbox", "index", "queue": {requests, bytes}}. A search
-is a dict: name, disk, users, fails_at, is_close, sessions (an hour), facts (versions, notes, disks), runs, and doubtful, runs that failed and were
-done again.
+is a dict: name, disk, users, fails_at, is_close, sessions (an hour), facts (versions, notes, disks), runs, and
+doubtful, runs that failed and were done again.
 """
 import collections
 import datetime
@@ -84,7 +84,7 @@ def verdict_text(search):
            else f"{search['fails_at']:,} do not ({why_it_ends(search)})")
     best = findings.best_run(search)
     return (f"{search['name']}, {search['disk']}: {search['users']:,} users ({best['mailboxes']:,} mailboxes, each used"
-            f" {best['rate']:.3g} times as much), {search['sessions']:,.0f} sessions an hour; {end}")
+            f" {best['rate']:,.1f} times as much), {search['sessions']:,.0f} sessions an hour; {end}")
 
 
 def again_text(search):
@@ -108,7 +108,8 @@ def server_lines(results):
     yield "## Verdicts"
     yield ""
     yield ("The largest number of users that passed, and behind it what the machine did at that load. Shares are of"
-           " all processors; memory is that of the servers; the load's share of all processors is of the load alone, and in the others, too.")
+           " all processors; memory is that of the servers. The load's share is of the load alone, and is in the"
+           " others, too.")
     yield ""
     rows = []
     for search in results.servers:
@@ -225,7 +226,8 @@ def hour_lines(run):
     yield ""
     passes = "passes" if run["verdict"].passes else "does not pass"
     reasons = "; ".join(verdict.text_of(reason) for reason in run["verdict"].reasons)
-    yield f"{run['users']:,} users for {run['load']['window_s'] / 60:.0f} minutes: {passes}{reasons and f' ({reasons})'}."
+    minutes = run["load"]["window_s"] / 60
+    yield f"{run['users']:,} users for {minutes:.0f} minutes: {passes}{reasons and f' ({reasons})'}."
     yield ""
     yield f"* {delivery_text(run)}"
     yield ""
@@ -243,10 +245,10 @@ halved until what passes and what does not are 4.4 % apart; a number that fails 
 {warmup:g} s of warm-up, a window of {window:g} s (longer where that had fewer than {sessions} sessions), and a time
 until all that was begun has ended.
 
-Users are {mailboxes:,} mailboxes at most, each with {scales} of a mailbox's size: where there are more users, each mailbox
-has the sessions and mails of several, and think times are divided by as much. So the load of the servers is that of the users, and
-what they have in memory is less than it would be. Sessions begin when they are due, whether or not those before have
-ended. The load (bench/users-load) is on the same machine as the servers, and its share of it is in the tables.
+Users are {mailboxes:,} mailboxes at most, each with {scales} of a mailbox's size: where there are more users, each
+mailbox has the sessions and mails of several, and think times are divided by as much. So the load of the servers is
+that of the users, and what they have in memory is less than it would be. Sessions begin when they are due, whether or
+not those before have ended. The load (bench/users-load) is on the same machine as the servers, and its share of it is in the tables.
 """
 
 
@@ -318,7 +320,8 @@ def find_pyplot():
 def plot_processors(axes, runs):
     runs = [run for run in runs if run.get("cpu")]
     for name in ("user", "system", "io_wait"):
-        axes.plot([run["users"] for run in runs], [run["cpu"][name] for run in runs], "o-", label=name.replace("_", " "))
+        axes.plot([run["users"] for run in runs], [run["cpu"][name] for run in runs], "o-",
+                  label=name.replace("_", " "))
     axes.set_ylim(bottom=0)
     axes.set_xlabel("users")
     axes.set_ylabel("share of all processors")
@@ -346,8 +349,9 @@ def plot_paths(axes, run):
             axes.barh(at, width, left=left, color=f"C{color}", label=path if at == 0 else None)
             left += width
     axes.set_yticks((0, 1), ("bytes", "requests"))
+    axes.set_ylim(-0.5, 2)
     axes.set_xlabel("share of each path")
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="upper center", ncol=len(PATHS))
 
 
 def plot(pyplot, results, output):

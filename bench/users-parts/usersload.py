@@ -4,8 +4,8 @@ usersload.py - the program users-load (bench/users-load): its command lines, and
 
 Flow: bench/mail-users -> Load -> users-load fill, verify and run in front of a server -> a dict of its JSON.
 
-An address is (host, port). at("begin", seconds) and at("end", seconds) are called when the window has begun and ended by
-the clock, so that counters are read then; the seconds are those of processors that the load has had.
+An address is (host, port). at("begin", seconds) and at("end", seconds) are called when the window has begun and ended
+by the clock, so that counters are read then; the seconds are those of processors that the load has had.
 """
 import json
 import os
@@ -123,8 +123,8 @@ def last_line(text):
 def parameters(options):
     """Lines of a table: names, values and sources."""
     program = os.path.join(options.programs, "bench", "users-load", "users-load")
-    done = subprocess.run([program, "workload", "--markdown", "--workload", options.workload], capture_output=True, text=True,
-                          check=False, timeout=60)
+    done = subprocess.run([program, "workload", "--markdown", "--workload", options.workload], capture_output=True,
+                          text=True, check=False, timeout=60)
     if done.returncode != 0:
         raise Failure(f"users-load workload: {last_line(done.stderr) or done.returncode}")
     return done.stdout.splitlines()

@@ -2,7 +2,8 @@
 """
 userssystem.py - what is measured as one: a server, its disks and counters, and the load before it.
 
-Flow: bench/mail-users -> start() -> System, whose mailboxes are filled and verified -> measure() for each number of users.
+Flow: bench/mail-users -> start() -> System, whose mailboxes are filled and verified -> measure() for each number
+      of users.
 """
 import os
 import sys
@@ -29,9 +30,9 @@ MAILBOX_BYTES = 160e6
 ROOM, GROWTH_BYTES = 1.5, 3e9
 INDEX_SHARE, INDEX_LEAST = 0.1, 400e6
 QUEUE_BYTES = 1e9
-# The paper's machine had 4 GB beside 50 GB of mail; what processes have for themselves comes on top, since those of a small
-# store are no smaller.
-MEMORY_SHARE, PROCESSES_BYTES = 0.08, 400e6
+# The paper's machine had 4 GB beside 50 GB of mail; what processes have for themselves comes on top, since those of a
+# small store are no smaller.
+MEMORY_SHARE, PROCESSES_BYTES = 0.08, 128e6
 
 
 def plan(options, users):

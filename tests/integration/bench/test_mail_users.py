@@ -78,9 +78,9 @@ class Command(Case):
                 result=self.write("fake.json", json.dumps(result_of()))))
         os.chmod(program, 0o755)
         done = subprocess.run(
-            [sys.executable, os.path.join(SOURCE, "bench/mail-users"), "--programs", programs, "--sessions", "0", "--imap",
-             "127.0.0.1:1143", "--smtp", "127.0.0.1:1025", "--sink", "127.0.0.1:1026", "--warmup", "0.1", "--window", "0.2",
-             *arguments], capture_output=True, text=True, check=False, timeout=240)
+            [sys.executable, os.path.join(SOURCE, "bench/mail-users"), "--programs", programs, "--imap",
+             "127.0.0.1:1143", "--smtp", "127.0.0.1:1025", "--sink", "127.0.0.1:1026", "--warmup", "0.1",
+             "--window", "0.2", "--sessions", "0", *arguments], capture_output=True, text=True, check=False, timeout=240)
         print(done.stdout, done.stderr)
         self.assertEqual(done.returncode, expect)
         return done.stdout
@@ -91,9 +91,11 @@ class Command(Case):
         return [dict(zip(words[1::2], words[2::2])) for words in calls if words[0] == verb]
 
     def test_the_threshold_of_a_server_is_its_verdict_and_is_printed(self):
-        said = self.run_command("--quick", "--mailboxes", "64", "--from", "300", "--name", "u%d", "--seed", "7", stumbles=True)
-        verdict = re.search(r"^verdict: own, its own disk: (\d+) users \(64 mailboxes, each used ([0-9.]+) times as much\),"
-                            r" 6,000 sessions an hour; (\d+) do not \(EXPUNGE: 1.0% within 5 s\)$", said, re.MULTILINE)
+        said = self.run_command("--quick", "--mailboxes", "64", "--from", "300", "--name", "u%d", "--seed", "7",
+                                stumbles=True)
+        verdict = re.search(r"^verdict: own, its own disk: (\d+) users"
+                            r" \(64 mailboxes, each used ([0-9.]+) times as much\), 6,000 sessions an hour;"
+                            r" (\d+) do not \(EXPUNGE: 1.0% within 5 s\)$", said, re.MULTILINE)
         self.assertLessEqual(int(verdict[1]), 900)
         self.assertGreater(int(verdict[3]), 900)
         self.assertAlmostEqual(float(verdict[2]), int(verdict[1]) / 64, delta=0.1)
@@ -263,8 +265,8 @@ class Page(unittest.TestCase):
         passed = [run["users"] for run in runs if run["verdict"].passes]
         broken = [run["users"] for run in runs if not run["verdict"].passes]
         return {"name": name, "disk": disk, "users": max(passed, default=0), "fails_at": min(broken, default=None),
-                "is_close": True, "sessions": 6000.0, "facts": {"versions": [f"{name} 1.0"], "notes": ["a note"], "disks": "ext4"},
-                "runs": runs, "doubtful": []}
+                "is_close": True, "sessions": 6000.0,
+                "facts": {"versions": [f"{name} 1.0"], "notes": ["a note"], "disks": "ext4"}, "runs": runs, "doubtful": []}
 
     def paper_search(self):
         late = {"EXPUNGE": {"within": 80}, "FETCH_HEADERS": {"within": 90}}
@@ -277,7 +279,8 @@ class Page(unittest.TestCase):
     def results(self, **parts):
         return self.page.Results([], [], None, None, [], None, [], [])._replace(**parts)
 
-    options = argparse.Namespace(parts="vrd", load=(0.1, 0.2, 0.3), seed=1, start=64, disks_start=32, disks_scale=0.1, warmup=5, window=30,
+    options = argparse.Namespace(parts="vrd", load=(0.1, 0.2, 0.3), seed=1, start=64, disks_start=32,
+                                 disks_scale=0.1, warmup=5, window=30,
                                  mailboxes=64, scale=0.01, output="page", tries=2, sessions=150)
 
     def test_what_the_paper_found_is_shown_again_by_the_papers_figures(self):
@@ -349,7 +352,8 @@ class Page(unittest.TestCase):
         text = "\n".join(self.page.report(self.options, results))
         for part in ("Dovecot, Exim, two SATA disks: 350 users", "no number of users passed", "| 275 users | yes |",
                      "EXPUNGE: 80.0% within 5 s", "* Cyrus, Exim: not measured", "## The same again", "## An hour",
-                     "| active-users | 0.78 | paper |", "shown again", "](page.svg)", "\nDovecot, Exim 1.0, Cyrus, Exim 1.0.\n", "* a note"):
+                     "| active-users | 0.78 | paper |", "shown again", "](page.svg)",
+                     "\nDovecot, Exim 1.0, Cyrus, Exim 1.0.\n", "* a note"):
             self.assertIn(part, text)
         said = json.loads(self.page.as_json(self.options, results))
         self.assertEqual(said["servers"][0]["runs"][3]["verdict"]["reasons"][0]["name"], "FETCH_HEADERS")
