@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 #define CREW_NEVER     UINT64_MAX
-#define CREW_ROLES_MAX 4
+#define CREW_ROLES_MAX 5
 
 /* How long a parent waits before it makes a process again that has died at once. */
 struct crew_pace {

@@ -99,7 +99,8 @@ ROWS = {
                                  external_of={"tls": ("ssl", "crypto"),
                                               "keys": ("crypto",),
                                               "keyholder": ("crypto",),
-                                              "remotekey": ("crypto",)}),
+                                              "remotekey": ("crypto",),
+                                              "users_password": ("crypt", "crypto")}),
     # The tool of a store, or of a daemon that has one; it serves nothing.
     "integration/mail/mail-store": Row(GPL, project=("lib/mailstore", "lib/lmdb", "lib/format", "lib/common",
                                                      "lib/process", "lib/maildir", "integration/mail/base")),
@@ -126,7 +127,7 @@ ROWS = {
     # The daemon of a store, and its process that speaks LMTP.
     "integration/mail/mail-stored": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/lmdb", "lib/mailcluster",
                                                       "lib/mailstore",
-                                                      "lib/maildir", "lib/format", "lib/smtp", "lib/wire",
+                                                      "lib/maildir", "lib/format", "lib/pop3", "lib/smtp", "lib/wire",
                                                       "integration/common", "integration/mail/base"),
                                         external=("uv",), external_of={
                                             "nodetls": ("ssl", "crypto"),
@@ -138,7 +139,7 @@ ROWS = {
                                                     "integration/common", "integration/mail/base"),
                                       external=("uv", "dnsblv6"),
                                       external_of={"asking": ("crypto",), "poplogin": ("crypto",),
-                                                   "checker": ("crypt", "crypto"), "logincache": ("crypto",),
+                                                   "checker": ("crypto",), "logincache": ("crypto",),
                                                    "ticket": ("crypto",)}),
     "integration/mail/smtp-front": Row(GPL, project=("client-lib", "lib/common", "lib/process", "lib/dns",
                                                      "lib/lmdb", "lib/maildir", "lib/mailstore",
@@ -185,7 +186,7 @@ ROOMS = {
     "integration/mail/base": ("users", "store", "tls", "handover", "loop", "edge", "facts", "worker", "nanny",
                               "peers", "scan", "setup"),
     "integration/mail/mail-proxy": ("setup", "facts", "side", "smtp", "pop3", "process"),
-    "integration/mail/mail-stored": ("layers", "nodes", "module", "rados", "boxes", "store", "cluster", "lmtp"),
+    "integration/mail/mail-stored": ("layers", "login", "nodes", "module", "rados", "boxes", "store", "cluster", "lmtp"),
     "integration/mail/pop-front": ("setup", "facts", "handover", "login", "edge", "worker", "nanny"),
     "integration/mail/smtp-front": ("setup", "recipients", "facts", "sinks", "handover", "edge",
                                     "worker", "nanny"),

@@ -3,6 +3,7 @@
 
 #include "integration/mail/mail-stored/cluster/cluster_process.h"
 #include "integration/mail/mail-stored/lmtp/lmtp.h"
+#include "integration/mail/mail-stored/login/loginserver.h"
 #include "integration/mail/mail-stored/module/nodemodule.h"
 #include "integration/mail/mail-stored/module/nodeserver.h"
 #include "integration/mail/mail-stored/store/counters.h"
@@ -34,7 +35,7 @@ static const char context[] = "mail-stored";
 	30000 /* of a process that was told to end: a large index may take some time */
 
 /* As they are made; LMTP gives the store what it has before the store ends. */
-enum { ROLE_STORE, ROLE_NODE, ROLE_MODULE, ROLE_LMTP, ROLES };
+enum { ROLE_STORE, ROLE_NODE, ROLE_MODULE, ROLE_LMTP, ROLE_LOGIN, ROLES };
 
 /* Where the store listens when the module has the socket of clients. */
 #define STORE_PATH_END ".store"
@@ -54,6 +55,8 @@ struct parent {
 	int module_fd;
 	int node_fd;
 	int location_fd;
+	/* Of logins: the end of the process that has the clients, and that of its own. */
+	int login_fds[2];
 	char store_path[STORED_PATH_MAX + sizeof(STORE_PATH_END)];
 	int status;
 	bool is_stopping;
@@ -110,6 +113,17 @@ static int open_nodes(struct parent *parent)
 	return ret != 0 ? refuse_place(setup->nodes.location.text, ret) : EX_OK;
 }
 
+/* One pair for all that follow: a question waits in it for the next process. */
+static int open_logins(struct parent *parent)
+{
+	if (stored_setup_logins(parent->setup)[0] == '\0' ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
+		       parent->login_fds) == 0)
+		return EX_OK;
+	log_error(context, "process not begun (%s)", strerror(errno));
+	return EX_OSERR;
+}
+
 static int open_sockets(struct parent *parent)
 {
 	const struct stored_setup *setup = parent->setup;
@@ -120,7 +134,9 @@ static int open_sockets(struct parent *parent)
 		ret = listen_at(*fd);
 	if (ret != 0)
 		return refuse_place(setup->socket, ret);
-	int status = has_nodes ? open_nodes(parent) : EX_OK;
+	int status = open_logins(parent);
+	if (status == EX_OK && has_nodes)
+		status = open_nodes(parent);
 	if (status != EX_OK)
 		return status;
 	for (unsigned i = 0; i < setup->lmtp_count; i++) {
@@ -147,14 +163,19 @@ static void close_one(int *fd)
 	*fd = -1;
 }
 
-/* All that a child does not serve: its own is what is not closed here. */
-static void close_others(struct parent *parent, const int *own)
+/* All that a child does not serve: its own, with the questions that it asks, are not closed here. */
+static void close_others(struct parent *parent, const int *own, const int *own_login)
 {
-	int *const fds[] = { &parent->store_fd, &parent->module_fd, &parent->node_fd,
-			     &parent->location_fd };
+	int *const fds[] = { &parent->store_fd,	   &parent->module_fd,	  &parent->node_fd,
+			     &parent->location_fd, &parent->login_fds[0], &parent->login_fds[1] };
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-		if (fds[i] != own)
+		if (fds[i] != own && fds[i] != own_login)
 			close_one(fds[i]);
+}
+
+static const int *login_fd_or_null(const struct parent *parent)
+{
+	return parent->login_fds[0] >= 0 ? &parent->login_fds[0] : NULL;
 }
 
 /* Whatever is there: the sockets are ours. */
@@ -174,11 +195,14 @@ static void remove_paths(const struct parent *parent)
 
 static int run_store(struct parent *parent)
 {
+	const bool has_nodes = nodesetup_is_on(&parent->setup->nodes);
+	const int *login_fd = has_nodes ? NULL : login_fd_or_null(parent);
 	const struct store_process_start start = { .setup = parent->setup,
 						   .listen_fd = parent->store_fd,
+						   .login_fd = login_fd,
 						   .counters = parent->counters };
 	close_lmtp(parent);
-	close_others(parent, &parent->store_fd);
+	close_others(parent, &parent->store_fd, login_fd);
 	return parent->setup->layer == STORED_RADOS ? cluster_process_run(&start)
 						    : store_process_run(&start);
 }
@@ -203,7 +227,7 @@ static int run_lmtp(struct parent *parent)
 					  .store_path = has_links ? parent->store_path : NULL,
 					  .confine = has_links ? store_confine_linked_lmtp
 							       : store_confine_lmtp };
-	close_others(parent, NULL);
+	close_others(parent, NULL, NULL);
 	wait_for_users(parent->setup);
 	return lmtp_run(&start);
 }
@@ -214,10 +238,12 @@ static int run_module(struct parent *parent)
 						.store_path = parent->store_path,
 						.listen_fd = parent->module_fd,
 						.location_fd = parent->location_fd,
+						.login_fd = login_fd_or_null(parent),
 						.confine = store_confine_module };
 	close_lmtp(parent);
 	close_one(&parent->store_fd);
 	close_one(&parent->node_fd);
+	close_one(&parent->login_fds[1]);
 	return nodemodule_run(&start);
 }
 
@@ -228,18 +254,27 @@ static int run_node(struct parent *parent)
 						.listen_fd = parent->node_fd,
 						.confine = store_confine_node };
 	close_lmtp(parent);
-	close_others(parent, &parent->node_fd);
+	close_others(parent, &parent->node_fd, NULL);
 	return nodeserver_run(&start);
+}
+
+static int run_login(struct parent *parent)
+{
+	const struct loginserver_start start = { .setup = parent->setup,
+						 .fd = parent->login_fds[1],
+						 .confine = store_confine_login };
+	close_lmtp(parent);
+	close_others(parent, NULL, &parent->login_fds[1]);
+	return loginserver_run(&start);
 }
 
 static const struct {
 	const char *name;
 	int (*run)(struct parent *parent);
 } roles[ROLES] = {
-	[ROLE_STORE] = { "store", run_store },
-	[ROLE_NODE] = { "node", run_node },
-	[ROLE_MODULE] = { "module", run_module },
-	[ROLE_LMTP] = { "lmtp", run_lmtp },
+	[ROLE_STORE] = { "store", run_store },	  [ROLE_NODE] = { "node", run_node },
+	[ROLE_MODULE] = { "module", run_module }, [ROLE_LMTP] = { "lmtp", run_lmtp },
+	[ROLE_LOGIN] = { "login", run_login },
 };
 
 static void begin(struct parent *parent, struct crew_slot *slot)
@@ -272,8 +307,10 @@ static void stop(struct parent *parent)
 		return;
 	tell(parent, ROLE_MODULE);
 	tell(parent, ROLE_NODE);
-	if (crew_count(crew, ROLE_MODULE) + crew_count(crew, ROLE_NODE) == 0)
-		tell(parent, ROLE_STORE);
+	if (crew_count(crew, ROLE_MODULE) + crew_count(crew, ROLE_NODE) > 0)
+		return;
+	tell(parent, ROLE_LOGIN);
+	tell(parent, ROLE_STORE);
 }
 
 /*
@@ -372,10 +409,13 @@ static void look_after(struct parent *parent)
 static int make_shared(struct parent *parent)
 {
 	const unsigned node_count = nodesetup_is_on(&parent->setup->nodes) ? 1 : 0;
-	const unsigned counts[ROLES] = { [ROLE_STORE] = 1,
-					 [ROLE_NODE] = node_count,
-					 [ROLE_MODULE] = node_count,
-					 [ROLE_LMTP] = parent->setup->lmtp_count > 0 ? 1 : 0 };
+	const unsigned counts[ROLES] = {
+		[ROLE_STORE] = 1,
+		[ROLE_NODE] = node_count,
+		[ROLE_MODULE] = node_count,
+		[ROLE_LMTP] = parent->setup->lmtp_count > 0 ? 1 : 0,
+		[ROLE_LOGIN] = stored_setup_logins(parent->setup)[0] != '\0' ? 1 : 0
+	};
 	void *memory = mmap(NULL, STORED_COUNTER_COUNT * sizeof(uint64_t), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int ret = memory == MAP_FAILED ? -errno : crew_init(&parent->crew, counts, ROLES, &pace);
@@ -394,6 +434,7 @@ int stored_run(const struct stored_setup *setup)
 				 .module_fd = -1,
 				 .node_fd = -1,
 				 .location_fd = -1,
+				 .login_fds = { -1, -1 },
 				 .status = EX_OK };
 	memset(parent.lmtp_fds, -1, sizeof(parent.lmtp_fds));
 	snprintf(parent.store_path, sizeof(parent.store_path), "%s%s", setup->socket,
@@ -411,7 +452,7 @@ int stored_run(const struct stored_setup *setup)
 			log_info(context, "stopped");
 	}
 	close_lmtp(&parent);
-	close_others(&parent, NULL);
+	close_others(&parent, NULL, NULL);
 	crew_deinit(&parent.crew);
 	return status;
 }

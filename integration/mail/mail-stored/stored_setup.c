@@ -59,6 +59,7 @@ static const struct conf_item stored_items[] = {
 	{ "layer", CONF_CHOICE, CONF_AT(struct stored_setup, layer), .choices = layers,
 	  .preset = "log" },
 	{ "users", CONF_PATH, CONF_AT(struct stored_setup, users) },
+	{ "logins", CONF_PATH, CONF_AT(struct stored_setup, logins) },
 	NUMBER("clients", clients_max, 1, 65536, "1024"),
 	SIZE("segment-size", segment_size, 1 << 16, INT64_C(1) << 40, "64M"),
 	SIZE("size", size_max, 1 << 10, INT64_C(1) << 40, "50M"),
@@ -95,6 +96,12 @@ static const struct conf_section sections[] = {
 };
 
 const struct conf_table stored_setup_table = { CONF_SECTIONS(sections) };
+
+const char *stored_setup_logins(const struct stored_setup *setup)
+{
+	const bool is_own = setup->logins[0] != '\0' || setup->layer != STORED_RADOS;
+	return is_own ? setup->logins : setup->cluster.logins;
+}
 
 static int check_layer(struct stored_setup *setup, struct conf_error *reterr_error)
 {

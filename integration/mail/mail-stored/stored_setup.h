@@ -39,6 +39,7 @@ struct stored_setup {
 	struct owner owner; /* also of the sockets */
 	enum stored_layer layer;
 	char users[STORED_PATH_MAX + 1]; /* "": every address is a mailbox */
+	char logins[STORED_PATH_MAX + 1];
 	unsigned clients_max;
 	uint64_t segment_size; /* of a new store */
 	uint64_t size_max;     /* of a mail */
@@ -66,6 +67,9 @@ struct stored_setup {
 };
 
 extern const struct conf_table stored_setup_table;
+
+/* The database of users with passwords; "": clients cannot ask for logins. */
+const char *stored_setup_logins(const struct stored_setup *setup);
 
 /* For program.h. */
 int stored_setup_parse(const char *text, size_t text_size, void *ret_setup,

@@ -21,6 +21,7 @@ import threading
 
 import harness
 import popclient
+import popfront
 import stored
 from clusters import make_peer
 from harness import DEADLINE_S, main, program, wait_for
@@ -61,6 +62,23 @@ class Sharing(Nodes):
         while (reply := client.call(stored.BOXES, name=names[-1] if names else b"")).count:
             names += re.findall(rb"user\d+@example\.com", client.rows(reply))
         self.assertEqual(names, sorted(box.encode() for box in USERS))
+
+    def test_a_login_is_checked_at_the_node_that_is_asked(self):
+        logins, box = self.path("logins.mdb"), next(iter(USERS))
+        path = self.write("logins", f"{box} {popfront.secret_words(USERS[box])}\n")
+        subprocess.run([program("smtp-front-users"), "build", "--database", logins, path], check=True,
+                       timeout=DEADLINE_S, capture_output=True)
+        for node in self.begin(stored={"logins": logins}):
+            client = self.client(node)
+            right = client.call(stored.LOGIN, name=box.encode(), memory=USERS[box].encode())
+            self.assertEqual((right.status, right.rows), (0, f"mailbox={box}\n".encode()))
+            wrong = client.call(stored.LOGIN, name=box.encode(), memory=b"another")
+            self.assertEqual((wrong.status, wrong.rows), (-errno.EACCES, b""))
+            # Its answer waits while the node ends, which does not wait for it.
+            client.send(stored.LOGIN, name=box.encode(), memory=b"another")
+            client.call(stored.LOCATE, name=box.encode())
+            self.assertEqual(node.stored.stop(), 0)
+            self.assertIn(client.take().status, (-errno.EACCES, -errno.EAGAIN))
 
     def test_a_lock_is_one_for_all_nodes_and_ends_with_its_client_or_its_node(self):
         nodes = self.begin()

@@ -56,7 +56,8 @@
  *               memory: of USERS_PUT the list,
  *     LOCATE    name: a mailbox                      number: its node; one row of text
  *     LOGIN     name: a user, as it was typed;       one row of text; -EACCES: no, or not that
- *               memory: the password                 password; not served yet: -EOPNOTSUPP
+ *               memory: the password                 password, after a pause; -EAGAIN: too many wait;
+ *                                                    -EOPNOTSUPP: the daemon has no "logins"
  *
  * Rows of text are lines "key=value key=value ...\n", a line for each thing; a value has no space,
  * but for that of "text", which is the last of its line. A node is "node=NAME host=HOST port=PORT

@@ -235,6 +235,7 @@ static int start_handles(struct service *service)
 		.clients_max = setup->clients_max,
 		.requests = &service->requests,
 		.layers = &service->layers,
+		.login_fd = service->start->login_fd,
 		.has_quotas = setup->users[0] != '\0' || quota_exists(&service->quota),
 		.counters = service->start->counters,
 		.fail = on_fail,

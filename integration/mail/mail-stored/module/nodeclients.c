@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/module/nodeclients.h"
 
+#include "integration/mail/mail-stored/login/logins.h"
 #include "lib/common/log.h"
 #include "lib/process/doors.h"
 #include "lib/process/packet.h"
@@ -8,6 +9,7 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -34,6 +36,7 @@ struct client {
 struct nodeclients {
 	struct nodeclients_start start;
 	struct doors *doors;
+	struct logins *logins; /* NULL: none */
 	LIST_HEAD(client_list, client) list;
 	unsigned count;
 	unsigned open_count; /* of all, also of those that have gone */
@@ -168,12 +171,29 @@ static void take_request(struct client *client, const struct storewire_request *
 	nodework_begin(&start, request, fd);
 }
 
+static void client_on_login(void *owner, const struct storewire_reply *reply)
+{
+	client_on_answer(owner, reply, -1);
+}
+
+/* Of the users of this node: its own process has the answer. */
+static void take_login(struct client *client, const struct storewire_request *request)
+{
+	struct nodeclients *clients = client->clients;
+	client->open_count++;
+	clients->open_count++;
+	logins_ask(clients->logins, request, client_on_login, client);
+	explicit_bzero(clients->bytes, sizeof(clients->bytes));
+}
+
 static void take_packet(struct client *client, struct packet *packet)
 {
 	struct storewire_request request;
 	if (packet->fd_count > 1 ||
 	    storewire_decode_request(client->clients->bytes, packet->size, &request) != 0)
 		cut_off(client);
+	else if (request.type == STOREWIRE_LOGIN)
+		take_login(client, &request);
 	else
 		take_request(client, &request, packet->fd_count > 0 ? packet->fds[0] : -1);
 	packet_close(packet);
@@ -280,9 +300,21 @@ int nodeclients_open(const struct nodeclients_start *start, struct nodeclients *
 	clients->start = *start;
 	LIST_INIT(&clients->list);
 	*ret_clients = clients;
-	int ret = doors_open(start->loop, &clients->start.listen_fd, 1, &door_rules, clients,
-			     &clients->doors);
+	int ret = start->login_fd != NULL
+			  ? logins_open(start->loop, *start->login_fd, &clients->logins)
+			  : 0;
+	if (ret == 0)
+		ret = doors_open(start->loop, &clients->start.listen_fd, 1, &door_rules, clients,
+				 &clients->doors);
 	return ret == 0 ? doors_watch(clients->doors) : ret;
+}
+
+/* What it answers may end all clients. */
+static void end_logins(struct nodeclients *clients)
+{
+	struct logins *logins = clients->logins;
+	clients->logins = NULL;
+	logins_close(logins);
 }
 
 void nodeclients_drain(struct nodeclients *clients)
@@ -301,6 +333,7 @@ void nodeclients_drain(struct nodeclients *clients)
 		}
 		client = behind;
 	}
+	end_logins(clients);
 	tell_if_drained(clients);
 }
 
@@ -310,6 +343,7 @@ void nodeclients_close(struct nodeclients *clients)
 		return;
 	doors_close(clients->doors);
 	clients->doors = NULL;
+	end_logins(clients);
 	while (!LIST_EMPTY(&clients->list))
 		cut_off(LIST_FIRST(&clients->list));
 }

@@ -27,7 +27,8 @@ struct nodeclients;
 
 struct nodeclients_start {
 	uv_loop_t *loop;
-	int listen_fd; /* the caller's; it listens */
+	int listen_fd;	     /* the caller's; it listens */
+	const int *login_fd; /* of logins.h, borrowed; NULL: none */
 	unsigned clients_max;
 	const struct nodework_parts *parts; /* borrowed */
 	/* The last request has been answered behind nodeclients_drain(). */

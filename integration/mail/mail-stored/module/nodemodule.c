@@ -169,6 +169,7 @@ static int open_handles(struct module *module)
 		.loop = &module->loop,
 		.listen_fd = start->listen_fd,
 		.clients_max = start->setup->clients_max,
+		.login_fd = start->login_fd,
 		.parts = &module->parts,
 		.drained = clients_on_drained,
 		.owner = module,

@@ -29,6 +29,7 @@ struct nodemodule_start {
 	const char *store_path; /* of the local store's own socket */
 	int listen_fd;		/* of clients, borrowed as the next; it listens */
 	int location_fd;	/* of the socketmap; -1: none */
+	const int *login_fd;	/* of logins.h, borrowed; NULL: none */
 	/* Called when all that is outside has been opened; may be NULL. An exit status. */
 	int (*confine)(const struct stored_setup *setup);
 };

@@ -557,10 +557,10 @@ static void begin(struct nodework *work)
 		locate(work);
 		return;
 	case STOREWIRE_CLUSTER:
-	case STOREWIRE_LOGIN:
 		ask_owner(work);
 		return;
 	case STOREWIRE_HELLO:
+	case STOREWIRE_LOGIN: /* of nodeclients.c */
 	case STOREWIRE_TYPES:
 		ret = -EPROTO;
 		break;

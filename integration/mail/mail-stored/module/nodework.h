@@ -54,7 +54,7 @@ struct nodework_parts {
 	const struct locate *locate;
 	const struct nodesetup *setup;
 	struct nodework_counters *counters;
-	/* CLUSTER and LOGIN: rows of text, to be freed; the status. NULL: -EOPNOTSUPP. */
+	/* CLUSTER: rows of text, to be freed; the status. NULL: -EOPNOTSUPP. */
 	int (*ask)(void *owner, const struct storewire_request *request, uint8_t **ret_rows,
 		   size_t *ret_size, uint32_t *ret_count);
 	void *owner;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
@@ -130,6 +131,26 @@ bool client_has_unread(const struct client *client)
 
 /* ---- requests ---- */
 
+static void client_on_login(void *owner, const struct storewire_reply *reply)
+{
+	struct client *client = owner;
+	client->open_count--;
+	client_say(client, reply, -1);
+	client_settle(client);
+}
+
+/* Of any way: a process of its own has the answer. */
+static void take_login(struct client *client, const struct storewire_request *request,
+		       struct packet *packet)
+{
+	struct clients *clients = client->clients;
+	clients->start.counters[STORED_REQUESTS]++;
+	client->open_count++;
+	logins_ask(clients->logins, request, client_on_login, client);
+	explicit_bzero(clients->bytes, packet->size);
+	packet_close(packet);
+}
+
 static void take_packet(struct client *client, struct packet *packet)
 {
 	struct clients *clients = client->clients;
@@ -141,7 +162,10 @@ static void take_packet(struct client *client, struct packet *packet)
 		packet_close(packet);
 		return;
 	}
-	clients->way->take(client, &request, packet);
+	if (request.type == STOREWIRE_LOGIN)
+		take_login(client, &request, packet);
+	else
+		clients->way->take(client, &request, packet);
 }
 
 static void client_on_readable(uv_poll_t *poll, int status, int events)
@@ -245,6 +269,8 @@ int clients_open(uv_loop_t *loop, const struct clients_start *start, struct clie
 	LIST_INIT(&clients->list);
 	*ret_clients = clients;
 	int ret = clients->way->open(clients);
+	if (ret == 0 && start->login_fd != NULL)
+		ret = logins_open(loop, *start->login_fd, &clients->logins);
 	if (ret == 0)
 		ret = doors_open(loop, &clients->start.listen_fd, 1, &door_rules, clients,
 				 &clients->doors);
@@ -260,6 +286,8 @@ void clients_close(struct clients *clients)
 		return;
 	clients->is_closed = true;
 	doors_close(clients->doors);
+	logins_close(clients->logins);
+	clients->logins = NULL;
 	clients->way->finish(clients);
 	for (client = LIST_FIRST(&clients->list); client != NULL; client = next) {
 		next = LIST_NEXT(client, link);

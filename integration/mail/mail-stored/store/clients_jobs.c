@@ -23,7 +23,6 @@ struct request_job {
 	struct requests requests;
 	struct requests_answer answer;
 	uint64_t counters[STORED_COUNTER_COUNT];
-	size_t packet_size;
 	uint8_t packet[];
 };
 
@@ -43,7 +42,6 @@ static bool is_ordered(const struct client *client, const struct storewire_reque
 	case STOREWIRE_CHECK:
 	case STOREWIRE_CLUSTER:
 	case STOREWIRE_LOCATE:
-	case STOREWIRE_LOGIN:
 		return false;
 	case STOREWIRE_ERASE:
 		return client->has_lock || client->locks_asked > 0;
@@ -57,6 +55,7 @@ static bool is_ordered(const struct client *client, const struct storewire_reque
 	case STOREWIRE_COLLECT:
 	case STOREWIRE_LOCK:
 	case STOREWIRE_UNLOCK:
+	case STOREWIRE_LOGIN: /* of clients.c */
 	case STOREWIRE_TYPES:
 		break;
 	}
@@ -68,7 +67,7 @@ static bool is_ordered(const struct client *client, const struct storewire_reque
 /* Questions about a cluster that cannot be reached have answers. */
 static bool needs_layer(uint8_t type)
 {
-	return type != STOREWIRE_CLUSTER && type != STOREWIRE_LOCATE && type != STOREWIRE_LOGIN;
+	return type != STOREWIRE_CLUSTER && type != STOREWIRE_LOCATE;
 }
 
 /* Here, since what the client has read by now matters, and no other thread makes its layer. */
@@ -123,8 +122,6 @@ static void request_free(struct request_job *own)
 	if (own->answer.fd >= 0)
 		close(own->answer.fd);
 	requests_deinit(&own->requests);
-	if (own->request.type == STOREWIRE_LOGIN)
-		explicit_bzero(own->packet, own->packet_size);
 	free(own);
 }
 
@@ -174,7 +171,6 @@ static struct request_job *make_job(struct client *client, const struct storewir
 		return NULL;
 	memset(own, 0, sizeof(*own));
 	memcpy(own->packet, clients->bytes, packet->size);
-	own->packet_size = packet->size;
 	/* It was decoded before; this time its name and its memory are those of the copy. */
 	(void)storewire_decode_request(own->packet, packet->size, &own->request);
 	own->client = client;

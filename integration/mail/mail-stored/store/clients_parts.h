@@ -16,6 +16,7 @@
  */
 
 #include "integration/mail/mail-stored/boxes/boxlocks.h"
+#include "integration/mail/mail-stored/login/logins.h"
 #include "integration/mail/mail-stored/store/clients_start.h"
 #include "integration/mail/mail-stored/store/commit.h"
 #include "integration/mail/mail-stored/store/jobs.h"
@@ -69,6 +70,7 @@ struct clients {
 	struct clients_start start;
 	const struct clients_way *way;
 	struct doors *doors;
+	struct logins *logins; /* NULL: none */
 	uv_loop_t *loop;
 	LIST_HEAD(client_list, client) list;
 	unsigned count;

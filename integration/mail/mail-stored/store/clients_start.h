@@ -37,6 +37,7 @@ struct clients_start {
 	/* What commit.h says when a sync has failed. */
 	void (*fail)(void *owner, int status);
 	void *owner;
+	const int *login_fd; /* of logins.h, borrowed; NULL: none */
 	const int *
 		syncer_fds; /* become those of commit.h, also when opening fails; not with layers */
 };

@@ -2,10 +2,9 @@
 #pragma once
 
 /*
- * questions.h - what a client may ask that is not about mails: the cluster, the node of a mailbox, a
- *               login.
+ * questions.h - what a client may ask that is not about mails: the cluster, the node of a mailbox.
  *
- * Flow: requests.c has CLUSTER, LOCATE or LOGIN of storewire.h -> the functions of a program's kind of
+ * Flow: requests.c has CLUSTER or LOCATE of storewire.h -> the functions of a program's kind of
  *       layer -> rows of text -> requests.c.
  *
  * The functions are called in threads, many at a time, and may block. A store of one machine has none:
@@ -42,9 +41,6 @@ struct questions {
 		       const uint8_t *bytes, size_t size, struct questions_rows *rows);
 	int (*locate)(struct questions *questions, struct mailname mailbox, uint64_t *ret_node,
 		      struct questions_rows *rows);
-	/* -EACCES: no such user, or another password. */
-	int (*login)(struct questions *questions, struct mailname user, const uint8_t *password,
-		     size_t size, struct questions_rows *rows);
 };
 
 #ifdef __cplusplus

@@ -321,18 +321,6 @@ static int ask_cluster(const struct requests *requests, const struct storewire_r
 	return ret;
 }
 
-static int ask_login(struct questions *questions, const struct storewire_request *request,
-		     struct questions_rows *rows)
-{
-	if (questions->login == NULL)
-		return -EOPNOTSUPP;
-	if (!request->has_memory || request->memory_size > STOREWIRE_SECRET_MAX ||
-	    !mailname_is_valid(request->mailbox))
-		return -EACCES;
-	return questions->login(questions, request->mailbox, request->memory, request->memory_size,
-				rows);
-}
-
 static int locate(struct questions *questions, const struct storewire_request *request,
 		  uint64_t *ret_node, struct questions_rows *rows)
 {
@@ -351,10 +339,8 @@ static int ask(struct requests *requests, const struct storewire_request *reques
 	int ret = -EOPNOTSUPP;
 	if (questions != NULL && request->type == STOREWIRE_CLUSTER)
 		ret = ask_cluster(requests, request, fd, &rows);
-	else if (questions != NULL && request->type == STOREWIRE_LOCATE)
-		ret = locate(questions, request, &answer->reply.number, &rows);
 	else if (questions != NULL)
-		ret = ask_login(questions, request, &rows);
+		ret = locate(questions, request, &answer->reply.number, &rows);
 	if (ret == 0)
 		ret = rows.status;
 	if (ret == 0)
@@ -401,11 +387,11 @@ static int take(struct requests *requests, const struct storewire_request *reque
 						   &answer->reply.number);
 	case STOREWIRE_CLUSTER:
 	case STOREWIRE_LOCATE:
-	case STOREWIRE_LOGIN:
 		return ask(requests, request, fd, answer);
 	case STOREWIRE_HELLO:
-	case STOREWIRE_LOCK: /* of a connection, as the next: not here */
+	case STOREWIRE_LOCK: /* of a connection, as the next two: not here */
 	case STOREWIRE_UNLOCK:
+	case STOREWIRE_LOGIN:
 	case STOREWIRE_TYPES:
 		break;
 	}

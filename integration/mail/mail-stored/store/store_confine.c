@@ -101,6 +101,13 @@ int store_confine_lister(const struct stored_setup *setup)
 	return confine(&rights, "lister", restrict_by(landlock_restrict_trees, &directories));
 }
 
+int store_confine_login(const struct stored_setup *setup)
+{
+	const struct confine_rights rights = { .owner = &setup->owner, .root = "" };
+	const struct directories none = { .count = 0 };
+	return confine(&rights, "login", restrict_by(landlock_restrict_trees, &none));
+}
+
 int store_confine_lmtp(const struct stored_setup *setup)
 {
 	const struct confine_rights rights = {

@@ -8,7 +8,8 @@
  *
  * The store process of a cluster: its user, no capability, files below the directories of Ceph's
  * configuration, of the users' databases and of the metrics, threads, connections. That of lister.h: its
- * user, files below the directories of the users' databases.
+ * user, files below the directories of the users' databases. That of loginserver.h, which has opened its
+ * database: its user, and nothing but its socket.
  *
  * The store process: its user, no capability, files below the store's directory, of the users'
  * database and of the metrics, no socket but those that are there. That of LMTP: its user, clients that
@@ -30,6 +31,7 @@ extern "C" {
 int store_confine(const struct stored_setup *setup);
 int store_confine_cluster(const struct stored_setup *setup);
 int store_confine_lister(const struct stored_setup *setup);
+int store_confine_login(const struct stored_setup *setup);
 int store_confine_lmtp(const struct stored_setup *setup);
 int store_confine_linked_lmtp(const struct stored_setup *setup);
 int store_confine_module(const struct stored_setup *setup);

@@ -236,6 +236,7 @@ static int start_handles(struct service *service)
 		.fail = on_fail,
 		.owner = service,
 		.syncer_fds = service->syncer_fds,
+		.login_fd = service->start->login_fd,
 	};
 	service->keeper = (struct keeper){
 		.layer = service->layer,

@@ -22,7 +22,8 @@ extern "C" {
 struct store_process_start {
 	const struct stored_setup *setup;
 	int listen_fd;
-	uint64_t *counters; /* STORED_COUNTER_COUNT of counters.h */
+	uint64_t *counters;  /* STORED_COUNTER_COUNT of counters.h */
+	const int *login_fd; /* of logins.h, borrowed; NULL: none */
 };
 
 /*

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/pop-front/login/checker.h"
 
-#include <crypt.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 
 #include <openssl/crypto.h>
 
+#include "integration/mail/base/users/users_password.h"
 #include "integration/mail/pop-front/facts/popcount.h"
 #include "integration/mail/pop-front/login/logincache.h"
 #include "lib/common/log.h"
@@ -32,9 +32,8 @@ struct checker {
 	const struct checker_start *start;
 	struct users *users;
 	struct logincache *cache;
-	char mock[CRYPT_OUTPUT_SIZE]; /* the hash of a password that no client has */
-	bool has_failed;	      /* the users could not be read when they last were to be */
-	struct crypt_data crypt;      /* 32 KiB */
+	struct users_password *password;
+	bool has_failed; /* the users could not be read when they last were to be */
 };
 
 /* What the database has about a name. */
@@ -73,44 +72,19 @@ static bool find(struct checker *checker, const char *user, struct known *ret_kn
 
 /* ---- passwords ---- */
 
-/* In about the same time for all hashes of one kind. */
-static bool has_hash(struct checker *checker, const char *password, const char *hash)
-{
-	const char *found = crypt_r(password, hash, &checker->crypt);
-	const bool is_right = found != NULL && strlen(found) == strlen(hash) &&
-			      CRYPTO_memcmp(found, hash, strlen(hash)) == 0;
-	OPENSSL_cleanse(checker->crypt.input, sizeof(checker->crypt.input));
-	return is_right;
-}
-
-static bool has_keys(const char *password, const char *text)
-{
-	struct scram_keys keys;
-	const bool is_right = scram_text_parse(text, strlen(text), &keys) == NULL &&
-			      scram_is_password(&keys, password) == SASL_FINE;
-	OPENSSL_cleanse(&keys, sizeof(keys));
-	return is_right;
-}
-
 static bool is_password(struct checker *checker, const struct known *known, const char *password)
 {
 	const bool has_crypt = known->secret.password[0] != '\0';
 	const struct logincache_login login = {
 		known->mailbox, has_crypt ? known->secret.password : known->secret.scram, password
 	};
-	if (!known->is_known || login.hash[0] == '\0') {
-		(void)has_hash(checker, password, checker->mock);
-		return false;
-	}
+	if (!known->is_known || login.hash[0] == '\0')
+		return users_password_is(checker->password, NULL, password);
 	if (logincache_has(checker->cache, &login, clock_now_ms())) {
 		count(checker, POP_CHECKS_CACHED);
 		return true;
 	}
-	const bool is_right = has_crypt ? has_hash(checker, password, login.hash)
-					: has_keys(password, login.hash);
-	/* Keys are tried much sooner than a hash: a name that has no more would be told by it. */
-	if (!is_right && !has_crypt)
-		(void)has_hash(checker, password, checker->mock);
+	const bool is_right = users_password_is(checker->password, &known->secret, password);
 	if (is_right)
 		logincache_put(checker->cache, &login, clock_now_ms());
 	return is_right;
@@ -279,23 +253,6 @@ static int serve(struct checker *checker)
 
 /* ---- begin and end ---- */
 
-/* Of a password that is drawn, with the cost that new hashes have. */
-static bool make_mock(struct checker *checker)
-{
-	char password[BASE64_SIZE(NONCE_BYTES) + 1];
-	char setting[CRYPT_GENSALT_OUTPUT_SIZE];
-	uint8_t random[NONCE_BYTES];
-	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random) ||
-	    crypt_gensalt_rn("$y$", 0, NULL, 0, setting, (int)sizeof(setting)) == NULL)
-		return false;
-	(void)base64_encode(random, sizeof(random), password);
-	const char *hash = crypt_r(password, setting, &checker->crypt);
-	if (hash == NULL || strlen(hash) >= sizeof(checker->mock))
-		return false;
-	memcpy(checker->mock, hash, strlen(hash) + 1);
-	return true;
-}
-
 int checker_open(const struct checker_start *start, struct checker **ret_checker)
 {
 	const struct popsetup_login *login = &start->setup->login;
@@ -310,7 +267,8 @@ int checker_open(const struct checker_start *start, struct checker **ret_checker
 		checker_close(checker);
 		return EX_NOINPUT;
 	}
-	if (logincache_new(login->cache_ms, &checker->cache) != 0 || !make_mock(checker)) {
+	if (logincache_new(login->cache_ms, &checker->cache) != 0 ||
+	    users_password_new(&checker->password) != 0) {
 		log_error(context, "checker not begun, index=%u (no memory, or no hash of crypt)",
 			  start->index);
 		checker_close(checker);
@@ -326,6 +284,7 @@ void checker_close(struct checker *checker)
 		return;
 	users_close(checker->users);
 	logincache_free(checker->cache);
+	users_password_free(checker->password);
 	OPENSSL_cleanse(checker, sizeof(*checker));
 	free(checker);
 }

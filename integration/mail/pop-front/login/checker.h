@@ -4,8 +4,8 @@
 /*
  * checker.h - a process that says whether passwords are right, and does nothing else.
  *
- * Flow: nanny.c forks -> checker_run(): requests of edges, one at a time -> users.h, then crypt_r(),
- *       scram.h or logincache.h -> the reply.
+ * Flow: nanny.c forks -> checker_run(): requests of edges, one at a time -> users.h, then
+ *       users_password.h, scram.h or logincache.h -> the reply.
  *
  * A hash of crypt(3) is made to take tens of milliseconds: an edge would stand still meanwhile. So
  * checkers are few, run below all other processes (nice), and have nothing but the users database and
