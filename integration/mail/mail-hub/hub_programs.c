@@ -68,6 +68,11 @@ static void print_cluster(const struct hub_setup *setup, FILE *out)
 	put_path(out, "logins", setup->directory, "logins.mdb");
 }
 
+static bool is_pop_wanted(const struct hub_setup *setup)
+{
+	return setup->pop3.count > 0 || setup->pop3s.count > 0;
+}
+
 static void print_store(const struct hub_setup *setup, FILE *out)
 {
 	fputs("stored:\n", out);
@@ -77,6 +82,9 @@ static void print_store(const struct hub_setup *setup, FILE *out)
 	put_path(out, "socket", setup->run, "store");
 	put_user(out, setup);
 	put_path(out, "users", setup->directory, "users.mdb");
+	/* Where users fetch mail, they have passwords; those of a cluster are in its section. */
+	if (is_pop_wanted(setup) && setup->pool[0] == '\0')
+		put_path(out, "logins", setup->directory, "logins.mdb");
 	put_metrics(out, setup, "mail-stored");
 	put_text(out, "log-level", conf_log_levels[setup->log_level]);
 	fputs("lmtp:\n", out);
@@ -137,11 +145,6 @@ static bool is_always_wanted(const struct hub_setup *setup)
 {
 	(void)setup;
 	return true;
-}
-
-static bool is_pop_wanted(const struct hub_setup *setup)
-{
-	return setup->pop3.count > 0 || setup->pop3s.count > 0;
 }
 
 const struct hub_program hub_programs[HUB_PROGRAMS] = {

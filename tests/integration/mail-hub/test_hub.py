@@ -13,6 +13,7 @@ import signal
 import smtplib
 import socket
 
+import stored
 from harness import EX_CONFIG, EX_IOERR, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, Case, main, wait_for
 from hub import ANNA, HOSTNAME, Hub, descendants, make_certificate
 
@@ -66,6 +67,9 @@ class Mail(Case):
         client.dele(1)
         client.quit()
         self.assertEqual(hub.texts(), [])
+        with stored.Client(os.path.join(hub.run, "store")) as client:
+            reply = client.call(stored.LOGIN, name=ANNA.encode(), memory=b"correct horse")
+        self.assertEqual((reply.status, reply.rows), (0, f"mailbox={ANNA}\n".encode()))
         process.wait_for_log(r'^info: \[\w+\] session \{.*"end":"quit",.*"deleted":1,.*"user":"anna@example.com"')
         self.assertEqual(process.stop(), 0)
 

@@ -102,6 +102,7 @@ TEST_CASE("twelve lines are a mail server, and each program gets its own", "[mai
     socket: "/run/hub/store"
     user: "root"
     users: "/srv/mail/users.mdb"
+    logins: "/srv/mail/logins.mdb"
     metrics: "/run/hub/metrics/mail-stored.prom"
     log-level: "debug"
 lmtp:
@@ -158,6 +159,7 @@ TEST_CASE("what is not given is not printed", "[mail-hub][programs]")
     directory: "/var/lib/mail-hub/store"
     socket: "/run/mail-hub/store"
     users: "/var/lib/mail-hub/users.mdb"
+    logins: "/var/lib/mail-hub/logins.mdb"
     metrics: "/srv/metrics/mail-stored.prom"
     log-level: "info"
 lmtp:
@@ -221,7 +223,8 @@ cluster:
 		CHECK(text_of(program, all.setup) == text_of(program, parsed(hub("")).setup));
 }
 
-TEST_CASE("POP3 has a program when it has a place", "[mail-hub][programs]")
+TEST_CASE("POP3 has a program when it has a place, and then the store checks logins",
+	  "[mail-hub][programs]")
 {
 	const std::string tls = "certificate: /c.pem\n";
 	const auto is_wanted = [](const parsed &file) {
@@ -232,6 +235,13 @@ TEST_CASE("POP3 has a program when it has a place", "[mail-hub][programs]")
 	CHECK_FALSE(is_wanted(parsed(hub(tls))));
 	CHECK(is_wanted(parsed(hub(tls + "pop3: 127.0.0.1@110\n"))));
 	CHECK(is_wanted(parsed(hub(tls + "pop3s: 127.0.0.1@995\n"))));
+
+	const auto has_logins = [](const std::string &items) {
+		return text_of(HUB_STORE, parsed(hub(items)).setup).find("logins") !=
+		       std::string::npos;
+	};
+	CHECK_FALSE(has_logins(tls));
+	CHECK(has_logins(tls + "pop3s: 127.0.0.1@995\n"));
 }
 
 TEST_CASE("programs take what they get", "[mail-hub][programs]")
