@@ -24,7 +24,7 @@ static void print_sessions(const struct report *report, FILE *file)
 static void print_transactions(const struct report *report, FILE *file)
 {
 	fprintf(file, " \"transactions\":{");
-	for (int i = 0; i < TRANSACTIONS; i++) {
+	for (unsigned i = 0; i < TRANSACTIONS; i++) {
 		const struct tally_transaction *counted = &report->tally.transactions[i];
 		fprintf(file,
 			"%s\n  \"%s\":{\"count\":%" PRIu64 ",\"errors\":%" PRIu64
@@ -54,7 +54,7 @@ static void print_deliveries(const char *name, const struct tracking_deliveries 
 static void print_errors(const struct report *report, FILE *file)
 {
 	fprintf(file, " \"errors\":{");
-	for (int i = 0; i < TALLY_ERRORS; i++)
+	for (unsigned i = 0; i < TALLY_ERRORS; i++)
 		fprintf(file, "%s\"%s\":%" PRIu64, i > 0 ? "," : "", tally_error_name(i),
 			report->tally.errors[i]);
 	fprintf(file, "},\n \"faults\":{");

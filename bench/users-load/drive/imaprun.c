@@ -83,8 +83,9 @@ const char *imaprun_reason(const struct imaprun *run)
 	if (run->failure == TALLY_PROTOCOL && imaptalk_fault(&run->talk) != IMAPTALK_FAULT_NONE)
 		return imaptalk_fault_text(imaptalk_fault(&run->talk));
 	const char *text = run->is_open ? imaptalk_text(&run->talk) : "";
-	return text[0] != '\0' || run->failure == IMAPRUN_FINE ? text
-							       : tally_error_name(run->failure);
+	return text[0] != '\0' || run->failure == IMAPRUN_FINE
+		       ? text
+		       : tally_error_name((enum tally_error)run->failure);
 }
 
 /* ---- commands ---- */
