@@ -101,6 +101,7 @@ def cost_texts(run):
             share(run and run["overhead"])]
 
 
+PATH_COLUMNS = [f"{path}: {what}" for path in PATHS for what in ("requests", "MB", "sectors each")]
 COSTS = ["CPU user", "CPU system", "I/O wait", "context switches a second", "memory, MiB", "the load's share"]
 
 
@@ -120,6 +121,16 @@ def server_lines(results):
     for search in results.servers:
         yield f"* {verdict_text(search)}{again_text(search)}"
     yield ""
+    yield from path_lines(results)
+
+
+def path_lines(results):
+    """What each path of each server has moved, in the window of the verdict."""
+    found = {search["name"]: findings.best_run(search) for search in results.servers}
+    if any(run and run.get("paths") for run in found.values()):
+        yield "Requests to the disk of each path in that window, their bytes, and sectors of 512 bytes in each:"
+        yield ""
+        yield from table(PATH_COLUMNS, [(name, list(path_texts(run))) for name, run in found.items() if run])
 
 
 def type_lines(title, search):
@@ -199,10 +210,9 @@ def disk_lines(options, results):
             yield f"* {verdict_text(search)}. {search['facts']['disks']}."
     yield ""
     runs = sorted([*results.sata["runs"], *results.ladder], key=lambda one: one["users"])
-    yield from table(["passes", "CPU user", "CPU system", "I/O wait", *(
-        f"{path}: {what}" for path in PATHS for what in ("requests", "MB", "sectors each"))], [
-            (f"{run['users']:,} users", ["yes" if run["verdict"].passes else "no", *cost_texts(run)[:3],
-                                         *path_texts(run)]) for run in runs])
+    yield from table(["passes", "CPU user", "CPU system", "I/O wait", *PATH_COLUMNS], [
+        (f"{run['users']:,} users", ["yes" if run["verdict"].passes else "no", *cost_texts(run)[:3],
+                                     *path_texts(run)]) for run in runs])
     if options.output:
         yield f"![processors, types of transactions, and paths, by load]({os.path.basename(options.output)}.svg)"
     yield ""

@@ -353,6 +353,7 @@ class Page(unittest.TestCase):
         for part in ("Dovecot, Exim, two SATA disks: 350 users", "no number of users passed", "| 275 users | yes |",
                      "EXPUNGE: 80.0% within 5 s", "* Cyrus, Exim: not measured", "## The same again", "## An hour",
                      "| active-users | 0.78 | paper |", "shown again", "](page.svg)",
+                     "\n| Dovecot, Exim | 700 | 10.7 | 29.9 | 220 | 1.3 | 11.7 | 80 | 0.6 | 15.0 |\n",
                      "\nDovecot, Exim 1.0, Cyrus, Exim 1.0.\n", "* a note"):
             self.assertIn(part, text)
         said = json.loads(self.page.as_json(self.options, results))
