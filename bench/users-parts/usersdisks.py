@@ -4,10 +4,10 @@ usersdisks.py - what servers of bench/mail-users stand on: disks that are counte
 
 Flow: bench/mail-users -> Group, and Disks -> path("mailbox"), path("index"), path("queue") -> stat() -> close().
 
-Each path is an ext4 of its own in an image on a loop device, so that the kernel counts its requests and bytes.
-With a limit the images lie in one more image, whose device does no more requests a second than the limit says, all
-together, as two disks would that have all paths. Images are allocated before, since a hole that is filled is a
-request of the file system below.
+Each path is an ext4 of its own on a loop device, so that the kernel counts its requests and bytes. Without a limit
+each has an image. With one, they are parts of one device that has an image, and that does no more requests a second
+than the limit says: all together, as two disks would that have all paths. No file system lies between, whose own
+requests would count. A flush counts as a request. Images are allocated before they are used.
 
 Mounts are in a mount namespace of this process, images have no name once their devices have them, and devices
 are given back by the kernel when the last that uses them has ended. So nothing is left of a bench that is killed, but
@@ -18,6 +18,7 @@ have directories in the case's directory (Directories).
 """
 import atexit
 import collections
+import contextlib
 import ctypes
 import functools
 import glob
@@ -37,10 +38,10 @@ from harness import wait_for  # noqa: E402
 PATHS = ("mailbox", "index", "queue")
 SECTOR = 512  # bytes, in what the kernel says of any disk
 SPARE = 5 << 30  # bytes that stay free on the disk below, whatever is measured
-# What ext4 has for itself in an image that holds others.
-OUTER_SHARE, OUTER_LEAST = 0.03, 96 << 20
-IMAGE_LEAST = 16 << 20
+MIB = 1 << 20
+IMAGE_LEAST = 16 * MIB
 CLONE_NEWNS = 0x20000
+PATIENCE_S = 10  # with processes that were told to end
 GROUPS = "/sys/fs/cgroup"
 
 # Requests a second of a device.
@@ -48,8 +49,8 @@ Limit = collections.namedtuple("Limit", "read write")
 # Two of 7,200 turns a minute: a turn and a seek are 8.3 ms, so that each does some 120 requests.
 TWO_SATA = Limit(240, 240)
 
-# Since the device was made.
-Moved = collections.namedtuple("Moved", "requests_read requests_written bytes_read bytes_written")
+# Since the device was made. wait_ms: of all requests, from their beginning to their end; busy_ms: while there was any.
+Moved = collections.namedtuple("Moved", "requests_read requests_written bytes_read bytes_written wait_ms busy_ms")
 
 
 class Missing(Failure):
@@ -226,6 +227,16 @@ class Group:
             write(os.path.join(next(iter(self.paths.values())), "io.max"),
                   "{} riops={} wiops={}".format(device, *words))
 
+    def end_processes(self):
+        """Those that were told to end, and what they have left behind, such as deliveries on their way."""
+        try:
+            wait_for(lambda: not self.pids(), "processes to end", PATIENCE_S)
+        except AssertionError:
+            for pid in self.pids():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            wait_for(lambda: not self.pids(), "processes to be killed")
+
     def close(self):
         """Its processes have ended, or do now."""
         self.keeper.end()
@@ -257,43 +268,40 @@ def own_mounts():
         run("mount", "--make-rprivate", "/")
 
 
-class Device:
-    """An ext4 of so many bytes in an image below a directory, mounted at a path."""
+def make_image(keeper, directory, name, size):
+    """Its path; whoever has it open takes its name away."""
+    path = os.path.join(directory, f"{name}.image")
+    keeper.undo(f"rm -f {shlex.quote(path)}")
+    with open(path, "wb") as file:
+        os.posix_fallocate(file.fileno(), 0, size)
+    return path
 
-    def __init__(self, keeper, directory, name, size, at):
-        self.keeper, self.name, self.path = keeper, name, at
-        image = os.path.join(directory, f"{name}.image")
-        keeper.undo(f"rm -f {shlex.quote(image)}")
-        with open(image, "wb") as file:
-            os.posix_fallocate(file.fileno(), 0, max(size, IMAGE_LEAST))
-        self.device = self._attach(image)
-        # The tables of inodes are written now, and nothing is given back to the image below.
-        run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", self.device)
-        self._mount(image)
 
-    def _attach(self, image):
+class Loop:
+    """A loop device that has a file, or a part of a device."""
+
+    def __init__(self, keeper, below, offset, size):
+        self.below = below
+        words = ("--offset", f"{offset}", "--sizelimit", f"{size}")
         try:
-            device = run("losetup", "--find", "--show", image)
+            self.device = run("losetup", "--find", "--show", *words, below)
         except Failure as error:
             raise Missing(f"no loop device ({error})") from None
-        self.number = os.path.basename(device)
+        self.name = os.path.basename(self.device)
         # Another may have the device when it is undone.
-        self.keeper.undo(f"grep -qF {shlex.quote(image)} {self.file('loop/backing_file')} && losetup -d {device}")
-        # Past the memory of files; where the disk below cannot, files are in memory twice.
-        subprocess.run(["losetup", "--direct-io=on", device], check=False, capture_output=True, timeout=60)
+        keeper.undo(f"grep -qF {shlex.quote(below)} {self.file('loop/backing_file')} && losetup -d {self.device}")
+        # Past the memory of files; where what is below cannot, files are in memory twice.
+        subprocess.run(["losetup", "--direct-io=on", self.device], check=False, capture_output=True, timeout=60)
         self.is_direct = read(self.file("loop/dio")).strip() == "1"
-        return device
 
-    def _mount(self, image):
-        os.makedirs(self.path, exist_ok=True)
-        self.keeper.undo(f"umount -l {shlex.quote(self.path)}")
-        run("mount", "-t", "ext4", "-o", "noatime", self.device, self.path)
-        # Given back with the mount, and the image with it.
+    def let_go(self):
+        """It is given back with the last that uses it, and the image with it."""
         run("losetup", "-d", self.device)
-        os.unlink(image)
+        if not self.below.startswith("/dev/"):
+            os.unlink(self.below)
 
     def file(self, name):
-        return f"/sys/block/{self.number}/{name}"
+        return f"/sys/block/{self.name}/{name}"
 
     def numbers(self):
         """7:3, as the kernel calls it."""
@@ -302,10 +310,20 @@ class Device:
     def stat(self):
         """What it has moved, as Moved."""
         words = [int(word) for word in read(self.file("stat")).split()]
-        return Moved(words[0], words[4], words[2] * SECTOR, words[6] * SECTOR)
+        return Moved(words[0], words[4], words[2] * SECTOR, words[6] * SECTOR, words[3] + words[7], words[9])
 
     def is_free(self):
         return not os.path.exists(self.file("loop/backing_file"))
+
+
+def mount(keeper, loop, path):
+    """With an ext4 of its own."""
+    # The tables of inodes are written now, and nothing is given back to the image below.
+    run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", loop.device)
+    os.makedirs(path, exist_ok=True)
+    keeper.undo(f"umount -l {shlex.quote(path)}")
+    run("mount", "-t", "ext4", "-o", "noatime", loop.device, path)
+    loop.let_go()
 
 
 class Throttle:
@@ -314,8 +332,8 @@ class Throttle:
     go that come out of memory, and of this process's own group; of version 2, of the server's group.
     """
 
-    def __init__(self, keeper, device, limit, group):
-        self.device, self.limit, self.group = device.numbers(), limit, group
+    def __init__(self, keeper, loop, limit, group):
+        self.device, self.limit, self.group = loop.numbers(), limit, group
         self.files = self._files()
         if not self.files and not (group is not None and group.is_second and os.path.exists(
                 os.path.join(next(iter(group.paths.values())), "io.max"))):
@@ -351,30 +369,41 @@ class Disks:
     def __init__(self, case, sizes, limit=None, index_apart=False, group=None):
         need_root()
         self.directory = case.path(f"disks-{id(self):x}")
-        shared = [name for name in sizes if not (index_apart and name == "index")] if limit else []
-        self.devices, self.outer, self.throttle = {}, None, None
-        self._need_space(sum(self._outer_size([size]) for size in sizes.values()))
+        sizes = {name: -(-max(size, IMAGE_LEAST) // MIB) * MIB for name, size in sizes.items()}
+        self.loops, self.outer, self.throttle = {}, None, None
+        self._need_space(sum(sizes.values()))
         own_mounts()
         self.keeper = Keeper()
         self.keeper.undo(f"rm -rf --one-file-system {shlex.quote(self.directory)}")
         try:
             os.mkdir(self.directory)
-            if limit:
-                self.outer = Device(self.keeper, self.directory, "outer",
-                                    self._outer_size(sizes[name] for name in shared), self.place("outer"))
-                self.throttle = Throttle(self.keeper, self.outer, limit, group)
-            for name, size in sizes.items():
-                place = self.place("outer") if name in shared else self.directory
-                self.devices[name] = Device(self.keeper, place, name, size, self.place(name))
-            self.set_limit(True)
+            self._make(sizes, limit, index_apart, group)
         except BaseException:
             self.keeper.end()
             raise
 
-    @staticmethod
-    def _outer_size(sizes):
-        total = sum(max(size, IMAGE_LEAST) for size in sizes)
-        return int(total * (1 + OUTER_SHARE)) + OUTER_LEAST
+    def _make(self, sizes, limit, index_apart, group):
+        shared = [name for name in sizes if not (index_apart and name == "index")] if limit else []
+        at = 0
+        if limit:
+            size = sum(sizes[name] for name in shared)
+            image = make_image(self.keeper, self.directory, "outer", size)
+            self.outer = Loop(self.keeper, image, 0, size)
+        for name, size in sizes.items():
+            if name in shared:
+                self.loops[name] = Loop(self.keeper, self.outer.device, at, size)
+                at += size
+            else:
+                image = make_image(self.keeper, self.directory, name, size)
+                self.loops[name] = Loop(self.keeper, image, 0, size)
+        if self.outer is not None:
+            self.outer.let_go()
+        for name, loop in self.loops.items():
+            mount(self.keeper, loop, self.path(name))
+        if limit:
+            # The last, so that it is the first to be undone: another may have the device then.
+            self.throttle = Throttle(self.keeper, self.outer, limit, group)
+            self.set_limit(True)
 
     def _need_space(self, size):
         """A disk that runs full is everybody's."""
@@ -382,12 +411,9 @@ class Disks:
         if shutil.disk_usage(where).free < size + SPARE:
             raise Failure(f"{where}: less than {(size + SPARE) / 1e9:.0f} GB free")
 
-    def place(self, name):
-        return os.path.join(self.directory, f"on-{name}")
-
     def path(self, name):
         """Where it is mounted."""
-        return self.devices[name].path
+        return os.path.join(self.directory, f"on-{name}")
 
     def set_limit(self, is_on):
         """A store is filled faster without."""
@@ -396,16 +422,16 @@ class Disks:
 
     def stat(self):
         """{"mailbox": Moved, ...}"""
-        return {name: device.stat() for name, device in self.devices.items()}
+        return {name: loop.stat() for name, loop in self.loops.items()}
 
     def settle(self):
         """What was written is on the disks, and is no work for them while something is measured."""
-        for device in self.devices.values():
-            run("sync", "-f", device.path)
+        for name in self.loops:
+            run("sync", "-f", self.path(name))
 
     def facts(self):
         """For a page: what the devices are."""
-        direct = all(device.is_direct for device in self.devices.values())
+        direct = all(loop.is_direct for loop in self.loops.values())
         return (f"ext4 on loop devices, {'past' if direct else 'through'} the memory of files"
                 + (f", of which all together do at most {self.throttle.limit.read} reads and"
                    f" {self.throttle.limit.write} writes a second" if self.throttle else ""))
@@ -414,7 +440,7 @@ class Disks:
         """The servers have ended. A mount that something uses still goes when that ends."""
         self.set_limit(False)
         self.keeper.end()
-        wait_for(lambda: all(device.is_free() for device in [*self.devices.values(), self.outer] if device),
+        wait_for(lambda: all(loop.is_free() for loop in [*self.loops.values(), self.outer] if loop),
                  "loop devices to be given back")
 
 

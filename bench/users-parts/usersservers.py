@@ -90,7 +90,7 @@ class Postfix:
                   "smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination",
                   f"virtual_transport = lmtp:inet:{at(lmtp)}",
                   f"transport_maps = inline:{{ {{ {REMOTE} = smtp:[{sink[0]}]:{sink[1]} }} }}"),
-            master=("lmtp unix - - n - - lmtp", "smtp unix - - n - - smtp"))
+            master=("lmtp unix - - n - - lmtp", "smtp unix - - n - - smtp", "scache unix - - n - 1 scache"))
         self.smtp = self.submit = self.server.address
         self.processes = [self.server.process]
 
@@ -145,10 +145,11 @@ class Server:
         store, _, door = name.partition("+")
         self.start_store, self.store_name = STORES[store]
         self.make_door = DOORS[door]
-        self.store, self.door = None, None
+        self.store, self.door, self.first = None, None, None
         self.parts = (self.store_name, *self.make_door.parts)
 
     def start(self):
+        self.first = len(self.case.processes)
         with self.group.entered() if self.group is not None else contextlib.nullcontext():
             self.store = self.start_store(self.case, self._directory("mailbox"), self._directory("index"),
                                           self.certificate)
@@ -175,11 +176,12 @@ class Server:
         return [pid for process in roots for pid in harness.tree_of(process.pid)]
 
     def stop(self):
-        for process in (self.door.processes if self.door else []):
+        """All that start() has begun, also when it came no further."""
+        for process in reversed(self.case.processes[self.first:] if self.first is not None else []):
             process.stop()
-        if self.store is not None:
-            self.store.stop()
-        self.store = self.door = None
+        if self.group is not None:
+            self.group.end_processes()
+        self.store = self.door = self.first = None
 
     def drop_caches(self):
         """

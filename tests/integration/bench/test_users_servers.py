@@ -250,6 +250,24 @@ class Servers(UsersCase):
     def test_cyrus_behind_postfix(self):
         self.check("cyrus+postfix")
 
+    def test_a_server_that_begins_in_part_ends_whole(self):
+        group = self.make("Group")
+        disks = self.make("Disks", self, SIZES, group=group)
+        server = self.servers.SERVERS["dovecot-mdbox+postfix"](self, disks, group)
+        server.sink = self.sink.server_address
+
+        def fail(*_):
+            raise OSError("no door")
+
+        server.make_door = fail
+        with self.assertRaisesRegex(OSError, "no door"):
+            server.start()
+        self.assertTrue(group.pids())
+        server.stop()
+        self.assertEqual(group.pids(), [])
+        disks.close()
+        self.assertEqual(self.own_devices(), [])
+
     def test_counters_have_what_a_server_spends_and_moves(self):
         group = self.make("Group", memory=512 * MIB)
         disks = self.make("Disks", self, SIZES, group=group)
@@ -265,6 +283,7 @@ class Servers(UsersCase):
         for name in self.disks_module.PATHS:
             self.assertGreater(found["paths"][name]["requests_written"], 0, name)
             self.assertGreater(found["paths"][name]["bytes"], BLOCK, name)
+            self.assertGreaterEqual(found["paths"][name]["wait_ms"], 0)
         self.assertGreater(found["server_cpu"]["user"], 0)
         self.assertAlmostEqual(sum(found["cpu"].values()), 1, delta=0.5)
         self.assertGreater(found["switches"], 0)
