@@ -2,28 +2,32 @@
 #pragma once
 
 /*
- * behaviour.h - a finite state machine: what a client of IMAP does next, and how long its user thinks first.
+ * behaviour.h - a finite state machine: what a client of IMAP does next, and when.
  *
- * Flow: behaviour_begin() with a session's stream -> behaviour_next() -> imaptalk.h does the command, and says what
- *       the mailbox is like now -> behaviour_next() ... until BEHAVIOUR_END.
+ * Flow: behaviour_begin() with a session's stream -> behaviour_next() -> imaptalk.h does the
+ *       command, and says what the mailbox is like now -> behaviour_next() ... until BEHAVIOUR_END.
  *
- * Four kinds of client (workload.h) go through five sequences of commands; behind each, the next one or the end is drawn with
- * the workload's probabilities:
+ * Four kinds of client (workload.h) go through five sequences of commands; behind each, the next
+ * one or the end is drawn with the workload's probabilities:
  *
  *     begin   LOGIN, LIST, SELECT INBOX, FETCH_FLAGS of all mails, STATUS of some folders
- *     look    FETCH_FLAGS of all mails, STATUS of some folders; without headers of its own a page more of FETCH_HEADERS
- *     read    FETCH_STRUCTURE, FETCH_BODY, STORE \Seen; some are answered (STORE), deleted (STORE, EXPUNGE) or moved
- *             (COPY, STORE, EXPUNGE)
- *     tidy    SELECT of another folder, SEARCH, STORE \Deleted of what is too much in it, EXPUNGE, SELECT INBOX
+ *     look    FETCH_FLAGS of all mails, STATUS of some folders; without headers of its own a page
+ *             more of FETCH_HEADERS
+ *     read    FETCH_STRUCTURE, FETCH_BODY, STORE \Seen; some are answered (STORE), deleted (STORE,
+ *             EXPUNGE) or moved (COPY, STORE, EXPUNGE)
+ *     tidy    SELECT of another folder, SEARCH, STORE \Deleted of what is too much in it, EXPUNGE,
+ *             SELECT INBOX
  *     write   APPEND to Sent
  *
- * Not each has all of its commands. FETCH_HEADERS comes wherever the selected folder has mails that the client does not know:
- * of these alone, or of a page. Before each sequence but the first its user thinks; a client that stays does so in IDLE, and
- * goes on thinking when news have interrupted it. Mails are sent by the driver, at their own rate, whatever sessions do:
- * "write" is what IMAP has of it.
+ * Not each has all of its commands. FETCH_HEADERS comes wherever the selected folder has mails that
+ * the client does not know: of these alone, or of a page. Before each sequence but the first its
+ * user thinks; a client that stays does so in IDLE, and goes on thinking when news have interrupted
+ * it. Mails are sent by the driver, at their own rate, whatever sessions do: "write" is what IMAP
+ * has of it.
  *
- * A mailbox stays as large as it was: "tidy" deletes what view->keep does not count. Only mails whose headers the
- * session has had are read, moved or deleted, so that a delivery is seen before it is gone.
+ * A mailbox stays as large as it was: "tidy" deletes what view->keep does not count. Only mails
+ * whose headers the session has had are read, moved or deleted, so that a delivery is seen before
+ * it is gone.
  *
  * Pure: no clock, no I/O. One struct is below 128 bytes.
  */
@@ -53,8 +57,9 @@ struct behaviour_step {
 	double think_s;	  /* before it */
 	double idle_s;	  /* of BEHAVIOUR_IDLE */
 	unsigned folder;  /* of boxplan.h: SELECT, STATUS, COPY's target, APPEND's */
-	uint32_t first,
-		last; /* sequence numbers of the selected folder, from 1: FETCH, STORE, COPY; they become UIDs */
+	/* FETCH, STORE, COPY: sequence numbers of the selected folder, from 1; they become UIDs. */
+	uint32_t first;
+	uint32_t last;
 	uint8_t client; /* enum workload_kind: FETCH lists differ */
 	uint8_t flags;	/* of STORE: enum behaviour_flag, to be added */
 };
@@ -63,9 +68,10 @@ struct behaviour_step {
 struct behaviour_view {
 	uint32_t exists;
 	/*
-	 * Mails whose headers it has, from the first on, those of earlier sessions of the user included: after SELECT of a client that keeps
-	 * headers, all but those that came since. 0 after SELECT of one that keeps none. When FETCH_HEADERS has ended it is
-	 * its last at least, whatever the server has said; EXPUNGE of one of them makes it one less.
+	 * Mails whose headers it has, from the first on, those of earlier sessions of the user
+	 * included: after SELECT of a client that keeps headers, all but those that came since. 0
+	 * after SELECT of one that keeps none. When FETCH_HEADERS has ended it is its last at
+	 * least, whatever the server has said; EXPUNGE of one of them makes it one less.
 	 */
 	uint32_t known;
 	uint32_t deleted; /* with \Deleted */

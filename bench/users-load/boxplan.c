@@ -42,7 +42,7 @@ static void name_folder(struct boxplan *plan, struct dice *dice, uint8_t depths[
 	const char *word = words[dice_below(dice, sizeof(words) / sizeof(words[0]))];
 	struct boxplan_folder *folder = &plan->folders[index];
 	depths[index] = parent > 0 ? (uint8_t)depth : 0;
-	/* The index tells folders apart that got one word. Four levels are below BOXPLAN_NAME_MAX. */
+	/* The index tells folders with one word apart. Four levels are below BOXPLAN_NAME_MAX. */
 	char above[BOXPLAN_NAME_MAX] = "";
 	if (parent > 0)
 		snprintf(above, sizeof(above), "%.62s/", plan->folders[parent].name);

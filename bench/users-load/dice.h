@@ -6,9 +6,9 @@
  *
  * Flow: a seed and what a stream is for -> dice_begin() -> numbers of a distribution.
  *
- * The generator is xoshiro256**, begun by splitmix64. Each user, mail and mailbox has a stream of its own, named by a
- * purpose and a number, so that what one does never changes with what another did before. A struct dice is 32 bytes;
- * copies go on alone. Not for secrets.
+ * The generator is xoshiro256**, begun by splitmix64. Each user, mail and mailbox has a stream of
+ * its own, named by a purpose and a number, so that what one does never changes with what another
+ * did before. A struct dice is 32 bytes; copies go on alone. Not for secrets.
  */
 
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * Bytes that a server says are a header: a Message-ID of the load is found in them only when they have its text.
+ * Bytes that a server says are a header: a Message-ID of the load is found in them only when they
+ * have its text.
  */
 
 #include "bench/users-load/mailplan.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * A file that says that it has parameters of users: what is refused has a reason and a line of the file; what is taken is
- * printed with a line for each parameter, and mails, mailboxes and sessions can be made of it.
+ * A file that says that it has parameters of users: what is refused has a reason and a line of the
+ * file; what is taken is printed with a line for each parameter, and mails, mailboxes and sessions
+ * can be made of it.
  */
 
 #include "bench/users-load/behaviour.h"

@@ -6,14 +6,16 @@
  *
  * Flow: a seed and a number -> mailplan_make() -> mailplan_copy() into a socket, piece by piece.
  *
- * A mail is header, text and attachments in one of the MIME structures of the workload, with sizes of the workload's
- * distributions. Nothing of it is kept: it is a row of pieces, each either a few lines of markup that follow from the plan or
- * lines of one length that follow from their number, so that any offset costs the same. All is 7-bit with CRLF, no line is
- * longer than 78 characters, none begins with a dot or is a line of dots and hyphens that could be taken for something else.
+ * A mail is header, text and attachments in one of the MIME structures of the workload, with sizes
+ * of the workload's distributions. Nothing of it is kept: it is a row of pieces, each either a few
+ * lines of markup that follow from the plan or lines of one length that follow from their number,
+ * so that any offset costs the same. All is 7-bit with CRLF, no line is longer than 78 characters,
+ * none begins with a dot or is a line of dots and hyphens that could be taken for something else.
  *
  *     Message-ID: <users-load.RUN.NUMBER@load.invalid>
  *
- * RUN and NUMBER are 16 hexadecimal digits each: by them deliveries are tracked (mailplan_find_id()).
+ * RUN and NUMBER are 16 hexadecimal digits each: by them deliveries are tracked
+ * (mailplan_find_id()).
  *
  * A plan is plain: it points to nothing, copy it. Nothing here allocates, logs or reads a clock.
  */
@@ -34,7 +36,7 @@ struct mailplan_wish {
 	uint64_t run;	 /* the same in all mails of one run */
 	uint64_t number; /* no other mail of the run has it */
 	int64_t time_s;	 /* of its Date, since 1970 */
-	/* For the header, addresses without "<>"; what has MAILPLAN_ADDRESS_MAX characters or more is not in it. */
+	/* For the header, without "<>"; one of MAILPLAN_ADDRESS_MAX or more is not in it. */
 	const char *from;
 	const char *to; /* the first recipient */
 };
@@ -69,8 +71,8 @@ void mailplan_make(struct mailplan *ret_plan, const struct workload *workload,
 size_t mailplan_copy(const struct mailplan *plan, size_t offset, char *ret_bytes, size_t room);
 
 /*
- * Finds the Message-ID of a mail of the load in header text, any bytes. false: there is none, or that of another mail. Fields like
- * In-Reply-To do not count.
+ * Finds the Message-ID of a mail of the load in header text, any bytes. false: there is none, or
+ * that of another mail. Fields like In-Reply-To do not count.
  */
 bool mailplan_find_id(const char *header, size_t size, uint64_t *ret_run, uint64_t *ret_number);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What clients do: that it is possible, that it is as often as the workload says, and that mailboxes stay as they are.
+// What clients do: that it is possible, as often as the workload says, and that mailboxes stay as
+// they are.
 #include "bench/users-load/behaviour.h"
 
 #include <catch2/catch.hpp>
@@ -42,7 +43,7 @@ struct Folder {
 	uint32_t keep;
 };
 
-// A mailbox, and what one session sees of it. Headers of old[folder] numbers and below it has had before.
+// A mailbox, and what one session sees of it; it has had headers up to number old[folder] before.
 struct Mailbox {
 	std::vector<Folder> folders;
 	std::vector<uint64_t> old;
@@ -257,7 +258,7 @@ TEST_CASE("sequences come as often as the workload's probabilities say")
 
 		CHECK(of[TRANSACTION_LOGIN] == 1);
 		CHECK(of[BEHAVIOUR_LOGOUT] == 1);
-		// Of 4,000 sessions a mean of 1 is known to some five hundredths, three times its deviation.
+		// A mean of 1 is known to some five hundredths, three times its deviation.
 		CHECK(of[TRANSACTION_LIST] == Approx(client.list_share).margin(0.03));
 		CHECK(of[TRANSACTION_FETCH_BODY] == Approx(visits[WORKLOAD_READ]).epsilon(0.08));
 		CHECK(counts.stored_seen / SESSIONS == of[TRANSACTION_FETCH_BODY]);

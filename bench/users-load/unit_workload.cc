@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The file of parameters: what is taken, what is refused, and what follows from the one that is there.
+// The file of parameters: what is taken, what is refused, and what follows from the shipped one.
 #include "bench/users-load/workload.h"
 
 #include <catch2/catch.hpp>

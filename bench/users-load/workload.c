@@ -514,7 +514,7 @@ unsigned workload_recipients(const struct workload *workload, struct dice *dice)
 							      WORKLOAD_RECIPIENTS)];
 }
 
-/* check() sees to it that each sequence ends one session in 1000: what is left then is below 1e-8. */
+/* Each sequence ends one session in 1000, see check(): what is left then is below 1e-8. */
 #define ROUNDS 20000
 
 void workload_visits(const struct workload *workload, enum workload_kind kind,

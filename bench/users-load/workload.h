@@ -10,11 +10,13 @@
  *     active-users       = 0.78              # paper: section 3
  *     webmail.after-read = 10 40 5 15 30     # ours: ...
  *
- * A line is a name, one or more numbers, and where they come from: paper, spec, imaptest or ours, a colon and
- * a text. All names must be there once; an unknown one, a missing source, a number out of its range, and
- * numbers that contradict each other are errors that name the line. workload_print() writes them as a table for pages.
+ * A line is a name, one or more numbers, and where they come from: paper, spec, imaptest or ours, a
+ * colon and a text. All names must be there once; an unknown one, a missing source, a number out of
+ * its range, and numbers that contradict each other are errors that name the line. workload_print()
+ * writes them as a table for pages.
  *
- * A struct workload is plain: copy it, change members for a test. Nothing here keeps a pointer, logs or reads a clock.
+ * A struct workload is plain: copy it, change members for a test. Nothing here keeps a pointer,
+ * logs or reads a clock.
  */
 
 #include "bench/users-load/dice.h"
@@ -27,8 +29,9 @@ extern "C" {
 #endif
 
 /*
- * Transactions that are timed each, 13 of IMAP and two of SMTP. FETCH_HEADERS is the one that SPECmail2009's analysis names:
- * UID FETCH of a range: UID, BODY.PEEK[HEADER.FIELDS (...)], FLAGS, RFC822.SIZE.
+ * Transactions that are timed each, 13 of IMAP and two of SMTP. FETCH_HEADERS is the one that
+ * SPECmail2009's analysis names: UID FETCH of a range: UID, BODY.PEEK[HEADER.FIELDS (...)], FLAGS,
+ * RFC822.SIZE.
  */
 enum transaction {
 	TRANSACTION_LOGIN,
@@ -114,7 +117,7 @@ struct workload_client {
 	double after[WORKLOAD_SEQUENCES][WORKLOAD_SUCCESSORS];
 };
 
-/* bench/enterprise.workload says of each what it is. Shares are 0 to 1, times seconds, sizes bytes. */
+/* bench/enterprise.workload says of each what it is. Times are seconds, sizes bytes. */
 struct workload {
 	double users_min;
 	double active_share;
@@ -178,8 +181,9 @@ struct workload_error {
 int workload_read(FILE *file, struct workload *ret_workload, struct workload_error *ret_error);
 
 /*
- * Reads all of file and writes it as a table: Markdown, or a line for each parameter with tabs between name, values, source
- * and text. Negative with *ret_error when it is no workload, or when out cannot be written.
+ * Reads all of file and writes it as a table: Markdown, or a line for each parameter with tabs
+ * between name, values, source and text. Negative with *ret_error when it is no workload, or when
+ * out cannot be written.
  */
 int workload_print(FILE *file, bool is_markdown, FILE *out, struct workload_error *ret_error);
 
@@ -190,8 +194,8 @@ const char *workload_structure_name(enum workload_structure structure);
 /* ---- what follows from it ---- */
 
 /*
- * Users are active, and have a kind of client, by their number alone: any 100 of them in a row have the same shares, so that
- * a run with a few hundred is as one with many.
+ * Users are active, and have a kind of client, by their number alone: any 100 of them in a row have
+ * the same shares, so that a run with a few hundred is as one with many.
  */
 bool workload_is_active(const struct workload *workload, uint64_t user);
 enum workload_kind workload_client(const struct workload *workload, uint64_t user);
@@ -203,8 +207,8 @@ double workload_sessions_h(const struct workload *workload, double users);
 /* How many recipients a mail has. */
 unsigned workload_recipients(const struct workload *workload, struct dice *dice);
 /*
- * What an active user of each kind, and one of all kinds, does in an hour: sessions, and how often each sequence. A table as that of
- * workload_print(). Negative when it cannot be written.
+ * What an active user of each kind, and one of all kinds, does in an hour: sessions, and how often
+ * each sequence. A table as that of workload_print(). Negative when it cannot be written.
  */
 int workload_print_sums(const struct workload *workload, bool is_markdown, FILE *out);
 /* How often a session of that kind goes through each sequence, the mean. */
