@@ -64,7 +64,10 @@ def need_root():
 
 def run(*words):
     """What a command prints; it has to succeed."""
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
+    except FileNotFoundError:
+        raise Missing(f"{words[0]} is not installed") from None
     if done.returncode != 0:
         raise Failure(f"{' '.join(words)}: {done.stderr.strip() or done.returncode}")
     return done.stdout.strip()
@@ -322,7 +325,10 @@ def mount(keeper, loop, path):
     run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", loop.device)
     os.makedirs(path, exist_ok=True)
     keeper.undo(f"umount -l {shlex.quote(path)}")
-    run("mount", "-t", "ext4", "-o", "noatime", loop.device, path)
+    try:
+        run("mount", "-t", "ext4", "-o", "noatime", loop.device, path)
+    except Failure as error:
+        raise Missing(f"no mounts ({error})") from None
     loop.let_go()
 
 

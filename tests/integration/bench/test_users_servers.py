@@ -121,7 +121,7 @@ class Disks(UsersCase):
             moved = getattr(after["index"], name) - getattr(before["index"], name)
             self.assertGreaterEqual(moved, COUNT * BLOCK)
             self.assertLess(moved, 3 * COUNT * BLOCK + at * MIB)
-        self.assertEqual(after["mailbox"].bytes_read, before["mailbox"].bytes_read)
+        self.assertLess(after["mailbox"].bytes_written - before["mailbox"].bytes_written, COUNT * BLOCK)
 
     def test_a_limit_holds_for_all_that_share_it_until_it_is_taken_away(self):
         disks = self.make("Disks", self, SIZES, limit=self.limit, index_apart=True)
