@@ -36,6 +36,10 @@ def share(value, digits=1):
     return "-" if value is None else f"{value:.{digits}%}"
 
 
+def percent_of(value):
+    return "-" if value is None else verdict.percent(value)
+
+
 def number(value):
     return "-" if value is None else f"{value:,.0f}"
 
@@ -148,7 +152,7 @@ def type_lines(title, search):
         for run in (best, worst):
             row = run["load"]["transactions"][name] if run else None
             texts += (["-"] * 4 if not row or not row["count"] else
-                      [f"{row['count']:,}", share(verdict.share_within(row)), f"{row['p50_ms']:.1f}",
+                      [f"{row['count']:,}", percent_of(verdict.share_within(row)), f"{row['p50_ms']:.1f}",
                        f"{row['p95_ms']:.1f}"])
         rows.append((name, texts))
     heads = ["count", "within 5 s", "p50 ms", "p95 ms"]
@@ -164,7 +168,7 @@ def delivery_text(run):
     texts = []
     for name, seconds in verdict.DELIVERIES.items():
         row = run["load"]["deliveries"][name]
-        texts.append(f"{row['sent']:,} {name} deliveries, {share(verdict.share_delivered(row))} within {seconds:,} s,"
+        texts.append(f"{row['sent']:,} {name} deliveries, {percent_of(verdict.share_delivered(row))} within {seconds:,} s,"
                      f" {row['lost']:,} lost, {row['twice']:,} twice")
     unjudged = run["verdict"].unjudged
     few = f"; too few to judge: {', '.join(unjudged)}" if unjudged else ""

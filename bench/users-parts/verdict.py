@@ -10,6 +10,7 @@ The limits are those that SPECmail2009 is known to have had: 95 % of each type o
 Nothing here runs anything or reads a clock.
 """
 import collections
+import math
 
 SHARE, ERRORS, LEAST = 0.95, 0.01, 20
 DELIVERIES = {"local": 60, "remote": 3600}  # seconds
@@ -62,12 +63,17 @@ def judge(result):
     return Verdict(not reasons, reasons, unjudged)
 
 
+def percent(share):
+    """Rounded down: what is below a limit does not look as if it were not."""
+    return f"{math.floor(share * 1000 + 1e-9) / 10:.1f}%"
+
+
 def text_of(reason):
     """A Reason in words."""
     if reason.kind == "transaction":
-        return f"{reason.name}: {reason.value:.1%} within {TRANSACTION_S} s"
+        return f"{reason.name}: {percent(reason.value)} within {TRANSACTION_S} s"
     if reason.kind == "delivery":
-        return f"{reason.name} deliveries: {reason.value:.1%} within {DELIVERIES[reason.name]} s"
+        return f"{reason.name} deliveries: {percent(reason.value)} within {DELIVERIES[reason.name]} s"
     if reason.kind == "errors":
         return f"errors: {reason.value:.1%} of all transactions"
     return "no transaction has ended"

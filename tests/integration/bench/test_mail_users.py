@@ -191,6 +191,10 @@ class Verdict(unittest.TestCase):
         none = {name: {"count": 0, "within": 0} for name in TYPES}
         self.assertEqual(self.reasons(types=none), [("load", "transactions")])
 
+    def test_what_is_below_a_limit_looks_so(self):
+        self.assertEqual([self.verdict.percent(value) for value in (0.94999, 0.95, 0.57, 1)],
+                         ["94.9%", "95.0%", "57.0%", "100.0%"])
+
     def test_each_reason_has_words(self):
         found = self.verdict.judge(result_of(types={"STORE": {"within": 50}}, deliveries={"local": {"within": 10}},
                                              errors={"bye": 50, "no": 3}))
