@@ -215,8 +215,8 @@ class Trouble(Load):
         def refuses(word):
             def answer(connection):
                 connection.sendall(b"* OK IMAP4rev1\r\n")
-                tag = connection.recv(1000).split()[0]
-                connection.sendall(tag + b" " + word + b" no\r\n")
+                line = connection.recv(1000)  # nothing, of a look whether there is a server
+                connection.sendall(line.split(b" ")[0] + b" " + word + b" no\r\n")
                 connection.recv(1000)
             return answer
 
