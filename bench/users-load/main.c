@@ -6,12 +6,14 @@
  *     users-load run --workload FILE --imap HOST:PORT --smtp HOST:PORT --sink HOST:PORT --users N
  *     users-load fill --workload FILE --lmtp HOST:PORT --imap HOST:PORT --users N
  *     users-load verify --workload FILE --imap HOST:PORT --users N
+ *     users-load check --workload FILE --imap HOST:PORT
  *     users-load workload --workload FILE
  *
  * Any server will do. What users do is bench/enterprise.workload; each command's --help has its options, report.h the
  * result of a run. Exit 69 when there is no server where one should be.
  */
 
+#include "bench/users-load/drive/check.h"
 #include "bench/users-load/drive/fill.h"
 #include "bench/users-load/drive/run.h"
 #include "bench/users-load/drive/verify.h"
@@ -89,6 +91,14 @@ static int print_workload(FILE *file, bool is_markdown, struct workload_error *r
 	return workload_print_sums(&workload, is_markdown, stdout);
 }
 
+static int command_check(int argc, char **argv)
+{
+	static struct setup setup;
+	setup_read(SETUP_CHECK, argc, argv, &setup);
+	setup_probe("imap", &setup.imap);
+	return check_server(&setup);
+}
+
 static int command_workload(int argc, char **argv)
 {
 	static struct setup setup;
@@ -109,6 +119,7 @@ static const struct subcommand commands[] = {
 	{ "run", command_run, "users at work for a while" },
 	{ "fill", command_fill, "put mails into mailboxes" },
 	{ "verify", command_verify, "look whether they are there" },
+	{ "check", command_check, "look whether a server is one for it" },
 	{ "workload", command_workload, "print the parameters" },
 };
 

@@ -180,6 +180,16 @@ static const struct options_bound verify_rows[] = {
 	NAMES,
 };
 
+static const struct options_bound check_rows[] = {
+	WORKLOAD,
+	ADDRESS("imap", imap, "the server"),
+	{ { 0, "from", "K", "the user is user(K) (0)" },
+	  OPTIONS_AT(struct setup, from),
+	  .max = USERS_AT_MOST },
+	TIMEOUT,
+	NAMES,
+};
+
 static const struct options_bound workload_rows[] = {
 	WORKLOAD,
 	{ { 0, "markdown", NULL, "as a table of Markdown" },
@@ -204,6 +214,12 @@ static const struct options_table tables[] = {
 			   .summary = "Whether mailboxes have what fill has put there; exit 1 if "
 				      "not.",
 			   ROWS(verify_rows) },
+	[SETUP_CHECK] = { .program = "users-load check",
+			  .usage = "--workload FILE --imap HOST:PORT [options]",
+			  .summary =
+				  "Whether a server does what clients of the load want; exit 1 if "
+				  "not.",
+			  ROWS(check_rows) },
 	[SETUP_WORKLOAD] = { .program = "users-load workload",
 			     .usage = "--workload FILE [--markdown]",
 			     .summary = "The parameters of a load: name, value, source.",
@@ -253,7 +269,7 @@ static void check(const struct options_table *table, enum setup_command command,
 		options_fail(table, "wants --workload");
 	if (command == SETUP_WORKLOAD)
 		return;
-	if (setup->users == 0)
+	if (setup->users == 0 && command != SETUP_CHECK)
 		options_fail(table, "wants --users");
 	if (!has_imap && (command != SETUP_FILL || setup->lmtp.ss_family == 0))
 		options_fail(table,
@@ -266,7 +282,7 @@ static void check(const struct options_table *table, enum setup_command command,
 		options_fail(table, "--timeout 0 gives up at once");
 	if (command == SETUP_RUN && setup->window_ns == 0)
 		options_fail(table, "--window 0 counts nothing");
-	if (setup->from >= setup->users)
+	if (setup->from >= setup->users && command != SETUP_CHECK)
 		options_fail(table, "--from is a user below --users");
 }
 

@@ -4,7 +4,7 @@
 /*
  * setup.h - the command lines of users-load, and what they come to.
  *
- * Flow: main.c -> setup_read() with the name of a subcommand -> run.c, fill.c, verify.c. setup_...() exits on wrong use, and on
+ * Flow: main.c -> setup_read() with the name of a subcommand -> run.c, fill.c, verify.c, check.c. setup_...() exits on wrong use, and on
  *       a workload that cannot be read.
  */
 
@@ -54,6 +54,7 @@ enum setup_command {
 	SETUP_RUN,
 	SETUP_FILL,
 	SETUP_VERIFY,
+	SETUP_CHECK,
 	SETUP_WORKLOAD,
 };
 
