@@ -130,11 +130,12 @@ def wait_finding(runs):
 
 
 def gain_finding(same, apart):
-    """same, apart: users."""
+    """Of two searches that have found a threshold."""
     what = "users, with the index on a faster disk"
     paper = f"{GAIN[0]} to about {GAIN[1]}: {GAIN[1] / GAIN[0]:.2f} x"
-    if not same or not apart:
+    if not all(search and search["users"] and search["fails_at"] for search in (same, apart)):
         return Finding(what, paper, NOT_MEASURED, None)
+    same, apart = same["users"], apart["users"]
     wanted = GAIN[1] / GAIN[0]
     return Finding(what, paper, f"{same:,} to {apart:,}: {apart / same:.2f} x", is_near(apart / same, wanted, wanted))
 
@@ -155,4 +156,4 @@ def findings(sata, apart, ladder):
     for path in PATHS:
         yield sector_finding(best, path)
     yield wait_finding(runs)
-    yield gain_finding(sata and sata["users"], apart and apart["users"])
+    yield gain_finding(sata, apart)

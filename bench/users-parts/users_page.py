@@ -255,7 +255,7 @@ and no figure here may be compared with one of that: the table at the end has ea
 A number of users passes when 95 % of each type of transaction (of which there were at least {least}) ended within 5 s,
 95 % of local deliveries within 60 s and of those to the other domain within the hour, and fewer than 1 % of all
 transactions were errors. The verdict is the largest number that passes: doubled from {starts} until one fails, then
-halved until what passes and what does not are 4.4 % apart; a number that fails is tried {tries} times. Each has
+halved until what passes and what does not are 4.4 % apart; a number fails when it does so in {tries} of {tries} tries. Each has
 {warmup:g} s of warm-up, a window of {window:g} s (longer where that had fewer than {sessions} sessions), and a time
 until all that was begun has ended.
 
@@ -281,9 +281,10 @@ def report(options, results):
     if said := facts_of(results, "versions"):
         yield f"{', '.join(said)}."
     starts, scales = f"{options.start:,}", f"{options.scale:g}"
-    if results.sata:
+    if results.sata and options.disks_start != options.start:
         starts += f" ({options.disks_start:,} where the disk is limited)"
-        scales += f" ({options.disks_scale:g} where the disk is limited)"
+    if results.sata and options.disks_scale != options.scale:
+        scales += f" ({options.disks_scale:g} where it is limited)"
     yield METHOD.format(least=verdict.LEAST, starts=starts, scales=scales, **vars(options)).rstrip()
     yield ""
     if said := facts_of(results, "notes"):

@@ -55,11 +55,12 @@ def judge(result):
     """The Verdict on one run."""
     reasons = [*late_transactions(result), *late_deliveries(result)]
     errors = error_share(result)
-    if errors is None:
-        reasons.append(Reason("load", "transactions", 0, 1))
-    elif errors >= ERRORS:
+    if errors is not None and errors >= ERRORS:
         reasons.append(Reason("errors", "all", errors, ERRORS))
-    unjudged = [name for name, row in result["transactions"].items() if row["count"] < LEAST]
+    counts = {name: row["count"] for name, row in result["transactions"].items()}
+    if max(counts.values()) < LEAST:
+        reasons.append(Reason("load", "transactions", max(counts.values()), LEAST))
+    unjudged = [name for name, count in counts.items() if count < LEAST]
     return Verdict(not reasons, reasons, unjudged)
 
 
@@ -76,7 +77,7 @@ def text_of(reason):
         return f"{reason.name} deliveries: {percent(reason.value)} within {DELIVERIES[reason.name]} s"
     if reason.kind == "errors":
         return f"errors: {reason.value:.1%} of all transactions"
-    return "no transaction has ended"
+    return f"no type of transaction was there {LEAST} times"
 
 
 def error_text(result):

@@ -187,9 +187,10 @@ class Verdict(unittest.TestCase):
         self.assertEqual(self.reasons(errors={"no": 14}), [])
         self.assertEqual(self.reasons(errors={"no": 14, "closed": 1}), [("errors", "all")])
 
-    def test_a_run_without_any_transaction_does_not_pass(self):
-        none = {name: {"count": 0, "within": 0} for name in TYPES}
-        self.assertEqual(self.reasons(types=none), [("load", "transactions")])
+    def test_a_run_in_which_no_type_can_be_judged_does_not_pass(self):
+        for count in (0, 19):
+            few = {name: {"count": count, "within": count} for name in TYPES}
+            self.assertEqual(self.reasons(types=few), [("load", "transactions")])
 
     def test_what_is_below_a_limit_looks_so(self):
         self.assertEqual([self.verdict.percent(value) for value in (0.94999, 0.95, 0.57, 1)],
@@ -272,6 +273,9 @@ class Page(unittest.TestCase):
                 "is_close": True, "sessions": 6000.0,
                 "facts": {"versions": [f"{name} 1.0"], "notes": ["a note"], "disks": "ext4"}, "runs": runs, "doubtful": []}
 
+    def broken_run(self, users):
+        return self.run_of(users, types={"LOGIN": {"within": 10}})
+
     def paper_search(self):
         late = {"EXPUNGE": {"within": 80}, "FETCH_HEADERS": {"within": 90}}
         return self.search_of([self.run_of(100, 0.01), self.run_of(200, 0.04), self.run_of(350, 0.15),
@@ -288,7 +292,7 @@ class Page(unittest.TestCase):
                                  mailboxes=64, scale=0.01, output="page", tries=2, sessions=150)
 
     def test_what_the_paper_found_is_shown_again_by_the_papers_figures(self):
-        apart = self.search_of([self.run_of(550)])
+        apart = self.search_of([self.run_of(550), self.broken_run(600)])
         # Its shares of bytes and requests are not those of these sizes of requests.
         sizes = ((70, 29.9), (22, 11.7), (8, 120))
         sata = self.paper_search()
@@ -306,7 +310,8 @@ class Page(unittest.TestCase):
                 ("index paths' share of requests", [self.run_of(350, paths=((90, 29.9), (2, 11.7), (8, 15)))], None),
                 ("index paths' share of bytes", [self.run_of(350, paths=((50, 8), (45, 8), (5, 15)))], None),
                 ("sectors of a request, mailbox paths", [self.run_of(350, paths=((90, 8), (2, 11.7), (8, 15)))], None),
-                ("users, with the index on a faster disk", sata["runs"], self.search_of([self.run_of(360)]))):
+                ("users, with the index on a faster disk", sata["runs"], self.search_of(
+                    [self.run_of(360), self.broken_run(380)]))):
             with self.subTest(what=what):
                 self.assertEqual(self.said(self.search_of(runs), apart)[what], "different today")
 
@@ -328,6 +333,11 @@ class Page(unittest.TestCase):
         self.assertEqual(set(self.said(self.search_of([quiet])).values()), {"not measured"})
         found = list(self.page.limits(self.options, self.results()))
         self.assertEqual([limit.is_met for limit in found], [False, False])
+
+    def test_a_gain_is_that_of_thresholds_and_not_of_searches_that_ended_before(self):
+        sata = self.paper_search()
+        for apart in (self.search_of([self.run_of(550)]), self.search_of([self.broken_run(1)]), None):
+            self.assertEqual(self.said(sata, apart)["users, with the index on a faster disk"], "not measured")
 
     def test_an_exponent_is_that_of_its_points(self):
         self.assertAlmostEqual(self.findings.slope([(x, 3 * x ** 1.5) for x in (1, 2, 5, 9)]), 1.5)
