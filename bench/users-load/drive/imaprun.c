@@ -73,7 +73,7 @@ void imaprun_leave(struct imaprun *run)
 		return;
 	if (tally != NULL && run->phase == IMAPRUN_COMMAND && is_timed(&run->step))
 		tally_unanswered(tally, run->step.command, run->due_ns, imaprun_now_ns(run));
-	else if (tally != NULL && !run->has_begun)
+	else if (tally != NULL && !run->has_begun && run->phase != IMAPRUN_THINKING)
 		tally_unanswered(tally, TRANSACTION_LOGIN, run->begun_ns, imaprun_now_ns(run));
 	end(run);
 }

@@ -39,6 +39,7 @@ def text_of(address):
 
 class Load(harness.Case):
     users = 12
+    scale = 0.02
 
     def setUp(self):
         super().setUp()
@@ -50,8 +51,8 @@ class Load(harness.Case):
         self.workload = self.write("busier.workload", text)
 
     def command(self, verb, *arguments):
-        return [PROGRAM, verb, "--workload", self.workload, "--users", str(self.users), "--scale", "0.1", "--password",
-                PASSWORD, "--timeout", str(DEADLINE_S), *map(str, arguments)]
+        return [PROGRAM, verb, "--workload", self.workload, "--users", str(self.users), "--scale", str(self.scale),
+                "--password", PASSWORD, "--timeout", str(DEADLINE_S), *map(str, arguments)]
 
     def call(self, verb, *arguments, expect=0):
         done = subprocess.run(self.command(verb, *arguments), capture_output=True, text=True, check=False,
@@ -95,6 +96,7 @@ class Users(Load):
 
     def test_all_that_users_do_is_done_and_each_mail_is_seen(self):
         dovecot, postfix, sink = self.serve()
+        self.scale = 0.1
         imap = ("--imap", text_of(dovecot.imap_address), "--sample", self.users)
         filled = self.fill(dovecot)
         before = self.counts("verify", *imap)
@@ -143,11 +145,14 @@ class Users(Load):
 
     def test_one_seed_is_one_load(self):
         dovecot = Dovecot(self, imap=True)
-        self.fill(dovecot)
+        self.counts("fill", "--imap", text_of(dovecot.imap_address))
         window = ("--imap", text_of(dovecot.imap_address), "--rate", 300, "--warmup", 0.5, "--window", 2)
-        begun = [self.run_load(*window, "--seed", seed)["sessions"]["begun"] for seed in (1, 1, 2, 3)]
+        results = [self.run_load(*window, "--seed", seed) for seed in (1, 1, 2, 3)]
+        begun = [result["sessions"]["begun"] for result in results]
         self.assertEqual(begun[0], begun[1])
         self.assertGreater(len(set(begun)), 1)
+        # Also those that were due when the window ended.
+        self.assertEqual([result["transactions"]["LOGIN"]["count"] for result in results], begun)
 
     def test_a_signal_ends_it_with_what_there_is(self):
         dovecot = Dovecot(self, imap=True)
