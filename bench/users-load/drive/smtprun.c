@@ -18,11 +18,11 @@ struct smtprun {
 	LIST_ENTRY(smtprun) entry;
 };
 
-void smtprun_address(const struct session_template *template, uint32_t number, char *ret_address)
+void smtprun_address(const struct session_template *pattern, uint32_t number, char *ret_address)
 {
 	/* session_parse_template() has left room for any number. */
-	const int size = snprintf(ret_address, SESSION_TEXT_MAX, "%s%u%s", template->before, number,
-				  template->behind);
+	const int size = snprintf(ret_address, SESSION_TEXT_MAX, "%s%u%s", pattern->before, number,
+				  pattern->behind);
 	if (size < 0 || size >= SESSION_TEXT_MAX)
 		ret_address[0] = '\0';
 }

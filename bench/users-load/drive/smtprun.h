@@ -45,7 +45,7 @@ struct smtprun_rules {
 };
 
 /* Recipient n in the remote domain, or a sender there. Writes SESSION_TEXT_MAX bytes at most. */
-void smtprun_address(const struct session_template *template, uint32_t number, char *ret_address);
+void smtprun_address(const struct session_template *pattern, uint32_t number, char *ret_address);
 
 void smtprun_prepare(struct smtprun_rules *rules);
 /* 0 or -ENOMEM. A connection that is not to be had is counted. */
