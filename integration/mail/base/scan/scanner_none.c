@@ -3,6 +3,7 @@
  * scanner_none.c - the scanner of a build without Vectorscan or libarchive: there is none.
  */
 #include "integration/mail/base/scan/scanner.h"
+#include "integration/mail/base/scan/template.h"
 
 #include <errno.h>
 #include <sysexits.h>
@@ -63,6 +64,14 @@ const struct scan_verdict *scan_verdict(const struct scan *scan)
 void scan_free(struct scan *scan)
 {
 	(void)scan;
+}
+
+/* No failure, so that scanner_open() says why there is none. */
+int template_pair(int ret_ends[TEMPLATE_ENDS])
+{
+	for (unsigned i = 0; i < TEMPLATE_ENDS; i++)
+		ret_ends[i] = -1;
+	return 0;
 }
 
 int scanner_run_template(const struct scan_settings *settings, const char *context, int ask_fd,
