@@ -158,8 +158,6 @@ configure_tree() {
 	shift
 	mkdir -p build
 	if [ -e "build/$name/build.ninja" ]; then
-		# Else a library that was not there stays away, also when it has been installed since.
-		quietly "build/$name.log" meson configure --clearcache "build/$name"
 		quietly "build/$name.log" meson setup --reconfigure "$@" "build/$name"
 	else
 		# A set-up that was interrupted leaves a directory that Meson will not reuse.
