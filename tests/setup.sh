@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # setup.sh - what ./demo and ./check share: steps, failures, packages.
-# Sourced by them from the top of the tree; does nothing by itself.
+# Sourced by them from the top of the tree; does nothing by itself but to make build/.
 
+mkdir -p build # where all that is made here lies
 step_name=start
 
 step() {
@@ -74,7 +75,6 @@ need_packages() {
 		return
 	fi
 	echo "    installing $lacking"
-	mkdir -p build
 	trap permit_daemons EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
@@ -156,7 +156,6 @@ need_npm() {
 configure_tree() {
 	name=$1
 	shift
-	mkdir -p build
 	if [ -e "build/$name/build.ninja" ]; then
 		quietly "build/$name.log" meson setup --reconfigure "$@" "build/$name"
 	else
