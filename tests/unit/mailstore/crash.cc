@@ -4,6 +4,7 @@
 // fail that work again later. After each start every mail that was committed is in every mailbox that
 // has it, once, and no other is there in part.
 
+#include "lib/process/sanitized.h"
 #include "tests/lib/mailstores.hh"
 #include "tests/lib/random.hh"
 #include "tests/lib/seeds.hh"
@@ -198,7 +199,7 @@ unsigned number(const char *name, unsigned otherwise)
 TEST_CASE("the power goes at any time, and no committed mail is lost or doubled",
 	  "[mailstore][crash]")
 {
-	const auto seed = RANDOM_SEED(number("DNSBLV6_CRASHES", 2000));
+	const auto seed = RANDOM_SEED(number("DNSBLV6_CRASHES", IS_SANITIZED ? 500 : 2000));
 	CAPTURE(seed);
 	world w(seed);
 	w.run(number("DNSBLV6_CRASH_STEPS", seed % 50 == 0 ? 300 : 30));
