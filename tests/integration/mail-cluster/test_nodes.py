@@ -164,7 +164,9 @@ class Failing(Nodes):
                 link.sendall(TEXT.replace(b"\r\n.", b"\r\n..") + b".\r\n")
                 return said, [lines.readline()[:9] for word in said if word.startswith(b"250")]
 
-        self.assertEqual(deliver(), ([b"250 2.1.5"] * 3, [b"250 2.0.0"] * 3))
+        # LMTP has links of its own in version 2, and a node that did not listen yet is away for half a second.
+        wait_for(lambda: deliver() == ([b"250 2.1.5"] * 3, [b"250 2.0.0"] * 3), "LMTP to have found all nodes")
+        before = [len(client.entries(box)) for box in (first, other)]
         nodes[2].stop()
         try:
             # It is not known at first that it hangs.
@@ -176,7 +178,7 @@ class Failing(Nodes):
             self.assertEqual(deliver(), ([b"250 2.1.5", b"451 4.4.1", b"250 2.1.5"], [b"250 2.0.0"] * 2))
         finally:
             nodes[2].cont()
-        self.assertEqual([len(client.entries(box)) for box in (first, other)], [3, 3])
+        self.assertEqual([len(client.entries(box)) for box in (first, other)], [count + 2 for count in before])
 
     def test_a_node_that_hangs_is_down_and_comes_back(self):
         nodes = self.begin(nodes={"silence": "3s"})
