@@ -100,6 +100,7 @@ ROWS = {
                                               "keys": ("crypto",),
                                               "keyholder": ("crypto",),
                                               "remotekey": ("crypto",),
+                                              "sslio": ("ssl", "crypto"),
                                               "users_password": ("crypt", "crypto")}),
     # The tool of a store, or of a daemon that has one; it serves nothing.
     "integration/mail/mail-store": Row(GPL, project=("lib/mailstore", "lib/lmdb", "lib/format", "lib/common",

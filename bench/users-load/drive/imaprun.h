@@ -13,7 +13,7 @@
  *
  * After an error the session is closed; NO alone is left to the role.
  *
- * Lies in the memory of its owner as its first member, who frees it in ended(), which is the last call. Nothing here logs.
+ * Lies in the memory of its owner as its first member, and is freed by it in ended(), the last call. Nothing here logs.
  */
 
 #include "bench/users-load/counts/tally.h"

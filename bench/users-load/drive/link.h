@@ -18,7 +18,7 @@
  *
  * With TLS links_tls.h reads and writes, and nothing else differs.
  *
- * Lies in the memory of its owner, who frees it in ended(), or later. After lost(), which is called once at most, and
+ * Lies in the memory of its owner, and is freed by it in ended(), or later. After lost(), which is called once at most, and
  * after link_close() no callback but ended() comes. lost() closes nothing: its handler calls link_close(). Callbacks
  * are never called within link_open(), but may be within link_flush(). Nothing here logs.
  */

@@ -7,6 +7,8 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include "integration/mail/base/tls/sslio.h"
+
 struct links_tls_context {
 	SSL_CTX *ssl_context;
 };
@@ -67,52 +69,17 @@ void links_tls_free(struct links_tls *tls)
 	free(tls);
 }
 
-static int settle(struct links_tls *tls, int ret)
-{
-	const int error_number = errno;
-	int status = TLS_EPEER;
-	switch (SSL_get_error(tls->ssl, ret)) {
-	case SSL_ERROR_WANT_READ:
-		status = TLS_WANT_READ;
-		break;
-	case SSL_ERROR_WANT_WRITE:
-		status = TLS_WANT_WRITE;
-		break;
-	case SSL_ERROR_ZERO_RETURN:
-		status = TLS_CLOSED;
-		break;
-	case SSL_ERROR_SYSCALL:
-		status = error_number != 0 ? -error_number : TLS_ECUT;
-		break;
-	default:
-		break;
-	}
-	ERR_clear_error();
-	return status;
-}
-
 int links_tls_handshake(struct links_tls *tls)
 {
-	ERR_clear_error();
-	errno = 0;
-	int ret = SSL_do_handshake(tls->ssl);
-	return ret == 1 ? 0 : settle(tls, ret);
+	return sslio_handshake(tls->ssl);
 }
 
 ssize_t links_tls_read(struct links_tls *tls, void *ret_bytes, size_t size)
 {
-	size_t count = 0;
-	ERR_clear_error();
-	errno = 0;
-	int ret = SSL_read_ex(tls->ssl, ret_bytes, size, &count);
-	return ret == 1 ? (ssize_t)count : settle(tls, ret);
+	return sslio_read(tls->ssl, ret_bytes, size);
 }
 
 ssize_t links_tls_write(struct links_tls *tls, const void *bytes, size_t size)
 {
-	size_t count = 0;
-	ERR_clear_error();
-	errno = 0;
-	int ret = SSL_write_ex(tls->ssl, bytes, size, &count);
-	return ret == 1 ? (ssize_t)count : settle(tls, ret);
+	return sslio_write(tls->ssl, bytes, size);
 }

@@ -7,7 +7,7 @@
  * Flow: run.c has a mail that is due (mails.h) -> smtprun_begin() -> session.h of smtp-load over link.h -> tally.h, tracking.h.
  *
  * A mail has a connection of its own. It counts from when it is due to the reply behind its end; QUIT is not waited for in
- * any count. Who is refused at RCPT is dropped from what is tracked, and an error; so is a mail that is not taken.
+ * any count. A recipient that is refused at RCPT is dropped from what is tracked, and an error; so is a mail that is not taken.
  *
  * Lies in the memory that smtprun_begin() gets and frees. Nothing here logs.
  */

@@ -23,7 +23,7 @@
  *
  * What no server may say (enum imaptalk_fault) is told by calls->fault(). When nothing that is said later
  * can be understood or trusted, it is IMAPTALK_BROKEN too; the connection is to be closed then.
- * A stall is the caller's, who has a clock.
+ * A stall is the caller's to see, as it has the clock.
  *
  * Nothing here logs or reads a clock. rules, calls and context are borrowed until imaptalk_deinit().
  */

@@ -10,6 +10,8 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
+#include "integration/mail/base/tls/sslio.h"
+
 struct nodetls {
 	SSL_CTX *ssl_context;
 };
@@ -146,54 +148,19 @@ void nodetls_link_free(struct nodetls_link *link)
 	free(link);
 }
 
-static int settle(struct nodetls_link *link, int ret)
-{
-	const int error_number = errno;
-	int status = TLS_EPEER;
-	switch (SSL_get_error(link->ssl, ret)) {
-	case SSL_ERROR_WANT_READ:
-		status = TLS_WANT_READ;
-		break;
-	case SSL_ERROR_WANT_WRITE:
-		status = TLS_WANT_WRITE;
-		break;
-	case SSL_ERROR_ZERO_RETURN:
-		status = TLS_CLOSED;
-		break;
-	case SSL_ERROR_SYSCALL:
-		status = error_number != 0 ? -error_number : TLS_ECUT;
-		break;
-	default:
-		break;
-	}
-	ERR_clear_error();
-	return status;
-}
-
 int nodetls_handshake(struct nodetls_link *link)
 {
-	ERR_clear_error();
-	errno = 0;
-	int ret = SSL_do_handshake(link->ssl);
-	return ret == 1 ? 0 : settle(link, ret);
+	return sslio_handshake(link->ssl);
 }
 
 ssize_t nodetls_read(struct nodetls_link *link, void *ret_bytes, size_t size)
 {
-	size_t count = 0;
-	ERR_clear_error();
-	errno = 0;
-	int ret = SSL_read_ex(link->ssl, ret_bytes, size, &count);
-	return ret == 1 ? (ssize_t)count : settle(link, ret);
+	return sslio_read(link->ssl, ret_bytes, size);
 }
 
 ssize_t nodetls_write(struct nodetls_link *link, const void *bytes, size_t size)
 {
-	size_t count = 0;
-	ERR_clear_error();
-	errno = 0;
-	int ret = SSL_write_ex(link->ssl, bytes, size, &count);
-	return ret == 1 ? (ssize_t)count : settle(link, ret);
+	return sslio_write(link->ssl, bytes, size);
 }
 
 bool nodetls_has_pending(const struct nodetls_link *link)
