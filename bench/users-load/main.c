@@ -109,10 +109,7 @@ static int command_workload(int argc, char **argv)
 		return fail(EX_NOINPUT, setup.workload_path, errno);
 	const int ret = print_workload(file, setup.is_markdown, &error);
 	fclose(file);
-	if (ret == 0)
-		return EX_OK;
-	fprintf(stderr, "users-load: %s:%u: %s\n", setup.workload_path, error.line, error.reason);
-	return EX_DATAERR;
+	return ret == 0 ? EX_OK : setup_complain(setup.workload_path, &error);
 }
 
 static const struct subcommand commands[] = {

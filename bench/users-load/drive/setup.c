@@ -245,6 +245,15 @@ static void make_templates(const struct options_table *table, struct setup *setu
 	read_template(table, text, &setup->abroad);
 }
 
+int setup_complain(const char *path, const struct workload_error *error)
+{
+	fprintf(stderr, "users-load: %s:", path);
+	if (error->line > 0)
+		fprintf(stderr, "%u:", error->line);
+	fprintf(stderr, " %s\n", error->reason);
+	return EX_DATAERR;
+}
+
 static void read_workload(struct setup *setup)
 {
 	struct workload_error error;
@@ -253,11 +262,8 @@ static void read_workload(struct setup *setup)
 		fprintf(stderr, "users-load: %s: %s\n", setup->workload_path, strerror(errno));
 		exit(EX_NOINPUT);
 	}
-	if (workload_read(file, &setup->workload, &error) < 0) {
-		fprintf(stderr, "users-load: %s:%u: %s\n", setup->workload_path, error.line,
-			error.reason);
-		exit(EX_DATAERR);
-	}
+	if (workload_read(file, &setup->workload, &error) < 0)
+		exit(setup_complain(setup->workload_path, &error));
 	fclose(file);
 }
 

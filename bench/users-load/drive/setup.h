@@ -61,6 +61,8 @@ enum setup_command {
 /* Exits on wrong use. With SETUP_WORKLOAD the file is not read. */
 void setup_read(enum setup_command command, int argc, char **argv, struct setup *ret_setup);
 
+/* Says on standard error what is wrong with the parameters in the file path, and where. Returns EX_DATAERR. */
+int setup_complain(const char *path, const struct workload_error *error);
 /*
  * Exits with EX_UNAVAILABLE and a line on standard error, option its subject, when there is no server. One that is not given
  * is not looked for.
