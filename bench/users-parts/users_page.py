@@ -272,12 +272,23 @@ def facts_of(results, name):
     return list(dict.fromkeys(text for search in searches for text in search["facts"][name]))
 
 
-def report(options, results):
-    yield "# How many users a mail server has room for"
-    yield ""
+def begin_lines(options):
+    calls = getattr(options, "calls", None)  # join.py
+    if calls:
+        yield f"Written by `bench/mail-users` on {datetime.date.today()}: {machine()}; seed {options.seed}. Measured by"
+        yield ""
+        yield from (f"* {text}" for text in calls)
+        yield ""
+        return
     load = ", ".join(f"{value:.1f}" for value in options.load)
     yield (f"Written by `bench/mail-users` on {datetime.date.today()}: {machine()}; load averages when it began:"
            f" {load}; seed {options.seed}.")
+
+
+def report(options, results):
+    yield "# How many users a mail server has room for"
+    yield ""
+    yield from begin_lines(options)
     if said := facts_of(results, "versions"):
         yield f"{', '.join(said)}."
     starts, scales = f"{options.start:,}", f"{options.scale:g}"
@@ -400,12 +411,16 @@ def plain(value):
     return value
 
 
+# Of options: where things lay, which says nothing about a figure.
+PLACES = ("programs", "directory", "output", "workload")
+
+
 def as_json(options, results):
     """All that the page stands on."""
     return json.dumps({
         "of": "bench/mail-users", "date": str(datetime.date.today()), "machine": machine(), "load": list(options.load),
         "options": {key: value for key, value in sorted(vars(options).items())
-                    if isinstance(value, (str, int, float, bool, type(None)))},
+                    if isinstance(value, (str, int, float, bool, type(None))) and key not in PLACES},
         "findings": [{**one._asdict(), "said": findings.said(one)} for one in findings.findings(
             results.sata, results.apart, results.ladder)] if results.sata else [],
         "limits": [{"what": limit.what, "value": limit.value, "bound": limit.bound, "is_met": limit.is_met}

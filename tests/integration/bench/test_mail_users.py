@@ -127,6 +127,52 @@ class Command(Case):
         self.assertEqual([call["--seed"] for call in self.calls("fill")], ["1"] * 2)
 
 
+class Join(Case):
+    """Parts of several calls are a page as of one."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.page = import_quietly("users_page", "users-parts")
+        cls.maker = Page("test_the_page_and_the_json_have_all_that_was_measured")
+        Page.setUpClass()
+
+    def write(self, name, parts, users, **changed):
+        search = self.maker.search_of([self.maker.run_of(users), self.maker.broken_run(2 * users)])
+        options = argparse.Namespace(**{**vars(self.maker.options), "parts": parts, "rate": 1, "drain": 30,
+                                        "programs": "/some/where", **changed})
+        results = self.maker.results(**{{"v": "servers", "r": "repeats"}[parts]: [search] * (1 + (parts == "r"))})
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(self.page.as_json(options, results))
+        return self.path(name)
+
+    def join(self, *paths, expect=0):
+        done = subprocess.run([sys.executable, os.path.join(SOURCE, "bench/mail-users"), "--output", self.path("all"),
+                               "--join", *paths], capture_output=True, text=True, check=False, timeout=100)
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def test_two_calls_are_one_page_and_a_later_search_replaces_an_earlier_one(self):
+        said = self.join(self.write("a", "v", 100), self.write("b", "r", 120, start=60), self.write("c", "v", 130))
+        self.assertIn("* `--parts r`, Dovecot, Exim, on ", said)
+        self.assertIn("2 searches with one seed, each with mailboxes that were filled anew: 120, 120 users", said)
+        self.assertIn("* Dovecot, Exim, this disk: 130 users", said)
+        self.assertNotIn("* Dovecot, Exim, this disk: 100 users", said)
+        with open(self.path("all.json"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertNotIn("/some/where", text)
+        self.assertEqual(json.loads(text)["servers"][0]["runs"][1]["verdict"]["reasons"][0]["name"], "LOGIN")
+
+    def test_parts_that_were_measured_in_another_way_are_refused_by_name(self):
+        paths = self.write("a", "v", 100), self.write("b", "r", 100, window=20)
+        self.assertIn(f"{paths[1]}: --window 20, but 30 in {paths[0]}", self.join(*paths, expect=1))
+
+    def test_what_is_no_result_is_refused_by_name(self):
+        for text in ("", "[]", '{"of": "bench/store"}'):
+            with open(self.path("a"), "w", encoding="utf-8") as file:
+                file.write(text)
+            self.assertIn(f"{self.path('a')}: no result of bench/mail-users (", self.join(self.path("a"), expect=1))
+
+
 class Quick(Case):
     """The least of everything: a verdict, whatever it is, and what stands beside it."""
 
