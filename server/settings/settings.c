@@ -22,6 +22,9 @@ static const char *const confine_choices[] = { "off", "auto", "on", NULL };
 /* In the order of enum settings_action. */
 static const char *const actions[] = { "allow", "refuse", "drop", NULL };
 
+/* In the order of enum settings_xdp_mode. */
+static const char *const modes[] = { "auto", "driver", "generic", NULL };
+
 static const char *const messages[] = { "queries", "responses", "both", NULL };
 
 #define AT(member)	 CONF_AT(struct settings, member)
@@ -96,6 +99,19 @@ static const struct conf_item dnstap_items[] = {
 	{ "version", CONF_TEXT, AT(dnstap.version), .take = taking_version },
 };
 
+/* The program is in the kernel, where a reload leaves it. */
+static const struct conf_item xdp_items[] = {
+	{ "interface", CONF_TEXT, AT(xdp.interfaces), .max = IF_NAMESIZE - 1, .is_list = true,
+	  .take = taking_interface, .needs_restart = true },
+	{ "mode", CONF_CHOICE, AT(xdp.mode), .choices = modes, .preset = "auto",
+	  .needs_restart = true },
+	/* Below 4 GiB, since kernels before 6.0 multiply in 32 bits. */
+	{ "memory", CONF_SIZE, AT(xdp.memory_size), .min = 1 << 20, .max = (int64_t)3 << 30,
+	  .preset = "256M", .needs_restart = true },
+	{ "keep", CONF_SECONDS, AT(xdp.keep_s), .max = 3600, .preset = "0s",
+	  .needs_restart = true },
+};
+
 static const struct conf_item key_items[] = {
 	{ "id", CONF_NAME, .take = taking_key },
 	{ "algorithm", CONF_CHOICE, IN(key, algorithm), .choices = tsig_algorithms,
@@ -146,6 +162,7 @@ FIND(find_zone, zones, zone_count)
 static const struct conf_section sections[] = {
 	{ "server", CONF_ITEMS(server_items) },
 	{ "dnstap", CONF_ITEMS(dnstap_items) },
+	{ "xdp", CONF_ITEMS(xdp_items) },
 	{ "key", CONF_ITEMS(key_items), .find_entry = find_key },
 	{ "secondary", CONF_ITEMS(secondary_items), .find_entry = find_secondary },
 	{ "access", CONF_ITEMS(access_items), .find_entry = find_rule },

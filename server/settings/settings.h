@@ -18,6 +18,7 @@
 #include "server/askers/tsig.h"
 
 #include <limits.h>
+#include <net/if.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,6 +39,7 @@ extern "C" {
 #define SETTINGS_IDENTITY_MAX	128  /* of what this server says of itself */
 #define SETTINGS_CONTROL_MAX	107  /* what fits into struct sockaddr_un */
 #define SETTINGS_SECRET_MAX	1024 /* base64 of keys far longer than any HMAC's block */
+#define SETTINGS_INTERFACES_MAX 8    /* network interfaces of the section "xdp" */
 
 struct settings_name {
 	size_t size;			 /* 0: there is none */
@@ -130,6 +132,23 @@ struct settings_dnstap {
 	size_t zone_count;
 };
 
+/* Network interfaces by name; no memory of its own, so that two can be compared. */
+struct settings_interfaces {
+	char names[SETTINGS_INTERFACES_MAX][IF_NAMESIZE];
+	size_t count;
+};
+
+/* What may be wanted of an interface's driver, in the order of the words in the file. */
+enum settings_xdp_mode { SETTINGS_XDP_AUTO, SETTINGS_XDP_DRIVER, SETTINGS_XDP_GENERIC };
+
+/* Answers from the network driver. */
+struct settings_xdp {
+	struct settings_interfaces interfaces; /* none: all answers are given by sockets */
+	enum settings_xdp_mode mode;
+	uint64_t memory_size; /* bytes for the names of all zones, two versions of each */
+	unsigned keep_s;      /* how long it answers when the server has ended */
+};
+
 struct settings {
 	struct listener_addresses listen;
 	const char *directory; /* borrowed while the file is read: where relative paths begin */
@@ -165,6 +184,7 @@ struct settings {
 	char version[SETTINGS_IDENTITY_MAX + 1];
 	char nsid[SETTINGS_IDENTITY_MAX + 1];
 	struct settings_dnstap dnstap;
+	struct settings_xdp xdp;
 	struct settings_key *keys;
 	size_t key_count;
 	struct tsig_key **tsig_keys; /* those of keys, in their order; borrowed from them */
@@ -179,6 +199,8 @@ struct settings {
 
 /* False when this build lacks libfstrm or protobuf-c: there is no query log then. */
 bool settings_has_dnstap(void);
+/* False when it lacks libbpf, libxdp, or a compiler for BPF: no interface can be named then. */
+bool settings_has_xdp(void);
 
 void settings_deinit(struct settings *settings);
 

@@ -39,6 +39,11 @@ const char *taking_log(void *member, const struct conf_value *value);
 const char *taking_messages(void *member, const struct conf_value *value);
 const char *taking_log_zone(void *member, const struct conf_value *value);
 
+/* ---- section "xdp" ---- */
+
+const char *taking_interface(void *member,
+			     const struct conf_value *value); /* settings_interfaces */
+
 /* ---- sections with entries ---- */
 
 /* These begin one. */

@@ -11,7 +11,7 @@
 
 #include "lib/common/version.h"
 
-/* The sections "server" and "dnstap" of the file, and what all sections need. */
+/* The sections "server", "dnstap" and "xdp" of the file, and what all sections need. */
 
 const char taking_no_memory[] = "out of memory";
 
@@ -176,4 +176,30 @@ const char *taking_log_zone(void *member, const struct conf_value *value)
 	struct settings_dnstap *dnstap = member;
 	struct settings_name *name = taking_add(&dnstap->zones, &dnstap->zone_count, sizeof(*name));
 	return name != NULL ? taking_name(name, value) : taking_no_memory;
+}
+
+/* ---- section "xdp" ---- */
+
+bool settings_has_xdp(void)
+{
+#ifdef DNSBLV6_XDP
+	return true;
+#else
+	return false;
+#endif
+}
+
+const char *taking_interface(void *member, const struct conf_value *value)
+{
+	struct settings_interfaces *interfaces = member;
+	if (!settings_has_xdp())
+		return "this build has no answers from the network driver";
+	if (interfaces->count == SETTINGS_INTERFACES_MAX)
+		return "permitted are at most 8 interfaces";
+	for (size_t i = 0; i < interfaces->count; i++) {
+		if (strcmp(interfaces->names[i], value->text) == 0)
+			return "this interface is named already";
+	}
+	snprintf(interfaces->names[interfaces->count++], IF_NAMESIZE, "%s", value->text);
+	return NULL;
 }

@@ -127,6 +127,11 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 				  "#    #zone:",
 				  "#    #identity:",
 				  "#    #version:",
+				  "#xdp:",
+				  "#    interface:",
+				  "#    mode:",
+				  "#    memory:",
+				  "#    keep:",
 				  "#  - id:",
 				  "#    algorithm:",
 				  "#    secret:",
@@ -171,6 +176,10 @@ TEST_CASE("the manual names every item and its default", "[server][settings]")
 				  "zone",
 				  "identity",
 				  "version",
+				  "interface",
+				  "mode",
+				  "memory",
+				  "keep",
 				  "id",
 				  "algorithm",
 				  "secret",
@@ -379,7 +388,7 @@ TEST_CASE("a refused line has its number, the value and what would be permitted"
 		{ "server:\n    realtime: on\n", 2, "\"realtime\"", "\"on\"", "unknown item, " },
 		{ "server:\n    xdp: eth0\n", 2, "\"xdp\"", "\"eth0\"", "unknown item, " },
 		{ "\n\nsrever:\n    workers: 1\n", 3, "\"srever\"", "\"\"",
-		  "unknown item, permitted are server, dnstap, key, secondary, access, zone" },
+		  "unknown item, permitted are server, dnstap, xdp, key, secondary, access, zone" },
 		{ "server: 1\n", 1, "\"server\"", "\"1\"", "a section has no value of its own" },
 		{ "server:\n\tworkers: 1\n", 2, "", "\"\\x09workers: 1\"", "tabulator" },
 		{ "server:\n    workers: 1\n      log-level: info\n", 3, "",
@@ -472,6 +481,9 @@ TEST_CASE("addresses, user, workers and the control socket need a restart, the r
 	CHECK(change(same + "    control-mode: 600\n") == "control-mode");
 	CHECK(change(same + "    confine: on\n") == "confine");
 	CHECK(change(same + "    chroot: /srv\n") == "chroot");
+	CHECK(change(same + "xdp:\n    mode: generic\n") == "mode");
+	CHECK(change(same + "xdp:\n    memory: 1G\n") == "memory");
+	CHECK(change(same + "xdp:\n    keep: 1m\n") == "keep");
 	CHECK(change(same + "    top-size: 0\n").empty());
 }
 
@@ -509,6 +521,40 @@ TEST_CASE("a query log has a socket or a file, and what is in it", "[server][set
 		parsed refused(std::string("dnstap:\n") + bad);
 		CHECK(refused.status == -EINVAL);
 	}
+}
+
+TEST_CASE("answers from the driver have interfaces, and figures within their ranges",
+	  "[server][settings]")
+{
+	parsed none("");
+	CHECK(none.value.xdp.interfaces.count == 0);
+	CHECK(none.value.xdp.mode == SETTINGS_XDP_AUTO);
+	CHECK(none.value.xdp.memory_size == 256 << 20);
+	CHECK(none.value.xdp.keep_s == 0);
+
+	for (const char *bad :
+	     { "    memory: 1023K\n", "    memory: 4G\n", "    keep: 2h\n", "    mode: native\n",
+	       "    interface: [ name-of-16-bytes ]\n", "    interface: [ a, b, a ]\n",
+	       "    interface: [ a, b, c, d, e, f, g, h, i ]\n" }) {
+		CAPTURE(bad);
+		parsed refused(std::string("xdp:\n") + bad);
+		CHECK(refused.status == -EINVAL);
+	}
+	parsed value("xdp:\n    interface: [ eth0, name-of-15-byte ]\n    mode: driver\n"
+		     "    memory: 3G\n    keep: 1m\n");
+	if (!settings_has_xdp()) {
+		CHECK(value.status == -EINVAL);
+		CHECK(std::string(value.error.reason) ==
+		      "this build has no answers from the network driver");
+		return;
+	}
+	REQUIRE(value.status == 0);
+	const settings_xdp &xdp = value.value.xdp;
+	REQUIRE(xdp.interfaces.count == 2);
+	CHECK(std::string(xdp.interfaces.names[1]) == "name-of-15-byte");
+	CHECK(xdp.mode == SETTINGS_XDP_DRIVER);
+	CHECK(xdp.memory_size == (uint64_t)3 << 30);
+	CHECK(xdp.keep_s == 60);
 }
 
 TEST_CASE("stores lie below chroot, and workers find them without it", "[server][settings]")
