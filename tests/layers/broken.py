@@ -24,6 +24,7 @@ SAMPLE_HEADER = {
     "ssl": "openssl/ssl.h", "unbound": "unbound.h", "dnsblv6-unbound": "dnsblv6-unbound.h",
     "isal": "isa-l/crc.h", "crypt": "crypt.h", "archive": "archive.h", "bz2": "bzlib.h", "hs": "hs/hs.h",
     "lzma": "lzma.h", "rados": "rados/librados.h", "fuse3": "fuse_lowlevel.h", "nfs": "nfsc/libnfs.h",
+    "bpf": "bpf/libbpf.h", "xdp": "xdp/libxdp.h",
 }
 SAMPLE_SYMBOL = {"lmdb": "mdb_env_create", "knot": "knot_pkt_new", "crypto": "EVP_DigestSign",
                  "uv": "uv_run", "z": "inflate"}

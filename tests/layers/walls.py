@@ -76,6 +76,8 @@ ROWS = {
                   external=("knot", "uv"),
                   # The last is the object of what protoc-c makes of dnstap.proto.
                   external_of={"frames": ("fstrm",), "dnstap": ("protobuf-c",),
+                               # The program in the network driver, and what loads it.
+                               "answer": ("bpf", "xdp"), "maps": ("bpf",), "load": ("bpf", "xdp"),
                                "meson-generated_": ("protobuf-c",)}),
     # Programs that use libdnsblv6 as anybody does: by the header that is installed.
     "client-lib/examples": Row(BSD, external=("dnsblv6",), external_of={"libuv": ("uv",), "libevent": ("event",)}),
@@ -177,7 +179,7 @@ ROWS = {
 # lies beside them is a header for all of them, or a program that uses all.
 ROOMS = {
     "lib/match": ("logic", "lines", "stream", "compiler"),
-    "server": ("counts", "askers", "settings", "confine", "querylog", "zone", "message",
+    "server": ("counts", "askers", "settings", "confine", "querylog", "zone", "xdp-kernel", "message",
                "transfer", "answer", "control", "process"),
     "zone-tools": ("base", "keys", "records", "names", "plan", "lists", "reading", "chain",
                    "zones", "commands"),
@@ -196,6 +198,7 @@ ROOMS = {
 # What a library's headers are called.
 EXTERNAL = {
     "archive": r"archive\.h|archive_entry\.h",
+    "bpf": r"bpf/.*",
     "bz2": r"bzlib\.h",
     "hs": r"hs/.*|hs\.h",
     "lmdb": r"lmdb\.h",
@@ -218,6 +221,7 @@ EXTERNAL = {
     "catch2": r"catch2/.*",
     "isal": r"isa-l/.*|isa-l\.h",
     "unbound": r"unbound\.h",
+    "xdp": r"xdp/.*",
     "dnsblv6": r"dnsblv6\.h",  # our own, from outside
     "dnsblv6-unbound": r"dnsblv6-unbound\.h",
 }
@@ -296,7 +300,7 @@ def check_include(source_dir, row_name, path, what):
         if row_of(used) is None or ".." in used.split("/"):
             return "is not written from the top of the tree"
         # Some are made from another file.
-        origin = re.sub(r"\.pb-c\.h$", ".proto", used)
+        origin = re.sub(r"\.skel\.h$", ".bpf.c", re.sub(r"\.pb-c\.h$", ".proto", used))
         if not any(os.path.exists(os.path.join(source_dir, origin + end)) for end in ("", ".in")):
             return "does not exist"
         if not may_use_project(row_name, path, used):
