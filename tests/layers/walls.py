@@ -77,7 +77,7 @@ ROWS = {
                   # The last is the object of what protoc-c makes of dnstap.proto.
                   external_of={"frames": ("fstrm",), "dnstap": ("protobuf-c",),
                                # The program in the network driver, and what loads it.
-                               "answer": ("bpf", "xdp"), "maps": ("bpf",), "load": ("bpf", "xdp"),
+                               "answer": ("bpf", "xdp"), "maps": ("bpf",), "load": ("bpf",), "attach": ("bpf", "xdp"),
                                "meson-generated_": ("protobuf-c",)}),
     # Programs that use libdnsblv6 as anybody does: by the header that is installed.
     "client-lib/examples": Row(BSD, external=("dnsblv6",), external_of={"libuv": ("uv",), "libevent": ("event",)}),
@@ -236,7 +236,7 @@ PUBLIC_SYMBOLS = set(re.findall(r"^ (\w+)@", open(os.path.join(
 
 # Every other header in angle brackets must be of libc or of the language.
 LIBC = re.compile(
-    r"(assert|ctype|dirent|dlfcn|elf|endian|errno|fcntl|float|fts|getopt|glob|grp|inttypes|libgen|limits|link|locale|malloc|math|pthread"
+    r"(assert|ctype|dirent|dlfcn|elf|endian|errno|fcntl|float|fts|getopt|glob|grp|ifaddrs|inttypes|libgen|limits|link|locale|malloc|math|pthread"
     r"|netdb|poll|pwd|sched|search|setjmp|signal|spawn|std(align|arg|bool|def|int|io|lib|noreturn)"
     r"|string|strings|sysexits|syslog|termios|time|ucontext|unistd)\.h"
     r"|(arpa|linux|net|netinet|sys)/[a-z_0-9]+\.h")
