@@ -187,6 +187,9 @@ static enum fill_reason judge(const struct zone *zone)
 		return FILL_CLIENTS;
 	if (zone->apex_size > XDP_APEX_MAX)
 		return FILL_APEX;
+	/* NSECs have the name as the store has it. */
+	if (memcmp(zone->facts.zone.wire, zone->apex, zone->facts.zone.size) != 0)
+		return FILL_CAPITALS;
 	if (soa_size_max(zone) > XDP_SOA_MAX)
 		return FILL_SOA;
 	if (zone->is_signed && zone->signing.other_algorithm != 0)

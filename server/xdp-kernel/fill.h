@@ -51,6 +51,7 @@ extern "C" {
 	X(FILL_CLASSIC, "it has the names of addresses, no bitmaps")                               \
 	X(FILL_CLIENTS, "its store has a list of clients")                                         \
 	X(FILL_APEX, "its name is longer than 64 octets")                                          \
+	X(FILL_CAPITALS, "its store has its name in capitals")                                     \
 	X(FILL_SOA, "its SOA is too long")                                                         \
 	X(FILL_UNSIGNED, "a name of it has no signatures")                                         \
 	X(FILL_TWO_ALGORITHMS, "two algorithms sign it, while its keys change")                    \
