@@ -41,7 +41,7 @@ static const struct options_row rows[] = {
 static const struct options_table table = {
 	.program = "dnsblv6ctl",
 	.usage = "[--socket PATH] [--timeout SECONDS] [--output FILE]\n"
-		 "       status | zones | stats | metrics | top [NUMBER] | reload | stop",
+		 "       status | zones | stats | metrics | driver | top [NUMBER] | reload | stop",
 	.summary = "Asks a running dnsblv6d how it is, and tells it what to do.",
 	.rows = rows,
 	.row_count = sizeof(rows) / sizeof(rows[0]),

@@ -11,6 +11,7 @@
 #include "lib/dns/peer.h"
 #include "server/transfer/outward.h"
 #include "server/zone/catalog.h"
+#include "server/xdp-kernel/fill.h"
 #include "server/zone/zone.h"
 
 #define TIME_MAX 64
@@ -98,6 +99,35 @@ static void write_zones(const struct report *report, FILE *out)
 			format_time(zone.signatures_s, signatures),
 			format_time(zone.expires_s, expires), name_state(report, &zone));
 	}
+}
+
+/* ---- the network driver ---- */
+
+static void write_driver_zone(const struct report *report, size_t index, FILE *out)
+{
+	struct driverstatus_zone zone = driverstatus_get(report->driverstatus, index);
+	bool is_answering = zone.state == DRIVERSTATUS_ANSWERING;
+	const char *reason = zone.state == DRIVERSTATUS_UNFIT
+				     ? fill_reason_text((enum fill_reason)zone.reason)
+				     : driverstatus_text((enum driverstatus_state)zone.state);
+	char switched[TIME_MAX];
+	fprintf(out, "zone\t%s\t%llu\t%s\t%llu\t%s\t%s\n",
+		report->settings->zones[index].domain.text, (ull)zone.serial,
+		format_time(zone.switched_s, switched), (ull)zone.lines,
+		is_answering ? "driver" : "sockets", is_answering ? "-" : reason);
+}
+
+static void write_driver(const struct report *report, FILE *out)
+{
+	for (size_t i = 0; i < report->interface_count; i++)
+		fprintf(out, "interface\t%s\t%s\n", report->interfaces[i].name,
+			report->interfaces[i].mode);
+	if (report->filler != NULL)
+		fprintf(out, "filler\t%llu\t%d\t%llu\t%llu\n", (ull)report->filler->generation,
+			(int)report->filler->pid, (ull)report->filler->uptime_s,
+			(ull)report->filler->restarts);
+	for (size_t i = 0; i < report->settings->zone_count && report->interface_count > 0; i++)
+		write_driver_zone(report, i, out);
 }
 
 /* ---- counters ---- */
@@ -259,6 +289,39 @@ static void write_follow_gauge(const struct report *report, const struct follow_
 	}
 }
 
+static const struct driver_gauge {
+	const char *name;
+	const char *help;
+	size_t offset; /* of struct driverstatus_zone */
+	bool is_state; /* and not what is at offset */
+} driver_gauges[] = {
+	{ "driver_up", "1 when the network driver answers for the zone", 0, true },
+	{ "driver_serial", "serial that the network driver answers with",
+	  offsetof(struct driverstatus_zone, serial), false },
+	{ "driver_switched_timestamp_seconds", "since when it answers with that serial",
+	  offsetof(struct driverstatus_zone, switched_s), false },
+};
+
+/* What the driver does not answer for has a state alone. */
+static void write_driver_gauge(const struct report *report, const struct driver_gauge *row,
+			       FILE *out)
+{
+	const struct counts_metric metric = gauge("dnsblv6_zone", row->name, row->help);
+	bool has_head = false;
+	for (size_t i = 0; i < report->settings->zone_count; i++) {
+		struct driverstatus_zone zone = driverstatus_get(report->driverstatus, i);
+		uint64_t value = zone.state == DRIVERSTATUS_ANSWERING;
+		if (!row->is_state && value == 0)
+			continue;
+		if (!row->is_state)
+			memcpy(&value, (const char *)&zone + row->offset, sizeof(value));
+		if (!has_head)
+			counts_write_head(out, &metric);
+		has_head = true;
+		counts_write_value(out, &metric, report->settings->zones[i].domain.text, value);
+	}
+}
+
 static void write_metrics(const struct report *report, FILE *out)
 {
 	uint64_t serving = 0;
@@ -282,6 +345,10 @@ static void write_metrics(const struct report *report, FILE *out)
 		write_zone_gauge(report, &zone_gauges[i], out);
 	for (size_t i = 0; i < sizeof(follow_gauges) / sizeof(follow_gauges[0]); i++)
 		write_follow_gauge(report, &follow_gauges[i], out);
+	if (report->interface_count == 0)
+		return;
+	for (size_t i = 0; i < sizeof(driver_gauges) / sizeof(driver_gauges[0]); i++)
+		write_driver_gauge(report, &driver_gauges[i], out);
 }
 
 int report_print(const struct report *report, const struct request *request, FILE *out)
@@ -298,6 +365,9 @@ int report_print(const struct report *report, const struct request *request, FIL
 		break;
 	case REQUEST_METRICS:
 		write_metrics(report, out);
+		break;
+	case REQUEST_DRIVER:
+		write_driver(report, out);
 		break;
 	case REQUEST_TOP:
 		return write_top(report, request->number, out);

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "server/counts/driverstatus.h"
 #include "server/counts/followstatus.h"
 #include "server/counts/zonestatus.h"
 #include "server/control/request.h"
@@ -39,6 +40,20 @@ struct report_worker {
 	uint64_t restarts; /* of its place in this generation */
 };
 
+/* A network interface whose driver answers. */
+struct report_interface {
+	const char *name;
+	const char *mode; /* "driver", or "generic" for the kernel behind it */
+};
+
+/* The process that fills the driver's tables. */
+struct report_filler {
+	uint64_t generation;
+	pid_t pid; /* 0: not running */
+	uint64_t uptime_s;
+	uint64_t restarts;
+};
+
 struct report {
 	uint64_t now_s; /* Unix time */
 	uint64_t uptime_s;
@@ -52,6 +67,10 @@ struct report {
 	const struct settings *settings; /* of the newest generation, as the zonestatus */
 	const struct zonestatus *zonestatus;
 	const struct followstatus *followstatus;
+	const struct driverstatus *driverstatus;
+	const struct report_interface *interfaces; /* none: sockets answer all */
+	size_t interface_count;
+	const struct report_filler *filler; /* NULL without interfaces */
 	const struct totals *totals;
 	struct talkers_shape shape;
 	const struct talkers *tables;

@@ -33,6 +33,7 @@ extern "C" {
 	X(STATS, "stats")                                                                          \
 	X(METRICS, "metrics")                                                                      \
 	X(TOP, "top") /* with a number: how many */                                                \
+	X(DRIVER, "driver")                                                                        \
 	X(RELOAD, "reload")                                                                        \
 	X(STOP, "stop")
 

@@ -7,7 +7,7 @@
  * Flow: parent.c makes a bank in shared memory for each generation of workers
  *       -> answer.c counts in its worker's part -> parent.c adds up and logs.
  *
- * A part has one writer, its worker; the parent reads without a lock, so two
+ * A part has one writer, its worker, or the filler (filler.h); the parent reads without a lock, so two
  * figures of one line may be one query apart. A worker that replaces a crashed
  * one goes on in the same part. The notices are for all workers of the
  * generation: what one of them has logged about a zone, the others do not say
@@ -61,7 +61,15 @@ extern "C" {
 	X(NOTIFIES, "notifies", "NOTIFY messages sent")                                            \
 	X(NOTIFIES_FAILED, "notifies-failed", "serials that an address did not take")              \
 	X(TAPPED, "tapped", "messages sampled for the query log")                                  \
-	X(TAPPED_LOST, "tapped-lost", "samples and log entries that could not be written")
+	X(TAPPED_LOST, "tapped-lost", "samples and log entries that could not be written")         \
+	X(DRIVER_ANSWERED, "driver-answered", "messages answered in the network driver")           \
+	X(DRIVER_PASSED, "driver-passed", "messages that the driver left to the sockets")          \
+	X(DRIVER_LIMITED, "driver-limited",                                                        \
+	  "messages dropped or answered truncated in the driver by the rate limit")                \
+	X(DRIVER_CHANGED, "driver-changed",                                                        \
+	  "messages dropped in the driver because the list changed meanwhile")                     \
+	X(DRIVER_NO_ROOM, "driver-no-room",                                                        \
+	  "messages left to the sockets because the answer had no room in their packet")
 
 #define X(name, text, help) COUNTERS_FACE_##name,
 enum counters_face { COUNTERS_FACE_MAP(X) COUNTERS_FACE_COUNT };

@@ -27,6 +27,7 @@ TEST_CASE("each request is understood, and top takes a number", "[server][reques
 		  { "metrics", REQUEST_METRICS, 0 },
 		  { "reload", REQUEST_RELOAD, 0 },
 		  { "stop", REQUEST_STOP, 0 },
+		  { "driver", REQUEST_DRIVER, 0 },
 		  { "top", REQUEST_TOP, REQUEST_TOP_DEFAULT },
 		  { "top 1", REQUEST_TOP, 1 },
 		  { "top 1000", REQUEST_TOP, 1000 } }));

@@ -184,7 +184,7 @@ TEST_CASE("counters are named in their line", "[server][counters]")
 		      sizeof(text));
 	CHECK_THAT(std::string(text),
 		   Catch::Matchers::StartsWith("queries=18446744073709551615 ") &&
-			   Catch::Matchers::EndsWith("tapped-lost=18446744073709551615"));
+			   Catch::Matchers::EndsWith("driver-no-room=18446744073709551615"));
 }
 
 TEST_CASE("a totals keeps what was counted under a name through generations", "[server][totals]")
