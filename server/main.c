@@ -2,8 +2,8 @@
 /*
  * dnsblv6d - serves DNS blacklists out of stores.
  *
- * main() in order: options, configuration, sockets (which may need root),
- * privileges away, confinement, workers. dnsblv6d(8) is the manual.
+ * main() in order: options, configuration, sockets and the program in the network driver (which
+ * may need root), privileges away, confinement, workers. dnsblv6d(8) is the manual.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,6 +19,7 @@
 #include "lib/dns/peer.h"
 #include "server/confine/confine.h"
 #include "server/control/control.h"
+#include "server/process/driver.h"
 #include "server/process/parent.h"
 #include "server/zone/rehearse.h"
 #include "server/settings/settings.h"
@@ -140,19 +141,23 @@ static int serve(const struct daemon_command *command, struct settings *settings
 	/* Of which each worker has a share for its clients: parent.c. */
 	daemon_raise_descriptors();
 	struct control *control = NULL;
+	struct driver driver = { .keeper.fd = -1 };
 	int status = open_listener(&listener, settings);
 	if (status == EX_OK)
 		status = open_control(settings, &control);
+	if (status == EX_OK)
+		driver_open(settings, &driver);
 	if (status == EX_OK)
 		status = drop_privileges(settings);
 	if (status == EX_OK)
 		status = confine(settings, &worker_filter);
 	if (status == EX_OK)
 		status = parent_run(command->config_path, settings, &configured, &listener,
-				    &worker_filter, control);
+				    &worker_filter, control, &driver);
 	else
 		settings_deinit(settings);
 	callfilter_deinit(&worker_filter);
+	driver_close(&driver);
 	control_close(control);
 	listener_close(&listener);
 	return status;

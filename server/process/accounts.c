@@ -132,6 +132,30 @@ static struct report_worker *list_workers(const struct parent *parent, size_t *r
 	return workers;
 }
 
+/* They are borrowed from the parent. */
+static void list_driver(const struct parent *parent, struct report_interface *interfaces,
+			struct report *report)
+{
+	const struct load *load = &parent->driver->load;
+	for (size_t i = 0; i < load->link_count; i++)
+		interfaces[i] = (struct report_interface){ load->links[i].name,
+							   load->links[i].is_generic ? "generic"
+										     : "driver" };
+	report->interfaces = interfaces;
+	report->interface_count = load->link_count;
+}
+
+static struct report_filler describe_filler(const struct generation *generation)
+{
+	const struct crew_slot *slot = &generation->crew.slots[generation->settings.workers];
+	return (struct report_filler){
+		.generation = generation->number,
+		.pid = slot->pid,
+		.uptime_s = slot->pid == 0 ? 0 : (clock_now_ms() - slot->began_ms) / 1000,
+		.restarts = generation->filler_restarts,
+	};
+}
+
 int accounts_write_report(const struct parent *parent, const struct request *request, FILE *out)
 {
 	const struct generation *shown =
@@ -149,10 +173,18 @@ int accounts_write_report(const struct parent *parent, const struct request *req
 				 .settings = &shown->settings,
 				 .zonestatus = &shown->zonestatus,
 				 .followstatus = &shown->followstatus,
+				 .driverstatus = &shown->driverstatus,
 				 .totals = &totals,
 				 .shape = parent->past_talkers.shape };
 	struct report_worker *workers = list_workers(parent, &report.worker_count);
 	struct talkers *tables = list_tables(parent, NULL, &report.table_count);
+	struct report_interface interfaces[XDP_LINKS_MAX];
+	struct report_filler filler = { 0 };
+	list_driver(parent, interfaces, &report);
+	if (generation_has_filler(shown)) {
+		filler = describe_filler(shown);
+		report.filler = &filler;
+	}
 	report.workers = workers;
 	report.tables = tables;
 	for (size_t i = 0; i < report.worker_count; i++)

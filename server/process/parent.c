@@ -40,13 +40,20 @@ static const char forbidden_call[] = " (it made a system call that no server mak
 
 /* ---- workers ---- */
 
-__attribute__((noreturn)) static void run_worker(struct parent *parent,
-						 struct generation *generation, size_t index)
+/* What a child of the parent does not need. */
+static void forget(const struct parent *parent)
 {
 	close(parent->signal_fd);
 	close(parent->word_ends[0]);
 	control_forget(parent->control);
 	querylog_forget(&parent->querylog);
+}
+
+__attribute__((noreturn)) static void run_worker(struct parent *parent,
+						 struct generation *generation, size_t index)
+{
+	forget(parent);
+	driver_forget(parent->driver);
 	const struct generation *serving = parent->serving;
 	struct takeover_side before = { 0 };
 	if (serving != NULL)
@@ -80,11 +87,69 @@ static void start_worker(struct parent *parent, struct generation *generation,
 			  strerror(-pid));
 }
 
+__attribute__((noreturn)) static void run_filler(struct parent *parent,
+						 struct generation *generation)
+{
+	struct filler_start start = {
+		.settings = &generation->settings,
+		.filter = parent->worker_filter,
+		.bank = &generation->bank,
+		.zonestatus = &generation->zonestatus,
+		.driverstatus = &generation->driverstatus,
+		.generation = generation->number,
+		.part = generation->settings.workers,
+	};
+	forget(parent);
+	close(parent->word_ends[1]);
+	driver_run_filler(parent->driver, &start);
+}
+
+static void start_filler(struct parent *parent, struct generation *generation,
+			 struct crew_slot *slot)
+{
+	pid_t pid = driver_fork_filler(parent->driver, slot);
+	if (pid == 0)
+		run_filler(parent, generation);
+	if (pid < 0)
+		log_error(context, "filler not started (%s)", strerror(-pid));
+}
+
+static void start_slot(struct parent *parent, struct generation *generation, struct crew_slot *slot)
+{
+	if (slot->role == GENERATION_FILLER)
+		start_filler(parent, generation, slot);
+	else
+		start_worker(parent, generation, slot);
+}
+
+static void bury_filler(struct generation *generation, struct crew_slot *slot, int status)
+{
+	char end[CHILD_END_TEXT_SIZE];
+	pid_t pid = slot->pid;
+	uint64_t now_ms = clock_now_ms();
+	crew_ended(slot, false, now_ms);
+	child_format_end(status, end);
+	if (generation_is_draining(generation)) {
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+			log_warning(context, "filler died while it drained, pid=%d %s", (int)pid,
+				    end);
+		return;
+	}
+	generation->filler_restarts++;
+	log_error(context, "filler died, pid=%d %s restart_ms=%llu%s", (int)pid, end,
+		  (unsigned long long)crew_slot_pause_ms(slot, now_ms),
+		  child_has_broken_filter(status) ? forbidden_call : "");
+}
+
 static void bury(struct generation *generation, struct crew_slot *slot, int status)
 {
 	char end[CHILD_END_TEXT_SIZE];
 	pid_t pid = slot->pid;
 	uint64_t now_ms = clock_now_ms();
+	if (slot->role == GENERATION_FILLER) {
+		bury_filler(generation, slot, status);
+		return;
+	}
 	child_format_end(status, end);
 	crew_ended(slot, false, now_ms);
 	generation->states[slot->index].word = WORKER_SILENT;
@@ -106,7 +171,8 @@ static void reap(struct parent *parent)
 	pid_t pid = 0;
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		struct generation *generation = NULL;
-		if (querylog_bury(&parent->querylog, pid, status, clock_now_ms()))
+		if (querylog_bury(&parent->querylog, pid, status, clock_now_ms()) ||
+		    keeper_bury(&parent->driver->keeper, pid, status))
 			continue;
 		TAILQ_FOREACH(generation, &parent->generations, link)
 		{
@@ -127,6 +193,7 @@ static void free_generation(struct generation *generation)
 	counters_close(&generation->bank);
 	zonestatus_close(&generation->zonestatus);
 	followstatus_close(&generation->followstatus);
+	driverstatus_close(&generation->driverstatus);
 	talkers_close(&generation->talkers);
 	settings_deinit(&generation->settings);
 	crew_deinit(&generation->crew);
@@ -135,21 +202,25 @@ static void free_generation(struct generation *generation)
 }
 
 /* Slots, and what workers and parent share. 0 or -errno. */
-static int open_shared(struct generation *generation, const struct talkers_shape *shape)
+static int open_shared(struct generation *generation, const struct talkers_shape *shape,
+		       bool has_driver)
 {
 	const struct settings *settings = &generation->settings;
-	int ret = crew_init(&generation->crew, &settings->workers, 1, NULL);
+	const unsigned counts[GENERATION_ROLES] = { settings->workers, has_driver };
+	int ret = crew_init(&generation->crew, counts, GENERATION_ROLES, NULL);
 	generation->states = calloc(settings->workers, sizeof(*generation->states));
 	if (ret == 0 && generation->states == NULL)
 		ret = -ENOMEM;
 	if (ret == 0)
-		ret = counters_open(&generation->bank, settings->workers, settings->zone_count,
-				    catalog_count_faces(settings));
+		ret = counters_open(&generation->bank, settings->workers + has_driver,
+				    settings->zone_count, catalog_count_faces(settings));
 	if (ret == 0)
 		ret = zonestatus_open(&generation->zonestatus, settings->workers,
 				      settings->zone_count);
 	if (ret == 0)
 		ret = followstatus_open(&generation->followstatus, outward_count(settings));
+	if (ret == 0)
+		ret = driverstatus_open(&generation->driverstatus, settings->zone_count);
 	if (ret == 0)
 		ret = talkers_open(&generation->talkers, settings->workers, shape);
 	return ret;
@@ -181,7 +252,7 @@ static int make_generation(struct parent *parent, struct settings *settings,
 		return -ENOMEM;
 	}
 	generation->settings = *settings;
-	int ret = open_shared(generation, &shape);
+	int ret = open_shared(generation, &shape, driver_is_open(parent->driver));
 	if (ret == 0)
 		ret = keep_talkers(parent, &shape);
 	if (ret != 0) {
@@ -240,15 +311,16 @@ static struct generation *start_generation(struct parent *parent, struct setting
 	obey_settings(parent, &generation->settings);
 	TAILQ_INSERT_TAIL(&parent->generations, generation, link);
 	for (unsigned i = 0; i < generation->crew.count; i++)
-		start_worker(parent, generation, &generation->crew.slots[i]);
+		start_slot(parent, generation, &generation->crew.slots[i]);
 	return generation;
 }
 
 static void drain_generation(struct generation *generation)
 {
-	child_tell(&generation->crew, 0,
-		   clock_now_ms() + generation->settings.drain_timeout_s * (uint64_t)1000 +
-			   KILL_AFTER_MS);
+	uint64_t kill_ms = clock_now_ms() + generation->settings.drain_timeout_s * (uint64_t)1000 +
+			   KILL_AFTER_MS;
+	child_tell(&generation->crew, GENERATION_WORKER, kill_ms);
+	child_tell(&generation->crew, GENERATION_FILLER, kill_ms);
 }
 
 /* Of those that are not on their way out; or the last of these. NULL: there is none. */
@@ -266,14 +338,14 @@ static struct generation *find_newest(const struct parent *parent)
 static unsigned count_words(const struct generation *generation, enum worker_word word)
 {
 	unsigned count = 0;
-	for (unsigned i = 0; i < generation->crew.count; i++)
+	for (unsigned i = 0; i < generation->settings.workers; i++)
 		count += generation->states[i].word == word;
 	return count;
 }
 
 static void end_generation(struct parent *parent, struct generation *generation)
 {
-	for (unsigned i = 0; i < generation->crew.count; i++)
+	for (unsigned i = 0; i < generation->settings.workers; i++)
 		parent->past_restarts += generation->states[i].restarts;
 	if (totals_add_bank(&parent->past, &generation->bank, &generation->settings) != 0 ||
 	    accounts_keep_talkers(parent, generation) != 0)
@@ -355,8 +427,9 @@ static void switch_generations(struct parent *parent)
 		refuse_newest(parent, newest);
 		return;
 	}
-	if (count_words(newest, WORKER_SERVES) < newest->crew.count)
+	if (count_words(newest, WORKER_SERVES) < newest->settings.workers)
 		return;
+	driver_hand_over(parent->driver, newest->number);
 	/* Before it is said: a question that comes after that is answered by the newest. */
 	struct generation *generation = NULL;
 	TAILQ_FOREACH(generation, &parent->generations, link)
@@ -371,6 +444,13 @@ static void switch_generations(struct parent *parent)
 	tell_failures(parent, newest);
 }
 
+static bool generation_lives(const struct generation *generation)
+{
+	return crew_count(&generation->crew, GENERATION_WORKER) +
+		       crew_count(&generation->crew, GENERATION_FILLER) >
+	       0;
+}
+
 /* What time brings: restarts, kills, funerals. */
 static void tend(struct parent *parent)
 {
@@ -381,12 +461,12 @@ static void tend(struct parent *parent)
 	     generation = next) {
 		struct crew_slot *slot = NULL;
 		next = TAILQ_NEXT(generation, link);
-		if (generation_is_draining(generation) && crew_count(&generation->crew, 0) == 0) {
+		if (generation_is_draining(generation) && !generation_lives(generation)) {
 			end_generation(parent, generation);
 			continue;
 		}
 		while ((slot = crew_find_due(&generation->crew, now)) != NULL)
-			start_worker(parent, generation, slot);
+			start_slot(parent, generation, slot);
 		child_kill_overdue(&generation->crew, now);
 	}
 }
@@ -530,7 +610,7 @@ static void take_words(const struct parent *parent)
 		TAILQ_FOREACH(generation, &parent->generations, link)
 		{
 			const struct crew_slot *slot = crew_find(&generation->crew, message.pid);
-			if (slot != NULL)
+			if (slot != NULL && slot->role == GENERATION_WORKER)
 				generation->states[slot->index].word = message.word;
 		}
 	}
@@ -575,13 +655,15 @@ static void wait_and_take(struct parent *parent)
 
 int parent_run(const char *config_path, struct settings *settings,
 	       const struct settings *configured, const struct listener *listener,
-	       const struct callfilter *worker_filter, struct control *control)
+	       const struct callfilter *worker_filter, struct control *control,
+	       struct driver *driver)
 {
 	struct parent parent = { .config_path = config_path,
 				 .configured = configured,
 				 .listener = listener,
 				 .worker_filter = worker_filter,
 				 .control = control,
+				 .driver = driver,
 				 .started_ms = clock_now_ms() };
 	TAILQ_INIT(&parent.generations);
 	totals_init(&parent.past);

@@ -4,7 +4,7 @@
 /*
  * parent.h - the process that keeps the workers going and answers nothing.
  *
- * Flow: main.c -> parent_run() -> fork() -> worker_serve().
+ * Flow: main.c -> parent_run() -> fork() -> worker_serve(), filler_serve().
  *
  *     SIGHUP           a new generation of workers with the configuration as it
  *                      is now; when all of it serves, the old one drains
@@ -16,12 +16,13 @@
  * The same, and questions about how all of this is, come through the control
  * socket (control.h), whose answers are made here out of shared memory.
  *
- * It holds the sockets and the counters and nothing else that could break: no
- * store, no event loop (a forked child would share libuv's signal pipe).
+ * It holds the sockets, the counters and the tables of the network driver, and nothing else that
+ * could break: no store, no event loop (a forked child would share libuv's signal pipe).
  */
 
 #include "lib/process/callfilter.h"
 #include "server/control/control.h"
+#include "server/process/driver.h"
 #include "server/settings/settings.h"
 
 #ifdef __cplusplus
@@ -29,13 +30,14 @@ extern "C" {
 #endif
 
 /*
- * settings is handed over; listener, worker_filter, which is confine.h's, and
+ * settings is handed over; listener, worker_filter, which is confine.h's, driver and
  * control, which may be NULL, are borrowed. Returns the exit status.
  * configured is settings before ports were chosen.
  */
 int parent_run(const char *config_path, struct settings *settings,
 	       const struct settings *configured, const struct listener *listener,
-	       const struct callfilter *worker_filter, struct control *control);
+	       const struct callfilter *worker_filter, struct control *control,
+	       struct driver *driver);
 
 #ifdef __cplusplus
 }

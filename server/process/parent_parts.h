@@ -13,11 +13,13 @@
  */
 
 #include "lib/process/callfilter.h"
+#include "server/counts/driverstatus.h"
 #include "server/counts/followstatus.h"
 #include "server/counts/zonestatus.h"
 #include "server/control/control.h"
 #include "server/askers/cookie.h"
 #include "server/process/cores.h"
+#include "server/process/driver.h"
 #include "server/process/worker.h"
 #include "server/counts/counters.h"
 #include "server/querylog/querylog.h"
@@ -39,6 +41,8 @@ struct worker_state {
 	uint64_t restarts;
 };
 
+enum generation_role { GENERATION_WORKER, GENERATION_FILLER, GENERATION_ROLES };
+
 struct generation {
 	TAILQ_ENTRY(generation) link;
 	uint64_t number; /* 1 is the first */
@@ -46,14 +50,21 @@ struct generation {
 	struct counters_bank bank;
 	struct zonestatus zonestatus;
 	struct followstatus followstatus;
+	struct driverstatus driverstatus;
 	struct talkers_bank talkers;
-	struct crew crew;	     /* of workers, which are role 0 */
-	struct worker_state *states; /* one for each slot */
+	struct crew crew;	     /* of workers, and a filler where there is something to fill */
+	struct worker_state *states; /* one for each worker */
+	uint64_t filler_restarts;
 };
 
 static inline bool generation_is_draining(const struct generation *generation)
 {
-	return generation->crew.is_told[0];
+	return generation->crew.is_told[GENERATION_WORKER];
+}
+
+static inline bool generation_has_filler(const struct generation *generation)
+{
+	return generation->crew.count > generation->settings.workers;
 }
 
 struct parent {
@@ -61,7 +72,8 @@ struct parent {
 	const struct settings *configured;
 	const struct listener *listener;
 	const struct callfilter *worker_filter;
-	struct control *control;			     /* NULL: there is none */
+	struct control *control; /* NULL: there is none */
+	struct driver *driver;
 	TAILQ_HEAD(generation_list, generation) generations; /* the newest last */
 	struct generation *serving;			     /* NULL before the first is ready */
 	struct querylog querylog;

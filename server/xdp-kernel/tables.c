@@ -47,6 +47,12 @@ void tables_take_away(struct tables *tables)
 		tables_remove(tables, i);
 }
 
+void tables_silence(const struct tables_arrays *arrays)
+{
+	set(&arrays->config->until_ns, 0);
+	__atomic_fetch_add(&arrays->config->changes, 1, __ATOMIC_SEQ_CST);
+}
+
 /* ---- the config ---- */
 
 static bool is_same(const struct tables_face *a, const struct tables_face *b)

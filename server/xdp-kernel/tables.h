@@ -114,6 +114,12 @@ void tables_init(struct tables *tables, const struct tables_arrays *arrays);
 void tables_take_away(struct tables *tables);
 
 /*
+ * The same until the next tables_renew(), from a process beside the one that writes: the parent's,
+ * when another generation serves.
+ */
+void tables_silence(const struct tables_arrays *arrays);
+
+/*
  * Writes rules into the config, whose lease begins with tables_renew(). 0; or -ENOSPC when there
  * are more faces, addresses or interfaces than the config has room for, and then nothing was
  * changed. A face for the sockets that no zone here lies above needs no room.
