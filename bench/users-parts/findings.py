@@ -114,16 +114,31 @@ def slope(points):
             / sum((x - mean_x) ** 2 for x, _ in points))
 
 
-def wait_finding(runs):
-    """Of runs that passed: behind the threshold, the wait has nothing left to grow into."""
-    points = [(run["users"], run["cpu"]["io_wait"]) for run in runs if run["verdict"].passes and run.get("cpu")]
-    exponent = slope(points)
-    what, paper = "I/O wait over load", "grows faster than load"
+def growth_finding(what, points, text):
+    """Of points of runs that passed: behind the threshold, a wait has nothing left to grow into."""
+    exponent, paper = slope(points), "I/O wait grows faster than load"
     if exponent is None:
         return Finding(what, paper, NOT_MEASURED, None)
     low, high = min(points), max(points)
-    return Finding(what, paper, f"{low[1]:.1%} at {low[0]:,} users, {high[1]:.1%} at {high[0]:,}:"
+    return Finding(what, paper, f"{text(low[1])} at {low[0]:,} users, {text(high[1])} at {high[0]:,}:"
                    f" as the load to the power of {exponent:.2f}", exponent > 1)
+
+
+def wait_finding(runs):
+    """The share of processors that have nothing to do but to wait: 0 where another process has them meanwhile."""
+    points = [(run["users"], run["cpu"]["io_wait"]) for run in runs if run["verdict"].passes and run.get("cpu")]
+    return growth_finding("I/O wait over load", points, lambda share: f"{share:.1%}")
+
+
+def waiting(run):
+    """Requests that wait for a disk at a time, the mean."""
+    return sum(run["paths"][path]["wait_ms"] for path in PATHS) / 1000 / run["load"]["window_s"]
+
+
+def queue_finding(runs):
+    """The same as the disks have counted it, whatever processors do."""
+    points = [(run["users"], waiting(run)) for run in runs if run["verdict"].passes and run.get("paths")]
+    return growth_finding("requests that wait for the disks, over load", points, lambda count: f"{count:.1f}")
 
 
 # ---- index on a faster disk ----
@@ -156,4 +171,5 @@ def findings(sata, apart, ladder):
     for path in PATHS:
         yield sector_finding(best, path)
     yield wait_finding(runs)
+    yield queue_finding(runs)
     yield gain_finding(sata, apart)

@@ -304,12 +304,14 @@ class Page(unittest.TestCase):
         cls.findings = import_quietly("findings", "users-parts")
         cls.page = import_quietly("users_page", "users-parts")
 
-    def run_of(self, users, io_wait=0.1, paths=((700, 29.9), (220, 11.7), (80, 15.0)), overhead=0.1, **changed):
+    def run_of(self, users, io_wait=0.1, paths=((700, 29.9), (220, 11.7), (80, 15.0)), overhead=0.1, wait_ms=None,
+               **changed):
         load = result_of(**changed)
         return {"users": users, "mailboxes": 64, "rate": users / 64, "seed": 1, "load": load,
                 "verdict": self.verdict.judge(load), "overhead": overhead,
                 "cpu": {"user": 0.2, "system": 0.1, "io_wait": io_wait}, "switches": 5000, "memory_kib": 300000,
-                "paths": {name: {"requests": count, "bytes": round(count * sectors * 512)}
+                "paths": {name: {"requests": count, "bytes": round(count * sectors * 512),
+                                 "wait_ms": users ** 2 if wait_ms is None else wait_ms}
                           for name, (count, sectors) in zip(self.findings.PATHS, paths)}}
 
     def search_of(self, runs, name="Dovecot, Exim", disk="this disk"):
@@ -353,6 +355,8 @@ class Page(unittest.TestCase):
                 ("which transactions fail first", [*sata["runs"][:3], self.run_of(400, types={
                     "LOGIN": {"within": 10}, "EXPUNGE": {"within": 80}})], None),
                 ("I/O wait over load", [self.run_of(100, 0.1), self.run_of(200, 0.12), self.run_of(350, 0.13)], None),
+                ("requests that wait for the disks, over load",
+                 [self.run_of(count, wait_ms=10 * count) for count in (100, 200, 350)], None),
                 ("index paths' share of requests", [self.run_of(350, paths=((90, 29.9), (2, 11.7), (8, 15)))], None),
                 ("index paths' share of bytes", [self.run_of(350, paths=((50, 8), (45, 8), (5, 15)))], None),
                 ("sectors of a request, mailbox paths", [self.run_of(350, paths=((90, 8), (2, 11.7), (8, 15)))], None),
@@ -419,7 +423,7 @@ class Page(unittest.TestCase):
         said = json.loads(self.page.as_json(self.options, results))
         self.assertEqual(said["servers"][0]["runs"][3]["verdict"]["reasons"][0]["name"], "FETCH_HEADERS")
         self.assertEqual(said["options"]["seed"], 1)
-        self.assertEqual(len(said["findings"]), 8)
+        self.assertEqual(len(said["findings"]), 9)
 
 
 if __name__ == "__main__":
