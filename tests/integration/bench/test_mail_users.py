@@ -356,7 +356,7 @@ class Page(unittest.TestCase):
                     "LOGIN": {"within": 10}, "EXPUNGE": {"within": 80}})], None),
                 ("I/O wait over load", [self.run_of(100, 0.1), self.run_of(200, 0.12), self.run_of(350, 0.13)], None),
                 ("requests that wait for the disks, over load",
-                 [self.run_of(count, wait_ms=10 * count) for count in (100, 200, 350)], None),
+                 [self.run_of(count, wait_ms=1000) for count in (100, 200, 350)], None),
                 ("index paths' share of requests", [self.run_of(350, paths=((90, 29.9), (2, 11.7), (8, 15)))], None),
                 ("index paths' share of bytes", [self.run_of(350, paths=((50, 8), (45, 8), (5, 15)))], None),
                 ("sectors of a request, mailbox paths", [self.run_of(350, paths=((90, 8), (2, 11.7), (8, 15)))], None),
