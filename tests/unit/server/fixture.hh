@@ -21,6 +21,7 @@
 #include <arpa/inet.h>
 
 #include <cstring>
+#include <functional>
 #include <map>
 #include <set>
 #include <sstream>
@@ -58,6 +59,7 @@ struct store_options {
 	uint64_t signed_until_s = 9e9;	      // what the fact says
 	std::set<std::string> unsigned_names; // that lack what they should have
 	std::vector<std::string> more_bitmaps;
+	std::function<void(class store_writer &)> more; // what else is to be written
 	// When not NULL: becomes the names with data and their types.
 	std::map<std::string, std::set<uint16_t>> *names = nullptr;
 };
@@ -419,6 +421,8 @@ inline int store_content(writer *w, void *context)
 		write_dotted_bitmaps(out);
 	for (const std::string &name : options.more_bitmaps)
 		out.full(name);
+	if (options.more)
+		options.more(out);
 	return out.status();
 }
 

@@ -7,6 +7,7 @@
 #include "server/xdp-kernel/fill.h"
 #include "server/xdp-kernel/native.h"
 #include "server/xdp-kernel/tables.h"
+#include "tests/lib/child.hh"
 #include "tests/unit/server/fixture.hh"
 
 #include <memory>
@@ -17,6 +18,114 @@ inline bytes wire_name(const std::string &text)
 {
 	return dns::name(text);
 }
+
+// ---- names ----
+
+// A name relative to the apex as its labels, the first one first; their bytes are any.
+using label_list = std::vector<bytes>;
+
+inline label_list split(const dnsblv6_labels &name)
+{
+	label_list out;
+	for (unsigned at = 0; at < name.size; at += 1U + name.wire[at])
+		out.emplace_back(name.wire + at + 1, name.wire + at + 1 + name.wire[at]);
+	return out;
+}
+
+inline bytes join(const label_list &list)
+{
+	bytes out;
+	for (const bytes &label : list) {
+		out.push_back(static_cast<uint8_t>(label.size()));
+		dns::append(out, label);
+	}
+	return out;
+}
+
+inline dnsblv6_key key_of(const label_list &list)
+{
+	bytes wire = join(list);
+	dnsblv6_key key;
+	if (dnsblv6_key_from_labels(wire.data(), wire.size(), &key) != DNSBLV6_OK)
+		throw std::runtime_error("no key");
+	return key;
+}
+
+// Of each name with data, and of each empty one above them.
+inline std::set<label_list> all_names(const std::map<std::string, std::set<uint16_t>> &known)
+{
+	std::set<label_list> out;
+	for (const auto &entry : known) {
+		label_list name = split(labels(entry.first));
+		for (; !name.empty(); name.erase(name.begin()))
+			out.insert(name);
+	}
+	out.insert(label_list{});
+	return out;
+}
+
+// ---- stores ----
+
+// Names at which a program that has no more than lines of 64 bytes may be wrong.
+inline void write_odd_names(store_writer &out)
+{
+	// Keys around the 39 and 40 bytes that are kept, and names around 34.
+	const std::string nines = "999999999";
+	for (size_t size = 30; size <= 44; size++) {
+		out.full(std::string(size, 'k'));
+		out.full(std::string(size - 20, 'b') + "." + std::string(19, 'k'));
+		// Something below what can just be asked for, and beside it.
+		out.full("z." + std::string(size, 'm'));
+		out.full(nines + "." + nines + "." + std::string(size - 18, 'n'));
+	}
+	out.full("far.below.something.that.is.longer.than.all.that.is.kept.of.a.name");
+	// Empty names above and below a wildcard, and one that is a wildcard itself.
+	out.full("*.wild");
+	out.full("x.y.*.wild");
+	out.full("a.b.wild");
+	out.full("leaf.*.empty");
+	out.full("0.0.*.star.deeper");
+	// A wildcard that is no bitmap, and one beside data.
+	out.rrs("*.static", { { dns::TXT, 60, text_rdata("any") } });
+	out.rrs("here.static",
+		{ { dns::AAAA, 60, bytes(16, 0x11) }, { dns::AAAA, 60, bytes(16, 0x12) } });
+	out.rrs("deep.below.static2", { { 15, 60, { 0, 1, 0 } } });
+	// Bytes that a key has in two.
+	out.full("a\\000b.escaped");
+	out.full("a\\001b.escaped");
+	out.full("\\001.escaped");
+	out.full("\\255.high");
+	out.full("-.high");
+}
+
+// Of all shapes that zones have; options.names is the caller's.
+inline store_options odd_store(dnsblv6_style style, bool is_signed)
+{
+	store_options options;
+	options.style = style;
+	options.is_signed = is_signed;
+	options.more = write_odd_names;
+	if (dnsblv6_style_is_both(style)) {
+		for (const char *name : { "c000020", "c633640", "7f00000", "c000020.sub" })
+			options.more_bitmaps.emplace_back(name);
+		for (const char *name : { "20010db8aabbcc0.ip6", "20010db8aabbcc8.ip6" })
+			options.more_bitmaps.emplace_back(name);
+	}
+	return options;
+}
+
+// A process must not have a store open twice.
+inline void write_elsewhere(const std::string &path, const store_options &options)
+{
+	child writer([&] {
+		write_store(path, options);
+		return 0;
+	});
+	if (writer.wait() != 0)
+		throw std::runtime_error("store not written");
+}
+
+// ---- the arrays ----
 
 class xdp_memory
 {
