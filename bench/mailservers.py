@@ -51,12 +51,12 @@ libc = ctypes.CDLL(None, use_errno=True)
 # ---- places ----
 
 
-def enter_network(arguments, program):
-    """The same program with a network of its own."""
+def enter_network(arguments, program, *more):
+    """The same program with a network of its own; more: options of unshare."""
     if os.environ.get("DNSBLV6_BENCH_NETWORK") is None:
         os.environ["DNSBLV6_BENCH_NETWORK"] = "1"
         os.execv(harness.peer("unshare"),
-                 ["unshare", "--net", sys.executable, program, *arguments])
+                 ["unshare", "--net", *more, sys.executable, program, *arguments])
 
 
 def tell(*words, network=None):

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""
+xdp_page.py - what bench/xdp measures, its limits, and the page about it.
+
+Flow: bench/xdp measures -> Results -> limits() and report() here.
+"""
+import collections
+import datetime
+import os
+import statistics
+import subprocess
+import sys
+
+sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from mailservers import figure, median_of  # noqa: E402  (of bench, as are the next)
+from replays import machine  # noqa: E402
+from store_page import Limit, table  # noqa: E402
+from xdpservers import (ECHO, KINDS, KNOT, NAMES, OURS, RBLDNSD, SIGNED_NAMES, SOCKETS,  # noqa: E402
+                        serve)
+import harness  # noqa: E402  (found by replays.py)
+
+# Of one run: answers a second, nanoseconds of a processor for one, the share of the server's core that was
+# used, and bytes of a message.
+Cell = collections.namedtuple("Cell", "rate ns busy bytes")
+# cells: {(name, is_signed, kind): [a Cell of each round, or None]}
+Results = collections.namedtuple("Results", "cells missed prefixes")
+
+RBLDNSD_LIMIT, ECHO_LIMIT = 5, 0.7
+WORDS = {False: "unsigned", True: "signed"}
+
+
+# ---- figures ----
+
+
+def over(results, is_signed, kind, name, base):
+    """
+    Answers of a processor's second, over those of another server; the median of the rounds' own. rbldnsd
+    signs nothing, so it is always what it does unsigned.
+    """
+    pairs = zip(results.cells.get((name, is_signed, kind), ()),
+                results.cells.get((base, is_signed and base != RBLDNSD, kind), ()))
+    found = [other.ns / one.ns for one, other in pairs if one is not None and other is not None]
+    return statistics.median(found) if found else None
+
+
+def limits(results):
+    for is_signed, word in WORDS.items():
+        for kind in KINDS:
+            yield Limit(f"{kind}, {word}: answers for a processor's second, over {RBLDNSD}",
+                        over(results, is_signed, kind, OURS, RBLDNSD), RBLDNSD_LIMIT, False)
+    for kind in KINDS:
+        yield Limit(f"{kind}, unsigned: answers for a processor's second, over the {ECHO}",
+                    over(results, False, kind, OURS, ECHO), ECHO_LIMIT, False)
+
+
+# ---- tables ----
+
+
+def thousands(value):
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def cost_rows(results, is_signed):
+    for name in SIGNED_NAMES if is_signed else NAMES:
+        texts, busy = [], []
+        for kind in KINDS:
+            runs = results.cells.get((name, is_signed, kind), ())
+            texts += [thousands(median_of(runs, "rate")), thousands(median_of(runs, "ns"))]
+            busy += [run.busy for run in runs if run is not None]
+        sizes = [median_of(results.cells.get((name, is_signed, kind), ()), "bytes") for kind in KINDS]
+        share = f"{100 * statistics.median(busy):.0f} %" if busy else "-"
+        yield name, [*texts, share, figure(sizes[-1])]
+
+
+def cost_lines(results, is_signed):
+    columns = [column for kind in KINDS for column in (f"{kind}: answers a second", "CPU ns of one")]
+    yield from table([*columns, "core used", "bytes, mixed"], list(cost_rows(results, is_signed)))
+
+
+def ratio_rows(results, is_signed):
+    for name in SIGNED_NAMES if is_signed else NAMES:
+        yield name, [figure(over(results, is_signed, kind, name, base), 2)
+                     for kind in KINDS for base in (RBLDNSD, ECHO)]
+
+
+def ratio_lines(results, is_signed):
+    columns = [column for kind in KINDS for column in (f"{kind}: over rbldnsd", f"over the {ECHO}")]
+    yield from table(columns, list(ratio_rows(results, is_signed)))
+
+
+METHOD = """
+Server and generator have a pair of veth between two networks, and a core each. All that a server costs is
+counted: user and system time of its processes, and that of the thread of the kernel that takes its packets from
+the veth (threaded NAPI), which has the same core; by their clocks, over the answers that arrived. In that thread are
+XDP programs, and for servers with sockets the way of a question up to its socket.
+
+"{drop}" is the least of all: a program at the server's end drops the question, so that it is
+questions, not answers, that are counted. "{echo}" is a program that swaps addresses, ports and MACs, looks at
+nothing else and sends the question back (XDP_TX). "{ours}" answers in the driver (`xdp:` of dnsblv6d.conf),
+"{sockets}" is the same program without. "{knot}" is Debian's knotd with `xdp: listen:`, native mode. Each has one worker;
+rbldnsd is asked for the A record of an address, the others for the AAAA of its bitmap. Unsigned questions have no EDNS,
+signed ones DO. There are {count:,} questions of each kind, asked in turn.
+
+The generator (bench/xdp-load) makes questions and counts answers in the kernel, since over sockets it would be
+slower than what is measured. At most {window} questions wait for an answer, and they are sent {burst} at a time, so nothing
+is lost in the rings of a veth, whose size is 256. A question takes a page of memory there, of which rbldnsd's own receive buffer
+holds thirty, so it is given a larger one. Each answer is held against its question: listed, with an answer; or not
+listed, NXDOMAIN; with signatures where they belong. One that is not stops the measurement, so that a wrong one is not a cheap one.
+
+Where less than all of the core is used, the generator was the limit: answers a second are then at least so many,
+and what one costs is time that was used, not time that passed, the costs of waking up among it. Servers take
+turns in {rounds} rounds of {seconds:g} s, another first in each; figures are medians, and ratios those of
+the rounds' own. Ratios are of answers for a processor's second: 2 is half the cost. rbldnsd has no
+signatures, and what is over it is over its unsigned answers.
+
+A veth is no card: a driver of a card has work of its own that is not here, and here the kernel allocates
+nothing for a question.
+"""
+
+
+def versions(options):
+    rbldnsd = subprocess.run(["dpkg-query", "-W", "-f", "rbldnsd ${Version}", "rbldnsd"],
+                             capture_output=True, text=True, check=False).stdout
+    return ", ".join([serve.version_of(os.path.join(options.programs, "server", "dnsblv6d"), "-V"), rbldnsd,
+                      serve.version_of(harness.peer("knotd"), "-V")])
+
+
+def report(options, results):
+    yield "# What an answer from the network driver costs"
+    yield ""
+    yield (f"Written by `bench/xdp` on {datetime.date.today()}: {machine()}; load averages when it began:"
+           f" {', '.join(f'{one:.1f}' for one in options.load)}.")
+    yield f"{versions(options)}. {os.path.basename(options.list)}: {results.prefixes:,} IPv4 prefixes."
+    for is_signed, word in WORDS.items():
+        yield ""
+        yield f"## {word.capitalize()}{', DO' if is_signed else ''}"
+        yield ""
+        yield from cost_lines(results, is_signed)
+        yield "Answers for a second of a processor, over those of others:"
+        yield ""
+        yield from ratio_lines(results, is_signed)
+    yield "## How it is measured"
+    yield METHOD.format(drop=NAMES[0], echo=ECHO, ours=OURS, sockets=SOCKETS, knot=KNOT,
+                        count=options.questions, window=options.window, burst=options.burst,
+                        rounds=options.rounds, seconds=options.seconds).rstrip()
+    yield ""
+    yield "## Limits"
+    yield ""
+    for limit in limits(results):
+        yield f"* {limit.text()}"
+    for line in results.missed:
+        yield f"* {line}"
