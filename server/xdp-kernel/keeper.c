@@ -101,11 +101,9 @@ __attribute__((noreturn)) static void keep(const struct load *load, unsigned kee
 
 /* ---- the parent ---- */
 
-int keeper_start(const struct load *load, unsigned keep_s, bool is_confined,
-		 struct keeper *ret_keeper)
+int keeper_start(const struct load *load, unsigned keep_s, struct keeper *ret_keeper)
 {
 	int ends[2] = { -1, -1 };
-	(void)is_confined;
 	*ret_keeper = (struct keeper){ .fd = -1, .keep_s = keep_s };
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		goto failed;

@@ -15,8 +15,9 @@
  * and the next server replaces it.
  *
  * Of all processes of the server it alone keeps capabilities: CAP_BPF, CAP_NET_ADMIN and
- * CAP_SYS_ADMIN, as far as there are. So it reads nothing from anywhere, has no socket or file of
- * the server open, and no system call but those that detaching needs.
+ * CAP_SYS_ADMIN, as far as there are. So it reads nothing from anywhere, and has no socket or file
+ * of the server open. There is no filter for it: each one of callfilter.h kills for bpf(2), and what
+ * is killed detaches nothing.
  */
 
 #include "server/xdp-kernel/load.h"
@@ -36,11 +37,10 @@ struct keeper {
 };
 
 /*
- * Forks it. is_confined: with a filter of system calls, where there can be one. 0, or -errno, which
- * has been logged: then nothing would detach the program. *ret_keeper is written in any case.
+ * Forks it. 0, or -errno, which has been logged: then nothing would detach the program. *ret_keeper
+ * is written in any case.
  */
-int keeper_start(const struct load *load, unsigned keep_s, bool is_confined,
-		 struct keeper *ret_keeper);
+int keeper_start(const struct load *load, unsigned keep_s, struct keeper *ret_keeper);
 
 /* In each other child of the parent, at once: with the pipe open there it would not end. */
 void keeper_forget(const struct keeper *keeper);

@@ -28,10 +28,12 @@ void load_close(struct load *load)
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
 
+#include "lib/process/capabilities.h"
 #include "server/xdp-kernel/attach.h"
 #include "server/xdp-kernel/links.h"
 /* What is generated does not keep our warnings. */
@@ -85,6 +87,8 @@ static const char *advise(int error)
 	case -EBUSY:
 	case -EEXIST:
 		return "another XDP program is there, without libxdp's dispatcher: detach that one";
+	case -ERANGE:
+		return "its MTU is too large for XDP in the driver";
 	case -ENOMEM:
 	case -E2BIG:
 		return "there is no memory for it: less memory in the section xdp";
@@ -114,6 +118,17 @@ static void log_failure(const struct loading *loading, const char *interface, in
 	else
 		log_error(context, "not attached, sockets answer, interface=%s step=%s (%s; %s)",
 			  interface, step, attach_strerror(error, text), advise(error));
+}
+
+/* Without CAP_SYS_ADMIN it could be attached, but not found again. It has CAP_BPF in it, too. */
+static int check_capabilities(void)
+{
+	const uint64_t needed = CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_SYS_ADMIN);
+	struct capabilities capabilities = { 0 };
+	int ret = capabilities_get(&capabilities);
+	if (ret != 0)
+		return ret;
+	return (capabilities.effective & needed) == needed ? 0 : -EPERM;
 }
 
 /* ---- the program and its maps ---- */
@@ -211,8 +226,8 @@ static int put(struct loading *loading, struct load_link *link)
 	int driver_error = ret;
 	ret = put_once(loading, link);
 	if (ret == 0)
-		log_warning(context, "attached in generic mode, which is slower, interface=%s (%s)",
-			    link->name, attach_strerror(driver_error, text));
+		log_warning(context, "generic mode, which is slower, interface=%s (%s; %s)",
+			    link->name, attach_strerror(driver_error, text), advise(driver_error));
 	return ret;
 }
 
@@ -229,9 +244,9 @@ static int attach_link(struct loading *loading, struct load_link *link)
 	log_info(context, "attached, interface=%s mode=%s program=%u dispatcher=%s%s", link->name,
 		 link->is_generic ? "generic" : "driver", link->program_id,
 		 link->is_dispatched ? "yes" : "no",
-		 link->is_dispatched
-			 ? ""
-			 : " (libxdp has none here: no other program can be beside it)");
+		 link->is_dispatched ? ""
+				     : " (no bpffs at /sys/fs/bpf, or no freplace in this kernel: "
+				       "no other program can be beside it)");
 	return 0;
 }
 
@@ -257,7 +272,9 @@ int load_attach(const struct settings *settings, struct load *ret_load)
 	struct load load = { 0 };
 	struct loading loading = { .settings = settings };
 	attach_init();
-	int ret = begin_loading(&loading);
+	int ret = check_capabilities();
+	if (ret == 0)
+		ret = begin_loading(&loading);
 	if (ret != 0)
 		log_failure(&loading, settings->xdp.interfaces.names[0], ret);
 	else

@@ -9,7 +9,7 @@
  *       -> keeper.c: load_detach().
  *
  *     struct load load;
- *     if (load_attach(settings, &load) == 0 && keeper_start(&load, settings->xdp.keep_s, true, &keeper) != 0)
+ *     if (load_attach(settings, &load) == 0 && keeper_start(&load, settings->xdp.keep_s, &keeper) != 0)
  *             load_detach(&load);
  *     ...
  *     load_close(&load);
