@@ -54,7 +54,11 @@ const char *attach_strerror(int error, char *ret_text)
 
 int attach_open(struct bpf_object *object, struct attach_program *ret_program)
 {
-	DECLARE_LIBXDP_OPTS(xdp_program_opts, options, .obj = object, .prog_name = ATTACH_NAME);
+	struct xdp_program_opts options;
+	memset(&options, 0, sizeof(options));
+	options.sz = sizeof(options);
+	options.obj = object;
+	options.prog_name = ATTACH_NAME;
 	struct xdp_program *program = xdp_program__create(&options);
 	long error = libxdp_get_error(program);
 	if (error != 0)
@@ -72,6 +76,11 @@ void attach_close(struct attach_program *program)
 static int find_fd(const struct attach_program *program)
 {
 	return bpf_program__fd(bpf_object__find_program_by_name(program->object, ATTACH_NAME));
+}
+
+bool attach_is_loaded(const struct attach_program *program)
+{
+	return find_fd(program) >= 0;
 }
 
 static int find_id(const struct attach_program *program, uint32_t *ret_id)
@@ -141,9 +150,11 @@ static int put_by_libxdp(struct attach_program *program, unsigned interface, boo
 static int put_alone(struct attach_program *program, unsigned interface, bool is_generic,
 		     uint32_t old_id)
 {
-	LIBBPF_OPTS(bpf_xdp_attach_opts, options);
+	struct bpf_xdp_attach_opts options;
+	memset(&options, 0, sizeof(options));
+	options.sz = sizeof(options);
 	uint32_t flags = is_generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
-	int ret = find_fd(program) >= 0 ? 0 : bpf_object__load(program->object);
+	int ret = attach_is_loaded(program) ? 0 : bpf_object__load(program->object);
 	if (ret != 0)
 		return ret;
 	program->way = ATTACH_ALONE;

@@ -52,6 +52,7 @@ void attach_init(void);
 /* object is open, not loaded. ret_program ends with attach_close(), before object does. */
 int attach_open(struct bpf_object *object, struct attach_program *ret_program);
 void attach_close(struct attach_program *program);
+bool attach_is_loaded(const struct attach_program *program);
 
 int attach_look(unsigned interface, struct attach_found *ret_found);
 

@@ -31,19 +31,15 @@ static void hear(int signal_number)
 	(void)signal_number;
 }
 
-/* Everything but SIGTERM is blocked for good, and SIGTERM but while it waits. */
+/* All signals are blocked, for good; SIGTERM alone is not while it waits. */
 static int take_signals(sigset_t *ret_waiting)
 {
 	struct sigaction action;
-	sigset_t all;
 	memset(&action, 0, sizeof(action));
 	action.sa_handler = hear;
-	sigfillset(&all);
 	sigfillset(ret_waiting);
 	sigdelset(ret_waiting, SIGTERM);
-	if (sigprocmask(SIG_SETMASK, &all, NULL) != 0 || sigaction(SIGTERM, &action, NULL) != 0)
-		return -errno;
-	return 0;
+	return sigaction(SIGTERM, &action, NULL) == 0 ? 0 : -errno;
 }
 
 /* Sockets of the server above all: what is open twice would get questions. in_fd becomes 3. */
@@ -101,29 +97,38 @@ __attribute__((noreturn)) static void keep(const struct load *load, unsigned kee
 
 /* ---- the parent ---- */
 
+/* All signals are blocked before the child is there: it is to miss none, and to die of none. */
+static pid_t fork_deaf(void)
+{
+	sigset_t all;
+	sigset_t before;
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid_t pid = fork();
+	int error = errno;
+	if (pid != 0)
+		sigprocmask(SIG_SETMASK, &before, NULL);
+	return pid >= 0 ? pid : -error;
+}
+
 int keeper_start(const struct load *load, unsigned keep_s, struct keeper *ret_keeper)
 {
 	int ends[2] = { -1, -1 };
 	*ret_keeper = (struct keeper){ .fd = -1, .keep_s = keep_s };
-	if (pipe2(ends, O_CLOEXEC) != 0)
-		goto failed;
-	pid_t pid = fork();
+	pid_t pid = pipe2(ends, O_CLOEXEC) == 0 ? fork_deaf() : -errno;
 	if (pid == 0)
 		keep(load, keep_s, ends[0]);
-	if (pid < 0)
-		goto failed;
-	close(ends[0]);
-	ret_keeper->pid = pid;
-	ret_keeper->fd = ends[1];
-	return 0;
-failed:;
-	int error = errno;
-	log_error(context, "keeper not started (%s)", strerror(error));
-	if (ends[0] >= 0) {
+	if (ends[0] >= 0)
 		close(ends[0]);
-		close(ends[1]);
+	if (pid > 0) {
+		ret_keeper->pid = pid;
+		ret_keeper->fd = ends[1];
+		return 0;
 	}
-	return -error;
+	log_error(context, "keeper not started (%s)", strerror(-pid));
+	if (ends[1] >= 0)
+		close(ends[1]);
+	return pid;
 }
 
 void keeper_forget(const struct keeper *keeper)

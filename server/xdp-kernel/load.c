@@ -34,14 +34,9 @@ void load_close(struct load *load)
 #include <sys/utsname.h>
 
 #include "lib/process/capabilities.h"
+#include "server/xdp-kernel/answer.skel.h"
 #include "server/xdp-kernel/attach.h"
 #include "server/xdp-kernel/links.h"
-/* What is generated does not keep our warnings. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic ignored "-Woverlength-strings"
-#include "server/xdp-kernel/answer.skel.h"
-#pragma GCC diagnostic pop
 
 _Static_assert(SETTINGS_INTERFACES_MAX <= XDP_LINKS_MAX, "each interface has a link");
 
@@ -50,7 +45,7 @@ _Static_assert(SETTINGS_INTERFACES_MAX <= XDP_LINKS_MAX, "each interface has a l
 
 struct loading {
 	const struct settings *settings;
-	struct answer_bpf *skeleton;
+	struct bpf_object *object;
 	struct attach_program program;
 	char *verdict;	 /* of the verifier: many lines, or none */
 	bool is_refused; /* it was to be loaded, and could not be */
@@ -133,7 +128,12 @@ static int check_capabilities(void)
 
 /* ---- the program and its maps ---- */
 
-static int set_sizes(const struct settings *settings, const struct answer_bpf *skeleton)
+static int set_size(struct bpf_object *object, const char *name, uint32_t size)
+{
+	return bpf_map__set_max_entries(bpf_object__find_map_by_name(object, name), size);
+}
+
+static int set_sizes(struct bpf_object *object, const struct settings *settings)
 {
 	uint64_t lines = settings->xdp.memory_size / sizeof(struct xdp_line);
 	uint32_t line_count = lines < UINT32_MAX ? (uint32_t)lines : UINT32_MAX;
@@ -141,60 +141,70 @@ static int set_sizes(const struct settings *settings, const struct answer_bpf *s
 	int processors = libbpf_num_possible_cpus();
 	if (processors < 0)
 		return processors;
-	int ret = bpf_map__set_max_entries(skeleton->maps.lines, line_count > 0 ? line_count : 1);
+	int ret = set_size(object, "lines", line_count > 0 ? line_count : 1);
 	if (ret == 0)
-		ret = bpf_map__set_max_entries(skeleton->maps.counts,
-					       (uint32_t)processors * (XDP_ZONES_MAX + 1));
+		ret = set_size(object, "counts", (uint32_t)processors * (XDP_ZONES_MAX + 1));
 	if (ret == 0)
-		ret = bpf_map__set_max_entries(skeleton->maps.buckets, networks > 0 ? networks : 1);
+		ret = set_size(object, "buckets", networks > 0 ? networks : 1);
 	return ret;
 }
 
 static void end_loading(struct loading *loading)
 {
 	attach_close(&loading->program);
-	answer_bpf__destroy(loading->skeleton);
+	bpf_object__close(loading->object);
 	free(loading->verdict);
 }
 
 /* Call end_loading() either way. */
 static int begin_loading(struct loading *loading)
 {
+	struct bpf_object_open_opts options;
+	size_t size = 0;
+	const void *bytes = answer_bpf__elf_bytes(&size);
 	loading->verdict = malloc(VERDICT_SIZE);
 	if (loading->verdict == NULL)
 		return -ENOMEM;
 	loading->verdict[0] = '\0';
-	LIBBPF_OPTS(bpf_object_open_opts, options, .kernel_log_buf = loading->verdict,
-		    .kernel_log_size = VERDICT_SIZE);
-	loading->skeleton = answer_bpf__open_opts(&options);
-	if (loading->skeleton == NULL)
+	memset(&options, 0, sizeof(options));
+	options.sz = sizeof(options);
+	options.object_name = "answer_bpf";
+	options.kernel_log_buf = loading->verdict;
+	options.kernel_log_size = VERDICT_SIZE;
+	loading->object = bpf_object__open_mem(bytes, size, &options);
+	if (loading->object == NULL)
 		return -errno;
-	int ret = set_sizes(loading->settings, loading->skeleton);
-	return ret == 0 ? attach_open(loading->skeleton->obj, &loading->program) : ret;
+	int ret = set_sizes(loading->object, loading->settings);
+	return ret == 0 ? attach_open(loading->object, &loading->program) : ret;
 }
 
-static int map_array(const struct bpf_map *map, void **ret_array)
+/* Returns how many values there are, or -errno. */
+static long map_array(const struct bpf_object *object, const char *name, void **ret_array)
 {
-	size_t size = (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
+	const struct bpf_map *map = bpf_object__find_map_by_name(object, name);
+	uint32_t count = bpf_map__max_entries(map);
+	size_t size = (size_t)bpf_map__value_size(map) * count;
 	void *array = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 	if (array == MAP_FAILED)
 		return -errno;
 	*ret_array = array;
-	return 0;
+	return (long)count;
 }
 
-static int map_arrays(const struct answer_bpf *skeleton, struct tables_arrays *arrays)
+static int map_arrays(const struct bpf_object *object, struct tables_arrays *arrays)
 {
-	arrays->line_count = bpf_map__max_entries(skeleton->maps.lines);
-	arrays->processor_count = bpf_map__max_entries(skeleton->maps.counts) / (XDP_ZONES_MAX + 1);
-	int ret = map_array(skeleton->maps.config, (void **)&arrays->config);
-	if (ret == 0)
-		ret = map_array(skeleton->maps.zones, (void **)&arrays->zones);
-	if (ret == 0)
-		ret = map_array(skeleton->maps.lines, (void **)&arrays->lines);
-	if (ret == 0)
-		ret = map_array(skeleton->maps.counts, (void **)&arrays->counts);
-	return ret;
+	long ret = map_array(object, "config", (void **)&arrays->config);
+	if (ret > 0)
+		ret = map_array(object, "zones", (void **)&arrays->zones);
+	if (ret > 0)
+		ret = map_array(object, "counts", (void **)&arrays->counts);
+	if (ret > 0) {
+		arrays->processor_count = (unsigned)ret / (XDP_ZONES_MAX + 1);
+		ret = map_array(object, "lines", (void **)&arrays->lines);
+	}
+	if (ret > 0)
+		arrays->line_count = (uint32_t)ret;
+	return ret > 0 ? 0 : (int)ret;
 }
 
 /* ---- interfaces ---- */
@@ -207,8 +217,7 @@ static int put_once(struct loading *loading, struct load_link *link)
 	if (ret == 0)
 		ret = attach_put(&loading->program, link->link.index, link->is_generic, &found,
 				 &link->program_id);
-	bool is_loaded = bpf_program__fd(loading->skeleton->progs.dnsblv6_answer) >= 0;
-	loading->is_refused = ret != 0 && ret != -EBUSY && !is_loaded;
+	loading->is_refused = ret != 0 && ret != -EBUSY && !attach_is_loaded(&loading->program);
 	link->is_dispatched = loading->program.way == ATTACH_DISPATCHED;
 	return ret;
 }
@@ -280,7 +289,7 @@ int load_attach(const struct settings *settings, struct load *ret_load)
 	else
 		ret = attach_links(&loading, &load);
 	if (ret == 0 && load.link_count > 0) {
-		ret = map_arrays(loading.skeleton, &load.arrays);
+		ret = map_arrays(loading.object, &load.arrays);
 		if (ret != 0) {
 			log_failure(&loading, load.links[0].name, ret);
 			load_detach(&load);
