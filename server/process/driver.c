@@ -80,12 +80,11 @@ void driver_open(const struct settings *settings, struct driver *ret_driver)
 	*ret_driver = driver;
 	if (settings->xdp.interfaces.count == 0 || load_attach(settings, &driver.load) != 0)
 		return;
-	bool is_confined = settings->confine != SETTINGS_CONFINE_OFF;
 	int ret = open_shared(&driver);
 	if (ret != 0)
 		log_error(context, "network driver not used (%s)", strerror(-ret));
 	if (ret == 0)
-		ret = keeper_start(&driver.load, settings->xdp.keep_s, is_confined, &driver.keeper);
+		ret = keeper_start(&driver.load, settings->xdp.keep_s, &driver.keeper);
 	if (ret != 0) {
 		load_detach(&driver.load);
 		load_close(&driver.load);
