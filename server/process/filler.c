@@ -576,20 +576,26 @@ static int open_all(struct filler *filler)
 	return ret;
 }
 
+/* Before anything is looked at that others have written. */
+static bool confine(const struct filler_start *start)
+{
+	const char *step = NULL;
+	int ret = confine_worker(start->settings, start->filter, &step);
+	if (ret != 0)
+		log_error(context, "filler not confined, step=%s (%s)", step, strerror(-ret));
+	return ret == 0;
+}
+
 int filler_serve(const struct filler_start *start)
 {
+	set_signals();
+	if (!confine(start))
+		return EX_OSERR;
 	struct filler *filler = calloc(1, sizeof(*filler));
-	const char *step = NULL;
 	if (filler == NULL)
 		return EX_OSERR;
 	filler->start = start;
-	set_signals();
-	int ret = confine_worker(start->settings, start->filter, &step);
-	if (ret != 0) {
-		log_error(context, "filler not confined, step=%s (%s)", step, strerror(-ret));
-		return EX_OSERR;
-	}
-	ret = open_all(filler);
+	int ret = open_all(filler);
 	if (ret != 0) {
 		log_error(context, "filler not started (%s)", uv_strerror(ret));
 		return EX_OSERR;
