@@ -300,19 +300,21 @@ static enum fill_reason write_empty(struct fill *fill, const uint8_t *key, size_
 }
 
 /* As it is in an answer, and what an RRSIG says of it. */
-static void put_labels(const struct zone *zone, const struct store_bytes *key,
-		       struct xdp_name *name, struct xdp_signed *rest)
+static enum fill_reason put_labels(const struct zone *zone, const struct store_bytes *key,
+				   struct xdp_name *name, struct xdp_signed *rest)
 {
 	struct dnsblv6_labels labels;
-	if (dnsblv6_key_to_labels(key->data, key->size, &labels) != DNSBLV6_OK ||
-	    labels.size > XDP_NAME_MAX) {
+	if (dnsblv6_key_to_labels(key->data, key->size, &labels) != DNSBLV6_OK)
+		return FILL_DAMAGED;
+	name->rrsig_labels = dnsblv6_rrsig_labels(&zone->facts.zone, &labels);
+	if (labels.size > XDP_NAME_MAX) {
 		name->flags |= XDP_NAME_LONG;
-		return;
+		return FILL_OK;
 	}
 	name->name_size = labels.size;
-	name->rrsig_labels = dnsblv6_rrsig_labels(&zone->facts.zone, &labels);
 	if (rest != NULL)
 		memcpy(rest->name, labels.wire, labels.size);
+	return FILL_OK;
 }
 
 static void put_times(const struct dnsblv6_signature *signature, uint8_t *at)
@@ -433,8 +435,10 @@ static enum fill_reason write_name(struct fill *fill, const struct store_bytes *
 			return FILL_DAMAGED;
 		memcpy(name->u.bitmap, map.bytes, sizeof(name->u.bitmap));
 	}
-	put_labels(fill->zone, key, name, is_signed ? &lines[XDP_LINE_SIGNED].u.rest : NULL);
-	enum fill_reason reason = is_signed ? put_signed(fill->zone, record, lines) : FILL_OK;
+	enum fill_reason reason = put_labels(fill->zone, key, name,
+					     is_signed ? &lines[XDP_LINE_SIGNED].u.rest : NULL);
+	if (reason == FILL_OK && is_signed)
+		reason = put_signed(fill->zone, record, lines);
 	if (reason == FILL_OK && can_be_asked(key->size))
 		reason = put_slot(fill, name->key, where);
 	return reason;
