@@ -5,10 +5,11 @@
  * maps.bpf.h - the maps of the program in the network driver; layout.h says what is in them.
  *
  * The loader sets how many lines there are, the counts by the number of processors, and the
- * networks, before it loads them. All but the last are made to be mapped by a process.
+ * networks, before it loads them. All but the last two are made to be mapped by a process, and those
+ * two are the program's alone.
  */
 
-#include "server/xdp-kernel/layout.h"
+#include "server/xdp-kernel/scratch.h"
 
 #include <linux/bpf.h>
 
@@ -52,3 +53,10 @@ struct {
 	__type(key, uint64_t);
 	__type(value, struct xdp_bucket_value);
 } buckets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct xdp_scratch);
+} scratches SEC(".maps");
