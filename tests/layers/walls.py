@@ -77,7 +77,7 @@ ROWS = {
                   # The last is the object of what protoc-c makes of dnstap.proto.
                   external_of={"frames": ("fstrm",), "dnstap": ("protobuf-c",),
                                # The program in the network driver, and what loads it.
-                               "answer": ("bpf", "xdp"), "maps": ("bpf",), "load": ("bpf",), "attach": ("bpf", "xdp"),
+                               "answer": ("bpf", "xdp"), "maps": ("bpf",), "packet": ("bpf",), "load": ("bpf",), "attach": ("bpf", "xdp"),
                                "meson-generated_": ("protobuf-c",)}),
     # Programs that use libdnsblv6 as anybody does: by the header that is installed.
     "client-lib/examples": Row(BSD, external=("dnsblv6",), external_of={"libuv": ("uv",), "libevent": ("event",)}),
