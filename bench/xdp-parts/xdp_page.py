@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from mailservers import figure, median_of  # noqa: E402  (of bench, as are the next)
+from mailservers import figure, median_of, times  # noqa: E402  (of bench, as are the next)
 from replays import machine  # noqa: E402
 from store_page import Limit, table  # noqa: E402
 from xdpservers import (ECHO, KINDS, KNOT, NAMES, OURS, RBLDNSD, SIGNED_NAMES, SOCKETS,  # noqa: E402
@@ -88,33 +88,39 @@ def ratio_lines(results, is_signed):
     yield from table(columns, list(ratio_rows(results, is_signed)))
 
 
+def rate_line(results, is_signed):
+    """What is for the reader to weigh, since the generator may be the limit of both."""
+    texts = [figure(times(*(median_of(results.cells.get((name, is_signed, kind), ()), "rate")
+                            for name in (OURS, ECHO))), 2) for kind in KINDS]
+    return f"Answers a second of {OURS}, over those of the {ECHO}: {', '.join(map(' '.join, zip(KINDS, texts)))}."
+
+
 METHOD = """
-Server and generator have a pair of veth between two networks, and a core each. All that a server costs is
-counted: user and system time of its processes, and that of the thread of the kernel that takes its packets from
-the veth (threaded NAPI), which has the same core; by their clocks, over the answers that arrived. In that thread are
-XDP programs, and for servers with sockets the way of a question up to its socket.
+Server and generator are in two networks with a pair of veth between them, and have a core each. All that a
+server costs is counted: user and system time of its processes, and that of the kernel's thread that takes its
+packets from the veth (threaded NAPI) and has the same core; by their clocks, over the answers that arrived. In
+that thread are XDP programs, and for servers with sockets the way of a question up to its socket.
 
-"{drop}" is the least of all: a program at the server's end drops the question, so that it is
-questions, not answers, that are counted. "{echo}" is a program that swaps addresses, ports and MACs, looks at
-nothing else and sends the question back (XDP_TX). "{ours}" answers in the driver (`xdp:` of dnsblv6d.conf),
-"{sockets}" is the same program without. "{knot}" is Debian's knotd with `xdp: listen:`, native mode. Each has one worker;
-rbldnsd is asked for the A record of an address, the others for the AAAA of its bitmap. Unsigned questions have no EDNS,
-signed ones DO. There are {count:,} questions of each kind, asked in turn.
+"{drop}" is the least of all: a program at the server's end drops the question, so that what is counted are
+questions. "{echo}" is a program that swaps addresses, ports and MACs, looks at nothing else and sends the question
+back (XDP_TX). "{ours}" answers in the driver (`xdp:` of dnsblv6d.conf), "{sockets}" is the same program without.
+"{knot}" is Debian's knotd with `xdp: listen:`, in native mode. Each server has one worker; rbldnsd is asked for the
+A record of an address, the others for the AAAA of its bitmap. Unsigned questions have no EDNS, signed ones DO. There are
+{count:,} questions of each kind, asked in turn.
 
-The generator (bench/xdp-load) makes questions and counts answers in the kernel, since over sockets it would be
-slower than what is measured. At most {window} questions wait for an answer, and they are sent {burst} at a time, so nothing
-is lost in the rings of a veth, whose size is 256. A question takes a page of memory there, of which rbldnsd's own receive buffer
-holds thirty, so it is given a larger one. Each answer is held against its question: listed, with an answer; or not
-listed, NXDOMAIN; with signatures where they belong. One that is not stops the measurement, so that a wrong one is not a cheap one.
+The generator (bench/xdp-load) has the kernel make questions and count answers, since over sockets it would be
+slower than what is measured. At most {window} questions wait for an answer, and {burst} at a time are sent, so nothing is
+lost in the rings of a veth, which hold 256. A question takes a page of memory there; rbldnsd's receive buffer would
+hold thirty, so it is given a larger one. Each answer is held against its question: one that is listed has an answer, any
+other is NXDOMAIN, and signatures are where they belong. Of "{ours}" and "{knot}" no question may reach a socket. A
+run of which that is not so has no figure, so that a wrong answer is not a cheap one.
 
-Where less than all of the core is used, the generator was the limit: answers a second are then at least so many,
-and what one costs is time that was used, not time that passed, the costs of waking up among it. Servers take
-turns in {rounds} rounds of {seconds:g} s, another first in each; figures are medians, and ratios those of
-the rounds' own. Ratios are of answers for a processor's second: 2 is half the cost. rbldnsd has no
-signatures, and what is over it is over its unsigned answers.
+Where less than all of the core is used, the generator was the limit: answers a second are then at least so
+many, and what one costs is time that was used, that for waking up included. Servers take turns in {rounds} rounds of
+{seconds:g} s, another first in each; figures are medians, and ratios those of the rounds' own. Ratios are of answers
+for a processor's second: 2 is half the cost. rbldnsd signs nothing; what is over it is over its unsigned answers.
 
-A veth is no card: a driver of a card has work of its own that is not here, and here the kernel allocates
-nothing for a question.
+A veth is no card: the driver of a card has work to do that is not here.
 """
 
 
@@ -139,10 +145,13 @@ def report(options, results):
         yield "Answers for a second of a processor, over those of others:"
         yield ""
         yield from ratio_lines(results, is_signed)
+        yield rate_line(results, is_signed)
+    yield ""
     yield "## How it is measured"
-    yield METHOD.format(drop=NAMES[0], echo=ECHO, ours=OURS, sockets=SOCKETS, knot=KNOT,
+    text = METHOD.format(drop=NAMES[0], echo=ECHO, ours=OURS, sockets=SOCKETS, knot=KNOT,
                         count=options.questions, window=options.window, burst=options.burst,
-                        rounds=options.rounds, seconds=options.seconds).rstrip()
+                        rounds=options.rounds, seconds=options.seconds)
+    yield text.rstrip()
     yield ""
     yield "## Limits"
     yield ""

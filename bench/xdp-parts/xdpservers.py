@@ -11,6 +11,7 @@ import ctypes
 import importlib.machinery
 import importlib.util
 import os
+import re
 import socket
 import struct
 
@@ -123,8 +124,11 @@ def dnsblv6d(bench, material, name, is_signed):
         yield process
 
 
-def answers_in_driver(bench, questions):
+def answers_in_driver(bench, questions, process):
     """A moment's questions: does none of them reach a socket?"""
+    refusal = re.search(r"(?m)^(?:warning|error): \[xdp\] .*", process.log())
+    if refusal:
+        raise Failure(refusal.group())
     before = datagrams()
     said = bench.pair.load(bench.options, questions, seconds=0.02)
     return said["answered"] > 0 and datagrams() == before
@@ -135,7 +139,7 @@ def dnsblv6d_xdp(bench, material, name, is_signed):
     section = f"xdp:\n    interface: [ {bench.pair.near} ]\n    mode: driver\n"
     with serve.dnsblv6d(bench, name, material.stores[is_signed], sections=section) as (_, process):
         questions = material.questions(MIXED, is_signed, False)
-        wait_for(lambda: answers_in_driver(bench, questions), "answers in the driver")
+        wait_for(lambda: answers_in_driver(bench, questions, process), "answers in the driver")
         yield process
 
 
