@@ -50,6 +50,7 @@ inline dnsblv6_addr addr(const std::string &text)
 struct store_options {
 	std::string apex = "bl6.example.";
 	uint32_t serial = 7;
+	uint32_t ttl = 2100; // of bitmaps
 	uint64_t expires_s = 0;
 	dnsblv6_style style = DNSBLV6_STYLE_DOTTED;
 	unsigned more_ns = 0; // besides ns1 and ns2, each with an A and an AAAA
@@ -409,7 +410,7 @@ inline int store_content(writer *w, void *context)
 	dnsblv6_facts facts = {};
 	facts.zone = labels(options.apex);
 	facts.style = options.style;
-	facts.ttl = 2100;
+	facts.ttl = options.ttl;
 	facts.serial = options.serial;
 	facts.expires_s = options.expires_s;
 	out.facts(facts);
@@ -447,9 +448,9 @@ class decision
 		     payload);
 	}
 	// Of any configuration; stores that exist are opened.
-	decision(const std::string &configuration, const tmpdir &)
+	decision(const std::string &configuration, const tmpdir &, unsigned payload = 1232)
 	{
-		open(configuration, 1232);
+		open(configuration, payload);
 	}
 	~decision()
 	{

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+// What the program in the network driver answers is what answer_make() answers, bit for bit, or it
+// passes the question on. DNSBLV6_XDP_QUESTIONS=1000000 asks so many: tests/campaign-xdp.
+
+#include "tests/unit/server/xdp-kernel/xdp_questions.hh"
+#include "tests/lib/seeds.hh"
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+
+static unsigned question_count()
+{
+	const char *text = getenv("DNSBLV6_XDP_QUESTIONS");
+	return text != nullptr ? static_cast<unsigned>(strtoul(text, nullptr, 10)) : 50000;
+}
+
+// A server of one store, and the program's tables of the same.
+struct both {
+	std::map<std::string, std::set<uint16_t>> known;
+	tmpdir directory;
+	std::unique_ptr<decision> server;
+	xdp_memory memory;
+	unsigned passed = 0;
+	unsigned answered = 0;
+
+	both(store_options options, tables_rules rules = {}, const std::string &server_lines = "",
+	     const std::string &zone_lines = "")
+	{
+		options.names = &known;
+		std::string path = directory.file("store");
+		write_store(path, options);
+		if (rules.payload == 0)
+			rules.payload = 1232;
+		server = std::make_unique<decision>(
+			"server:\n    udp-max-payload: " + std::to_string(rules.payload) + "\n" +
+				server_lines + "zone:\n  - domain: " + options.apex +
+				"\n    store: " + path +
+				"\n    also: [ other.example., deeper.sub." + options.apex +
+				" ]\n" + zone_lines,
+			directory, rules.payload);
+		memory.configure({ { options.apex, 0 },
+				   { "other.example.", XDP_ZONES_MAX },
+				   { "deeper.sub." + options.apex, XDP_ZONES_MAX } },
+				 rules);
+	}
+	fill_reason fill(bool has_neighbours = false)
+	{
+		return memory.fill(&server->catalog.zones[0], 0, has_neighbours);
+	}
+	// False when the two differ.
+	bool is_same(const bytes &wire, const std::string &client = "192.0.2.1")
+	{
+		bytes quick;
+		long size = memory.ask(wire, quick, client);
+		if (size == XDP_NATIVE_PASS) {
+			passed++;
+			return true;
+		}
+		answered++;
+		server->client = client;
+		server->now_ms = memory.time.now_ns / 1000000;
+		return quick == server->make(wire, false, memory.time.now_s);
+	}
+};
+
+static std::string hex(const bytes &wire)
+{
+	std::string out;
+	char text[3];
+	for (uint8_t byte : wire) {
+		snprintf(text, sizeof(text), "%02x", byte);
+		out += text;
+	}
+	return out;
+}
+
+// ---- any question ----
+
+TEST_CASE("an answer of the program is that of the server, whatever is asked", "[xdp][oracle]")
+{
+	auto style = GENERATE(DNSBLV6_STYLE_DOTTED, DNSBLV6_STYLE_FLAT, DNSBLV6_STYLE_BOTH6);
+	auto is_signed = GENERATE(false, true);
+	auto payload = GENERATE(uint16_t{ 1232 }, uint16_t{ 4096 });
+	auto seed = random_seed(static_cast<unsigned>(style) * 4 + is_signed * 2 + payload / 4096);
+	CAPTURE(style, is_signed, payload, seed);
+	tables_rules rules = {};
+	rules.payload = payload;
+	both zone(odd_store(style, is_signed), rules);
+	REQUIRE(zone.fill() == FILL_OK);
+	xdp_asker asker(seed, all_names(zone.known), "bl6.example.");
+	for (unsigned i = 0; i < question_count() / 12; i++) {
+		bytes wire = asker.any();
+		bool is_same =
+			zone.is_same(wire, asker.random().one_in(2) ? "192.0.2.1" : "2001:db8::1");
+		if (!is_same) {
+			CAPTURE(i, hex(wire));
+			REQUIRE(is_same);
+		}
+	}
+	CAPTURE(zone.answered, zone.passed);
+	CHECK(zone.answered > zone.passed / 2);
+}
+
+// ---- every name, and those beside it ----
+
+static std::vector<label_list> beside(const label_list &name)
+{
+	std::vector<label_list> out = { name };
+	for (const char *text : { "*", "!", "~", "0", "x.y" }) {
+		label_list below = split(labels(text));
+		below.insert(below.end(), name.begin(), name.end());
+		out.push_back(below);
+	}
+	if (name.empty())
+		return out;
+	for (int change : { -1, 1 }) {
+		label_list other = name;
+		other.front().back() = static_cast<uint8_t>(other.front().back() + change);
+		out.push_back(other);
+		other = name;
+		other.front().push_back(static_cast<uint8_t>(change < 0 ? '!' : '~'));
+		out.push_back(other);
+	}
+	label_list shorter = name;
+	shorter.front().pop_back();
+	if (!shorter.front().empty())
+		out.push_back(shorter);
+	return out;
+}
+
+TEST_CASE("it is for each name, those beside it and below it, in each form of a question",
+	  "[xdp][oracle]")
+{
+	auto style = GENERATE(DNSBLV6_STYLE_DOTTED, DNSBLV6_STYLE_FLAT, DNSBLV6_STYLE_BOTH);
+	auto is_signed = GENERATE(false, true);
+	auto more = GENERATE(as<std::vector<std::string>>{}, std::vector<std::string>{},
+			     std::vector<std::string>{ "*" });
+	CAPTURE(style, is_signed, more);
+	store_options options = odd_store(style, is_signed);
+	options.more_bitmaps.insert(options.more_bitmaps.end(), more.begin(), more.end());
+	both zone(options);
+	REQUIRE(zone.fill() == FILL_OK);
+	xdp_asker asker(1, { label_list{} }, "bl6.example.");
+	for (const label_list &name : all_names(zone.known)) {
+		for (const label_list &near : beside(name)) {
+			xdp_question asked;
+			asked.name = asker.with_apex(near);
+			for (uint16_t type : { dns::AAAA, dns::A }) {
+				for (int payload : { -1, 512, 1232, 65535 }) {
+					asked.type = type;
+					asked.payload = payload;
+					asked.edns_flags = payload == 65535 ? 0 : 0x8000;
+					bytes wire = asked.wire();
+					bool is_same = zone.is_same(wire);
+					if (!is_same) {
+						CAPTURE(near, type, payload, hex(wire));
+						REQUIRE(is_same);
+					}
+				}
+			}
+		}
+	}
+	CAPTURE(zone.answered, zone.passed);
+	CHECK(zone.answered > zone.passed / 2);
+}
+
+TEST_CASE("what is asked all day is answered, not passed", "[xdp][oracle]")
+{
+	auto style = GENERATE(DNSBLV6_STYLE_DOTTED, DNSBLV6_STYLE_FLAT, DNSBLV6_STYLE_BOTH6);
+	auto is_signed = GENERATE(false, true);
+	CAPTURE(style, is_signed);
+	store_options options;
+	options.style = style;
+	options.is_signed = is_signed;
+	if (style != DNSBLV6_STYLE_DOTTED)
+		options.more_bitmaps = { "c633640", "20010db8aabbcc8.ip6", "c000028.sub" };
+	both zone(options);
+	REQUIRE(zone.fill() == FILL_OK);
+	xdp_asker asker(1, { label_list{} }, "bl6.example.");
+	const std::vector<std::string> dotted = { "0.2.0.192",
+						  "1.2.0.192",
+						  "0.9.9.9",
+						  "2.0.192",
+						  "0.7.100.51.198",
+						  "1.7.9.0.203",
+						  "0.cc.aabb.0db8.2001.ip6",
+						  "0.cc.aabb.0dba.2001.ip6",
+						  "0.2.0.192.sub",
+						  "0.3.0.192.sub",
+						  "127" };
+	const std::vector<std::string> flat = { "c000020",
+						"c000028",
+						"0909090",
+						"20010db8aabbcc0.ip6",
+						"20010db8aabbcc8.ip6",
+						"20010db8aabb000.ip6",
+						"c000020.sub",
+						"c000030.sub",
+						"ip6" };
+	for (const std::string &name : style == DNSBLV6_STYLE_DOTTED ? dotted : flat) {
+		for (int payload : { -1, 0, 512, 1232, 4096 }) {
+			for (uint16_t edns_flags : { 0, 0x8000 }) {
+				for (uint16_t type : { dns::AAAA, dns::A }) {
+					xdp_question asked;
+					asked.name = asker.with_apex(split(labels(name)));
+					asked.type = type;
+					asked.payload = payload;
+					asked.edns_flags = edns_flags;
+					CAPTURE(name, payload, edns_flags, type);
+					CHECK(zone.is_same(asked.wire()));
+					// Where the server may just have room, the program knows no better.
+					bool is_tight = payload >= 0 && payload <= 512 &&
+							edns_flags != 0 && is_signed;
+					CHECK((zone.passed == 0 || is_tight));
+					zone.passed = 0;
+				}
+			}
+		}
+	}
+}
+
+// ---- sizes of clients ----
+
+TEST_CASE("at every size of a client the program cuts what the server cuts", "[xdp][oracle]")
+{
+	store_options options = odd_store(DNSBLV6_STYLE_DOTTED, true);
+	options.apex = GENERATE(as<std::string>{}, "bl6.example.",
+				"a-list-with-a-rather-long-name.of-the-department.example.");
+	CAPTURE(options.apex);
+	both zone(options);
+	REQUIRE(zone.fill() == FILL_OK);
+	xdp_asker asker(1, { label_list{} }, options.apex);
+	unsigned cut_count = 0;
+	for (const char *name : { "0.2.0.192", "0.9.9.9", "0.9.9.9.sub", "1.7.100.51.198",
+				  "7.9.0.203", "a.long.name.that.is.not.here.0.9.9.9.deep.er" }) {
+		for (uint16_t type : { dns::AAAA, dns::A }) {
+			for (int payload = 500; payload <= 1240; payload++) {
+				xdp_question asked;
+				asked.name = asker.with_apex(split(labels(name)));
+				asked.type = type;
+				asked.payload = payload;
+				asked.edns_flags = 0x8000;
+				bytes answer;
+				bool is_same = zone.is_same(asked.wire());
+				cut_count += zone.memory.ask(asked.wire(), answer) > 2 &&
+					     (answer[2] & 2) != 0;
+				if (!is_same) {
+					CAPTURE(name, type, payload);
+					REQUIRE(is_same);
+				}
+			}
+		}
+	}
+	CAPTURE(zone.answered, zone.passed, cut_count);
+	CHECK((cut_count > 0 || options.apex == "bl6.example."));
+	CHECK(zone.answered > zone.passed);
+}
+
+// ---- cookies ----
+
+static const std::string one_secret = "    cookie-secret: e5e973e5a6b2a43f48e7dc849e37bfcf\n";
+
+TEST_CASE("cookies are passed over when there are none here, and else as the server has them",
+	  "[xdp][oracle][cookie]")
+{
+	auto has_cookies = GENERATE(false, true);
+	auto client = GENERATE(as<std::string>{}, "192.0.2.1", "2001:db8::1");
+	CAPTURE(has_cookies, client);
+	cookie_secrets secrets = {};
+	REQUIRE(cookie_add_secret(&secrets, "e5e973e5a6b2a43f48e7dc849e37bfcf"));
+	tables_rules rules = {};
+	rules.has_cookies = has_cookies;
+	rules.secrets = &secrets;
+	both zone(odd_store(DNSBLV6_STYLE_DOTTED, true), rules,
+		  has_cookies ? one_secret : "    cookies: off\n");
+	REQUIRE(zone.fill() == FILL_OK);
+	xdp_asker asker(7, all_names(zone.known), "bl6.example.");
+	xdp_question first;
+	first.name = asker.with_apex(split(labels("0.2.0.192")));
+	first.payload = 1232;
+	first.options = option_of(10, bytes(8, 1));
+	zone.server->client = client;
+	bytes reply = zone.server->make(first.wire(), false, XDP_NOW_S);
+	bytes cookie;
+	CHECK(dns::message(reply).find_option(10, cookie) == has_cookies);
+	if (!has_cookies)
+		cookie = bytes(24, 1);
+	for (uint64_t now_s : { 1000U, 4600U, 4601U, 700U, 699U }) {
+		zone.memory.time.now_s = now_s;
+		tables_renew(&zone.memory.tables, &zone.memory.time);
+		for (unsigned size = 0; size <= 42; size++) {
+			for (int i = 0; i < 6; i++) {
+				xdp_question asked = asker.question();
+				bytes data = cookie;
+				data.resize(size, 0x11);
+				if (i == 1 && size > 8)
+					data[asker.random().below(size)] ^= 1;
+				asked.payload = 1232;
+				asked.version = 0;
+				asked.options = option_of(10, data);
+				CAPTURE(now_s, size, i, hex(asked.wire()));
+				bool is_same = zone.is_same(asked.wire(), client);
+				if (!is_same)
+					REQUIRE(is_same);
+			}
+		}
+	}
+	CAPTURE(zone.answered, zone.passed);
+	CHECK((has_cookies || zone.answered > zone.passed / 2));
+}
+
+// ---- neighbours ----
+
+TEST_CASE("denials that may have neighbours are left to the server", "[xdp][oracle][neighbours]")
+{
+	store_options options = odd_store(DNSBLV6_STYLE_BOTH6, true);
+	for (char c : std::string("0123456789abcdef"))
+		options.more_bitmaps.push_back(std::string("c00") + c + "120");
+	both zone(options, {}, "", "    neighbours: 8\n");
+	zone.server->limit(100000, 1);
+	REQUIRE(zone.fill(true) == FILL_OK);
+	xdp_asker asker(random_seed(3), all_names(zone.known), "bl6.example.");
+	for (int i = 0; i < 4000; i++) {
+		zone.memory.time.now_ns += 1000000;
+		tables_renew(&zone.memory.tables, &zone.memory.time);
+		bytes wire = asker.any();
+		bool is_same = zone.is_same(wire);
+		if (!is_same) {
+			CAPTURE(i, hex(wire));
+			REQUIRE(is_same);
+		}
+	}
+	CHECK(zone.answered > 1000);
+}
+
+// ---- leases and rules ----
+
+TEST_CASE("nothing is answered without a lease, nor from what has expired", "[xdp][oracle]")
+{
+	store_options options;
+	options.expires_s = XDP_NOW_S + 2;
+	both zone(options);
+	xdp_question asked;
+	asked.name = xdp_asker(1, { label_list{} }, "bl6.example.")
+			     .with_apex(split(labels("0.2.0.192")));
+	bytes answer;
+	CHECK(zone.memory.ask(asked.wire(), answer) == XDP_NATIVE_PASS);
+	REQUIRE(zone.fill() == FILL_OK);
+	CHECK(zone.memory.ask(asked.wire(), answer) > 0);
+	zone.memory.time.now_ns += 1000000001;
+	CHECK(zone.memory.ask(asked.wire(), answer) == XDP_NATIVE_PASS);
+	zone.memory.time.now_ns -= 1000000001;
+	CHECK(zone.memory.ask(asked.wire(), answer) > 0);
+	tables_take_away(&zone.memory.tables);
+	CHECK(zone.memory.ask(asked.wire(), answer) == XDP_NATIVE_PASS);
+}
+
+TEST_CASE("the lease of the config ends all answers", "[xdp][oracle]")
+{
+	both zone({});
+	REQUIRE(zone.fill() == FILL_OK);
+	xdp_question asked;
+	asked.name = xdp_asker(1, { label_list{} }, "bl6.example.")
+			     .with_apex(split(labels("0.2.0.192")));
+	bytes answer;
+	CHECK(zone.memory.ask(asked.wire(), answer) > 0);
+	zone.memory.time.now_ns += XDP_LEASE_NS;
+	CHECK(zone.memory.ask(asked.wire(), answer) == XDP_NATIVE_PASS);
+	tables_renew(&zone.memory.tables, &zone.memory.time);
+	CHECK(zone.memory.ask(asked.wire(), answer) > 0);
+}
+
+// ---- limits ----
+
+TEST_CASE("a network gets as many answers at once as from the server, and no more",
+	  "[xdp][oracle][ratelimit]")
+{
+	auto rate = GENERATE(1U, 7U, 100U);
+	auto slip = GENERATE(0U, 1U, 3U);
+	CAPTURE(rate, slip);
+	tables_rules rules = {};
+	rules.rate = rate;
+	rules.slip = slip;
+	both zone({}, rules);
+	REQUIRE(zone.fill() == FILL_OK);
+	zone.server->limit(rate, slip);
+	zone.server->client = "192.0.2.1";
+	xdp_question asked;
+	asked.name = xdp_asker(1, { label_list{} }, "bl6.example.")
+			     .with_apex(split(labels("0.2.0.192")));
+	asked.payload = 1232;
+	unsigned dropped = 0;
+	for (unsigned i = 0; i < rate * RATELIMIT_BURST_S + 20; i++) {
+		bytes quick;
+		long size = zone.memory.ask(asked.wire(), quick);
+		zone.server->now_ms = zone.memory.time.now_ns / 1000000;
+		bytes slow = zone.server->make(asked.wire(), false, XDP_NOW_S);
+		CAPTURE(i, size);
+		dropped += size == XDP_NATIVE_DROP;
+		if (slow.empty())
+			CHECK(size == XDP_NATIVE_DROP);
+		else
+			CHECK((size > 0 && quick == slow));
+	}
+	CHECK((dropped > 0) == (slip != 1));
+}
