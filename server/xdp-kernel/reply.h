@@ -18,6 +18,7 @@ enum {
 	XDP_POINTER = 0xc000,
 	XDP_POINTER_QNAME = XDP_POINTER | XDP_HEADER_SIZE,
 	XDP_RR_SIZE = 12, /* owner as a pointer, type, class, TTL, size of RDATA */
+	XDP_SOA_LEAST = XDP_RR_SIZE + 2 + 2 + 20, /* with a pointer for each of its names */
 	XDP_SIGNATURE_SIZE = 64,
 	XDP_RRSIG_HEAD_SIZE = 18,
 	XDP_RESPONSE_MIN = 512, /* what every client takes */
@@ -137,6 +138,7 @@ XDP_INLINE void xdp_put_soa(struct xdp_scratch *scratch, const struct xdp_versio
 			xdp_put16(to + pointer_at, xdp_apex_pointer(scratch));
 	}
 	scratch->authority_count = scratch->has_dnssec ? 2 : 1;
+	scratch->doubtful = (uint32_t)version->soa_size - XDP_SOA_LEAST;
 	scratch->at += size;
 }
 
@@ -185,6 +187,7 @@ XDP_FUNCTION bool xdp_put_nsec(struct xdp_scratch *scratch, const struct xdp_ver
 	uint32_t from = scratch->at;
 	uint16_t pointer = xdp_put_owner(scratch, &line->u.name, &rest->u.rest);
 	rrsig.owner = scratch->at == from ? pointer : (uint16_t)(XDP_POINTER | from);
+	scratch->doubtful += scratch->at - from;
 	rrsig.labels = line->u.name.rrsig_labels;
 	rrsig.times = rest->u.rest.nsec_times;
 	uint32_t rdata = xdp_put_rr(scratch, pointer, XDP_TYPE_NSEC, rrsig.ttl);
@@ -264,18 +267,10 @@ XDP_INLINE uint32_t xdp_response_max(const struct xdp_scratch *scratch,
 	return scratch->payload < config->payload ? scratch->payload : config->payload;
 }
 
-/*
- * How much shorter the answer could be in the other way of dnsblv6d, which compresses the names in an
- * SOA and the owner of a second NSEC too. What it may just have room for is its own.
- */
-XDP_INLINE uint32_t xdp_count_doubtful(const struct xdp_version *version)
-{
-	return (uint32_t)version->soa_size + XDP_NAME_MAX;
-}
-
 XDP_INLINE bool xdp_put_sections(struct xdp_scratch *scratch, const struct xdp_version *version)
 {
 	scratch->at = scratch->end;
+	scratch->doubtful = 0;
 	if (scratch->found.is_bitmap && scratch->qtype == XDP_TYPE_AAAA) {
 		scratch->result = XDP_RESULT_NOERROR;
 		if (!xdp_put_bitmap(scratch, version))
@@ -289,7 +284,10 @@ XDP_INLINE bool xdp_put_sections(struct xdp_scratch *scratch, const struct xdp_v
 	return xdp_put_proof(scratch, version);
 }
 
-/* False when it is not for here. */
+/*
+ * False when it is not for here; so is what does not fit, but may just fit in the longer way of
+ * dnsblv6d, which compresses the names in an SOA and all of those of NSECs.
+ */
 XDP_FUNCTION bool xdp_put_answer(struct xdp_scratch *scratch, const struct xdp_config *config,
 				 const struct xdp_version *version)
 {
@@ -302,6 +300,5 @@ XDP_FUNCTION bool xdp_put_answer(struct xdp_scratch *scratch, const struct xdp_c
 	scratch->rcode = scratch->result == XDP_RESULT_NXDOMAIN ? XDP_RCODE_NXDOMAIN : 0;
 	if (size <= max)
 		return xdp_end_answer(scratch, config, XDP_AA);
-	return size > max + xdp_count_doubtful(version) &&
-	       xdp_put_truncated(scratch, config, XDP_AA);
+	return size > max + scratch->doubtful && xdp_put_truncated(scratch, config, XDP_AA);
 }

@@ -110,7 +110,8 @@ struct xdp_scratch {
 
 	/* The answer. */
 	struct xdp_found found;
-	uint32_t at; /* where in wire the next goes */
+	uint32_t at;	   /* where in wire the next goes */
+	uint32_t doubtful; /* bytes of names that could be compressed further */
 	uint32_t answer_count;
 	uint32_t authority_count;
 	uint32_t rcode;

@@ -172,7 +172,7 @@ ROWS = {
                                "integration/mail/mail-scan", "integration/mail/mail-store",
                                "integration/mail/mail-stored", "integration/mail/pop-front",
                                "integration/mail/scan-milter", "integration/mail/smtp-front"),
-                 external=("archive", "lmdb", "knot", "dnssec", "crypto", "ssl", "uv", "z", "catch2",
+                 external=("archive", "bpf", "lmdb", "knot", "dnssec", "crypto", "ssl", "uv", "z", "catch2",
                            "dnsblv6", "dnsblv6-unbound")),
 }
 
