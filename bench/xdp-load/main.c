@@ -23,6 +23,7 @@
  */
 
 #include "bench/xdp-load/load.h"
+#include "bench/xdp-load/load.skel.h"
 
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -48,13 +49,6 @@
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
-
-/* What bpftool has written is not as strict as we are. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic ignored "-Woverlength-strings"
-#include "bench/xdp-load/load.skel.h"
-#pragma GCC diagnostic pop
 
 #define BATCH	 64
 #define FILE_MAX (64U << 20)
