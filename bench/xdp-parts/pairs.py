@@ -71,8 +71,8 @@ def thread_of(device):
 class Pair:
     """A veth: the near end has an address for a server, and the far one is the generator's."""
 
-    def __init__(self, pairs, number):
-        self.pairs = pairs
+    def __init__(self, pairs, number, is_realtime):
+        self.pairs, self.is_realtime = pairs, is_realtime
         self.near, self.far = f"s{number}-{os.getpid()}", f"g{number}-{os.getpid()}"
         network = f"10.26.{number}"
         self.address, self.from_address = (f"{network}.1", PORT), f"{network}.2"
@@ -87,7 +87,7 @@ class Pair:
         tell("ip", "link", "set", self.far, "up", network=pairs.network)
         tell("ip", "neighbour", "replace", self.from_address, "lladdr", far_mac, "dev", self.near,
              "nud", "permanent")
-        os.sched_setscheduler(self._pinned(self.far, LOAD_CORE), os.SCHED_FIFO, os.sched_param(1))
+        os.sched_setscheduler(self._pinned(self.far, LOAD_CORE), os.SCHED_FIFO, os.sched_param(2))
         self.thread()
 
     @staticmethod
@@ -98,7 +98,15 @@ class Pair:
 
     def thread(self):
         """Of the near end. A program that is attached may have another begin."""
-        return self._pinned(self.near, SERVER_CORE)
+        pid = self._pinned(self.near, SERVER_CORE)
+        if self.is_realtime:
+            os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(1))
+        return pid
+
+    def _prepare_load(self):
+        os.sched_setaffinity(0, {LOAD_CORE})
+        if self.is_realtime:
+            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 
     def load(self, options, questions, answers=None, seconds=None):
         """The figures of xdp-load; answers: what it has at the near end, "echo" or "drop"."""
@@ -110,7 +118,7 @@ class Pair:
             command += ["--far", f"/proc/{os.getpid()}/ns/net", self.near, "--with", answers]
         command += [self.far, self.mac, self.from_address, self.address[0], str(PORT), questions]
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120,
-                                preexec_fn=lambda: os.sched_setaffinity(0, {LOAD_CORE}))
+                                preexec_fn=self._prepare_load)
         if result.returncode != 0:
             raise Failure(result.stderr.strip() or f"xdp-load: {result.returncode}")
         return figures(result.stdout)
@@ -137,8 +145,8 @@ class Pairs:
         wait_for(lambda: os.readlink(self.network) != own, "a second network")
         self.count = 0
 
-    def add(self):
+    def add(self, is_realtime=False):
         self.count += 1
         if self.count > PAIRS_MAX:
             raise Failure("too many servers")
-        return Pair(self, self.count)
+        return Pair(self, self.count, is_realtime)

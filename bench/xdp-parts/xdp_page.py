@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from mailservers import figure, median_of, times  # noqa: E402  (of bench, as are the next)
+from mailservers import figure, median_of  # noqa: E402  (of bench, as are the next)
 from replays import machine  # noqa: E402
 from store_page import Limit, table  # noqa: E402
 from xdpservers import (ECHO, KINDS, KNOT, NAMES, OURS, RBLDNSD, SIGNED_NAMES, SOCKETS,  # noqa: E402
@@ -32,14 +32,22 @@ WORDS = {False: "unsigned", True: "signed"}
 # ---- figures ----
 
 
-def over(results, is_signed, kind, name, base):
-    """
-    Answers of a processor's second, over those of another server; the median of the rounds' own. rbldnsd
-    signs nothing, so it is always what it does unsigned.
-    """
+def both_of(results, is_signed, kind, name, base):
+    """[(a Cell, one of base)] of rounds that have both. rbldnsd's are always unsigned: it signs nothing."""
     pairs = zip(results.cells.get((name, is_signed, kind), ()),
                 results.cells.get((base, is_signed and base != RBLDNSD, kind), ()))
-    found = [other.ns / one.ns for one, other in pairs if one is not None and other is not None]
+    return [pair for pair in pairs if None not in pair]
+
+
+def over(results, is_signed, kind, name, base):
+    """Answers of a processor's second, over those of another; the median of the rounds' own."""
+    found = [other.ns / one.ns for one, other in both_of(results, is_signed, kind, name, base)]
+    return statistics.median(found) if found else None
+
+
+def rate_over(results, is_signed, kind, name, base):
+    """Answers a second, over those of another; the median of the rounds' own."""
+    found = [one.rate / other.rate for one, other in both_of(results, is_signed, kind, name, base)]
     return statistics.median(found) if found else None
 
 
@@ -48,9 +56,10 @@ def limits(results):
         for kind in KINDS:
             yield Limit(f"{kind}, {word}: answers for a processor's second, over {RBLDNSD}",
                         over(results, is_signed, kind, OURS, RBLDNSD), RBLDNSD_LIMIT, False)
-    for kind in KINDS:
-        yield Limit(f"{kind}, unsigned: answers for a processor's second, over the {ECHO}",
-                    over(results, False, kind, OURS, ECHO), ECHO_LIMIT, False)
+    for what, ratio in (("answers for a processor's second", over), ("answers a second", rate_over)):
+        for kind in KINDS:
+            yield Limit(f"{kind}, unsigned: {what}, over the {ECHO}",
+                        ratio(results, False, kind, OURS, ECHO), ECHO_LIMIT, False)
 
 
 # ---- tables ----
@@ -86,13 +95,6 @@ def ratio_rows(results, is_signed):
 def ratio_lines(results, is_signed):
     columns = [column for kind in KINDS for column in (f"{kind}: over rbldnsd", f"over the {ECHO}")]
     yield from table(columns, list(ratio_rows(results, is_signed)))
-
-
-def rate_line(results, is_signed):
-    """What is for the reader to weigh, since the generator may be the limit of both."""
-    texts = [figure(times(*(median_of(results.cells.get((name, is_signed, kind), ()), "rate")
-                            for name in (OURS, ECHO))), 2) for kind in KINDS]
-    return f"Answers a second of {OURS}, over those of the {ECHO}: {', '.join(map(' '.join, zip(KINDS, texts)))}."
 
 
 METHOD = """
@@ -137,6 +139,8 @@ def report(options, results):
     yield (f"Written by `bench/xdp` on {datetime.date.today()}: {machine()}; load averages when it began:"
            f" {', '.join(f'{one:.1f}' for one in options.load)}.")
     yield f"{versions(options)}. {os.path.basename(options.list)}: {results.prefixes:,} IPv4 prefixes."
+    if options.realtime:
+        yield "Other work on the machine had to wait for servers, kernel and generator (--realtime, SCHED_RR)."
     for is_signed, word in WORDS.items():
         yield ""
         yield f"## {word.capitalize()}{', DO' if is_signed else ''}"
@@ -145,8 +149,6 @@ def report(options, results):
         yield "Answers for a second of a processor, over those of others:"
         yield ""
         yield from ratio_lines(results, is_signed)
-        yield rate_line(results, is_signed)
-    yield ""
     yield "## How it is measured"
     text = METHOD.format(drop=NAMES[0], echo=ECHO, ours=OURS, sockets=SOCKETS, knot=KNOT,
                         count=options.questions, window=options.window, burst=options.burst,

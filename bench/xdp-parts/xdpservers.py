@@ -50,7 +50,7 @@ class Bench(serve.Bench):
         return self.pair.address
 
     def new_pair(self):
-        self.pair = self.pairs.add()
+        self.pair = self.pairs.add(self.options.realtime)
         return self.pair
 
 
