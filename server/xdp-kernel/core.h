@@ -37,7 +37,9 @@ XDP_INLINE enum xdp_verdict xdp_answer_zone(struct xdp_scratch *scratch,
 					    const struct xdp_config *config,
 					    const struct xdp_version *version)
 {
-	enum xdp_limited limited = xdp_limit(scratch, config);
+	enum xdp_limited limited = XDP_LIMITED_NOT;
+	if (config->interval_ns != 0)
+		limited = xdp_limit(scratch, config);
 	if (limited != XDP_LIMITED_NOT)
 		return xdp_answer_limited(scratch, config, limited);
 	scratch->has_dnssec = scratch->has_do && (version->flags & XDP_ZONE_SIGNED) != 0;
@@ -55,9 +57,8 @@ XDP_INLINE enum xdp_verdict xdp_answer(struct xdp_scratch *scratch, const struct
 	scratch->authority_count = 0;
 	scratch->has_dnssec = false;
 	scratch->is_truncated = false;
-	if (scratch->now_ns >= xdp_read_once(&config->until_ns) || !xdp_take_question(scratch) ||
-	    (scratch->cookie_size != 0 && config->has_cookies) || !xdp_find_face(scratch, config) ||
-	    !xdp_make_key(scratch))
+	if (scratch->now_ns >= xdp_read_once(&config->until_ns) ||
+	    !xdp_read_question(scratch, config))
 		return XDP_VERDICT_PASS;
 	const struct xdp_zone *zone = xdp_get_zone(scratch, scratch->zone);
 	if (zone == NULL)

@@ -25,11 +25,9 @@ XDP_INLINE bool xdp_is_sought(const struct xdp_scratch *scratch, const struct xd
 }
 
 /* The line of the name that is sought, behind the first one of the version; 0: it is not there. */
-XDP_FUNCTION uint32_t xdp_find_where(const struct xdp_scratch *scratch,
-				     const struct xdp_version *version)
+XDP_INLINE uint32_t xdp_look_up(const struct xdp_scratch *scratch,
+				const struct xdp_version *version)
 {
-	if (scratch == NULL || version == NULL)
-		return 0;
 	uint64_t hash = xdp_hash(scratch->sought);
 	for (uint32_t probe = 0; probe < XDP_PROBES_MAX; probe++) {
 		uint32_t bucket = ((uint32_t)hash + probe) & (version->bucket_count - 1);
@@ -52,6 +50,13 @@ XDP_FUNCTION uint32_t xdp_find_where(const struct xdp_scratch *scratch,
 	return 0;
 }
 
+/* The same where it is not worth its own copy. */
+XDP_FUNCTION uint32_t xdp_find_where(const struct xdp_scratch *scratch,
+				     const struct xdp_version *version)
+{
+	return scratch != NULL && version != NULL ? xdp_look_up(scratch, version) : 0;
+}
+
 /* ---- keys made of the one that is asked ---- */
 
 XDP_INLINE void xdp_seek_asked(struct xdp_scratch *scratch)
@@ -62,10 +67,8 @@ XDP_INLINE void xdp_seek_asked(struct xdp_scratch *scratch)
 }
 
 /* The ancestor whose key is the first size bytes, or the wildcard at it. */
-XDP_FUNCTION int xdp_seek_ancestor(struct xdp_scratch *scratch, uint32_t size, bool is_wildcard)
+XDP_INLINE void xdp_seek_ancestor(struct xdp_scratch *scratch, uint32_t size, bool is_wildcard)
 {
-	if (scratch == NULL)
-		return 0;
 	uint8_t *bytes = scratch->cut_bytes;
 	uint8_t *end = bytes + (size & XDP_KEY_MASK);
 	xdp_copy(bytes, scratch->key_bytes, XDP_KEY_WORDS);
@@ -79,7 +82,6 @@ XDP_FUNCTION int xdp_seek_ancestor(struct xdp_scratch *scratch, uint32_t size, b
 	}
 	xdp_load_key(scratch->sought, bytes);
 	scratch->sought_size = size;
-	return 0;
 }
 
 struct xdp_climb {
@@ -98,7 +100,7 @@ static long xdp_try_parent(uint32_t number, void *data)
 		return 1;
 	uint32_t size = scratch->borders[(count - 1 - number) & XDP_BORDER_MASK];
 	xdp_seek_ancestor(scratch, size, false);
-	if (xdp_find_where(scratch, climb->version) == 0)
+	if (xdp_look_up(scratch, climb->version) == 0)
 		return 0;
 	climb->encloser_size = size;
 	return 1;
@@ -323,7 +325,7 @@ XDP_FUNCTION bool xdp_find(struct xdp_scratch *scratch, const struct xdp_version
 	struct xdp_found *found = &scratch->found;
 	*found = (struct xdp_found){ .cover = XDP_NO_LINK, .wildcard = XDP_NO_LINK };
 	xdp_seek_asked(scratch);
-	uint32_t where = xdp_find_where(scratch, version);
+	uint32_t where = xdp_look_up(scratch, version);
 	if (where != 0) {
 		found->is_name = true;
 		if (scratch->has_dnssec)

@@ -73,7 +73,7 @@ XDP_INLINE bool xdp_pay(struct xdp_bucket_value *bucket, const struct xdp_config
 XDP_FUNCTION enum xdp_limited xdp_limit(const struct xdp_scratch *scratch,
 					const struct xdp_config *config)
 {
-	if (scratch == NULL || config == NULL || config->interval_ns == 0)
+	if (scratch == NULL || config == NULL)
 		return XDP_LIMITED_NOT;
 	struct xdp_bucket_value *bucket = xdp_get_bucket(scratch, xdp_network(scratch));
 	if (bucket == NULL || xdp_pay(bucket, config, scratch->now_ns) ||

@@ -4,7 +4,7 @@
 /*
  * question.h - the common question, and its key in the zone that it is about.
  *
- * Flow: a message in wire -> xdp_take_question() -> xdp_find_face() -> xdp_make_key() -> find.h.
+ * Flow: a message in wire -> xdp_read_question() -> find.h.
  *
  * Common is what lib/dns/question.h says, of the types A and AAAA, with a name of at most
  * XDP_ASKED_NAME_MAX octets. A key is that of lib/format/key.h, of at most XDP_ASKED_KEY_MAX bytes;
@@ -87,10 +87,8 @@ XDP_INLINE bool xdp_take_opt(struct xdp_scratch *scratch, uint32_t size)
 	       xdp_take_cookie(scratch, opt + XDP_OPT_SIZE, size - XDP_OPT_SIZE);
 }
 
-XDP_FUNCTION bool xdp_take_question(struct xdp_scratch *scratch)
+XDP_INLINE bool xdp_take_question(struct xdp_scratch *scratch)
 {
-	if (scratch == NULL)
-		return false;
 	const uint8_t *wire = scratch->wire;
 	uint64_t counts = xdp_get64(wire + 4);
 	scratch->has_edns = false;
@@ -129,10 +127,8 @@ XDP_INLINE bool xdp_is_apex(const uint8_t *name, const uint8_t *apex, uint32_t s
 }
 
 /* Sets zone and labels_size. */
-XDP_FUNCTION bool xdp_find_face(struct xdp_scratch *scratch, const struct xdp_config *config)
+XDP_INLINE bool xdp_find_face(struct xdp_scratch *scratch, const struct xdp_config *config)
 {
-	if (scratch == NULL || config == NULL)
-		return false;
 	for (uint32_t i = 0; i < XDP_FACES_MAX; i++) {
 		const struct xdp_face *face = &config->faces[i];
 		uint32_t size = face->apex_size;
@@ -151,7 +147,7 @@ XDP_FUNCTION bool xdp_find_face(struct xdp_scratch *scratch, const struct xdp_co
 
 /* ---- the key ---- */
 
-/* False when a byte of the label is 0 or 1. At most XDP_ASKED_KEY_MAX of them. */
+/* False when one of the size bytes, at most XDP_ASKED_KEY_MAX, is 0 or 1. */
 XDP_INLINE bool xdp_copy_label(uint8_t *to, const uint8_t *from, uint32_t size)
 {
 	for (uint32_t i = 0; i < XDP_KEY_WORDS; i++) {
@@ -169,14 +165,9 @@ XDP_INLINE bool xdp_copy_label(uint8_t *to, const uint8_t *from, uint32_t size)
 	return true;
 }
 
-struct xdp_gathering {
-	struct xdp_scratch *scratch;
-};
-
-/* One label more, from the apex on. Too long a key is said by its size. */
-static long xdp_gather_label(uint32_t number, void *data)
+/* One label more, from the apex on. False when the key is too long, or not for here. */
+XDP_INLINE bool xdp_gather_label(struct xdp_scratch *scratch, uint32_t number)
 {
-	struct xdp_scratch *scratch = ((struct xdp_gathering *)data)->scratch;
 	uint32_t from = scratch->offsets[(scratch->relative_count - 1 - number) & XDP_LABEL_MASK];
 	uint32_t size = scratch->name[from & XDP_NAME_MASK];
 	uint32_t at = scratch->key_size;
@@ -185,11 +176,24 @@ static long xdp_gather_label(uint32_t number, void *data)
 		scratch->key_bytes[at & XDP_KEY_MASK] = 0;
 		at++;
 	}
-	bool is_good = at + size <= XDP_ASKED_KEY_MAX &&
-		       xdp_copy_label(scratch->key_bytes + (at & XDP_KEY_MASK),
-				      scratch->name + ((from + 1) & XDP_NAME_MASK), size);
-	scratch->key_size = is_good ? at + size : XDP_KEY_MAX;
-	return !is_good || number + 1 >= scratch->relative_count;
+	scratch->key_size = at + size;
+	return at + size <= XDP_ASKED_KEY_MAX &&
+	       xdp_copy_label(scratch->key_bytes + (at & XDP_KEY_MASK),
+			      scratch->name + ((from + 1) & XDP_NAME_MASK), size);
+}
+
+/* Each label has a byte at least, and there is one between two of them. */
+XDP_INLINE bool xdp_gather_labels(struct xdp_scratch *scratch)
+{
+	scratch->key_size = 0;
+	for (uint32_t i = 0; i <= XDP_ASKED_KEY_MAX / 2; i++) {
+		if (i >= scratch->relative_count)
+			return true;
+		if (!xdp_gather_label(scratch, i))
+			return false;
+		XDP_FORGET();
+	}
+	return scratch->relative_count == XDP_ASKED_KEY_MAX / 2 + 1;
 }
 
 /* How many labels are before the apex. False when none are, or when it does not begin where a label does. */
@@ -212,19 +216,27 @@ XDP_INLINE void xdp_load_key(uint64_t *key, const uint8_t *bytes)
 		key[i] = xdp_get64(bytes + (size_t)(8 * i));
 }
 
-XDP_FUNCTION bool xdp_make_key(struct xdp_scratch *scratch)
+XDP_INLINE bool xdp_make_key(struct xdp_scratch *scratch)
 {
-	if (scratch == NULL)
-		return false;
-	struct xdp_gathering gathering = { scratch };
 	if (!xdp_count_labels(scratch))
 		return false;
 	XDP_FORGET();
-	scratch->key_size = 0;
-	xdp_loop(XDP_BORDER_MASK, xdp_gather_label, &gathering);
-	if (scratch->key_size > XDP_ASKED_KEY_MAX)
+	if (!xdp_gather_labels(scratch))
 		return false;
+	XDP_FORGET();
 	xdp_clear(scratch->key_bytes + (scratch->key_size & XDP_KEY_MASK), XDP_KEY_WORDS);
 	xdp_load_key(scratch->key, scratch->key_bytes);
 	return true;
+}
+
+/* All of that. */
+XDP_FUNCTION bool xdp_read_question(struct xdp_scratch *scratch, const struct xdp_config *config)
+{
+	if (scratch == NULL || config == NULL || !xdp_take_question(scratch))
+		return false;
+	XDP_FORGET();
+	if ((scratch->cookie_size != 0 && config->has_cookies) || !xdp_find_face(scratch, config))
+		return false;
+	XDP_FORGET();
+	return xdp_make_key(scratch);
 }

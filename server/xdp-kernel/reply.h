@@ -228,11 +228,9 @@ XDP_INLINE void xdp_put_opt(struct xdp_scratch *scratch, const struct xdp_config
 }
 
 /* The OPT, and the header when everything else is known. */
-XDP_FUNCTION bool xdp_end_answer(struct xdp_scratch *scratch, const struct xdp_config *config,
-				 uint8_t flags)
+XDP_INLINE bool xdp_end_answer(struct xdp_scratch *scratch, const struct xdp_config *config,
+			       uint8_t flags)
 {
-	if (scratch == NULL || config == NULL)
-		return false;
 	uint8_t *wire = scratch->wire;
 	if (scratch->has_edns)
 		xdp_put_opt(scratch, config);
