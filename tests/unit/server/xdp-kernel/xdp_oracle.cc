@@ -221,6 +221,57 @@ TEST_CASE("what is asked all day is answered, not passed", "[xdp][oracle]")
 	}
 }
 
+// ---- zones beside and below one another ----
+
+TEST_CASE(
+	"each of several zones answers for itself, and one for the sockets hides what is above it",
+	"[xdp][oracle]")
+{
+	const std::vector<std::string> apexes = { "example.", "bl6.example.", "sub.bl6.example.",
+						  "l6.example." };
+	const unsigned hidden = GENERATE(1U, 2U, 9U);
+	CAPTURE(hidden);
+	tmpdir directory;
+	std::string text = "zone:\n";
+	std::vector<std::pair<std::string, unsigned>> faces;
+	for (unsigned i = 0; i < apexes.size(); i++) {
+		store_options options = odd_store(DNSBLV6_STYLE_DOTTED, i % 2 == 0);
+		options.apex = apexes[i];
+		options.serial = i + 1;
+		std::string path = directory.file("store" + std::to_string(i));
+		write_store(path, options);
+		text += "  - domain: " + options.apex + "\n    store: " + path + "\n";
+		faces.emplace_back(options.apex, i == hidden ? XDP_ZONES_MAX : i);
+	}
+	decision server(text, directory);
+	xdp_memory memory;
+	REQUIRE(memory.configure(faces) == 0);
+	for (unsigned i = 0; i < apexes.size(); i++)
+		REQUIRE(memory.fill(&server.catalog.zones[i], i) == FILL_OK);
+	std::set<label_list> names;
+	for (const std::string &apex : apexes) {
+		for (const char *name :
+		     { "0.2.0.192", "1.2.0.192", "9.9.9.9", "ns1", "0.2.0.192.sub" })
+			names.insert(split(labels(name + ("." + apex))));
+	}
+	std::vector<unsigned> answered(apexes.size());
+	for (const label_list &name : names) {
+		xdp_question asked;
+		asked.name = name;
+		asked.payload = 1232;
+		asked.edns_flags = 0x8000;
+		bytes quick;
+		if (memory.ask(asked.wire(), quick) == XDP_NATIVE_PASS)
+			continue;
+		CAPTURE(hex(asked.wire()));
+		CHECK(quick == server.make(asked.wire(), false, XDP_NOW_S));
+		for (unsigned i = 0; i < apexes.size(); i++)
+			answered[i] += memory.counts()[i].queries;
+	}
+	for (unsigned i = 0; i < apexes.size(); i++)
+		CHECK((answered[i] > 0) == (i != hidden));
+}
+
 // ---- sizes of clients ----
 
 TEST_CASE("at every size of a client the program cuts what the server cuts", "[xdp][oracle]")
