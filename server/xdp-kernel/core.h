@@ -10,6 +10,7 @@
  * A version or the configuration may move meanwhile: then what was made is dropped.
  */
 
+#include "server/xdp-kernel/cookie.h"
 #include "server/xdp-kernel/limit.h"
 #include "server/xdp-kernel/reply.h"
 
@@ -28,8 +29,9 @@ XDP_INLINE enum xdp_verdict xdp_answer_limited(struct xdp_scratch *scratch,
 	scratch->result = XDP_RESULT_LIMITED;
 	if (limited == XDP_LIMITED_DROP)
 		return XDP_VERDICT_DROP;
-	scratch->rcode = 0;
-	xdp_put_truncated(scratch, config, 0);
+	/* As answer_limited() in server/answer/answer.c. */
+	scratch->rcode = scratch->has_cookie ? XDP_RCODE_BADCOOKIE : 0;
+	xdp_put_question(scratch, config, scratch->has_cookie ? 0 : XDP_TC);
 	return XDP_VERDICT_SEND;
 }
 
@@ -38,7 +40,10 @@ XDP_INLINE enum xdp_verdict xdp_answer_zone(struct xdp_scratch *scratch,
 					    const struct xdp_version *version)
 {
 	enum xdp_limited limited = XDP_LIMITED_NOT;
-	if (config->interval_ns != 0)
+	if (scratch->has_cookie && !xdp_judge_cookie(scratch, config))
+		return XDP_VERDICT_PASS;
+	XDP_FORGET();
+	if (config->interval_ns != 0 && !(scratch->has_cookie && scratch->is_cookie_good))
 		limited = xdp_limit(scratch, config);
 	if (limited != XDP_LIMITED_NOT)
 		return xdp_answer_limited(scratch, config, limited);
@@ -91,7 +96,19 @@ XDP_INLINE void xdp_count_answer(const struct xdp_scratch *scratch, struct xdp_c
 		counts->nxdomain++;
 	counts->truncated += scratch->is_truncated;
 	counts->dnssec += scratch->has_dnssec;
+	counts->cookies += scratch->has_cookie && scratch->is_cookie_good;
 	counts->bytes += scratch->size;
+}
+
+XDP_INLINE void xdp_count_limited(const struct xdp_scratch *scratch, enum xdp_verdict verdict,
+				  struct xdp_other_counts *other)
+{
+	if (verdict == XDP_VERDICT_DROP)
+		other->limited_dropped++;
+	else if (scratch->has_cookie)
+		other->limited_badcookie++;
+	else
+		other->limited_truncated++;
 }
 
 /* What was sent, dropped or passed. counts is the line of the zone, others that behind the last zone. */
@@ -99,14 +116,17 @@ XDP_INLINE void xdp_count(const struct xdp_scratch *scratch, enum xdp_verdict ve
 			  struct xdp_counts *counts, struct xdp_counts *others)
 {
 	struct xdp_other_counts *other = (struct xdp_other_counts *)(void *)others;
-	if (verdict == XDP_VERDICT_PASS)
+	if (verdict == XDP_VERDICT_PASS) {
 		other->passed++;
-	else if (scratch->result == XDP_RESULT_CHANGED)
+		return;
+	}
+	if (scratch->result == XDP_RESULT_CHANGED) {
 		other->changed++;
-	else if (scratch->result == XDP_RESULT_LIMITED && verdict == XDP_VERDICT_DROP)
-		other->limited_dropped++;
-	else if (scratch->result == XDP_RESULT_LIMITED)
-		other->limited_truncated++;
+		return;
+	}
+	other->cookies_bad += scratch->has_cookie && scratch->is_cookie_bad;
+	if (scratch->result == XDP_RESULT_LIMITED)
+		xdp_count_limited(scratch, verdict, other);
 	else
 		xdp_count_answer(scratch, counts);
 }

@@ -236,13 +236,13 @@ struct xdp_config {
 
 /* One line for each zone, and a last one for what has no zone. */
 struct xdp_counts {
-	uint64_t queries; /* answered, or dropped for the limit */
+	uint64_t queries; /* answered: what is over the limit is in the last line alone */
 	uint64_t noerror;
 	uint64_t nodata;
 	uint64_t nxdomain;
 	uint64_t truncated;
-	uint64_t dnssec; /* answers with signatures */
-	uint64_t cookies;
+	uint64_t dnssec;  /* answers with signatures */
+	uint64_t cookies; /* answers to good ones */
 	uint64_t bytes;
 };
 
@@ -254,7 +254,8 @@ struct xdp_other_counts {
 	uint64_t changed; /* dropped, because a version was switched meanwhile */
 	uint64_t no_room; /* passed, because the packet could not grow */
 	uint64_t cookies_bad;
-	uint64_t pad[2];
+	uint64_t limited_badcookie; /* told to come back with the cookie in there */
+	uint64_t pad;
 };
 
 /* Of the map buckets, whose key is the number of a network (lib/dns/peer.h). */

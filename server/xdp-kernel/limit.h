@@ -28,7 +28,7 @@ XDP_INLINE uint64_t xdp_network(const struct xdp_scratch *scratch)
 	uint64_t high = xdp_get64(scratch->client);
 	uint64_t low = xdp_get64(scratch->client + 8);
 	uint64_t mask = ~(uint64_t)0xff;
-	if (high == 0 && low >> 32 == 0xffff)
+	if (xdp_is_ipv4(scratch))
 		return (uint64_t)0xff00 << 48 | (low & 0xffffffff & mask);
 	high &= mask;
 	return high != 0 ? high : (uint64_t)0xff01 << 48;

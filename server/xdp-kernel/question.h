@@ -68,6 +68,8 @@ XDP_INLINE bool xdp_take_cookie(struct xdp_scratch *scratch, const uint8_t *opti
 	    xdp_get16(option + 2) != cookie_size)
 		return false;
 	scratch->cookie_size = (uint8_t)cookie_size;
+	/* Of a shorter one, what is behind the client's own is never read. */
+	xdp_copy(scratch->cookie, option + XDP_OPTION_SIZE, XDP_COOKIE_SIZE / 8);
 	return true;
 }
 
@@ -235,7 +237,8 @@ XDP_FUNCTION bool xdp_read_question(struct xdp_scratch *scratch, const struct xd
 	if (scratch == NULL || config == NULL || !xdp_take_question(scratch))
 		return false;
 	XDP_FORGET();
-	if ((scratch->cookie_size != 0 && config->has_cookies) || !xdp_find_face(scratch, config))
+	scratch->has_cookie = scratch->cookie_size != 0 && config->has_cookies;
+	if (!xdp_find_face(scratch, config))
 		return false;
 	XDP_FORGET();
 	return xdp_make_key(scratch);

@@ -23,6 +23,7 @@ enum {
 	XDP_RRSIG_HEAD_SIZE = 18,
 	XDP_RESPONSE_MIN = 512, /* what every client takes */
 	XDP_RCODE_NXDOMAIN = 3,
+	XDP_RCODE_BADCOOKIE = 23,
 	XDP_QR = 0x80,
 	XDP_AA = 0x04,
 	XDP_TC = 0x02,
@@ -218,13 +219,27 @@ XDP_INLINE bool xdp_put_proof(struct xdp_scratch *scratch, const struct xdp_vers
 
 /* ---- the message ---- */
 
+XDP_INLINE uint32_t xdp_opt_size(const struct xdp_scratch *scratch)
+{
+	if (!scratch->has_edns)
+		return 0;
+	return XDP_OPT_SIZE + (scratch->has_cookie ? XDP_OPTION_SIZE + XDP_COOKIE_SIZE : 0);
+}
+
+/* The lower bits of an RCODE are in the header. */
 XDP_INLINE void xdp_put_opt(struct xdp_scratch *scratch, const struct xdp_config *config)
 {
 	uint8_t *to = xdp_place(scratch);
+	uint32_t options_size = xdp_opt_size(scratch) - XDP_OPT_SIZE;
 	xdp_put64(to, (uint64_t)XDP_TYPE_OPT << 40 | (uint64_t)config->payload << 24 |
-			      (scratch->has_do ? 0x80 : 0));
-	xdp_put32(to + 8, 0);
-	scratch->at += XDP_OPT_SIZE;
+			      (scratch->rcode >> 4) << 16 | (scratch->has_do ? 0x80 : 0));
+	to[8] = 0;
+	xdp_put16(to + 9, (uint16_t)options_size);
+	scratch->at += XDP_OPT_SIZE + options_size;
+	if (!scratch->has_cookie)
+		return;
+	xdp_put32(to + XDP_OPT_SIZE, XDP_OPTION_COOKIE << 16 | XDP_COOKIE_SIZE);
+	xdp_copy(to + XDP_OPT_SIZE + XDP_OPTION_SIZE, scratch->cookie, XDP_COOKIE_SIZE / 8);
 }
 
 /* The OPT, and the header when everything else is known. */
@@ -236,7 +251,7 @@ XDP_INLINE bool xdp_end_answer(struct xdp_scratch *scratch, const struct xdp_con
 		xdp_put_opt(scratch, config);
 	XDP_FORGET();
 	wire[2] = XDP_QR | flags | (wire[2] & XDP_RD);
-	wire[3] = (uint8_t)scratch->rcode;
+	wire[3] = scratch->rcode & 15;
 	xdp_put64(wire + 4, 1ULL << 48 | (uint64_t)scratch->answer_count << 32 |
 				    scratch->authority_count << 16 | (scratch->has_edns ? 1 : 0));
 	/* For the checksum, which is of whole words. */
@@ -245,15 +260,14 @@ XDP_INLINE bool xdp_end_answer(struct xdp_scratch *scratch, const struct xdp_con
 	return true;
 }
 
-/* The question alone, for the client to come back over TCP. */
-XDP_INLINE bool xdp_put_truncated(struct xdp_scratch *scratch, const struct xdp_config *config,
-				  uint8_t flags)
+/* The question alone, for the client to come back over TCP, or with what is in the OPT. */
+XDP_INLINE bool xdp_put_question(struct xdp_scratch *scratch, const struct xdp_config *config,
+				 uint8_t flags)
 {
 	scratch->at = scratch->end;
 	scratch->answer_count = 0;
 	scratch->authority_count = 0;
-	scratch->is_truncated = true;
-	return xdp_end_answer(scratch, config, XDP_TC | flags);
+	return xdp_end_answer(scratch, config, flags);
 }
 
 /* RFC 6891 section 6.2.3: less than 512 means 512. */
@@ -293,10 +307,11 @@ XDP_FUNCTION bool xdp_put_answer(struct xdp_scratch *scratch, const struct xdp_c
 	    !xdp_put_sections(scratch, version))
 		return false;
 	XDP_FORGET();
-	uint32_t size = scratch->at + (scratch->has_edns ? XDP_OPT_SIZE : 0);
+	uint32_t size = scratch->at + xdp_opt_size(scratch);
 	uint32_t max = xdp_response_max(scratch, config);
 	scratch->rcode = scratch->result == XDP_RESULT_NXDOMAIN ? XDP_RCODE_NXDOMAIN : 0;
 	if (size <= max)
 		return xdp_end_answer(scratch, config, XDP_AA);
-	return size > max + scratch->doubtful && xdp_put_truncated(scratch, config, XDP_AA);
+	scratch->is_truncated = true;
+	return size > max + scratch->doubtful && xdp_put_question(scratch, config, XDP_AA | XDP_TC);
 }

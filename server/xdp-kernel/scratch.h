@@ -88,6 +88,10 @@ struct xdp_scratch {
 	uint16_t payload;
 	bool has_edns;
 	bool has_do;
+	bool has_cookie;     /* the answer has one */
+	bool is_cookie_good; /* of what came: ours, and of this client */
+	bool is_cookie_bad;  /* it should have been */
+	uint8_t cookie[XDP_COOKIE_SIZE];
 	uint8_t cookie_size;		      /* 0: none */
 	uint8_t offsets[XDP_LABEL_MASK + 1];  /* where each label begins, the root last */
 	uint8_t name[XDP_NAME_MASK + 1 + 64]; /* lower case, zeros behind */
@@ -139,3 +143,10 @@ XDP_INLINE void xdp_loop(uint32_t count, long (*step)(uint32_t number, void *dat
 XDP_INLINE void xdp_barrier(struct xdp_scratch *scratch);
 /* Called when an answer is made. */
 XDP_INLINE void xdp_made(struct xdp_scratch *scratch);
+
+/* ---- what more than one step asks ---- */
+
+XDP_INLINE bool xdp_is_ipv4(const struct xdp_scratch *scratch)
+{
+	return xdp_load64(scratch->client) == 0 && xdp_get64(scratch->client + 8) >> 32 == 0xffff;
+}

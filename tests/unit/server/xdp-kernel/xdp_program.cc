@@ -240,3 +240,65 @@ TEST_CASE("a network has what the rate and the burst say, and every second of th
 	CHECK(maps.program.run(frame.packet()).action == XDP_TX);
 	CHECK(maps.program.counts(0).queries == 11);
 }
+
+TEST_CASE("a good cookie frees from the limit, and another is told to come back with one", "[xdp]")
+{
+	filled maps;
+	NEEDS(maps)
+	cookie_secrets secrets = {};
+	REQUIRE(cookie_add_secret(&secrets, "e5e973e5a6b2a43f48e7dc849e37bfcf"));
+	REQUIRE(cookie_add_secret(&secrets, "445536bcd2513298075a5d379663c962"));
+	xdp_config config = maps.program.config();
+	config.has_cookies = 1;
+	config.now_s = XDP_NOW_S;
+	config.interval_ns = 3600000000000;
+	config.burst_ns = config.interval_ns;
+	config.slip = 1;
+	config.secret_count = 2;
+	for (size_t i = 0; i < 2; i++)
+		memcpy(config.secrets[i], secrets.bytes[i], 16);
+	maps.program.set_config(config);
+
+	sockaddr_in client = {};
+	client.sin_family = AF_INET;
+	inet_pton(AF_INET, "198.51.100.7", &client.sin_addr);
+	bytes good(COOKIE_SIZE);
+	/* Of the secret that was before: it is still good. */
+	cookie_secrets before = {};
+	REQUIRE(cookie_add_secret(&before, "445536bcd2513298075a5d379663c962"));
+	REQUIRE(cookie_make(&before, reinterpret_cast<sockaddr *>(&client), XDP_NOW_S,
+			    bytes(8, 9).data(), good.data()));
+	bytes fresh(COOKIE_SIZE);
+	REQUIRE(cookie_make(&secrets, reinterpret_cast<sockaddr *>(&client), XDP_NOW_S, good.data(),
+			    fresh.data()));
+
+	dns::question question;
+	question.name = listed;
+	question.type = dns::AAAA;
+	question.edns_payload = 1232;
+	auto ask = [&](const bytes &cookie) {
+		question.edns_options = { 0, 10, 0, static_cast<uint8_t>(cookie.size()) };
+		dns::append(question.edns_options, cookie);
+		bytes answer;
+		REQUIRE(maps.program.ask(dns::query(question), answer) > 0);
+		dns::message reply(answer);
+		bytes cookie_of_ours;
+		CHECK(reply.find_option(10, cookie_of_ours));
+		CHECK(cookie_of_ours == fresh);
+		return reply.rcode;
+	};
+	bytes bad = good;
+	bad.back() ^= 1;
+	CHECK(ask(bad) == dns::NOERROR); /* the one that the network has */
+	CHECK(ask(bad) == dns::BADCOOKIE);
+	CHECK(ask(bytes(8, 9)) == dns::BADCOOKIE);
+	for (unsigned i = 0; i < 3; i++)
+		CHECK(ask(good) == dns::NOERROR);
+	xdp_counts counts = maps.program.counts(XDP_ZONES_MAX);
+	xdp_other_counts other;
+	memcpy(&other, &counts, sizeof(other));
+	CHECK(other.limited_badcookie == 2);
+	CHECK(other.cookies_bad == 2);
+	CHECK(maps.program.counts(0).cookies == 3);
+	CHECK(maps.program.counts(0).queries == 4);
+}
