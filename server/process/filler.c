@@ -211,11 +211,13 @@ static void count_zone(struct filler *filler, size_t zone, const struct xdp_coun
 static void count_others(struct filler *filler, const struct xdp_other_counts *more)
 {
 	uint64_t *server = filler->counters.server;
-	uint64_t limited = more->limited_truncated + more->limited_dropped;
+	uint64_t limited =
+		more->limited_truncated + more->limited_dropped + more->limited_badcookie;
 	add(&server[COUNTERS_SERVER_QUERIES], limited + more->changed);
 	add(&server[COUNTERS_SERVER_DROPPED], more->limited_dropped + more->changed);
 	add(&server[COUNTERS_SERVER_LIMITED_TRUNCATED], more->limited_truncated);
 	add(&server[COUNTERS_SERVER_LIMITED_DROPPED], more->limited_dropped);
+	add(&server[COUNTERS_SERVER_BADCOOKIE], more->limited_badcookie);
 	add(&server[COUNTERS_SERVER_COOKIES_BAD], more->cookies_bad);
 	add(&server[COUNTERS_SERVER_DRIVER_PASSED], more->passed);
 	add(&server[COUNTERS_SERVER_DRIVER_LIMITED], limited);
