@@ -101,18 +101,18 @@ static void log_failure(const struct loading *loading, const char *interface, in
 	const char *step = loading->is_refused ? "load" : "attach";
 	const char *reason = loading->verdict != NULL ? find_reason(loading->verdict) : "";
 	if (reason[0] != '\0' && uname(&kernel) == 0)
-		log_error(context,
-			  "not attached, sockets answer, interface=%s step=verify kernel=%s "
-			  "verdict=%s "
-			  "(it takes Linux 5.18 or later)",
-			  interface, kernel.release, log_quote(reason, strlen(reason), quoted));
+		log_warning(context,
+			    "not attached, sockets answer, interface=%s step=verify kernel=%s "
+			    "verdict=%s "
+			    "(it takes Linux 5.18 or later)",
+			    interface, kernel.release, log_quote(reason, strlen(reason), quoted));
 	else if (loading->is_refused && error == -EINVAL &&
 		 libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_XDP, NULL) == 0)
-		log_error(context, "not attached, sockets answer, interface=%s step=load (%s)",
-			  interface, "this kernel is without XDP");
+		log_warning(context, "not attached, sockets answer, interface=%s step=load (%s)",
+			    interface, "this kernel is without XDP");
 	else
-		log_error(context, "not attached, sockets answer, interface=%s step=%s (%s; %s)",
-			  interface, step, attach_strerror(error, text), advise(error));
+		log_warning(context, "not attached, sockets answer, interface=%s step=%s (%s; %s)",
+			    interface, step, attach_strerror(error, text), advise(error));
 }
 
 /* Without CAP_SYS_ADMIN it could be attached, but not found again. It has CAP_BPF in it, too. */
@@ -329,8 +329,8 @@ int load_attach(const struct settings *settings, struct load *ret_load)
 {
 	(void)settings;
 	*ret_load = (struct load){ 0 };
-	log_error(context,
-		  "not attached, sockets answer (this build is without libbpf and libxdp)");
+	log_warning(context,
+		    "not attached, sockets answer (this build is without libbpf and libxdp)");
 	return -ENOSYS;
 }
 
