@@ -176,6 +176,7 @@ static uint32_t put_frames(int frames_fd, const struct setup *setup)
 		i += 2 + message_size;
 	}
 	free(file);
+	errno = 0;
 	if (count == 0)
 		fail(EX_DATAERR, "no questions");
 	return count;
@@ -201,15 +202,16 @@ static void come_back(int home)
 	close(home);
 }
 
-/* Until we end: the link goes with its descriptor. */
-static void attach(struct bpf_program *program, const char *device)
+/* Until the link is destroyed, or we end. */
+static struct bpf_link *attach(struct bpf_program *program, const char *device)
 {
 	unsigned index = if_nametoindex(device);
 	if (index == 0)
 		fail(EX_USAGE, device);
 	struct bpf_link *link = bpf_program__attach_xdp(program, (int)index);
 	if (link == NULL)
-		fail(EX_UNAVAILABLE, device);
+		fail(errno == EPERM ? EX_NOPERM : EX_UNAVAILABLE, device);
+	return link;
 }
 
 static struct load_bpf *load_programs(const struct setup *setup)
@@ -225,14 +227,15 @@ static struct load_bpf *load_programs(const struct setup *setup)
 	kernel->rodata->burst = setup->burst;
 	check(load_bpf__load(kernel), "this kernel does not take our programs");
 	kernel->bss->frame_count = put_frames(bpf_map__fd(kernel->maps.frames), setup);
-	attach(kernel->progs.load_count, setup->device);
-	if (setup->with != NULL) {
-		int home = enter(setup->far_network);
-		attach(strcmp(setup->with, "echo") == 0 ? kernel->progs.load_echo
-							: kernel->progs.load_drop,
-		       setup->far_device);
-		come_back(home);
-	}
+	kernel->links.load_count = attach(kernel->progs.load_count, setup->device);
+	if (setup->with == NULL)
+		return kernel;
+	int home = enter(setup->far_network);
+	if (strcmp(setup->with, "echo") == 0)
+		kernel->links.load_echo = attach(kernel->progs.load_echo, setup->far_device);
+	else
+		kernel->links.load_drop = attach(kernel->progs.load_drop, setup->far_device);
+	come_back(home);
 	return kernel;
 }
 

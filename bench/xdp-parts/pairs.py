@@ -28,6 +28,7 @@ SERVER_CORE, LOAD_CORE = min(os.sched_getaffinity(0)), max(os.sched_getaffinity(
 SIOCETHTOOL, ETHTOOL_SGRO = 0x8946, 0x2c
 PORT = 53
 PAIRS_MAX = 250
+THREAD_S = 10
 SYSFS, BPFFS = "/sys", "/sys/fs/bpf"
 
 
@@ -92,7 +93,10 @@ class Pair:
 
     @staticmethod
     def _pinned(device, core):
-        pid = wait_for(lambda: thread_of(device), f"a thread for the packets of {device}")
+        try:
+            pid = wait_for(lambda: thread_of(device), "it", THREAD_S)
+        except AssertionError:
+            raise Failure(f"no thread of the kernel for the packets of {device} is seen") from None
         os.sched_setaffinity(pid, {core})
         return pid
 
@@ -139,7 +143,7 @@ class Pairs:
         """start(name, command): a harness.Process."""
         mount_own()
         tell("ip", "link", "set", "lo", "up")
-        self.keeper = start("keeper", [harness.peer("unshare"), "--net", "sleep", "infinity"])
+        self.keeper = start("keeper", [harness.peer("unshare"), "--net", "sleep", "3600"])
         self.network = f"/proc/{self.keeper.pid}/ns/net"
         own = os.readlink("/proc/self/ns/net")
         wait_for(lambda: os.readlink(self.network) != own, "a second network")

@@ -135,37 +135,33 @@ class xdp_memory
 	xdp_native native = {};
 
 	explicit xdp_memory(uint32_t line_count = 40000)
-	    : zones_(XDP_ZONES_MAX), lines_(line_count), counts_(2 * (XDP_ZONES_MAX + 1)),
-	      buckets_(64)
+	    : own_config_(1), own_zones_(XDP_ZONES_MAX), own_lines_(line_count),
+	      own_counts_(2 * (XDP_ZONES_MAX + 1)), buckets_(64)
 	{
-		// What nobody has written is no zero: what is read of it shows.
-		memset(static_cast<void *>(lines_.data()), 0xa5, line_count * sizeof(xdp_line));
-		const tables_arrays arrays = { &config_,       zones_.data(), lines_.data(),
-					       counts_.data(), line_count,    2 };
-		tables_init(&tables, &arrays);
-		tables_take_away(&tables);
-		native.config = &config_;
-		native.zones = zones_.data();
-		native.lines = lines_.data();
-		native.line_count = line_count;
-		native.bucket_count = static_cast<uint32_t>(buckets_.size());
-		native.buckets = buckets_.data();
-		native.counts = counts_.data();
+		// What is not written is no zero: what is read of it shows.
+		memset(static_cast<void *>(own_lines_.data()), 0xa5, line_count * sizeof(xdp_line));
+		begin({ own_config_.data(), own_zones_.data(), own_lines_.data(),
+			own_counts_.data(), line_count, 2 });
+	}
+	// Over arrays that are mapped, without a limit of rates.
+	explicit xdp_memory(const tables_arrays &arrays)
+	{
+		begin(arrays);
 	}
 	xdp_memory(const xdp_memory &) = delete;
 	xdp_memory &operator=(const xdp_memory &) = delete;
 
 	const xdp_config &config() const
 	{
-		return config_;
+		return *tables.arrays.config;
 	}
 	const xdp_zone &zone(unsigned number = 0) const
 	{
-		return zones_[number];
+		return tables.arrays.zones[number];
 	}
 	std::vector<xdp_counts> &counts()
 	{
-		return counts_;
+		return own_counts_;
 	}
 
 	// Faces with the numbers of their zones, and what else tables_configure() takes.
@@ -230,9 +226,22 @@ class xdp_memory
 	}
 
       private:
-	xdp_config config_ = {};
-	std::vector<xdp_zone> zones_;
-	std::vector<xdp_line> lines_;
-	std::vector<xdp_counts> counts_;
+	std::vector<xdp_config> own_config_;
+	std::vector<xdp_zone> own_zones_;
+	std::vector<xdp_line> own_lines_;
+	std::vector<xdp_counts> own_counts_;
 	std::vector<xdp_native_bucket> buckets_;
+
+	void begin(const tables_arrays &arrays)
+	{
+		tables_init(&tables, &arrays);
+		tables_take_away(&tables);
+		native.config = arrays.config;
+		native.zones = arrays.zones;
+		native.lines = arrays.lines;
+		native.line_count = arrays.line_count;
+		native.bucket_count = static_cast<uint32_t>(buckets_.size());
+		native.buckets = buckets_.empty() ? nullptr : buckets_.data();
+		native.counts = own_counts_.empty() ? nullptr : own_counts_.data();
+	}
 };

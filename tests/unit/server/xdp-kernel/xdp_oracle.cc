@@ -3,78 +3,10 @@
 // What the program in the network driver answers is what answer_make() answers, bit for bit, or it
 // passes the question on. DNSBLV6_XDP_QUESTIONS=1000000 asks so many: tests/campaign-xdp.
 
-#include "tests/unit/server/xdp-kernel/xdp_questions.hh"
+#include "tests/unit/server/xdp-kernel/xdp_both.hh"
 #include "tests/lib/seeds.hh"
 
 #include <catch2/catch.hpp>
-
-#include <cstdlib>
-
-static unsigned question_count()
-{
-	const char *text = getenv("DNSBLV6_XDP_QUESTIONS");
-	return text != nullptr ? static_cast<unsigned>(strtoul(text, nullptr, 10)) : 50000;
-}
-
-// A server of one store, and the program's tables of the same.
-struct both {
-	std::map<std::string, std::set<uint16_t>> known;
-	tmpdir directory;
-	std::unique_ptr<decision> server;
-	xdp_memory memory;
-	unsigned passed = 0;
-	unsigned answered = 0;
-
-	both(store_options options, tables_rules rules = {}, const std::string &server_lines = "",
-	     const std::string &zone_lines = "")
-	{
-		options.names = &known;
-		std::string path = directory.file("store");
-		write_store(path, options);
-		if (rules.payload == 0)
-			rules.payload = 1232;
-		server = std::make_unique<decision>(
-			"server:\n    udp-max-payload: " + std::to_string(rules.payload) + "\n" +
-				server_lines + "zone:\n  - domain: " + options.apex +
-				"\n    store: " + path +
-				"\n    also: [ other.example., deeper.sub." + options.apex +
-				" ]\n" + zone_lines,
-			directory, rules.payload);
-		memory.configure({ { options.apex, 0 },
-				   { "other.example.", XDP_ZONES_MAX },
-				   { "deeper.sub." + options.apex, XDP_ZONES_MAX } },
-				 rules);
-	}
-	fill_reason fill(bool has_neighbours = false)
-	{
-		return memory.fill(&server->catalog.zones[0], 0, has_neighbours);
-	}
-	// False when the two differ.
-	bool is_same(const bytes &wire, const std::string &client = "192.0.2.1")
-	{
-		bytes quick;
-		long size = memory.ask(wire, quick, client);
-		if (size == XDP_NATIVE_PASS) {
-			passed++;
-			return true;
-		}
-		answered++;
-		server->client = client;
-		server->now_ms = memory.time.now_ns / 1000000;
-		return quick == server->make(wire, false, memory.time.now_s);
-	}
-};
-
-static std::string hex(const bytes &wire)
-{
-	std::string out;
-	char text[3];
-	for (uint8_t byte : wire) {
-		snprintf(text, sizeof(text), "%02x", byte);
-		out += text;
-	}
-	return out;
-}
 
 // ---- any question ----
 
@@ -219,6 +151,57 @@ TEST_CASE("what is asked all day is answered, not passed", "[xdp][oracle]")
 			}
 		}
 	}
+}
+
+// ---- zones beside and below one another ----
+
+TEST_CASE(
+	"each of several zones answers for itself, and one for the sockets hides what is above it",
+	"[xdp][oracle]")
+{
+	const std::vector<std::string> apexes = { "example.", "bl6.example.", "sub.bl6.example.",
+						  "l6.example." };
+	const unsigned hidden = GENERATE(1U, 2U, 9U);
+	CAPTURE(hidden);
+	tmpdir directory;
+	std::string text = "zone:\n";
+	std::vector<std::pair<std::string, unsigned>> faces;
+	for (unsigned i = 0; i < apexes.size(); i++) {
+		store_options options = odd_store(DNSBLV6_STYLE_DOTTED, i % 2 == 0);
+		options.apex = apexes[i];
+		options.serial = i + 1;
+		std::string path = directory.file("store" + std::to_string(i));
+		write_store(path, options);
+		text += "  - domain: " + options.apex + "\n    store: " + path + "\n";
+		faces.emplace_back(options.apex, i == hidden ? XDP_ZONES_MAX : i);
+	}
+	decision server(text, directory);
+	xdp_memory memory;
+	REQUIRE(memory.configure(faces) == 0);
+	for (unsigned i = 0; i < apexes.size(); i++)
+		REQUIRE(memory.fill(&server.catalog.zones[i], i) == FILL_OK);
+	std::set<label_list> names;
+	for (const std::string &apex : apexes) {
+		for (const char *name :
+		     { "0.2.0.192", "1.2.0.192", "9.9.9.9", "ns1", "0.2.0.192.sub" })
+			names.insert(split(labels(name + ("." + apex))));
+	}
+	std::vector<unsigned> answered(apexes.size());
+	for (const label_list &name : names) {
+		xdp_question asked;
+		asked.name = name;
+		asked.payload = 1232;
+		asked.edns_flags = 0x8000;
+		bytes quick;
+		if (memory.ask(asked.wire(), quick) == XDP_NATIVE_PASS)
+			continue;
+		CAPTURE(hex(asked.wire()));
+		CHECK(quick == server.make(asked.wire(), false, XDP_NOW_S));
+		for (unsigned i = 0; i < apexes.size(); i++)
+			answered[i] += memory.counts()[i].queries;
+	}
+	for (unsigned i = 0; i < apexes.size(); i++)
+		CHECK((answered[i] > 0) == (i != hidden));
 }
 
 // ---- sizes of clients ----

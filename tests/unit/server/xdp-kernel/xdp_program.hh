@@ -212,6 +212,8 @@ class xdp_program
 	}
 	~xdp_program()
 	{
+		for (const auto &[at, size] : mapped_)
+			munmap(at, size);
 		answer_bpf__destroy(skeleton_);
 	}
 	xdp_program(const xdp_program &) = delete;
@@ -255,6 +257,16 @@ class xdp_program
 			throw std::runtime_error("lines are not mapped");
 		memcpy(lines, memory.native.lines, size);
 		munmap(lines, size);
+	}
+	// The maps in memory, until the program is gone; they have what line_count says.
+	tables_arrays map(uint32_t line_count)
+	{
+		tables_arrays out = {};
+		out.config = map_one<xdp_config>(skeleton_->maps.config, 1);
+		out.zones = map_one<xdp_zone>(skeleton_->maps.zones, XDP_ZONES_MAX);
+		out.lines = map_one<xdp_line>(skeleton_->maps.lines, line_count);
+		out.line_count = line_count;
+		return out;
 	}
 	xdp_config config() const
 	{
@@ -322,7 +334,17 @@ class xdp_program
 	std::string reason_;
 	uint32_t processors_ = 0;
 	uint32_t mtu_;
+	std::vector<std::pair<void *, size_t>> mapped_;
 
+	template <typename T> T *map_one(bpf_map *map, size_t count)
+	{
+		void *at = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED,
+				bpf_map__fd(map), 0);
+		if (at == MAP_FAILED)
+			throw std::runtime_error("no map in memory");
+		mapped_.emplace_back(at, count * sizeof(T));
+		return static_cast<T *>(at);
+	}
 	template <typename T> void set(bpf_map *map, uint32_t number, const T &value)
 	{
 		if (bpf_map_update_elem(bpf_map__fd(map), &number, &value, BPF_ANY) != 0)

@@ -2,7 +2,7 @@
 
 // Versions are switched while the program answers: an answer is all of one version, or is dropped.
 
-#include "tests/unit/server/xdp-kernel/xdp_questions.hh"
+#include "tests/unit/server/xdp-kernel/xdp_numbered.hh"
 
 #include <catch2/catch.hpp>
 
@@ -10,109 +10,12 @@
 #include <sched.h>
 #include <thread>
 
-enum : unsigned { VERSION_COUNT = 6, ELSEWHERE = 100, TTL_BASE = 1000 };
-
-// Everything in version number says its number: bits, TTL, serial, and a name that proofs have.
-static store_options numbered(unsigned number)
-{
-	store_options options;
-	options.is_signed = true;
-	options.serial = number;
-	options.ttl = TTL_BASE + number;
-	options.more = [number](store_writer &out) {
-		dnsblv6_bitmap map;
-		memset(map.bytes, static_cast<int>(number), sizeof(map.bytes));
-		out.bitmap("0.5.5.5", map);
-		out.full("v" + std::to_string(number) + ".7");
-		// Lines of one version lie where others are of another.
-		for (unsigned i = 0; i < number % 5; i++)
-			out.full("x" + std::to_string(i) + ".8");
-	};
-	return options;
-}
-
-// A server of one version, which is only read.
-static std::unique_ptr<decision> make_version(unsigned number)
-{
-	return std::make_unique<decision>(numbered(number));
-}
-
-static bytes query_of(const std::string &name)
-{
-	xdp_question asked;
-	asked.name = split(labels(name + ".bl6.example."));
-	asked.payload = 1232;
-	asked.edns_flags = 0x8000;
-	return asked.wire();
-}
-
-// The number that all of an answer has; -1: it is a mixture.
-static int number_of(const bytes &wire)
-{
-	dns::message answer(wire);
-	if (answer.answer.size() == 2) {
-		const dns::record &rr = answer.answer[0];
-		const unsigned number = rr.ttl - TTL_BASE;
-		const bool is_one = rr.rdata == bytes(16, static_cast<uint8_t>(number)) &&
-				    answer.answer[1].ttl == rr.ttl;
-		return is_one ? static_cast<int>(number) : -1;
-	}
-	// The SOA, an NSEC of the name that has the number, and their RRSIGs.
-	if (answer.rcode != 3 || answer.authority.size() < 4)
-		return -1;
-	const bytes &soa = answer.authority[0].rdata;
-	const unsigned number = soa[soa.size() - 17];
-	const std::string owner = "v" + std::to_string(number) + ".7.bl6.example.";
-	for (const dns::record &rr : answer.authority) {
-		if (rr.type == dns::NSEC && rr.owner == owner)
-			return static_cast<int>(number);
-	}
-	return -1;
-}
-
-// What the other thread does while a question is answered: it waits for a switch, now and then.
-struct interrupted {
-	const xdp_memory *memory;
-	unsigned made = 0;
-};
-
-static void wait_for_switch(void *data)
-{
-	auto *self = static_cast<interrupted *>(data);
-	const uint64_t *changes = &self->memory->zone().changes;
-	const uint64_t before = __atomic_load_n(changes, __ATOMIC_RELAXED);
-	if (++self->made % 16 != 0)
-		return;
-	for (unsigned i = 0; i < 100000 && __atomic_load_n(changes, __ATOMIC_RELAXED) == before;
-	     i++)
-		sched_yield();
-}
-
 TEST_CASE("while versions are switched all the time every answer is of one version, or dropped",
 	  "[xdp][versions]")
 {
-	std::vector<std::unique_ptr<decision>> versions;
-	for (unsigned i = 1; i <= VERSION_COUNT; i++)
-		versions.push_back(make_version(i));
 	xdp_memory memory(3000);
 	memory.configure({ { "bl6.example.", 0 } });
-	REQUIRE(memory.fill(&versions[0]->catalog.zones[0]) == FILL_OK);
-	interrupted hook = { &memory };
-	memory.native.on_made = wait_for_switch;
-	memory.native.on_made_data = &hook;
-
-	std::atomic<bool> is_over = false;
-	std::atomic<unsigned> switch_count = 0;
-	std::atomic<unsigned> failure_count = 0;
-	std::thread filler([&] {
-		for (unsigned i = 0; !is_over; i++) {
-			zone *next = &versions[i % VERSION_COUNT]->catalog.zones[0];
-			failure_count += memory.fill(next) != FILL_OK;
-			switch_count++;
-			if (i % 7 == 0)
-				sched_yield();
-		}
-	});
+	xdp_switcher switcher(memory);
 	std::set<int> seen;
 	unsigned answered = 0;
 	unsigned dropped = 0;
@@ -120,7 +23,9 @@ TEST_CASE("while versions are switched all the time every answer is of one versi
 	unsigned passed = 0;
 	const bytes listed = query_of("0.5.5.5");
 	const bytes denied = query_of("w.7");
-	for (unsigned i = 0; answered < 20000 || dropped < 20 || switch_count < 1000; i++) {
+	for (unsigned i = 0; answered < 20000 || dropped < 20 || switcher.count() < 1000 ||
+			     seen.size() < VERSION_COUNT;
+	     i++) {
 		bytes answer;
 		long size = memory.ask(i % 2 != 0 ? listed : denied, answer);
 		dropped += size == XDP_NATIVE_DROP;
@@ -130,12 +35,9 @@ TEST_CASE("while versions are switched all the time every answer is of one versi
 		mixed += number < 0;
 		seen.insert(number);
 	}
-	is_over = true;
-	filler.join();
-	CAPTURE(answered, dropped, passed, switch_count);
+	CAPTURE(answered, dropped, passed, switcher.count());
 	CHECK(mixed == 0);
-	CHECK(failure_count == 0);
-	CHECK(seen.size() == VERSION_COUNT);
+	CHECK_FALSE(switcher.has_failed());
 }
 
 // Whatever the moment, what is made of an old version is not sent.
