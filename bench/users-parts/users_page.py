@@ -5,7 +5,7 @@ users_page.py - the page about what bench/mail-users has measured, its plots, it
 Flow: bench/mail-users measures -> Results -> limits(), report(), plot() and as_json() here; findings.py decides.
 
 A run is a dict: users, mailboxes, rate, seed; load: what users-load has said; verdict: verdict.py's; overhead: the
-share of the machine that load and bench took; cpu: shares of the machine, user, system and io_wait; switches: of
+share of the machine that load and bench took; cpu: shares of the machine, user, system and io_wait; server_cpu: the same of the servers; switches: of
 context, a second; memory_kib: of the servers; paths: {"mailbox", "index", "queue": {requests, bytes}}. A search
 is a dict: name, disk, users, fails_at, is_close, sessions (an hour), facts (versions, notes, disks), runs, and
 doubtful, runs that failed and were done again.
@@ -225,13 +225,23 @@ def disk_lines(options, results):
 # ---- the same again ----
 
 
+def others_share(search):
+    """What processes that are neither the servers nor the load had of the machine, over all runs; None: not counted."""
+    runs = [run for run in [*search["runs"], *search["doubtful"]] if run.get("cpu") and run.get("server_cpu")]
+    shares = [run["cpu"]["user"] + run["cpu"]["system"] - sum(run["server_cpu"].values()) - run["overhead"]
+              for run in runs]
+    return statistics.mean(shares) if shares else None
+
+
 def repeat_lines(results):
     counts = [search["users"] for search in results.repeats]
     yield "## The same again"
     yield ""
     yield (f"{len(counts)} searches with one seed, each with mailboxes that were filled anew:"
            f" {', '.join(f'{count:,}' for count in counts)} users. The spread, largest less least over the median,"
-           f" is {share(spread(counts))}; the first two are {share(pair_difference(results.repeats))} apart.")
+           f" is {share(spread(counts))}; the first two are {share(pair_difference(results.repeats))} apart. Other"
+           " processes and the kernel's own had"
+           f" {', '.join(share(others_share(search)) for search in results.repeats)} of the machine meanwhile.")
     yield ""
 
 

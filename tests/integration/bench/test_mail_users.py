@@ -309,7 +309,8 @@ class Page(unittest.TestCase):
         load = result_of(**changed)
         return {"users": users, "mailboxes": 64, "rate": users / 64, "seed": 1, "load": load,
                 "verdict": self.verdict.judge(load), "overhead": overhead,
-                "cpu": {"user": 0.2, "system": 0.1, "io_wait": io_wait}, "switches": 5000, "memory_kib": 300000,
+                "cpu": {"user": 0.2, "system": 0.1, "io_wait": io_wait}, "switches": 5000,
+                "server_cpu": {"user": 0.1, "system": 0.02}, "memory_kib": 300000,
                 "paths": {name: {"requests": count, "bytes": round(count * sectors * 512),
                                  "wait_ms": users ** 2 if wait_ms is None else wait_ms}
                           for name, (count, sectors) in zip(self.findings.PATHS, paths)}}
@@ -418,7 +419,8 @@ class Page(unittest.TestCase):
                      "EXPUNGE: 80.0% within 5 s", "* Cyrus, Exim: not measured", "## The same again", "## An hour",
                      "| active-users | 0.78 | paper |", "shown again", "](page.svg)",
                      "\n| Dovecot, Exim | 700 | 10.7 | 29.9 | 220 | 1.3 | 11.7 | 80 | 0.6 | 15.0 |\n",
-                     "\nDovecot, Exim 1.0, Cyrus, Exim 1.0.\n", "* a note"):
+                     "\nDovecot, Exim 1.0, Cyrus, Exim 1.0.\n", "* a note",
+                     "had 8.0%, 8.0%, 8.0%, 8.0%, 8.0% of the machine meanwhile."):
             self.assertIn(part, text)
         said = json.loads(self.page.as_json(self.options, results))
         self.assertEqual(said["servers"][0]["runs"][3]["verdict"]["reasons"][0]["name"], "FETCH_HEADERS")
