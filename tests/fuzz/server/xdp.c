@@ -6,6 +6,7 @@
  * passes the packet on; it drops none. Clients are of both families, with and without cookies.
  */
 
+#include "lib/dns/peer.h"
 #include "server/answer/answer.h"
 #include "server/xdp-kernel/fill.h"
 #include "server/xdp-kernel/native.h"
@@ -138,19 +139,31 @@ static void set_up(struct fixture *fixture)
 					       .counts = fixture->counts };
 }
 
+/* As a socket of its family has it. */
+static struct dnsblv6_addr set_client(struct sockaddr_storage *from, const char *client)
+{
+	struct sockaddr_in *four = (struct sockaddr_in *)from;
+	struct sockaddr_in6 *six = (struct sockaddr_in6 *)from;
+	memset(from, 0, sizeof(*from));
+	bool is_ipv4 = inet_pton(AF_INET, client, &four->sin_addr) == 1;
+	if (!is_ipv4)
+		inet_pton(AF_INET6, client, &six->sin6_addr);
+	from->ss_family = is_ipv4 ? AF_INET : AF_INET6;
+	return peer_address((struct sockaddr *)from);
+}
+
 static void ask(struct fixture *fixture, const uint8_t *data, size_t size, const char *client)
 {
 	static uint8_t quick[PAYLOAD];
 	static uint8_t slow[ANSWER_RESPONSE_MAX];
-	struct sockaddr_in6 from = { .sin6_family = AF_INET6 };
+	struct sockaddr_storage from;
 	struct xdp_native_query native = { .wire = data, .size = size, .now_ns = NOW_NS };
 	const struct answer_query query = { .wire = data,
 					    .size = size,
 					    .now_s = NOW_S,
 					    .now_ms = NOW_NS / 1000000,
 					    .client = (struct sockaddr *)&from };
-	inet_pton(AF_INET6, client, &from.sin6_addr);
-	memcpy(native.client, &from.sin6_addr, sizeof(native.client));
+	dnsblv6_addr_to_bytes(set_client(&from, client), native.client);
 	long quick_size = xdp_native_answer(&fixture->native, &native, quick, sizeof(quick));
 	require(quick_size != XDP_NATIVE_DROP, "an answer that was dropped");
 	if (quick_size == XDP_NATIVE_PASS)
@@ -172,7 +185,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			set_up(&fixtures[i]);
 	}
 	for (size_t i = 0; i < 3; i++) {
-		ask(&fixtures[i], data, size, "::ffff:192.0.2.1");
+		ask(&fixtures[i], data, size, "192.0.2.1");
 		ask(&fixtures[i], data, size, "2001:db8::1");
 	}
 	return 0;
