@@ -152,6 +152,8 @@ static void find_addresses(struct filler_start *start)
 void driver_run_filler(const struct driver *driver, struct filler_start *start)
 {
 	keeper_forget(&driver->keeper);
+	/* Those that verify stores are its children. */
+	advise(driver, MADV_DONTFORK);
 	start->arrays = &driver->load.arrays;
 	start->shared = driver->shared;
 	start->lock_fd = driver->lock_fd;
