@@ -102,13 +102,16 @@ int dnsblv6_answer(struct xdp_md *context)
 	uint32_t first = 0;
 	const struct xdp_config *settings = bpf_map_lookup_elem(&config, &first);
 	struct xdp_scratch *own = bpf_map_lookup_elem(&scratches, &first);
-	if (settings == NULL || own == NULL)
+	int action = XDP_PASS;
+	/* A kernel for real time may begin with a packet while the processor has another in hand. */
+	if (settings == NULL || own == NULL || __sync_lock_test_and_set(&own->is_busy, 1) != 0)
 		return XDP_PASS;
 	own->now_ns = bpf_ktime_get_coarse_ns();
-	if (own->now_ns >= xdp_read_once(&settings->until_ns) ||
-	    !xdp_take_packet(context, settings, own))
-		return XDP_PASS;
-	return xdp_serve(context, settings, own);
+	if (own->now_ns < xdp_read_once(&settings->until_ns) &&
+	    xdp_take_packet(context, settings, own))
+		action = xdp_serve(context, settings, own);
+	*(volatile uint64_t *)&own->is_busy = 0;
+	return action;
 }
 
 char program_license[] SEC("license") = "GPL";

@@ -9,7 +9,8 @@
  * Byte for byte that of server/answer/quick.c. The question stays where it is; names are
  * compressed where they end as it does.
  *
- * The size of a message is below XDP_WIRE_MASK whatever the tables say, as the places are masked.
+ * Whatever tables say, nothing is put outside of wire, as places are masked; a message that would be
+ * larger than it is none.
  */
 
 #include "server/xdp-kernel/find.h"
@@ -308,6 +309,8 @@ XDP_FUNCTION bool xdp_put_answer(struct xdp_scratch *scratch, const struct xdp_c
 		return false;
 	XDP_FORGET();
 	uint32_t size = scratch->at + xdp_opt_size(scratch);
+	if (size > XDP_WIRE_MASK)
+		return false;
 	uint32_t max = xdp_response_max(scratch, config);
 	scratch->rcode = scratch->result == XDP_RESULT_NXDOMAIN ? XDP_RCODE_NXDOMAIN : 0;
 	if (size <= max)

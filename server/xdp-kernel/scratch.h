@@ -65,7 +65,8 @@ struct xdp_found {
 #define XDP_NO_LINK UINT32_MAX
 
 struct xdp_scratch {
-	uint8_t udp[8]; /* the header: before the message, so that one checksum is of both */
+	uint64_t is_busy; /* with another packet */
+	uint8_t udp[8];	  /* the header: before the message, so that one checksum is of both */
 	uint8_t wire[XDP_WIRE_MASK + 1 + XDP_WIRE_BEHIND];
 	uint32_t size; /* of the message in wire */
 
