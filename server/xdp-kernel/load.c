@@ -65,7 +65,7 @@ static const char *find_reason(char *verdict)
 	return reason;
 }
 
-static const char *advise(int error)
+static const char *advise(const struct loading *loading, int error)
 {
 	switch (error) {
 	case -ENODEV:
@@ -84,12 +84,16 @@ static const char *advise(int error)
 		return "another XDP program is there, without libxdp's dispatcher: detach that one";
 	case -ERANGE:
 		return "its MTU is too large for XDP in the driver";
-	case -ENOMEM:
 	case -E2BIG:
-		return "there is no memory for it: less memory in the section xdp";
+		return "libxdp's dispatcher has no room for another program";
+	case -ENOMEM:
+		if (loading->is_refused)
+			return "there is no memory for it: less memory in the section xdp";
+		break;
 	default:
-		return "log-level debug says more";
+		break;
 	}
+	return "log-level debug says more";
 }
 
 /* One line, for a whole verdict or a single error. */
@@ -112,7 +116,7 @@ static void log_failure(const struct loading *loading, const char *interface, in
 			    interface, "this kernel is without XDP");
 	else
 		log_warning(context, "not attached, sockets answer, interface=%s step=%s (%s; %s)",
-			    interface, step, attach_strerror(error, text), advise(error));
+			    interface, step, attach_strerror(error, text), advise(loading, error));
 }
 
 /* Without CAP_SYS_ADMIN it could be attached, but not found again. It has CAP_BPF in it, too. */
@@ -217,7 +221,8 @@ static int put_once(struct loading *loading, struct load_link *link)
 	if (ret == 0)
 		ret = attach_put(&loading->program, link->link.index, link->is_generic, &found,
 				 &link->program_id);
-	loading->is_refused = ret != 0 && ret != -EBUSY && !attach_is_loaded(&loading->program);
+	loading->is_refused =
+		ret != 0 && ret != -EBUSY && ret != -E2BIG && !attach_is_loaded(&loading->program);
 	link->is_dispatched = loading->program.way == ATTACH_DISPATCHED;
 	return ret;
 }
@@ -236,7 +241,8 @@ static int put(struct loading *loading, struct load_link *link)
 	ret = put_once(loading, link);
 	if (ret == 0)
 		log_warning(context, "generic mode, which is slower, interface=%s (%s; %s)",
-			    link->name, attach_strerror(driver_error, text), advise(driver_error));
+			    link->name, attach_strerror(driver_error, text),
+			    advise(loading, driver_error));
 	return ret;
 }
 
