@@ -89,7 +89,7 @@ class Counting(Filler):
 
 
 class Following(Filler):
-    def test_no_answer_is_of_two_versions_while_a_list_changes(self):
+    def test_no_answer_is_of_two_versions_while_lists_and_configuration_change(self):
         versions = {self.put(BLOCKS[0]): 0}
         server = self.serve_driven(server_lines=("cookies: off",))
         self.wait_until_driven()
@@ -109,6 +109,8 @@ class Following(Filler):
         try:
             for number in range(1, len(BLOCKS)):
                 serial = self.change(BLOCKS[number], BLOCKS[number - 1])
+                if number % 3 == 0:
+                    self.ctl("reload")
                 versions[serial] = number
                 self.wait_until_driven(serial=serial)
                 before = asked[0]
