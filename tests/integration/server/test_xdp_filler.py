@@ -192,6 +192,24 @@ class Dying(Filler):
             self.wait_until_driven()
             self.ask_until_driven()
 
+    def test_without_a_filler_that_lives_sockets_answer_when_leases_have_run_out(self):
+        self.put("198.51.100.1")
+        self.serve_driven(server_lines=("cookies: off",))
+        self.wait_until_driven()
+        self.ask_until_driven()
+        _, pid, _ = self.filler()
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(os.kill, pid, signal.SIGCONT)  # or it would not hear that it is to end
+        before = self.stats()[ZONE, "queries"]  # nothing of the driver's is counted from here on
+
+        def is_answered_by_worker():
+            self.assertEqual(ask(ADDRESS, LISTED, AAAA).rcode, NOERROR)
+            return self.stats()[ZONE, "queries"] > before
+        wait_for(is_answered_by_worker, "an answer of a worker")
+        os.kill(pid, signal.SIGCONT)
+        self.ask_until_driven()
+        self.assertEqual(self.filler()[1:], (pid, 0))
+
     def test_it_has_what_a_worker_has_and_workers_do_not_have_its_tables(self):
         self.put("198.51.100.1")
         self.serve_driven()
