@@ -81,7 +81,8 @@ static const char *advise(const struct loading *loading, int error)
 		return "its driver is without XDP: with mode generic it needs none";
 	case -EBUSY:
 	case -EEXIST:
-		return "another XDP program is there, without libxdp's dispatcher: detach that one";
+		return "another XDP program is there, without libxdp's dispatcher or another "
+		       "user's: detach it";
 	case -ERANGE:
 		return "its MTU is too large for XDP in the driver";
 	case -E2BIG:
