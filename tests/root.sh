@@ -52,6 +52,7 @@ make_root() {
 mount_system() {
 	mount --bind "$1" "$1"
 	mount -t proc proc "$1/proc"
+	mount --rbind /sys "$1/sys"
 	mount --rbind /dev "$1/dev"
 }
 

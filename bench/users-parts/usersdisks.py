@@ -285,6 +285,8 @@ class Loop:
 
     def __init__(self, keeper, below, offset, size):
         self.below = below
+        if not os.path.isdir("/sys/block"):
+            raise Missing("no /sys/block, which says what a loop device does")
         words = ("--offset", f"{offset}", "--sizelimit", f"{size}")
         try:
             self.device = run("losetup", "--find", "--show", *words, below)
