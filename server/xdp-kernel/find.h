@@ -318,10 +318,8 @@ XDP_INLINE bool xdp_find_wildcard(struct xdp_scratch *scratch, const struct xdp_
 }
 
 /* False when it is not for here. */
-XDP_FUNCTION bool xdp_find(struct xdp_scratch *scratch, const struct xdp_version *version)
+XDP_INLINE bool xdp_find(struct xdp_scratch *scratch, const struct xdp_version *version)
 {
-	if (scratch == NULL || version == NULL)
-		return false;
 	struct xdp_found *found = &scratch->found;
 	*found = (struct xdp_found){ .cover = XDP_NO_LINK, .wildcard = XDP_NO_LINK };
 	xdp_seek_asked(scratch);

@@ -30,6 +30,8 @@ enum {
 	XDP_PROTOCOL_UDP = 17,
 	XDP_TTL = 64,
 	XDP_SUM_MAX = 512, /* bytes that the kernel adds up at once */
+	XDP_SUM_SMALL = 192,
+	XDP_OFFSET_MASK = 127, /* of what is before a message */
 };
 
 XDP_INLINE uint8_t *xdp_begin_of(const struct xdp_md *context)
@@ -183,24 +185,48 @@ XDP_INLINE bool xdp_take_packet(const struct xdp_md *context, const struct xdp_c
 	       xdp_is_for_link(context, config, scratch);
 }
 
-/* False when it is cut, or too large for a common question. */
-XDP_INLINE bool xdp_read_message(struct xdp_md *context, struct xdp_scratch *scratch)
+/* False when it is cut, or too large for a common question. Its last word is read for itself. */
+XDP_INLINE bool xdp_read_message(const struct xdp_md *context, struct xdp_scratch *scratch)
 {
 	uint32_t size = scratch->message_size;
 	uint32_t at = scratch->link_size + scratch->ip_size + XDP_UDP_SIZE;
+	const uint8_t *end = xdp_end_of(context);
+	const uint8_t *from = xdp_begin_of(context) + (at & XDP_OFFSET_MASK);
 	if (size < XDP_QUERY_MIN || size > XDP_QUERY_MAX)
 		return false;
+	const uint8_t *last = from + (size - 8);
+	if (last + 8 > end)
+		return false;
+	for (uint32_t i = 0; i < XDP_QUERY_MAX; i += 8) {
+		if (from + i + 8 > end)
+			break;
+		xdp_store64(scratch->wire + i, xdp_load64(from + i));
+	}
+	xdp_store64(scratch->wire + (size - 8), xdp_load64(last));
 	scratch->size = size;
-	return bpf_xdp_load_bytes(context, at, scratch->wire, size) == 0;
+	return true;
 }
 
 /* ---- what goes back ---- */
 
-/* Of the UDP header, with its checksum 0, and the message. */
-XDP_INLINE uint64_t xdp_sum_message(const struct xdp_scratch *scratch, uint32_t size)
+/* Of size bytes and what is behind their last word, which is 0: the kernel is called for large ones alone. */
+XDP_INLINE uint64_t xdp_sum_small(const uint8_t *bytes, uint32_t size)
+{
+	uint64_t sum = 0;
+	for (uint32_t at = 0; at < XDP_SUM_SMALL; at += 16) {
+		if (at >= size)
+			break;
+		uint64_t first = xdp_load64(bytes + at);
+		uint64_t second = xdp_load64(bytes + at + 8);
+		sum += (first & 0xffffffff) + (first >> 32);
+		sum += (second & 0xffffffff) + (second >> 32);
+	}
+	return sum;
+}
+
+XDP_INLINE uint64_t xdp_sum_large(const struct xdp_scratch *scratch, uint32_t size)
 {
 	int64_t sum = 0;
-	/* Its last word has zeros behind it. */
 	size = (size + 3) & ~3U;
 	for (uint32_t at = 0; at < XDP_WIRE_MASK; at += XDP_SUM_MAX) {
 		uint32_t left = size - at;
@@ -212,6 +238,13 @@ XDP_INLINE uint64_t xdp_sum_message(const struct xdp_scratch *scratch, uint32_t 
 				    (__wsum)sum);
 	}
 	return (uint32_t)sum;
+}
+
+/* Of the UDP header, with its checksum 0, and the message, behind which are zeros. */
+XDP_INLINE uint64_t xdp_sum_message(const struct xdp_scratch *scratch, uint32_t size)
+{
+	return size <= XDP_SUM_SMALL ? xdp_sum_small(scratch->udp, size)
+				     : xdp_sum_large(scratch, size);
 }
 
 /* With the addresses, the size and the protocol. */
@@ -285,21 +318,51 @@ XDP_INLINE bool xdp_put_headers(const struct xdp_md *context, const struct xdp_s
 	return true;
 }
 
+/* By a subtraction of all 64 bits, which clang would make one of 32: of pointers there is none. */
+XDP_INLINE uint32_t xdp_packet_size(const struct xdp_md *context)
+{
+	uint64_t size = context->data_end;
+	uint64_t begin = context->data;
+	__asm__ volatile("%0 -= %1" : "+r"(size) : "r"(begin));
+	return (uint32_t)size;
+}
+
 /* Nothing is changed when there is no room. */
 XDP_INLINE bool xdp_make_room(struct xdp_md *context, struct xdp_scratch *scratch, uint32_t size)
 {
-	uint32_t old_size = (uint32_t)bpf_xdp_get_buff_len(context);
+	uint32_t old_size = xdp_packet_size(context);
 	if (scratch->ip_size + size > scratch->mtu)
 		return false;
 	uint32_t new_size = scratch->link_size + scratch->ip_size + size;
 	return bpf_xdp_adjust_tail(context, (int)(new_size - old_size)) == 0;
 }
 
+/* The UDP header and the message behind IP; the kernel is called for large ones alone. */
+XDP_INLINE bool xdp_write_message(struct xdp_md *context, struct xdp_scratch *scratch,
+				  uint32_t size)
+{
+	uint32_t at = scratch->link_size + scratch->ip_size;
+	const uint8_t *from = scratch->udp;
+	uint8_t *end = xdp_end_of(context);
+	uint8_t *to = xdp_begin_of(context) + (at & XDP_OFFSET_MASK);
+	if (size > XDP_SUM_SMALL || size < 8)
+		return bpf_xdp_store_bytes(context, at, scratch->udp, size) == 0;
+	uint8_t *last = to + (size - 8);
+	if (last + 8 > end)
+		return false;
+	for (uint32_t i = 0; i < XDP_SUM_SMALL; i += 8) {
+		if (to + i + 8 > end)
+			break;
+		xdp_store64(to + i, xdp_load64(from + i));
+	}
+	xdp_store64(last, xdp_load64(from + (size - 8)));
+	return true;
+}
+
 /* The message that is in scratch, to the client. */
 XDP_INLINE int xdp_send_packet(struct xdp_md *context, struct xdp_scratch *scratch)
 {
 	uint32_t size = XDP_UDP_SIZE + (scratch->size & XDP_WIRE_MASK);
-	uint32_t at = scratch->link_size + scratch->ip_size;
 	xdp_store16(scratch->udp, scratch->port);
 	xdp_store16(scratch->udp + 2, scratch->client_port);
 	xdp_put32(scratch->udp + 4, size << 16);
@@ -307,8 +370,7 @@ XDP_INLINE int xdp_send_packet(struct xdp_md *context, struct xdp_scratch *scrat
 	if (!xdp_make_room(context, scratch, size))
 		return XDP_PASS;
 	/* There is room now: were it not so, nothing of it should be seen. */
-	return xdp_put_headers(context, scratch, size) &&
-			       bpf_xdp_store_bytes(context, at, scratch->udp, size) == 0
+	return xdp_put_headers(context, scratch, size) && xdp_write_message(context, scratch, size)
 		       ? XDP_TX
 		       : XDP_DROP;
 }

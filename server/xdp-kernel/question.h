@@ -232,9 +232,9 @@ XDP_INLINE bool xdp_make_key(struct xdp_scratch *scratch)
 }
 
 /* All of that. */
-XDP_FUNCTION bool xdp_read_question(struct xdp_scratch *scratch, const struct xdp_config *config)
+XDP_INLINE bool xdp_read_question(struct xdp_scratch *scratch, const struct xdp_config *config)
 {
-	if (scratch == NULL || config == NULL || !xdp_take_question(scratch))
+	if (!xdp_take_question(scratch))
 		return false;
 	XDP_FORGET();
 	scratch->has_cookie = scratch->cookie_size != 0 && config->has_cookies;

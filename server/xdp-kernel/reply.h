@@ -255,8 +255,8 @@ XDP_INLINE bool xdp_end_answer(struct xdp_scratch *scratch, const struct xdp_con
 	wire[3] = scratch->rcode & 15;
 	xdp_put64(wire + 4, 1ULL << 48 | (uint64_t)scratch->answer_count << 32 |
 				    scratch->authority_count << 16 | (scratch->has_edns ? 1 : 0));
-	/* For the checksum, which is of whole words. */
-	xdp_clear(xdp_place(scratch), 1);
+	/* For the checksum, which is of two words at a time. */
+	xdp_clear(xdp_place(scratch), 2);
 	scratch->size = scratch->at;
 	return true;
 }
@@ -301,11 +301,10 @@ XDP_INLINE bool xdp_put_sections(struct xdp_scratch *scratch, const struct xdp_v
  * False when it is not for here; so is what does not fit, but may just fit in the longer way of
  * dnsblv6d, which compresses the names in an SOA and all of those of NSECs.
  */
-XDP_FUNCTION bool xdp_put_answer(struct xdp_scratch *scratch, const struct xdp_config *config,
-				 const struct xdp_version *version)
+XDP_INLINE bool xdp_put_answer(struct xdp_scratch *scratch, const struct xdp_config *config,
+			       const struct xdp_version *version)
 {
-	if (scratch == NULL || config == NULL || version == NULL ||
-	    !xdp_put_sections(scratch, version))
+	if (!xdp_put_sections(scratch, version))
 		return false;
 	XDP_FORGET();
 	uint32_t size = scratch->at + xdp_opt_size(scratch);
