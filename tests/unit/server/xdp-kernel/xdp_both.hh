@@ -25,7 +25,7 @@ struct both {
 	unsigned answered = 0;
 
 	both(store_options options, tables_rules rules = {}, const std::string &server_lines = "",
-	     const std::string &zone_lines = "")
+	     const std::string &zone_lines = "    neighbours: 0\n")
 	{
 		options.names = &known;
 		std::string path = directory.file("store");
@@ -61,6 +61,41 @@ struct both {
 		server->client = client;
 		server->now_ms = memory.time.now_ns / 1000000;
 		return quick == server->make(wire, false, memory.time.now_s);
+	}
+};
+
+// ---- cookies ----
+
+enum : uint32_t { XDP_COOKIE_AGE_S = 300 };
+
+// Of the secret that is made no cookies of any more, which is one that is good all the same.
+struct cookie_setup {
+	cookie_secrets secrets = {};
+	std::string lines = "    cookie-secret: [ e5e973e5a6b2a43f48e7dc849e37bfcf, "
+			    "445536bcd2513298075a5d379663c962 ]\n";
+
+	cookie_setup()
+	{
+		if (!cookie_add_secret(&secrets, "e5e973e5a6b2a43f48e7dc849e37bfcf") ||
+		    !cookie_add_secret(&secrets, "445536bcd2513298075a5d379663c962"))
+			throw std::runtime_error("no secrets");
+	}
+	static bytes good(const std::string &client)
+	{
+		cookie_secrets before = {};
+		sockaddr_storage from = {};
+		auto *four = reinterpret_cast<sockaddr_in *>(&from);
+		auto *six = reinterpret_cast<sockaddr_in6 *>(&from);
+		bytes out(COOKIE_SIZE);
+		bool is_ipv4 = inet_pton(AF_INET, client.c_str(), &four->sin_addr) == 1;
+		if (!is_ipv4)
+			inet_pton(AF_INET6, client.c_str(), &six->sin6_addr);
+		from.ss_family = is_ipv4 ? AF_INET : AF_INET6;
+		if (!cookie_add_secret(&before, "445536bcd2513298075a5d379663c962") ||
+		    !cookie_make(&before, reinterpret_cast<sockaddr *>(&from),
+				 XDP_NOW_S - XDP_COOKIE_AGE_S, bytes(8, 9).data(), out.data()))
+			throw std::runtime_error("no cookie");
+		return out;
 	}
 };
 

@@ -14,20 +14,28 @@ TEST_CASE("an answer of the program is that of the server, whatever is asked", "
 {
 	auto style = GENERATE(DNSBLV6_STYLE_DOTTED, DNSBLV6_STYLE_FLAT, DNSBLV6_STYLE_BOTH6);
 	auto is_signed = GENERATE(false, true);
-	auto payload = GENERATE(uint16_t{ 1232 }, uint16_t{ 4096 });
-	auto seed = random_seed(static_cast<unsigned>(style) * 4 + is_signed * 2 + payload / 4096);
-	CAPTURE(style, is_signed, payload, seed);
+	auto has_cookies = GENERATE(false, true);
+	auto seed = random_seed(static_cast<unsigned>(style) * 4 + is_signed * 2 + has_cookies);
+	CAPTURE(style, is_signed, has_cookies, seed);
+	const cookie_setup cookies;
 	tables_rules rules = {};
-	rules.payload = payload;
-	both zone(odd_store(style, is_signed), rules);
+	rules.payload = has_cookies ? 4096 : 1232;
+	rules.has_cookies = has_cookies;
+	rules.secrets = &cookies.secrets;
+	both zone(odd_store(style, is_signed), rules,
+		  has_cookies ? cookies.lines : "    cookies: off\n");
 	REQUIRE(zone.fill() == FILL_OK);
 	xdp_asker asker(seed, all_names(zone.known), "bl6.example.");
 	for (unsigned i = 0; i < question_count() / 12; i++) {
+		const std::string client = asker.random().one_in(2) ? "192.0.2.1" : "2001:db8::1";
+		asker.cookie = cookie_setup::good(client);
 		bytes wire = asker.any();
-		bool is_same =
-			zone.is_same(wire, asker.random().one_in(2) ? "192.0.2.1" : "2001:db8::1");
+		bool is_same = zone.is_same(wire, client);
 		if (!is_same) {
-			CAPTURE(i, hex(wire));
+			bytes quick;
+			zone.memory.ask(wire, quick, client);
+			CAPTURE(i, hex(wire), hex(quick));
+			CHECK(hex(quick) == hex(zone.server->make(wire, false, XDP_NOW_S)));
 			REQUIRE(is_same);
 		}
 	}
@@ -362,22 +370,32 @@ TEST_CASE("a network gets as many answers at once as from the server, and no mor
 {
 	auto rate = GENERATE(1U, 7U, 100U);
 	auto slip = GENERATE(0U, 1U, 3U);
-	CAPTURE(rate, slip);
+	auto has_cookies = GENERATE(false, true);
+	auto client = GENERATE(as<std::string>{}, "192.0.2.1", "2001:db8::1");
+	CAPTURE(rate, slip, has_cookies, client);
+	const cookie_setup cookies;
 	tables_rules rules = {};
 	rules.rate = rate;
 	rules.slip = slip;
-	both zone({}, rules);
+	rules.has_cookies = has_cookies;
+	rules.secrets = &cookies.secrets;
+	both zone({}, rules, has_cookies ? cookies.lines : "    cookies: off\n");
 	REQUIRE(zone.fill() == FILL_OK);
 	zone.server->limit(rate, slip);
-	zone.server->client = "192.0.2.1";
+	zone.server->client = client;
+	const std::vector<bytes> options = { {},
+					     option_of(10, bytes(8, 1)),
+					     option_of(10, bytes(24, 1)),
+					     option_of(10, cookie_setup::good(client)) };
 	xdp_question asked;
 	asked.name = xdp_asker(1, { label_list{} }, "bl6.example.")
 			     .with_apex(split(labels("0.2.0.192")));
 	asked.payload = 1232;
 	unsigned dropped = 0;
-	for (unsigned i = 0; i < rate * RATELIMIT_BURST_S + 20; i++) {
+	for (unsigned i = 0; i < 2 * rate * RATELIMIT_BURST_S + 20; i++) {
 		bytes quick;
-		long size = zone.memory.ask(asked.wire(), quick);
+		asked.options = options[i % options.size()];
+		long size = zone.memory.ask(asked.wire(), quick, client);
 		zone.server->now_ms = zone.memory.time.now_ns / 1000000;
 		bytes slow = zone.server->make(asked.wire(), false, XDP_NOW_S);
 		CAPTURE(i, size);
@@ -388,4 +406,43 @@ TEST_CASE("a network gets as many answers at once as from the server, and no mor
 			CHECK((size > 0 && quick == slow));
 	}
 	CHECK((dropped > 0) == (slip != 1));
+}
+
+TEST_CASE("over time a network gets as many answers as from the server, at every rate",
+	  "[xdp][oracle][ratelimit]")
+{
+	auto rate = GENERATE(1U, 3U, 10U, 50U, 100U);
+	auto seed = RANDOM_SEED(2);
+	CAPTURE(rate, seed);
+	randomness rnd(seed);
+	tables_rules rules = {};
+	rules.rate = rate;
+	both zone({}, rules);
+	REQUIRE(zone.fill() == FILL_OK);
+	zone.server->limit(rate, 0);
+	zone.server->client = "192.0.2.1";
+	const bytes wire = [] {
+		xdp_question asked;
+		asked.name = split(labels("0.2.0.192.bl6.example."));
+		return asked.wire();
+	}();
+	// Sometimes less than the rate, sometimes more.
+	unsigned gap_us = 1;
+	int difference = 0;
+	unsigned limited = 0;
+	for (unsigned i = 0; i < 4000; i++) {
+		if (rnd.one_in(200))
+			gap_us = 1 + rnd.below(4000000 / rate);
+		zone.memory.time.now_ns += UINT64_C(1000) * rnd.below(gap_us + 1);
+		tables_renew(&zone.memory.tables, &zone.memory.time);
+		bytes quick;
+		long size = zone.memory.ask(wire, quick);
+		zone.server->now_ms = zone.memory.time.now_ns / 1000000;
+		limited += size == XDP_NATIVE_DROP;
+		difference += (size > 0) - !zone.server->make(wire, false, XDP_NOW_S).empty();
+		CAPTURE(i, gap_us, difference);
+		if (difference < -2 || difference > 2)
+			REQUIRE(difference == 0);
+	}
+	CHECK((limited > 0 && limited < 4000));
 }

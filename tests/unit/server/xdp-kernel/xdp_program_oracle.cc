@@ -29,16 +29,22 @@ TEST_CASE("the program in the kernel answers as its core does, whatever is asked
 	auto is_signed = GENERATE(false, true);
 	auto seed = random_seed(static_cast<unsigned>(style) * 2 + is_signed);
 	CAPTURE(style, is_signed, seed);
-	both zone(odd_store(style, is_signed));
+	const cookie_setup cookies;
+	tables_rules rules = {};
+	rules.has_cookies = is_signed;
+	rules.secrets = &cookies.secrets;
+	both zone(odd_store(style, is_signed), rules);
 	REQUIRE(zone.fill() == FILL_OK);
 	program.fill(zone.memory);
 	xdp_asker asker(seed, all_names(zone.known), "bl6.example.");
 	unsigned answered = 0;
 	for (unsigned i = 0; i < question_count() / 6; i++) {
-		bytes wire = asker.any();
-		xdp_frame frame(wire);
+		xdp_frame frame({});
 		if (i % 2 != 0)
 			frame.six();
+		asker.cookie = cookie_setup::good(frame.from);
+		const bytes wire = asker.any();
+		frame.message = wire;
 		bytes native;
 		bytes answer;
 		long native_size = zone.memory.ask(wire, native, frame.from);

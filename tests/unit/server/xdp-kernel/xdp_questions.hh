@@ -98,6 +98,7 @@ class xdp_asker
 			add_opt(out);
 		return out;
 	}
+	bytes cookie = {}; // a good one of the client that asks, if there is one
 	randomness &random()
 	{
 		return random_;
@@ -199,6 +200,8 @@ class xdp_asker
 			out.options =
 				option_of(10, bytes(random_.one_in(2) ? 8 : random_.below(42),
 						    static_cast<uint8_t>(random_.below(256))));
+		else if (!cookie.empty() && random_.one_in(3))
+			out.options = option_of(10, cookie);
 		if (random_.one_in(30))
 			dns::append(out.options,
 				    option_of(random_.below(16), bytes(random_.below(9), 3)));
