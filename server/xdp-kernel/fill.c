@@ -55,6 +55,15 @@ static bool is_wildcard(const uint8_t *key, size_t size)
 	return key[size - 1] == '*' && (size == 1 || key[size - 2] == 0);
 }
 
+static void note_wildcard(struct fill *fill, const uint8_t *key, size_t size)
+{
+	unsigned depth = dnsblv6_key_label_count(key, size);
+	if (!is_wildcard(key, size))
+		return;
+	fill->flags |= XDP_ZONE_WILDCARDS;
+	fill->wildcard_depths |= (uint8_t)(1U << (depth < 8 ? depth - 1 : 7));
+}
+
 /* ---- the walk ---- */
 
 /* What is done with a name that has data, and with one that has only names below it. */
@@ -135,8 +144,7 @@ static enum fill_reason count_name(struct fill *fill, const struct store_bytes *
 		return FILL_DAMAGED;
 	fill->link_count++;
 	fill->slot_count += can_be_asked(key->size);
-	if (is_wildcard(key->data, key->size))
-		fill->flags |= XDP_ZONE_WILDCARDS;
+	note_wildcard(fill, key->data, key->size);
 	return FILL_OK;
 }
 
@@ -146,8 +154,7 @@ static enum fill_reason count_empty(struct fill *fill, const uint8_t *key, size_
 		return FILL_OK;
 	fill->empty_count++;
 	fill->slot_count++;
-	if (is_wildcard(key, size))
-		fill->flags |= XDP_ZONE_WILDCARDS;
+	note_wildcard(fill, key, size);
 	return FILL_OK;
 }
 
@@ -516,6 +523,7 @@ void fill_place(struct fill *fill, const struct tables_place *place)
 		.ttl = zone->facts.ttl,
 		.negative_ttl = zone->negative_ttl,
 		.flags = fill->flags,
+		.wildcard_depths = fill->wildcard_depths,
 		.algorithm = zone->is_signed ? zone->signing.algorithm : 0,
 		.apex_labels = (uint8_t)zone->apex_labels,
 		.apex_size = (uint8_t)zone->apex_size,

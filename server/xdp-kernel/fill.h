@@ -75,6 +75,7 @@ struct fill {
 	uint64_t version;
 	bool has_neighbours;
 	uint32_t flags;
+	uint8_t wildcard_depths;
 	struct dnsblv6_key done; /* the walk goes on behind it; size 0 at the start */
 	uint64_t link_count;
 	uint64_t empty_count;

@@ -13,6 +13,8 @@
 
 #include "server/xdp-kernel/question.h"
 
+#define XDP_DEPTHS 8 /* bits of wildcard_depths */
+
 /* ---- by hash ---- */
 
 XDP_INLINE bool xdp_is_sought(const struct xdp_scratch *scratch, const struct xdp_name *name)
@@ -307,11 +309,34 @@ XDP_INLINE bool xdp_find_denied(struct xdp_scratch *scratch, const struct xdp_ve
 	return found->wildcard != XDP_NO_LINK;
 }
 
+/*
+ * Is there a wildcard at any name above the one that is asked? Mostly there is none, and then it does not
+ * matter which is the closest. Of eight labels and more it is not known.
+ */
+XDP_INLINE bool xdp_has_wildcard_above(struct xdp_scratch *scratch,
+				       const struct xdp_version *version)
+{
+	uint32_t depths = version->wildcard_depths;
+	for (uint32_t i = 0; i < XDP_DEPTHS; i++) {
+		if (i >= scratch->relative_count)
+			return false;
+		if (i == XDP_DEPTHS - 1)
+			break;
+		if ((depths >> i & 1) == 0)
+			continue;
+		xdp_seek_ancestor(scratch, i == 0 ? 0 : scratch->borders[i - 1], true);
+		if (xdp_find_where(scratch, version) != 0)
+			return true;
+	}
+	return depths >> (XDP_DEPTHS - 1) != 0;
+}
+
 /* Of one that is not there, in an answer without. */
 XDP_INLINE bool xdp_find_wildcard(struct xdp_scratch *scratch, const struct xdp_version *version)
 {
-	if ((version->flags & XDP_ZONE_WILDCARDS) == 0)
+	if ((version->flags & XDP_ZONE_WILDCARDS) == 0 || !xdp_has_wildcard_above(scratch, version))
 		return true;
+	XDP_FORGET();
 	xdp_seek_ancestor(scratch, xdp_find_encloser(scratch, version), true);
 	uint32_t where = xdp_find_where(scratch, version);
 	return where == 0 || xdp_take_found(scratch, version, where);

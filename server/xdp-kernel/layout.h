@@ -168,7 +168,7 @@ struct xdp_version {
 	uint8_t algorithm;
 	uint8_t apex_labels;
 	uint8_t apex_size;
-	uint8_t pad;
+	uint8_t wildcard_depths;    /* a bit for each count of their labels; the last: 8 and more */
 	uint8_t apex[XDP_APEX_MAX]; /* lower case, with the root label */
 	uint8_t soa[XDP_SOA_MAX];   /* the RRs as answers have them */
 };
