@@ -138,37 +138,23 @@ XDP_INLINE bool xdp_is_reached(const struct xdp_scratch *scratch, const struct x
 	return name->key_size <= scratch->sought_size;
 }
 
-struct xdp_search {
-	const struct xdp_scratch *scratch;
-	const struct xdp_version *version;
-	uint32_t low;  /* is before what is sought, or it */
-	uint32_t high; /* is behind it, or behind the last */
-};
-
-static long xdp_halve(uint32_t number, void *data)
-{
-	struct xdp_search *search = data;
-	uint32_t middle = search->low + (search->high - search->low) / 2;
-	const struct xdp_line *line = xdp_get_link(search->scratch, search->version, middle, 0);
-	(void)number;
-	if (search->high - search->low <= 1 || line == NULL)
-		return 1;
-	if (xdp_is_reached(search->scratch, &line->u.name))
-		search->low = middle;
-	else
-		search->high = middle;
-	return 0;
-}
-
 /* The link of what is sought, or the last one before it. */
 XDP_FUNCTION uint32_t xdp_find_link(const struct xdp_scratch *scratch,
 				    const struct xdp_version *version)
 {
 	if (scratch == NULL || version == NULL)
 		return XDP_NO_LINK;
-	struct xdp_search search = { scratch, version, 0, version->link_count };
-	xdp_loop(32, xdp_halve, &search);
-	return search.low;
+	uint32_t low = 0;		     /* is before it, or it */
+	uint32_t high = version->link_count; /* is behind it, or behind the last */
+	for (int i = 0; i < 32 && high - low > 1; i++) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct xdp_line *line = xdp_get_link(scratch, version, middle, XDP_LINE_NAME);
+		if (line != NULL && xdp_is_reached(scratch, &line->u.name))
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 /* ---- what a name shares with the one that is asked ---- */
@@ -234,10 +220,10 @@ XDP_INLINE bool xdp_take_found(struct xdp_scratch *scratch, const struct xdp_ver
 }
 
 /* The link whose NSEC says that the name at where is there, or that it has no data. */
-XDP_FUNCTION uint32_t xdp_link_at(const struct xdp_scratch *scratch,
-				  const struct xdp_version *version, uint32_t where)
+XDP_INLINE uint32_t xdp_link_at(const struct xdp_scratch *scratch,
+				const struct xdp_version *version, uint32_t where)
 {
-	if (scratch == NULL || version == NULL || where == 0)
+	if (where == 0)
 		return XDP_NO_LINK;
 	const struct xdp_line *line = xdp_get_line(scratch, version->first_line + where);
 	if (line == NULL)
@@ -248,11 +234,9 @@ XDP_FUNCTION uint32_t xdp_link_at(const struct xdp_scratch *scratch,
 }
 
 /* Is the wildcard that is sought between that link and the next? */
-XDP_FUNCTION bool xdp_is_between(const struct xdp_scratch *scratch,
-				 const struct xdp_version *version, uint32_t link)
+XDP_INLINE bool xdp_is_between(const struct xdp_scratch *scratch, const struct xdp_version *version,
+			       uint32_t link)
 {
-	if (scratch == NULL || version == NULL)
-		return false;
 	const struct xdp_line *line = xdp_get_link(scratch, version, link, XDP_LINE_NAME);
 	const struct xdp_line *next = xdp_get_link(scratch, version, link + 1, XDP_LINE_NAME);
 	if (line == NULL || !xdp_is_reached(scratch, &line->u.name))

@@ -57,7 +57,7 @@ XDP_INLINE void xdp_lower_name(struct xdp_scratch *scratch)
 		uint64_t word = xdp_load64(scratch->wire + XDP_HEADER_SIZE + (8 * i));
 		xdp_store64(scratch->name + (8 * i), xdp_lower(word));
 	}
-	xdp_clear(scratch->name + (size & XDP_NAME_MASK), 8);
+	xdp_clear(scratch->name + (size & XDP_NAME_MASK), 1);
 }
 
 XDP_INLINE bool xdp_take_cookie(struct xdp_scratch *scratch, const uint8_t *option, uint32_t size)
@@ -116,7 +116,7 @@ XDP_INLINE bool xdp_take_question(struct xdp_scratch *scratch)
 
 /* ---- the zone ---- */
 
-/* Do both have the same size bytes? Behind them both have zeros. */
+/* Do both have the same size bytes? Behind them both have zeros, up to a whole word. */
 XDP_INLINE bool xdp_is_apex(const uint8_t *name, const uint8_t *apex, uint32_t size)
 {
 	for (uint32_t i = 0; i < XDP_APEX_MAX / 8; i++) {

@@ -95,7 +95,7 @@ struct xdp_scratch {
 	uint8_t cookie[XDP_COOKIE_SIZE];
 	uint8_t cookie_size;		      /* 0: none */
 	uint8_t offsets[XDP_LABEL_MASK + 1];  /* where each label begins, the root last */
-	uint8_t name[XDP_NAME_MASK + 1 + 64]; /* lower case, zeros behind */
+	uint8_t name[XDP_NAME_MASK + 1 + 64]; /* lower case, a word of zeros behind */
 
 	/* Where it belongs. */
 	uint32_t zone;
