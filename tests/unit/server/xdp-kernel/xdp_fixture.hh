@@ -85,6 +85,10 @@ inline void write_odd_names(store_writer &out)
 	out.full("a.b.wild");
 	out.full("leaf.*.empty");
 	out.full("0.0.*.star.deeper");
+	// Wildcards of so many labels that it is not noted how many.
+	out.full("*.v1.v2.v3.v4.v5.v6");
+	out.full("*.w1.w2.w3.w4.w5.w6.w7");
+	out.full("x.*.u1.u2.u3.u4.u5.u6.u7.u8");
 	// A wildcard that is no bitmap, and one beside data.
 	out.rrs("*.static", { { dns::TXT, 60, text_rdata("any") } });
 	out.rrs("here.static",
