@@ -169,6 +169,8 @@ static void count_lines(struct fill *fill)
 	while (bucket_count * NAMES_PER_BUCKET < fill->slot_count)
 		bucket_count *= 2;
 	uint64_t lines = bucket_count + fill->link_count * stride_of(fill) + fill->empty_count;
+	if (stride_of(fill) == XDP_SIGNED_STRIDE)
+		lines += (fill->link_count + XDP_ORDER_LINKS - 1) / XDP_ORDER_LINKS;
 	if (fill->link_count == 0)
 		fill->reason = FILL_DAMAGED;
 	else if (lines > UINT32_MAX)
@@ -421,11 +423,21 @@ static enum fill_reason put_signed(const struct zone *zone, const struct store_b
 	return FILL_OK;
 }
 
+/* Of a signed version: where the search for a link looks first. */
+static void put_order(struct fill *fill, uint64_t link, uint64_t first)
+{
+	uint64_t orders =
+		fill->bucket_count + fill->link_count * XDP_SIGNED_STRIDE + fill->empty_count;
+	struct xdp_order *order = &fill->place.lines[orders + link / XDP_ORDER_LINKS].u.order;
+	order->first[link % XDP_ORDER_LINKS] = first;
+}
+
 static enum fill_reason write_name(struct fill *fill, const struct store_bytes *key,
 				   const struct store_bytes *record)
 {
 	uint32_t stride = stride_of(fill);
-	uint64_t where = fill->bucket_count + fill->links_done++ * stride;
+	uint64_t link = fill->links_done++;
+	uint64_t where = fill->bucket_count + link * stride;
 	struct xdp_line *lines = &fill->place.lines[where];
 	struct xdp_name *name = &lines[XDP_LINE_NAME].u.name;
 	struct dnsblv6_bitmap map;
@@ -444,6 +456,8 @@ static enum fill_reason write_name(struct fill *fill, const struct store_bytes *
 	}
 	enum fill_reason reason = put_labels(fill->zone, key, name,
 					     is_signed ? &lines[XDP_LINE_SIGNED].u.rest : NULL);
+	if (is_signed)
+		put_order(fill, link, name->key[0]);
 	if (reason == FILL_OK && is_signed)
 		reason = put_signed(fill->zone, record, lines);
 	if (reason == FILL_OK && can_be_asked(key->size))

@@ -138,18 +138,36 @@ XDP_INLINE bool xdp_is_reached(const struct xdp_scratch *scratch, const struct x
 	return name->key_size <= scratch->sought_size;
 }
 
+/* Is what is sought that link, or behind it? orders is the first line of these. */
+XDP_FUNCTION bool xdp_is_link_reached(const struct xdp_scratch *scratch,
+				      const struct xdp_version *version, uint32_t orders,
+				      uint32_t link)
+{
+	if (scratch == NULL || version == NULL)
+		return false;
+	const struct xdp_line *order = xdp_get_line(scratch, orders + link / XDP_ORDER_LINKS);
+	if (order == NULL)
+		return false;
+	uint64_t first = order->u.order.first[link % XDP_ORDER_LINKS];
+	if (first != scratch->sought[0])
+		return first < scratch->sought[0];
+	const struct xdp_line *line = xdp_get_link(scratch, version, link, XDP_LINE_NAME);
+	return line != NULL && xdp_is_reached(scratch, &line->u.name);
+}
+
 /* The link of what is sought, or the last one before it. */
 XDP_FUNCTION uint32_t xdp_find_link(const struct xdp_scratch *scratch,
 				    const struct xdp_version *version)
 {
 	if (scratch == NULL || version == NULL)
 		return XDP_NO_LINK;
+	uint32_t orders = version->first_line + version->bucket_count +
+			  version->link_count * XDP_SIGNED_STRIDE + version->empty_count;
 	uint32_t low = 0;		     /* is before it, or it */
 	uint32_t high = version->link_count; /* is behind it, or behind the last */
 	for (int i = 0; i < 32 && high - low > 1; i++) {
 		uint32_t middle = low + (high - low) / 2;
-		const struct xdp_line *line = xdp_get_link(scratch, version, middle, XDP_LINE_NAME);
-		if (line != NULL && xdp_is_reached(scratch, &line->u.name))
+		if (xdp_is_link_reached(scratch, version, orders, middle))
 			low = middle;
 		else
 			high = middle;

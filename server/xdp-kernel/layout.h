@@ -21,6 +21,8 @@
  *     links      link_count x line_stride: all names with data in canonical order, so each is linked
  *                to the next, and the last to the first, which is the apex
  *     empties    empty_count: names without data that have something below them, in any order
+ *     orders     of a signed version, whose links are searched by halves: the first word of the key
+ *                of each link, XDP_ORDER_LINKS to a line
  *
  * A version is never changed while it is current. The program remembers changes of the zone and of
  * the config when it begins; an answer for which they have moved when it is made is dropped, not
@@ -55,6 +57,7 @@
 #define XDP_UNSIGNED_STRIDE 1
 #define XDP_SIGNED_STRIDE   4
 #define XDP_LINE_SIZE	    64
+#define XDP_ORDER_LINKS	    8
 
 /* ---- lines ---- */
 
@@ -121,12 +124,18 @@ struct xdp_bucket {
 	struct xdp_slot slots[XDP_BUCKET_SLOTS];
 };
 
+/* A search reads a few of these, and the links themselves only where words are the same. */
+struct xdp_order {
+	uint64_t first[XDP_ORDER_LINKS];
+};
+
 struct xdp_line {
 	union {
 		struct xdp_name name;
 		struct xdp_signature signature;
 		struct xdp_signed rest;
 		struct xdp_bucket bucket;
+		struct xdp_order order;
 		uint64_t words[XDP_LINE_SIZE / 8];
 	} u;
 };

@@ -337,9 +337,11 @@ struct xdp_counts tables_sum_counts(const struct tables_arrays *arrays, unsigned
 uint64_t tables_name_count(uint64_t size_bytes, bool is_signed)
 {
 	/* Buckets are a third of a line for each name where there are the most for their names. */
-	uint64_t stride = is_signed ? XDP_SIGNED_STRIDE : XDP_UNSIGNED_STRIDE;
-	uint64_t lines = size_bytes / XDP_LINE_SIZE / 2;
-	return lines * 3 / (stride * 3 + 1);
+	uint64_t bucket_bytes = (XDP_LINE_SIZE + 2) / 3;
+	uint64_t name_bytes = XDP_UNSIGNED_STRIDE * XDP_LINE_SIZE + bucket_bytes;
+	if (is_signed)
+		name_bytes = XDP_SIGNED_STRIDE * XDP_LINE_SIZE + bucket_bytes + sizeof(uint64_t);
+	return size_bytes / 2 / name_bytes;
 }
 
 size_t tables_describe(uint64_t size_bytes, char *ret_text)

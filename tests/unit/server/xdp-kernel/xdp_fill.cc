@@ -56,6 +56,18 @@ static uint32_t empties_begin(const xdp_memory &memory)
 	return version.bucket_count + version.link_count * version.line_stride;
 }
 
+static uint32_t orders_begin(const xdp_memory &memory)
+{
+	return empties_begin(memory) + current(memory).empty_count;
+}
+
+static uint32_t order_count(const xdp_memory &memory)
+{
+	const xdp_version &version = current(memory);
+	const bool is_signed = version.line_stride == XDP_SIGNED_STRIDE;
+	return is_signed ? (version.link_count + XDP_ORDER_LINKS - 1) / XDP_ORDER_LINKS : 0;
+}
+
 static bool is_canonically_less(const label_list &a, const label_list &b)
 {
 	const dnsblv6_key left = key_of(a);
@@ -136,7 +148,20 @@ TEST_CASE("every name that can be asked for is found by its hash, and no other",
 	CHECK(empty_count == current(zone.memory).empty_count);
 	CHECK(empty_count > 10);
 	CHECK(current(zone.memory).link_count == chain.size());
-	CHECK(zone.memory.line_count == empties_begin(zone.memory) + empty_count);
+	CHECK(zone.memory.line_count == orders_begin(zone.memory) + order_count(zone.memory));
+}
+
+TEST_CASE("orders have the first word of the key of each link", "[xdp][fill]")
+{
+	filled zone(odd_store(DNSBLV6_STYLE_DOTTED, true));
+	REQUIRE(zone.memory.fill(zone.open_zone()) == FILL_OK);
+	const xdp_version &version = current(zone.memory);
+	const xdp_line *lines = zone.memory.native.lines + version.first_line;
+	for (uint32_t i = 0; i < version.link_count; i++) {
+		const xdp_line &link = lines[links_begin(zone.memory) + i * XDP_SIGNED_STRIDE];
+		const xdp_line &line = lines[orders_begin(zone.memory) + i / XDP_ORDER_LINKS];
+		CHECK(line.u.order.first[i % XDP_ORDER_LINKS] == link.u.name.key[0]);
+	}
 }
 
 TEST_CASE("links have the names in canonical order, with their bitmaps", "[xdp][fill]")
