@@ -184,6 +184,14 @@ class Server:
             self.group.end_processes()
         self.store = self.door = self.first = None
 
+    def revive(self):
+        """Begun anew when a process that should be there has ended, as one does that memory has run out for: was it?"""
+        if all(process.popen.poll() is None for process in (*self.door.processes, self.store.process)):
+            return False
+        self.stop()
+        self.start()
+        return True
+
     def drop_caches(self):
         """
         What files have in memory: of its group alone. Without one of the machine, which is everything else's
@@ -240,6 +248,10 @@ class Given:
 
     def stop(self):
         """It goes on."""
+
+    def revive(self):
+        """Is left to whoever runs it."""
+        return False
 
     def pids(self):
         return []

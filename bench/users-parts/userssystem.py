@@ -79,11 +79,18 @@ class System:
 
     def check(self):
         """Mailboxes still have what no user has deleted or moved."""
+        self.revive()
         self.set_limit(False)
         self.load.verify(self.options.mailboxes, is_after=True)
 
+    def revive(self):
+        """A run before may have been too much for a server."""
+        if self.server.revive():
+            note(f"{self.title}: the run before has ended a server; it was begun anew")
+
     def measure(self, users):
         """One run, not judged."""
+        self.revive()
         mailboxes, rate = plan(self.options, users)
         window = Window(self.counters)
         if hasattr(self.disks, "settle"):

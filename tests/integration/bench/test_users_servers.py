@@ -237,6 +237,15 @@ class Servers(UsersCase):
         self.assertRegex(" ".join(server.versions()), r"\d")
         return server
 
+    def test_a_server_that_was_killed_is_begun_anew_with_its_mails(self):
+        server = self.check("dovecot-maildir+exim")
+        self.assertFalse(server.revive())
+        server.door.processes[0].stop(signal.SIGKILL)
+        self.assertTrue(server.revive())
+        with smtplib.SMTP(*server.smtp, timeout=DEADLINE_S) as client:
+            client.sendmail("user1@example.com", [server.user(1)], mail("again", server.user(1)))
+        wait_for(lambda: self.count_mails(server, "user1") == 3, "the mail after the kill")
+
     def test_dovecot_behind_postfix(self):
         self.check("dovecot-mdbox+postfix")
 
