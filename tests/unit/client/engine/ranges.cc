@@ -136,6 +136,12 @@ zone_names random_zone(randomness &rnd, const setting &set)
 	static const unsigned lens6[] = { 16, 32, 48, 56 };
 
 	add(apex);
+	// A list has test points: of a sub-zone without any name nothing is learned.
+	if (key_of(apex) != key_of(origin))
+		add(name_of(
+			set.style,
+			dnsblv6_block_of(all[rnd.below(static_cast<unsigned>(all.size()))].addr),
+			origin));
 	for (unsigned count = rnd.below(40); count > 0; count--) {
 		const dnsblv6_addr addr = all[rnd.below(static_cast<unsigned>(all.size()))].addr;
 		dnsblv6_prefix prefix = dnsblv6_block_of(addr);
