@@ -18,7 +18,7 @@ import threading
 import time
 
 import stored
-from harness import DEADLINE_S, Case, children_of, main, wait_for
+from harness import DEADLINE_S, IS_SANITIZED, Case, children_of, main, wait_for
 from popclient import Client
 from popfront import PopFront, make_certificate
 from stored import Stored
@@ -92,7 +92,7 @@ class Kills(Case):
         store = Stored(self, stored={"segment-size": "256K", "collect-interval": "100ms", "index-delay": "20ms"})
         self.front = PopFront(self, users={box: PASSWORD for box in BOXES}, certificates=[make_certificate(self)],
                               stored=store, pop={"edges": 2, "workers": 8},
-                              login={"timeout": "1s", "checkers": 2}, store={"timeout": "5s"})
+                              login={"timeout": "10s" if IS_SANITIZED else "1s", "checkers": 2}, store={"timeout": "5s"})
         self.boxes = [Box(name) for name in BOXES]
         self.count_lock = threading.Lock()
         self.counts = dict.fromkeys(("delivered", "sessions", "cut", "retrieved", "deleted", "killed"), 0)
