@@ -86,6 +86,8 @@ def verdict_text(search):
         return f"{search['name']}, {search['disk']}: no number of users passed ({why_it_ends(search)})"
     end = ("the search ended before any failed" if search["fails_at"] is None
            else f"{search['fails_at']:,} do not ({why_it_ends(search)})")
+    if search["fails_at"] is not None and not search["is_close"]:
+        end += "; the search ended before it had tried what is between"
     best = findings.best_run(search)
     return (f"{search['name']}, {search['disk']}: {search['users']:,} users ({best['mailboxes']:,} mailboxes, each used"
             f" {best['rate']:,.1f} times as much), {search['sessions']:,.0f} sessions an hour; {end}")
