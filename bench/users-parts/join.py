@@ -97,7 +97,19 @@ def join_options(output, documents):
                                                                for name in servers_of(one)))})
 
 
+def look_through(path, document):
+    """All that is taken from it, once: what lacks a part of it is refused by name."""
+    try:
+        when(document)
+        join_options("", [document])
+        check_alike([path, path], [document, document])
+        return results_of(document)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise Failure(f"{path}: not a whole result of bench/mail-users ({type(error).__name__}: {error})") from None
+
+
 def join(paths, output):
     documents = [read(path) for path in paths]
+    found = list(map(look_through, paths, documents))
     check_alike(paths, documents)
-    return join_options(output, documents), join_results(map(results_of, documents))
+    return join_options(output, documents), join_results(found)

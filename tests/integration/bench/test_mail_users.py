@@ -167,10 +167,23 @@ class Join(Case):
         self.assertIn(f"{paths[1]}: --window 20, but 30 in {paths[0]}", self.join(*paths, expect=1))
 
     def test_what_is_no_result_is_refused_by_name(self):
-        for text in ("", "[]", '{"of": "bench/store"}'):
+        whole = self.write("whole", "v", 100)
+        with open(whole, encoding="utf-8") as file:
+            document = json.load(file)
+        lacking = [json.dumps({key: value for key, value in document.items() if key != name})
+                   for name in ("options", "servers", "machine", "missed")]
+        for text in ("", "[]", '{"of": "bench/store"}', "\0" * 100000, *lacking):
             with open(self.path("a"), "w", encoding="utf-8") as file:
                 file.write(text)
-            self.assertIn(f"{self.path('a')}: no result of bench/mail-users (", self.join(self.path("a"), expect=1))
+            self.assertRegex(self.join(self.path("a"), expect=1),
+                             f"mail-users: {self.path('a')}: (no|not a whole) result of bench/mail-users \\(")
+
+    def test_parts_are_letters_that_there_are(self):
+        for parts in ("x", "vx", ""):
+            done = subprocess.run([sys.executable, os.path.join(SOURCE, "bench/mail-users"), "--parts", parts],
+                                  capture_output=True, text=True, check=False, timeout=100)
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn("--parts: no ", done.stderr)
 
 
 class Quick(Case):
