@@ -148,7 +148,7 @@ class Client:
 
 
 def has_ended(pid):
-    """Of a process that may be nobody's child."""
+    """Of a process whose parent may have ended."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii") as file:
             return file.read().rsplit(")", 1)[1].split()[0] == "Z"
@@ -293,7 +293,7 @@ class XdpCase(Case):
 
     @staticmethod
     def end_keeper(pid):
-        """It is nobody's child when the server has ended; the second signal ends its waiting."""
+        """Its parent has ended with the server; the second signal ends its waiting."""
         def look():
             if has_ended(pid):
                 return True
