@@ -363,10 +363,10 @@ XDP_INLINE bool xdp_write_message(struct xdp_md *context, struct xdp_scratch *sc
 XDP_INLINE int xdp_send_packet(struct xdp_md *context, struct xdp_scratch *scratch)
 {
 	uint32_t size = XDP_UDP_SIZE + (scratch->size & XDP_WIRE_MASK);
-	xdp_store16(scratch->udp, scratch->port);
-	xdp_store16(scratch->udp + 2, scratch->client_port);
-	xdp_put32(scratch->udp + 4, size << 16);
-	xdp_store16(scratch->udp + 6, xdp_checksum(scratch, size));
+	uint64_t header = (uint64_t)XDP_BE16(scratch->port) << 48 |
+			  (uint64_t)XDP_BE16(scratch->client_port) << 32 | size << 16;
+	xdp_put64(scratch->udp, header);
+	xdp_put64(scratch->udp, header | XDP_BE16(xdp_checksum(scratch, size)));
 	if (!xdp_make_room(context, scratch, size))
 		return XDP_PASS;
 	/* There is room now: were it not so, nothing of it should be seen. */

@@ -251,10 +251,14 @@ XDP_INLINE bool xdp_end_answer(struct xdp_scratch *scratch, const struct xdp_con
 	if (scratch->has_edns)
 		xdp_put_opt(scratch, config);
 	XDP_FORGET();
-	wire[2] = XDP_QR | flags | (wire[2] & XDP_RD);
-	wire[3] = scratch->rcode & 15;
-	xdp_put64(wire + 4, 1ULL << 48 | (uint64_t)scratch->answer_count << 32 |
-				    scratch->authority_count << 16 | (scratch->has_edns ? 1 : 0));
+	/* In whole words, as the checksum reads them. */
+	uint64_t first = xdp_get64(wire) & (0xffffULL << 48 | (uint64_t)XDP_RD << 40);
+	uint64_t second = xdp_get64(wire + 8) & 0xffffffff;
+	xdp_put64(wire, first | (uint64_t)(XDP_QR | flags) << 40 |
+				(uint64_t)(scratch->rcode & 15) << 32 | 1 << 16 |
+				scratch->answer_count);
+	xdp_put64(wire + 8, second | (uint64_t)scratch->authority_count << 48 |
+				    (uint64_t)(scratch->has_edns ? 1 : 0) << 32);
 	/* For the checksum, which is of two words at a time. */
 	xdp_clear(xdp_place(scratch), 2);
 	scratch->size = scratch->at;
