@@ -65,6 +65,9 @@ XDP_INLINE enum xdp_verdict xdp_answer(struct xdp_scratch *scratch, const struct
 	if (scratch->now_ns >= xdp_read_once(&config->until_ns) ||
 	    !xdp_read_question(scratch, config))
 		return XDP_VERDICT_PASS;
+	XDP_FORGET();
+	if (!xdp_read_name(scratch))
+		return XDP_VERDICT_PASS;
 	const struct xdp_zone *zone = xdp_get_zone(scratch, scratch->zone);
 	if (zone == NULL)
 		return XDP_VERDICT_PASS;

@@ -10,6 +10,8 @@
 #include "lib/store/tables.h"
 
 enum {
+	NETWORK_LEN = DNSBLV6_IPV4_BASE_LEN + 24,
+	FLAT_LABEL_SIZE = 7,
 	POINTER_SIZE = 2,
 	RR_SIZE = 10,	      /* type, class, TTL, size of RDATA */
 	NUMBERS_SIZE = 20,    /* of an SOA */
@@ -133,15 +135,89 @@ static bool walk(struct fill *fill, size_t name_count, const struct visitor *vis
 	return ret == DNSBLV6_OK;
 }
 
+/* ---- hosts ---- */
+
+static const struct dnsblv6_bitmap no_bitmap = { { 0 } };
+
+/* What a name is among those that are found by their number. */
+struct numbered {
+	uint32_t first;
+	unsigned
+		count; /* of numbers from first on: 0, 1, or both halves of a network below a wildcard */
+	bool is_wide; /* a wildcard that more of them may be below */
+};
+
+static struct numbered find_number(const uint8_t *key, size_t size)
+{
+	struct dnsblv6_labels labels;
+	struct dnsblv6_prefix block;
+	struct numbered none = { .is_wide = is_wildcard(key, size) && size == 1 };
+	if (dnsblv6_key_to_labels(key, size, &labels) != DNSBLV6_OK ||
+	    dnsblv6_name_parse(DNSBLV6_STYLE_BOTH, labels.wire, labels.size, &block) !=
+		    DNSBLV6_OK ||
+	    !dnsblv6_prefix_is_ipv4(block))
+		return none;
+	uint32_t address = dnsblv6_addr_ipv4(block.first);
+	if (block.prefix_len < NETWORK_LEN)
+		return (struct numbered){ .is_wide = true };
+	return (struct numbered){ xdp_hosts_number(address >> 8, address >> 7 & 1,
+						   labels.wire[0] == FLAT_LABEL_SIZE),
+				  block.prefix_len == NETWORK_LEN ? 2 : 1, false };
+}
+
+/*
+ * The slots of a name, XDP_HOSTS_OF_NAME at most. map is empty for one that is no bitmap; where: its line.
+ * Returns how many there are.
+ */
+static unsigned make_slots(const struct dnsblv6_bitmap *map, uint32_t tag, uint32_t where,
+			   uint32_t *ret_slots)
+{
+	unsigned count = dnsblv6_bitmap_count(map);
+	unsigned done = 0;
+	if (count == 0) {
+		ret_slots[0] = tag | XDP_HOSTS_ELSEWHERE;
+		return 1;
+	}
+	if (count > XDP_HOSTS_OF_NAME) {
+		ret_slots[0] = tag | XDP_HOSTS_MANY;
+		ret_slots[1] = XDP_HOSTS_WHERE | where;
+		return 2;
+	}
+	for (unsigned host = 0; host < DNSBLV6_BITMAP_HOSTS; host++) {
+		if (dnsblv6_bitmap_get(map, host))
+			ret_slots[done++] = tag | host;
+	}
+	return done;
+}
+
+static void count_hosts(struct fill *fill, const uint8_t *key, size_t size,
+			const struct dnsblv6_bitmap *map)
+{
+	const struct numbered numbered = find_number(key, size);
+	uint32_t slots[XDP_HOSTS_OF_NAME];
+	fill->host_count += (uint64_t)numbered.count * make_slots(map, 0, 0, slots);
+	if (numbered.is_wide)
+		fill->flags |= XDP_ZONE_WIDE;
+}
+
+/* Of a name that is no bitmap, map is empty. False when record is damaged. */
+static bool read_bitmap(const struct store_bytes *record, struct dnsblv6_bitmap *ret_map)
+{
+	*ret_map = no_bitmap;
+	return dnsblv6_record_kind(record->data, record->size) != DNSBLV6_RECORD_BITMAP ||
+	       dnsblv6_record_decode_bitmap(record->data, record->size, ret_map) == DNSBLV6_OK;
+}
+
 /* ---- what is needed ---- */
 
 static enum fill_reason count_name(struct fill *fill, const struct store_bytes *key,
 				   const struct store_bytes *record)
 {
-	(void)record;
+	struct dnsblv6_bitmap map;
 	/* It is the first in each store: so it is the first link. */
-	if (is_apex(key) != (fill->link_count == 0))
+	if (is_apex(key) != (fill->link_count == 0) || !read_bitmap(record, &map))
 		return FILL_DAMAGED;
+	count_hosts(fill, key->data, key->size, &map);
 	fill->link_count++;
 	fill->slot_count += can_be_asked(key->size);
 	note_wildcard(fill, key->data, key->size);
@@ -152,6 +228,7 @@ static enum fill_reason count_empty(struct fill *fill, const uint8_t *key, size_
 {
 	if (!can_be_asked(size))
 		return FILL_OK;
+	count_hosts(fill, key, size, &no_bitmap);
 	fill->empty_count++;
 	fill->slot_count++;
 	note_wildcard(fill, key, size);
@@ -163,19 +240,29 @@ static uint32_t stride_of(const struct fill *fill)
 	return (fill->flags & XDP_ZONE_SIGNED) != 0 ? XDP_SIGNED_STRIDE : XDP_UNSIGNED_STRIDE;
 }
 
+static uint64_t order_lines(const struct fill *fill)
+{
+	return stride_of(fill) == XDP_SIGNED_STRIDE
+		       ? (fill->link_count + XDP_ORDER_LINKS - 1) / XDP_ORDER_LINKS
+		       : 0;
+}
+
 static void count_lines(struct fill *fill)
 {
 	uint64_t bucket_count = 1;
 	while (bucket_count * NAMES_PER_BUCKET < fill->slot_count)
 		bucket_count *= 2;
 	uint64_t lines = bucket_count + fill->link_count * stride_of(fill) + fill->empty_count;
-	if (stride_of(fill) == XDP_SIGNED_STRIDE)
-		lines += (fill->link_count + XDP_ORDER_LINKS - 1) / XDP_ORDER_LINKS;
+	uint64_t hosts_count = (fill->host_count + XDP_HOSTS_TAKEN - 1) / XDP_HOSTS_TAKEN;
+	if (hosts_count < XDP_HOSTS_MIN)
+		hosts_count = XDP_HOSTS_MIN;
+	lines += order_lines(fill) + hosts_count;
 	if (fill->link_count == 0)
 		fill->reason = FILL_DAMAGED;
 	else if (lines > UINT32_MAX)
 		fill->reason = FILL_NAMES;
 	fill->bucket_count = (uint32_t)bucket_count;
+	fill->hosts_count = (uint32_t)hosts_count;
 	fill->line_count = (uint32_t)lines;
 }
 
@@ -294,10 +381,40 @@ static enum fill_reason put_slot(struct fill *fill, const uint64_t *key, uint64_
 	return FILL_OK;
 }
 
+/* Of one number, in its line. */
+static void put_slots(const struct fill *fill, uint32_t number, const struct dnsblv6_bitmap *map,
+		      uint32_t where)
+{
+	uint32_t mixed = xdp_hosts_mix(number);
+	uint32_t made[XDP_HOSTS_OF_NAME];
+	unsigned count = make_slots(map, xdp_hosts_tag(mixed), where, made);
+	uint32_t first = fill->line_count - fill->hosts_count;
+	uint32_t at = first + xdp_hosts_line(mixed, fill->hosts_count);
+	uint32_t *slots = fill->place.lines[at].u.hosts.slots;
+	size_t taken = 0;
+	while (taken < XDP_HOSTS_SLOTS && slots[taken] != 0)
+		taken++;
+	if (taken + count > XDP_HOSTS_SLOTS)
+		slots[XDP_HOSTS_SLOTS - 1] = XDP_HOSTS_FULL;
+	else
+		memcpy(slots + taken, made, count * sizeof(*made));
+}
+
+/* As make_slots() says. What is below a wildcard is elsewhere. */
+static void put_hosts(const struct fill *fill, const uint8_t *key, size_t size,
+		      const struct dnsblv6_bitmap *map, uint64_t where)
+{
+	const struct numbered numbered = find_number(key, size);
+	for (unsigned i = 0; i < numbered.count; i++)
+		put_slots(fill, numbered.first + i * XDP_HOSTS_HALF,
+			  numbered.count == 1 ? map : &no_bitmap, (uint32_t)where);
+}
+
 static enum fill_reason write_empty(struct fill *fill, const uint8_t *key, size_t size)
 {
 	if (!can_be_asked(size))
 		return FILL_OK;
+	put_hosts(fill, key, size, &no_bitmap, 0);
 	uint64_t where =
 		fill->bucket_count + fill->link_count * stride_of(fill) + fill->empties_done++;
 	struct xdp_name *name = &fill->place.lines[where].u.name;
@@ -448,12 +565,13 @@ static enum fill_reason write_name(struct fill *fill, const struct store_bytes *
 		name->key_size = (uint16_t)key->size;
 		put_key(key->data, key->size, name->key);
 	}
+	if (!read_bitmap(record, &map))
+		return FILL_DAMAGED;
 	if (dnsblv6_record_kind(record->data, record->size) == DNSBLV6_RECORD_BITMAP) {
 		name->kind = XDP_KIND_BITMAP;
-		if (dnsblv6_record_decode_bitmap(record->data, record->size, &map) != DNSBLV6_OK)
-			return FILL_DAMAGED;
 		memcpy(name->u.bitmap, map.bytes, sizeof(name->u.bitmap));
 	}
+	put_hosts(fill, key->data, key->size, &map, where);
 	enum fill_reason reason = put_labels(fill->zone, key, name,
 					     is_signed ? &lines[XDP_LINE_SIGNED].u.rest : NULL);
 	if (is_signed)
@@ -534,6 +652,8 @@ void fill_place(struct fill *fill, const struct tables_place *place)
 		.link_count = (uint32_t)fill->link_count,
 		.empty_count = (uint32_t)fill->empty_count,
 		.line_stride = stride_of(fill),
+		.first_hosts = fill->line_count - fill->hosts_count,
+		.hosts_count = fill->hosts_count,
 		.ttl = zone->facts.ttl,
 		.negative_ttl = zone->negative_ttl,
 		.flags = fill->flags,
@@ -544,6 +664,8 @@ void fill_place(struct fill *fill, const struct tables_place *place)
 	};
 	memcpy(version->apex, zone->apex, zone->apex_size);
 	memset(place->lines, 0, (size_t)fill->bucket_count * sizeof(*place->lines));
+	memset(place->lines + (fill->line_count - fill->hosts_count), 0,
+	       (size_t)fill->hosts_count * sizeof(*place->lines));
 	put_soa(version, zone);
 }
 

@@ -80,7 +80,9 @@ struct fill {
 	uint64_t link_count;
 	uint64_t empty_count;
 	uint64_t slot_count; /* of names that can be asked for */
+	uint64_t host_count; /* slots in lines of hosts */
 	uint32_t bucket_count;
+	uint32_t hosts_count;
 	struct tables_place place;
 	uint64_t links_done;
 	uint64_t empties_done;

@@ -4,13 +4,14 @@
 /*
  * find.h - what is at the name that is asked for, by RFC 4592, and which links deny it.
  *
- * Flow: a key (question.h) -> xdp_find() -> reply.h puts what it found.
+ * Flow: a name (question.h) -> xdp_read_name() -> xdp_find() -> reply.h puts what it found.
  *
- * As zone_find_cover() in server/zone/zone.c, which has the same rules over a store. Names are
- * found by their hash; only what has to be denied with signatures is searched for in the order
+ * As zone_find_cover() in server/zone/zone.c, which has the same rules over a store. Blocks of IPv4 are
+ * found by their number where no signature is asked for, all others by the hash of their key; only what has to be denied with signatures is searched for in the order
  * of the links.
  */
 
+#include "server/xdp-kernel/hosts.h"
 #include "server/xdp-kernel/question.h"
 
 #define XDP_DEPTHS 8 /* bits of wildcard_depths */
@@ -234,6 +235,7 @@ XDP_INLINE bool xdp_take_found(struct xdp_scratch *scratch, const struct xdp_ver
 	scratch->found.is_there = true;
 	scratch->found.is_bitmap = line->u.name.kind == XDP_KIND_BITMAP;
 	scratch->found.where = where;
+	xdp_copy((uint8_t *)scratch->found.bitmap, line->u.name.u.bitmap, 2);
 	return true;
 }
 
@@ -344,8 +346,8 @@ XDP_INLINE bool xdp_find_wildcard(struct xdp_scratch *scratch, const struct xdp_
 	return where == 0 || xdp_take_found(scratch, version, where);
 }
 
-/* False when it is not for here. */
-XDP_INLINE bool xdp_find(struct xdp_scratch *scratch, const struct xdp_version *version)
+/* By its key. False when it is not for here. */
+XDP_INLINE bool xdp_find_key(struct xdp_scratch *scratch, const struct xdp_version *version)
 {
 	struct xdp_found *found = &scratch->found;
 	*found = (struct xdp_found){ .cover = XDP_NO_LINK, .wildcard = XDP_NO_LINK };
@@ -360,4 +362,28 @@ XDP_INLINE bool xdp_find(struct xdp_scratch *scratch, const struct xdp_version *
 	if (!scratch->has_dnssec)
 		return xdp_find_wildcard(scratch, version);
 	return (version->flags & XDP_ZONE_NEIGHBOURS) == 0 && xdp_find_denied(scratch, version);
+}
+
+/*
+ * What it is found by: the number of an IPv4 block, which spares it the key where hosts are all that is asked, or
+ * the key. False when it has neither.
+ */
+XDP_INLINE bool xdp_read_name(struct xdp_scratch *scratch)
+{
+	scratch->has_number = xdp_read_number(scratch);
+	return scratch->has_number || xdp_make_key(scratch);
+}
+
+/* False when it is not for here. */
+XDP_INLINE bool xdp_find(struct xdp_scratch *scratch, const struct xdp_version *version)
+{
+	if (scratch->has_number) {
+		if (!scratch->has_dnssec && xdp_find_hosts(scratch, version))
+			return true;
+		XDP_FORGET();
+		if (!xdp_make_key(scratch))
+			return false;
+		XDP_FORGET();
+	}
+	return xdp_find_key(scratch, version);
 }

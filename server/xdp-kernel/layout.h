@@ -23,6 +23,8 @@
  *     empties    empty_count: names without data that have something below them, in any order
  *     orders     of a signed version, whose links are searched by halves: the first word of the key
  *                of each link, XDP_ORDER_LINKS to a line
+ *     hosts      hosts_count: names of IPv4 blocks once more, by their number; four bytes for each
+ *                listed host, so that a core keeps them all in its cache
  *
  * A version is never changed while it is current. The program remembers changes of the zone and of
  * the config when it begins; an answer for which they have moved when it is made is dropped, not
@@ -58,6 +60,14 @@
 #define XDP_SIGNED_STRIDE   4
 #define XDP_LINE_SIZE	    64
 #define XDP_ORDER_LINKS	    8
+#define XDP_HOSTS_SLOTS	    16
+#define XDP_HOSTS_TAKEN	    9	/* of these on average: one line in forty or so is full */
+#define XDP_HOSTS_OF_NAME   4	/* slots of a name at most */
+#define XDP_HOSTS_MIN	    8	/* lines, so that a tag says which of a line's names it is */
+#define XDP_HOSTS_ELSEWHERE 128 /* for a host, of which there are 128 */
+#define XDP_HOSTS_MANY	    129 /* the next slot is XDP_HOSTS_WHERE and the line of a bitmap */
+#define XDP_HOSTS_WHERE	    0xc0000000 /* more than any tag */
+#define XDP_HOSTS_FULL	    UINT32_MAX /* the last slot of a line from which names are missing */
 
 /* ---- lines ---- */
 
@@ -124,6 +134,14 @@ struct xdp_bucket {
 	struct xdp_slot slots[XDP_BUCKET_SLOTS];
 };
 
+/*
+ * Of a name of an IPv4 block each listed host; of one with many of them where its line is; of one that is no
+ * bitmap, or may be below a wildcard, XDP_HOSTS_ELSEWHERE. 0: free.
+ */
+struct xdp_hosts {
+	uint32_t slots[XDP_HOSTS_SLOTS]; /* xdp_hosts_tag() and a host */
+};
+
 /* A search reads a few of these, and the links themselves only where words are the same. */
 struct xdp_order {
 	uint64_t first[XDP_ORDER_LINKS];
@@ -136,6 +154,7 @@ struct xdp_line {
 		struct xdp_signed rest;
 		struct xdp_bucket bucket;
 		struct xdp_order order;
+		struct xdp_hosts hosts;
 		uint64_t words[XDP_LINE_SIZE / 8];
 	} u;
 };
@@ -151,6 +170,34 @@ static inline uint64_t xdp_hash(const uint64_t *key)
 	return hash;
 }
 
+/* ---- hosts ---- */
+
+#define XDP_HOSTS_BITS 26
+#define XDP_HOSTS_HALF 2 /* between the numbers of two halves */
+
+/* Of a dotted or flat name of IPv4: the /24, in the order of the machine, and which half of it. */
+static inline uint32_t xdp_hosts_number(uint32_t network, uint32_t half, int is_flat)
+{
+	return network << 2 | half * XDP_HOSTS_HALF | (uint32_t)(is_flat != 0);
+}
+
+/* Another number for each number, far apart for neighbours. */
+static inline uint32_t xdp_hosts_mix(uint32_t number)
+{
+	return number * 0x9e3779b1U & ((1U << XDP_HOSTS_BITS) - 1);
+}
+
+static inline uint32_t xdp_hosts_line(uint32_t mixed, uint32_t line_count)
+{
+	return (uint32_t)((uint64_t)mixed * line_count >> XDP_HOSTS_BITS);
+}
+
+/* No other name of the same line has it. Never 0. */
+static inline uint32_t xdp_hosts_tag(uint32_t mixed)
+{
+	return ((mixed & ((1U << (XDP_HOSTS_BITS - 3)) - 1)) + 1) << 8;
+}
+
 /* ---- zones ---- */
 
 enum {
@@ -158,6 +205,7 @@ enum {
 	XDP_ZONE_WILDCARDS = 2, /* there are some, so an encloser has to be asked for its own */
 	/* Denials with DO may have more in them: they go on to the sockets. */
 	XDP_ZONE_NEIGHBOURS = 4,
+	XDP_ZONE_WIDE = 8, /* names without hosts may be below a wildcard */
 };
 
 struct xdp_version {
@@ -169,7 +217,9 @@ struct xdp_version {
 	uint32_t ttl;
 	uint32_t negative_ttl;
 	uint32_t flags;
-	uint32_t serial;	  /* of the SOA */
+	uint32_t serial;      /* of the SOA */
+	uint32_t first_hosts; /* the first of hosts_count lines, behind first_line */
+	uint32_t hosts_count;
 	uint16_t soa_size;	  /* of the SOA alone, with its owner, a pointer */
 	uint16_t soa_signed_size; /* with its RRSIG behind it; soa_size when it has none */
 	/* Where in soa pointers to the apex belong; 0xffff: none. */

@@ -4,7 +4,7 @@
 /*
  * question.h - the common question, and its key in the zone that it is about.
  *
- * Flow: a message in wire -> xdp_read_question() -> find.h.
+ * Flow: a message in wire -> xdp_read_question() -> find.h, which calls xdp_make_key() where it needs it.
  *
  * Common is what lib/dns/question.h says, of the types A and AAAA, with a name of at most
  * XDP_ASKED_NAME_MAX octets. A key is that of lib/format/key.h, of at most XDP_ASKED_KEY_MAX bytes;
@@ -231,15 +231,12 @@ XDP_INLINE bool xdp_make_key(struct xdp_scratch *scratch)
 	return true;
 }
 
-/* All of that. */
+/* All of that but the key. */
 XDP_INLINE bool xdp_read_question(struct xdp_scratch *scratch, const struct xdp_config *config)
 {
 	if (!xdp_take_question(scratch))
 		return false;
 	XDP_FORGET();
 	scratch->has_cookie = scratch->cookie_size != 0 && config->has_cookies;
-	if (!xdp_find_face(scratch, config))
-		return false;
-	XDP_FORGET();
-	return xdp_make_key(scratch);
+	return xdp_find_face(scratch, config);
 }

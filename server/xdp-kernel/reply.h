@@ -92,26 +92,23 @@ XDP_INLINE void xdp_put_rrsig(struct xdp_scratch *scratch, const struct xdp_vers
 
 XDP_INLINE bool xdp_put_bitmap(struct xdp_scratch *scratch, const struct xdp_version *version)
 {
-	uint32_t first = version->first_line + scratch->found.where;
-	const struct xdp_line *line = xdp_get_line(scratch, first);
-	if (line == NULL)
-		return false;
-	const struct xdp_name *name = &line->u.name;
 	uint32_t rdata = xdp_put_rr(scratch, XDP_POINTER_QNAME, XDP_TYPE_AAAA, version->ttl);
-	xdp_copy(xdp_place(scratch), name->u.bitmap, 2);
-	scratch->at += sizeof(name->u.bitmap);
+	xdp_copy(xdp_place(scratch), (const uint8_t *)scratch->found.bitmap, 2);
+	scratch->at += sizeof(scratch->found.bitmap);
 	xdp_put_rdata_size(scratch, rdata);
 	scratch->answer_count = 1;
 	if (!scratch->has_dnssec)
 		return true;
+	uint32_t first = version->first_line + scratch->found.where;
+	const struct xdp_line *line = xdp_get_line(scratch, first);
 	const struct xdp_line *rest = xdp_get_line(scratch, first + XDP_LINE_SIGNED);
 	struct xdp_rrsig rrsig = { .owner = XDP_POINTER_QNAME,
 				   .type = XDP_TYPE_AAAA,
 				   .ttl = version->ttl,
-				   .labels = name->rrsig_labels,
 				   .signature = xdp_get_line(scratch, first + XDP_LINE_AAAA) };
-	if (rest == NULL || rrsig.signature == NULL)
+	if (line == NULL || rest == NULL || rrsig.signature == NULL)
 		return false;
+	rrsig.labels = line->u.name.rrsig_labels;
 	rrsig.times = rest->u.rest.aaaa_times;
 	scratch->answer_count = 2;
 	xdp_put_rrsig(scratch, version, &rrsig);

@@ -54,12 +54,13 @@ enum xdp_result {
 };
 
 struct xdp_found {
-	bool is_name;	   /* the name itself exists, with data or without */
-	bool is_there;	   /* it or the wildcard for it exists */
-	bool is_bitmap;	   /* what answers has data */
-	uint32_t where;	   /* the line of what answers, when it is there */
-	uint32_t cover;	   /* the link whose NSEC speaks of the name, or XDP_NO_LINK */
-	uint32_t wildcard; /* the same of the wildcard */
+	bool is_name;	/* the name itself exists, with data or without */
+	bool is_there;	/* it or the wildcard for it exists */
+	bool is_bitmap; /* what answers has data */
+	uint32_t where; /* the line of what answers, when it is there, or 0 without signatures */
+	uint64_t bitmap[2]; /* of what answers, as in its record */
+	uint32_t cover;	    /* the link whose NSEC speaks of the name, or XDP_NO_LINK */
+	uint32_t wildcard;  /* the same of the wildcard */
 };
 
 #define XDP_NO_LINK UINT32_MAX
@@ -100,6 +101,8 @@ struct xdp_scratch {
 	/* Where it belongs. */
 	uint32_t zone;
 	uint32_t labels_size; /* of the name, without the apex */
+	bool has_number;      /* it is that of an IPv4 block */
+	uint32_t number;      /* see xdp_hosts_number() */
 	uint32_t relative_count;
 	uint32_t key_size;
 	uint64_t key[XDP_KEY_WORDS];

@@ -337,10 +337,11 @@ struct xdp_counts tables_sum_counts(const struct tables_arrays *arrays, unsigned
 uint64_t tables_name_count(uint64_t size_bytes, bool is_signed)
 {
 	/* Buckets are a third of a line for each name where there are the most for their names. */
-	uint64_t bucket_bytes = (XDP_LINE_SIZE + 2) / 3;
-	uint64_t name_bytes = XDP_UNSIGNED_STRIDE * XDP_LINE_SIZE + bucket_bytes;
+	uint64_t more_bytes =
+		(XDP_LINE_SIZE + 2) / 3 + XDP_HOSTS_OF_NAME * XDP_LINE_SIZE / XDP_HOSTS_TAKEN;
+	uint64_t name_bytes = XDP_UNSIGNED_STRIDE * XDP_LINE_SIZE + more_bytes;
 	if (is_signed)
-		name_bytes = XDP_SIGNED_STRIDE * XDP_LINE_SIZE + bucket_bytes + sizeof(uint64_t);
+		name_bytes = XDP_SIGNED_STRIDE * XDP_LINE_SIZE + more_bytes + sizeof(uint64_t);
 	return size_bytes / 2 / name_bytes;
 }
 

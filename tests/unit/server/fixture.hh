@@ -53,6 +53,7 @@ struct store_options {
 	uint32_t ttl = 2100; // of bitmaps
 	uint64_t expires_s = 0;
 	dnsblv6_style style = DNSBLV6_STYLE_DOTTED;
+	bool has_wide = true; // dotted names: wildcards of /16 and /8
 	unsigned more_ns = 0; // besides ns1 and ns2, each with an A and an AAAA
 	bool is_signed = false;
 	bool is_signed_twice = false;	      // by algorithm 15 as well
@@ -370,16 +371,22 @@ inline void write_flat_bitmaps(store_writer &out)
 	out.bitmap("c000020.sub", std::vector<unsigned>{ 5 });
 }
 
-inline void write_dotted_bitmaps(store_writer &out)
+inline void write_wide_wildcards(store_writer &out)
+{
+	out.full("*.0.203");
+	out.segment(0, "203.0.1.0", "203.0.1.255", 4);
+	out.segment(0, "203.0.2.0", "203.0.2.255", 5);
+	out.full("*.77");
+}
+
+inline void write_dotted_bitmaps(store_writer &out, const store_options &options)
 {
 	out.bitmap("0.2.0.192", std::vector<unsigned>{ 1, 127 });
 	out.segment(0, "192.0.2.127", "192.0.2.127", 3);
 	out.full("*.100.51.198");
 	out.segment(0, "198.51.100.9", "198.51.100.9", 2);
-	out.full("*.0.203");
-	out.segment(0, "203.0.1.0", "203.0.1.255", 4);
-	out.segment(0, "203.0.2.0", "203.0.2.255", 5);
-	out.full("*.77");
+	if (options.has_wide)
+		write_wide_wildcards(out);
 	out.bitmap("0.0.0.127", std::vector<unsigned>{ 2 });
 	for (size_t i = 0; i < DNSBLV6_CANARY_COUNT; i++)
 		out.bitmap("0." + std::to_string(i + 1) + ".0.127", dnsblv6_canary_get(i)->map);
@@ -419,7 +426,7 @@ inline int store_content(writer *w, void *context)
 	if (options.style == DNSBLV6_STYLE_FLAT)
 		write_flat_bitmaps(out);
 	else
-		write_dotted_bitmaps(out);
+		write_dotted_bitmaps(out, options);
 	for (const std::string &name : options.more_bitmaps)
 		out.full(name);
 	if (options.more)

@@ -148,7 +148,10 @@ TEST_CASE("every name that can be asked for is found by its hash, and no other",
 	CHECK(empty_count == current(zone.memory).empty_count);
 	CHECK(empty_count > 10);
 	CHECK(current(zone.memory).link_count == chain.size());
-	CHECK(zone.memory.line_count == orders_begin(zone.memory) + order_count(zone.memory));
+	CHECK(current(zone.memory).first_hosts ==
+	      orders_begin(zone.memory) + order_count(zone.memory));
+	CHECK(zone.memory.line_count ==
+	      current(zone.memory).first_hosts + current(zone.memory).hosts_count);
 }
 
 TEST_CASE("orders have the first word of the key of each link", "[xdp][fill]")

@@ -340,6 +340,6 @@ TEST_CASE("the text about memory has its size and the names that it holds", "[xd
 	char text[TABLES_TEXT_SIZE];
 	size_t size = tables_describe(UINT64_C(256) << 20, text);
 	CHECK(std::string(text, size) ==
-	      "memory 256M holds 469292 signed or 1560671 unsigned names");
+	      "memory 256M holds 427444 signed or 1177348 unsigned names");
 	CHECK(tables_describe(UINT64_MAX, text) < sizeof(text));
 }
