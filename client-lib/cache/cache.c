@@ -193,7 +193,7 @@ static void copy_words(const struct cache *cache, const uint64_t *words, size_t 
 
 static void set_word(const struct cache *cache, uint64_t *word, uint64_t value)
 {
-	if (!cache->is_writable)
+	if (!cache->is_writable || cache_load(word) == value)
 		return;
 	__atomic_store_n(word, value, __ATOMIC_RELEASE); /* behind what was put, or an era */
 	copy_words(cache, word, sizeof(*word));
@@ -206,6 +206,33 @@ static bool swap_word(const struct cache *cache, uint64_t *word, uint64_t old_va
 		return false;
 	copy_words(cache, word, sizeof(*word));
 	return true;
+}
+
+static void copy_slot(struct cache *cache, const uint64_t *words)
+{
+	if (cache->is_holding && cache->held_count < CACHE_HELD_MAX)
+		cache->held[cache->held_count++] = words;
+	else
+		copy_words(cache, words, CACHE_SLOT_SIZE);
+}
+
+void cache_hold(struct cache *cache)
+{
+	cache->is_holding = cache->copy_fd >= 0;
+}
+
+/* As they are by now: a slot that was put into twice has the last in its copy. */
+void cache_release(struct cache *cache)
+{
+	for (unsigned i = 0; i < cache->held_count; i++)
+		copy_words(cache, cache->held[i], CACHE_SLOT_SIZE);
+	cache_forget_held(cache);
+}
+
+void cache_forget_held(struct cache *cache)
+{
+	cache->is_holding = false;
+	cache->held_count = 0;
 }
 
 void cache_set_header(struct cache *cache, enum cache_word word, uint64_t value)
@@ -224,6 +251,7 @@ void cache_free(struct cache *cache)
 	if (cache == NULL)
 		return;
 	if (cache->header != NULL) {
+		cache_release(cache);
 		if (cache->lock_fd >= 0)
 			cache_set_header(cache, CACHE_WORD_RETIRED, 1);
 		munmap(cache->header, cache->size_bytes);
@@ -527,7 +555,7 @@ void cache_put(struct cache *cache, struct cache_key key, const struct cache_ent
 	cache_store(words + 1, slot.head);
 	cache_store(words + 2, slot.tail);
 	cache_store(words + 3, slot.meta);
-	copy_words(cache, words, CACHE_SLOT_SIZE);
+	copy_slot(cache, words);
 	__atomic_fetch_add(&cache->puts, 1, __ATOMIC_RELAXED);
 }
 

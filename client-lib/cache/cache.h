@@ -103,7 +103,7 @@ void cache_free(struct cache *cache);
  * shorter, whatever descriptor of it others get (memfd_create(2), sealed). A file that is mapped
  * could be cut short, and then SIGBUS would kill all that read it.
  *
- * path is a copy, which is never mapped: each put is written to it as well, so that the next writer
+ * path is a copy, which is never mapped: each put is written to it as well (cache_hold()), so that the next writer
  * goes on with what this one has known, whether it ended or was killed. The file is made beside
  * path and renamed over it, mode 0644, its blocks allocated at once so that a full disk is told
  * here (-ENOSPC). zones are the names whose indices keys use, in presentation form. A copy that is
@@ -116,6 +116,16 @@ int cache_create_shared(const char *path, uint64_t size_bytes, const char *const
 			unsigned zone_count, struct cache **ret_cache);
 /* A descriptor of it for readers, borrowed; -ENOENT for a table of another kind. */
 int cache_shared_fd(const struct cache *cache);
+
+/*
+ * From cache_hold() to cache_release(), which are one thread's at a time, puts are in the table at
+ * once, and in the copy with the latter: a writer that is killed in between has lost its last
+ * answers. What is not an answer, the zones' words and what is forgotten, is never held.
+ * cache_forget_held(), in a child: the copy is its parent's to write.
+ */
+void cache_hold(struct cache *cache);
+void cache_release(struct cache *cache);
+void cache_forget_held(struct cache *cache);
 
 /*
  * The same, read-only, for others, from a descriptor that is borrowed. -EPROTO when it is not

@@ -61,6 +61,8 @@ enum cache_word {
 	CACHE_WORD_TRUST = CACHE_WORD_ERA + CACHE_ZONES_MAX,
 };
 
+#define CACHE_HELD_MAX 64 /* more are written at once */
+
 #define CACHE_SLOT_WORDS   (CACHE_SLOT_SIZE / sizeof(uint64_t))
 #define CACHE_SET_SLOTS	   4u
 #define CACHE_SET_WORDS	   (CACHE_SET_SLOTS * CACHE_SLOT_WORDS)
@@ -88,6 +90,9 @@ struct cache {
 	int table_fd; /* what readers map */
 	int copy_fd;  /* the file */
 	ino_t inode;  /* of table_fd */
+	bool is_holding;
+	unsigned held_count; /* slots whose copies are still to be written */
+	const uint64_t *held[CACHE_HELD_MAX];
 };
 
 static inline uint64_t cache_load(const uint64_t *word)

@@ -275,10 +275,25 @@ static int renew_torn(struct engine *engine)
 
 int engine_after_fork(struct engine *engine, bool is_whole)
 {
+	cache_forget_held(engine->all.cache);
 	close_fds(engine, true);
 	seed(&engine->all);
 	int ret = is_whole ? renew_whole(engine) : renew_torn(engine);
 	return ret == DNSBLV6_OK ? make_fds(engine) : ret;
+}
+
+/* ---- what is put off ---- */
+
+void engine_hold(struct engine *engine)
+{
+	cache_hold(engine->all.cache);
+	stub_hold(engine->all.stub);
+}
+
+void engine_release(struct engine *engine)
+{
+	cache_release(engine->all.cache);
+	stub_release(engine->all.stub, engine->all.now_ms);
 }
 
 /* ---- descriptors ---- */

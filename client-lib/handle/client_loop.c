@@ -173,6 +173,30 @@ static struct call *next_ready(struct dnsblv6 *client)
 	return call;
 }
 
+static void work(struct dnsblv6 *client)
+{
+	client_enter(client);
+	if (!client->is_broken) {
+		engine_drain(client->engine, ENGINE_LOOP);
+		client->is_processing = true;
+		engine_hold(client->engine);
+		client_process(client);
+		/* Callbacks come first: they may have an answer to send. */
+		if (TAILQ_EMPTY(&client->ready))
+			engine_release(client->engine);
+		client->is_processing = false;
+	}
+	client_leave(client);
+}
+
+static void tidy_up(struct dnsblv6 *client)
+{
+	client_enter(client);
+	if (!client->is_broken)
+		engine_release(client->engine);
+	client_leave(client);
+}
+
 int dnsblv6_process(struct dnsblv6 *client)
 {
 	struct call *call;
@@ -180,19 +204,14 @@ int dnsblv6_process(struct dnsblv6 *client)
 
 	if (client == NULL || client->engine == NULL)
 		return -EINVAL;
-	client_enter(client);
-	if (!client->is_broken) {
-		engine_drain(client->engine, ENGINE_LOOP);
-		client->is_processing = true;
-		client_process(client);
-		client->is_processing = false;
-	}
-	client_leave(client);
+	work(client);
 	/* Ends: what callbacks submit gets ready in the next dnsblv6_process(). */
 	while ((call = next_ready(client)) != NULL) {
 		call->callback(call->context, &call->result);
 		free(call);
 		count++;
 	}
+	if (count > 0)
+		tidy_up(client);
 	return count;
 }

@@ -48,46 +48,120 @@ static socklen_t make_address(const struct sockaddr_in6 *server, struct sockaddr
 }
 
 /* The kernel chooses the port at random, out of ip_local_port_range, when it connects. */
-static int open_socket(const struct flights *all, struct flight *flight,
-		       const struct config_server *server, int type)
+static int open_socket(const struct config_server *server, int type, int *ret_fd)
 {
 	struct sockaddr_storage address;
 	socklen_t address_size = make_address(&server->address, &address);
 	int fd = socket(address.ss_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int ret = 0;
 
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, (struct sockaddr *)&address, address_size) != 0 && errno != EINPROGRESS)
-		ret = -errno;
-	else if (type == SOCK_STREAM)
-		ret = waitset_add_writer(all->waitset, fd, flight->tag);
-	else
-		ret = waitset_add(all->waitset, fd, flight->tag);
-	if (ret != 0) {
+	if (connect(fd, (struct sockaddr *)&address, address_size) != 0 && errno != EINPROGRESS) {
+		int ret = -errno;
+
 		close(fd);
 		return ret;
 	}
-	flight->fd = fd;
-	flight->is_tcp = type == SOCK_STREAM;
+	*ret_fd = fd;
 	return 0;
 }
 
-static void close_socket(const struct flights *all, struct flight *flight)
+static void close_spare(struct flights *all)
+{
+	if (all->spare_fd >= 0)
+		close(all->spare_fd);
+	all->spare_fd = -1;
+}
+
+/* What came before the question, be it an error, was meant for no question: then it is not used. */
+static bool take_spare(struct flights *all, const struct config_server *server, int64_t now_ms,
+		       int *ret_fd)
+{
+	uint8_t byte;
+
+	if (all->spare_fd < 0)
+		return false;
+	if (all->spare_server != server || now_ms >= all->spare_until_ms ||
+	    recv(all->spare_fd, &byte, sizeof(byte), 0) >= 0 || errno != EAGAIN) {
+		close_spare(all);
+		return false;
+	}
+	*ret_fd = all->spare_fd;
+	all->spare_fd = -1;
+	return true;
+}
+
+/* For the question after one that was answered just now: under load it comes soon. */
+static void make_spare(struct flights *all, int64_t now_ms)
+{
+	close_spare(all);
+	if (all->reply_server == NULL ||
+	    open_socket(all->reply_server, SOCK_DGRAM, &all->spare_fd) != 0)
+		return;
+	all->spare_server = all->reply_server;
+	all->spare_until_ms = now_ms + FLIGHT_SPARE_MS;
+}
+
+static void close_fd(const struct flights *all, int fd)
+{
+	/* A child that was forked meanwhile may hold it open; then close() would leave it here. */
+	waitset_remove(all->waitset, fd);
+	close(fd);
+}
+
+/* What still comes to one that is held is an event of its flight, which has another by then. */
+static void close_socket(struct flights *all, struct flight *flight)
 {
 	if (flight->fd < 0)
 		return;
-	/* A child that was forked meanwhile may hold it open; then close() would leave it here. */
-	waitset_remove(all->waitset, flight->fd);
-	close(flight->fd);
+	if (all->is_holding && !flight->is_tcp && all->held_count < FLIGHT_HELD_MAX)
+		all->held[all->held_count++] = flight->fd;
+	else
+		close_fd(all, flight->fd);
 	flight->fd = -1;
 	free(flight->tcp);
 	flight->tcp = NULL;
 }
 
+void flights_init(struct flights *all)
+{
+	all->spare_fd = -1;
+}
+
+void flights_renew_servers(struct flights *all)
+{
+	memset(all->servers, 0, sizeof(all->servers));
+	close_spare(all);
+}
+
+void flights_hold(struct flights *all)
+{
+	all->is_holding = true;
+}
+
+void flights_release(struct flights *all, int64_t now_ms)
+{
+	if (all->held_count > 0)
+		make_spare(all, now_ms);
+	for (unsigned i = 0; i < all->held_count; i++)
+		close_fd(all, all->held[i]);
+	all->held_count = 0;
+	all->is_holding = false;
+}
+
+void flights_forget_held(struct flights *all)
+{
+	for (unsigned i = 0; i < all->held_count; i++)
+		close(all->held[i]);
+	all->held_count = 0;
+	all->is_holding = false;
+	close_spare(all);
+}
+
 /* ---- a turn begins ---- */
 
-static int begin_udp(struct flights *all, struct flight *flight, const struct config_server *server)
+static int begin_udp(struct flights *all, struct flight *flight, const struct config_server *server,
+		     int64_t now_ms)
 {
 	uint8_t query[MESSAGE_QUERY_MAX];
 	uint8_t bits[(DNSBLV6_LABELS_MAX + 7) / 8];
@@ -100,17 +174,23 @@ static int begin_udp(struct flights *all, struct flight *flight, const struct co
 		message_mix_case(&flight->asked.name, bits, sizeof(bits));
 	}
 	size_t size = message_make(&flight->asked, query);
-	int ret = open_socket(all, flight, server, SOCK_DGRAM);
+	int ret = 0;
 
+	if (!take_spare(all, server, now_ms, &flight->fd))
+		ret = open_socket(server, SOCK_DGRAM, &flight->fd);
 	if (ret != 0)
 		return ret;
+	flight->is_tcp = false;
 	if (send(flight->fd, query, size, MSG_NOSIGNAL) < 0) {
 		ret = -errno;
-		close_socket(all, flight);
-		return ret;
+	} else {
+		all->stats.sent_udp++;
+		/* While the server works: a reply that is there already is an event too. */
+		ret = waitset_add(all->waitset, flight->fd, flight->tag);
 	}
-	all->stats.sent_udp++;
-	return 0;
+	if (ret != 0)
+		close_socket(all, flight);
+	return ret;
 }
 
 static int begin_tcp(struct flights *all, struct flight *flight, const struct config_server *server)
@@ -120,9 +200,13 @@ static int begin_tcp(struct flights *all, struct flight *flight, const struct co
 	if (tcp == NULL)
 		return -ENOMEM;
 	size_t size = message_make(&flight->asked, tcp + 2);
-	int ret = open_socket(all, flight, server, SOCK_STREAM);
+	int ret = open_socket(server, SOCK_STREAM, &flight->fd);
 
+	flight->is_tcp = ret == 0;
+	if (ret == 0)
+		ret = waitset_add_writer(all->waitset, flight->fd, flight->tag);
 	if (ret != 0) {
+		close_socket(all, flight);
 		free(tcp);
 		return ret;
 	}
@@ -152,7 +236,7 @@ static int begin_turn(struct flights *all, struct flight *flight, unsigned numbe
 	if (ret == 0 && flight->wants_tcp & 1U << number)
 		ret = begin_tcp(all, flight, server);
 	else if (ret == 0)
-		ret = begin_udp(all, flight, server);
+		ret = begin_udp(all, flight, server, now_ms);
 	if (!flight_is_lack(ret) && flight->sent_ms < 0)
 		flight->sent_ms = now_ms;
 	if (flight_is_lack(ret)) {

@@ -479,7 +479,9 @@ static void handle_timers(struct stub *stub, int64_t now_ms)
 /* Answers that came in time count even if they are read only now: they go first. */
 void stub_process(struct stub *stub, int64_t now_ms)
 {
-	read_events(stub, now_ms);
+	/* Without a question on its way there is no socket that could be ready. */
+	if (stub->shares.flying > 0 || backend_is_used(&stub->backend))
+		read_events(stub, now_ms);
 	handle_timers(stub, now_ms);
 	for (unsigned zone = shares_next(&stub->shares); zone != SHARES_NONE;
 	     zone = shares_next(&stub->shares)) {
@@ -488,6 +490,16 @@ void stub_process(struct stub *stub, int64_t now_ms)
 		remove_waiting(stub, question);
 		start_flight(stub, question, now_ms);
 	}
+}
+
+void stub_hold(struct stub *stub)
+{
+	flights_hold(&stub->all);
+}
+
+void stub_release(struct stub *stub, int64_t now_ms)
+{
+	flights_release(&stub->all, now_ms);
 }
 
 int stub_fd(const struct stub *stub)
@@ -602,7 +614,7 @@ void stub_renew_servers(struct stub *stub, int64_t now_ms)
 {
 	if (backend_is_used(&stub->backend))
 		return;
-	memset(stub->all.servers, 0, sizeof(stub->all.servers));
+	flights_renew_servers(&stub->all);
 	for (uint32_t i = 0; i < stub->slots_used; i++) {
 		struct slot *slot = &stub->slots[i];
 		struct question *question = slot->question;
@@ -686,6 +698,7 @@ int stub_new(const struct config *config, struct stub **ret_stub)
 
 	if (stub == NULL)
 		return ret;
+	flights_init(&stub->all);
 	stub->all.config = config;
 	stub->all.waitset = -1;
 	stub->all.timers = &stub->timers;
@@ -707,6 +720,7 @@ fail:
 /* Closes sockets without a word to the set, which may be the parent's. */
 static void forget_all(struct stub *stub)
 {
+	flights_forget_held(&stub->all);
 	for (uint32_t i = 0; i < stub->slots_used; i++) {
 		if (stub->slots[i].question != NULL)
 			flight_forget(&stub->slots[i].flight);

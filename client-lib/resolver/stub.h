@@ -105,6 +105,10 @@ int64_t stub_next_ms(const struct stub *stub);
 /* Reads before it looks at deadlines: a reply that came in time counts, however late the call. */
 void stub_process(struct stub *stub, int64_t now_ms);
 
+/* Between the two, what can be done later is: sockets are closed by stub_release(). */
+void stub_hold(struct stub *stub);
+void stub_release(struct stub *stub, int64_t now_ms);
+
 /*
  * In a child after fork(): closes what the parent has open too without touching
  * its waitset, forgets all questions without callbacks, and makes a descriptor of its own.

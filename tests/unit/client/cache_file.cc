@@ -251,6 +251,39 @@ TEST_CASE("the copy may be cut short, changed or removed while the table is in u
 	CHECK(get(writer.get(), key) == -1);
 }
 
+TEST_CASE("answers that are held are in the table at once, and in the copy with the release",
+	  "[client][cache]")
+{
+	constexpr uint32_t COUNT = 100; // more than are held
+	tmpdir dir;
+	const std::string path = dir.file("cache");
+	const cache_key first = cache_key_block(1, ipv4(0));
+	const cache_key last = cache_key_block(1, ipv4((COUNT - 1) * 128));
+	const auto read_copy = [&](const char *name, cache_ptr &table) {
+		write_file(dir.file(name), read_file(path));
+		REQUIRE(create(dir.file(name), table) == DNSBLV6_OK);
+	};
+	cache_ptr writer;
+	cache_ptr early;
+	cache_ptr late;
+	REQUIRE(create(path, writer) == DNSBLV6_OK);
+	cache_hold(writer.get());
+	for (uint32_t i = 0; i < COUNT; i++) {
+		const cache_entry entry = entry_of(writer.get(), 3);
+		cache_put(writer.get(), cache_key_block(1, ipv4(i * 128)), &entry);
+	}
+	cache_zone_set(writer.get(), 1, CACHE_ZONE_WORD, 5);
+	CHECK(get(writer.get(), first) == 3);
+	read_copy("early", early);
+	CHECK(get(early.get(), first) == -1);
+	CHECK(get(early.get(), last) == 3);
+	CHECK(cache_zone_get(early.get(), 1, CACHE_ZONE_WORD) == 5);
+	cache_release(writer.get());
+	read_copy("late", late);
+	CHECK(get(late.get(), first) == 3);
+	CHECK(get(late.get(), last) == 3);
+}
+
 TEST_CASE("a table that was given up is a miss for threads that still read it", "[client][cache]")
 {
 	tmpdir dir;
