@@ -293,7 +293,7 @@ void engine_hold(struct engine *engine)
 void engine_release(struct engine *engine)
 {
 	cache_release(engine->all.cache);
-	stub_release(engine->all.stub, engine->all.now_ms);
+	stub_release(engine->all.stub);
 }
 
 /* ---- descriptors ---- */

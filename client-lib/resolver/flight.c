@@ -66,42 +66,6 @@ static int open_socket(const struct config_server *server, int type, int *ret_fd
 	return 0;
 }
 
-static void close_spare(struct flights *all)
-{
-	if (all->spare_fd >= 0)
-		close(all->spare_fd);
-	all->spare_fd = -1;
-}
-
-/* What came before the question, be it an error, was meant for no question: then it is not used. */
-static bool take_spare(struct flights *all, const struct config_server *server, int64_t now_ms,
-		       int *ret_fd)
-{
-	uint8_t byte;
-
-	if (all->spare_fd < 0)
-		return false;
-	if (all->spare_server != server || now_ms >= all->spare_until_ms ||
-	    recv(all->spare_fd, &byte, sizeof(byte), 0) >= 0 || errno != EAGAIN) {
-		close_spare(all);
-		return false;
-	}
-	*ret_fd = all->spare_fd;
-	all->spare_fd = -1;
-	return true;
-}
-
-/* For the question after one that was answered just now: under load it comes soon. */
-static void make_spare(struct flights *all, int64_t now_ms)
-{
-	close_spare(all);
-	if (all->reply_server == NULL ||
-	    open_socket(all->reply_server, SOCK_DGRAM, &all->spare_fd) != 0)
-		return;
-	all->spare_server = all->reply_server;
-	all->spare_until_ms = now_ms + FLIGHT_SPARE_MS;
-}
-
 static void close_fd(const struct flights *all, int fd)
 {
 	/* A child that was forked meanwhile may hold it open; then close() would leave it here. */
@@ -123,26 +87,13 @@ static void close_socket(struct flights *all, struct flight *flight)
 	flight->tcp = NULL;
 }
 
-void flights_init(struct flights *all)
-{
-	all->spare_fd = -1;
-}
-
-void flights_renew_servers(struct flights *all)
-{
-	memset(all->servers, 0, sizeof(all->servers));
-	close_spare(all);
-}
-
 void flights_hold(struct flights *all)
 {
 	all->is_holding = true;
 }
 
-void flights_release(struct flights *all, int64_t now_ms)
+void flights_release(struct flights *all)
 {
-	if (all->held_count > 0)
-		make_spare(all, now_ms);
 	for (unsigned i = 0; i < all->held_count; i++)
 		close_fd(all, all->held[i]);
 	all->held_count = 0;
@@ -155,13 +106,11 @@ void flights_forget_held(struct flights *all)
 		close(all->held[i]);
 	all->held_count = 0;
 	all->is_holding = false;
-	close_spare(all);
 }
 
 /* ---- a turn begins ---- */
 
-static int begin_udp(struct flights *all, struct flight *flight, const struct config_server *server,
-		     int64_t now_ms)
+static int begin_udp(struct flights *all, struct flight *flight, const struct config_server *server)
 {
 	uint8_t query[MESSAGE_QUERY_MAX];
 	uint8_t bits[(DNSBLV6_LABELS_MAX + 7) / 8];
@@ -174,10 +123,8 @@ static int begin_udp(struct flights *all, struct flight *flight, const struct co
 		message_mix_case(&flight->asked.name, bits, sizeof(bits));
 	}
 	size_t size = message_make(&flight->asked, query);
-	int ret = 0;
+	int ret = open_socket(server, SOCK_DGRAM, &flight->fd);
 
-	if (!take_spare(all, server, now_ms, &flight->fd))
-		ret = open_socket(server, SOCK_DGRAM, &flight->fd);
 	if (ret != 0)
 		return ret;
 	flight->is_tcp = false;
@@ -236,7 +183,7 @@ static int begin_turn(struct flights *all, struct flight *flight, unsigned numbe
 	if (ret == 0 && flight->wants_tcp & 1U << number)
 		ret = begin_tcp(all, flight, server);
 	else if (ret == 0)
-		ret = begin_udp(all, flight, server, now_ms);
+		ret = begin_udp(all, flight, server);
 	if (!flight_is_lack(ret) && flight->sent_ms < 0)
 		flight->sent_ms = now_ms;
 	if (flight_is_lack(ret)) {

@@ -41,7 +41,6 @@ extern "C" {
 
 #define FLIGHT_WRONG_MAX 20
 #define FLIGHT_HELD_MAX	 8     /* sockets beyond max-sockets, for a moment */
-#define FLIGHT_SPARE_MS	 50    /* many an answer takes longer, when the server has to ask for it */
 #define FLIGHT_UDP_MAX	 4096  /* larger than we offer: not every server looks at that */
 #define FLIGHT_TCP_MAX	 16384 /* no zone has an answer of that size; TCP allows for 65535 */
 
@@ -59,9 +58,6 @@ struct flights {
 	bool is_holding;
 	unsigned held_count; /* UDP sockets that are still to be closed */
 	int held[FLIGHT_HELD_MAX];
-	int spare_fd; /* UDP, connected, not in the waitset and used by no question yet; or -1 */
-	const struct config_server *spare_server;
-	int64_t spare_until_ms;
 
 	struct message_reply reply; /* of the flight that ended last */
 	bool reply_is_trusted;
@@ -106,19 +102,12 @@ struct flight {
 	} refusal; /* the last; what has_said is not 0 for */
 };
 
-/* All else is 0. */
-void flights_init(struct flights *all);
-/* config->servers are other ones. Before the flights begin anew. */
-void flights_renew_servers(struct flights *all);
 /*
- * From flights_hold() to flights_release() sockets that have got their replies may stay open, so
- * that the replies go on first. The latter also opens the socket of the next question: it has a
- * random port of its own as any other, is taken by one question in FLIGHT_SPARE_MS or by none, and
- * by none when anything has come before.
- * flights_forget_held(), in a child: as flight_forget().
+ * From flights_hold() to flights_release() UDP sockets that have got their replies may stay open, so
+ * that the replies go on first. flights_forget_held(), in a child: as flight_forget().
  */
 void flights_hold(struct flights *all);
-void flights_release(struct flights *all, int64_t now_ms);
+void flights_release(struct flights *all);
 void flights_forget_held(struct flights *all);
 
 /* Is it a status of ours, which failed to ask, rather than of a server, which failed to answer? */

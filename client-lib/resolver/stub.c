@@ -497,9 +497,9 @@ void stub_hold(struct stub *stub)
 	flights_hold(&stub->all);
 }
 
-void stub_release(struct stub *stub, int64_t now_ms)
+void stub_release(struct stub *stub)
 {
-	flights_release(&stub->all, now_ms);
+	flights_release(&stub->all);
 }
 
 int stub_fd(const struct stub *stub)
@@ -614,7 +614,7 @@ void stub_renew_servers(struct stub *stub, int64_t now_ms)
 {
 	if (backend_is_used(&stub->backend))
 		return;
-	flights_renew_servers(&stub->all);
+	memset(stub->all.servers, 0, sizeof(stub->all.servers));
 	for (uint32_t i = 0; i < stub->slots_used; i++) {
 		struct slot *slot = &stub->slots[i];
 		struct question *question = slot->question;
@@ -698,7 +698,6 @@ int stub_new(const struct config *config, struct stub **ret_stub)
 
 	if (stub == NULL)
 		return ret;
-	flights_init(&stub->all);
 	stub->all.config = config;
 	stub->all.waitset = -1;
 	stub->all.timers = &stub->timers;

@@ -107,7 +107,7 @@ void stub_process(struct stub *stub, int64_t now_ms);
 
 /* Between the two, what can be done later is: sockets are closed by stub_release(). */
 void stub_hold(struct stub *stub);
-void stub_release(struct stub *stub, int64_t now_ms);
+void stub_release(struct stub *stub);
 
 /*
  * In a child after fork(): closes what the parent has open too without touching

@@ -148,13 +148,6 @@ class resolver
 		{
 			server->later(delay_ms, fd, peer, {}, false);
 		}
-		// UDP, to another socket of whoever asked.
-		void send_to_port(uint16_t port, const bytes &sent) const
-		{
-			sockaddr_in6 other = peer;
-			other.sin6_port = htons(port);
-			server->later(0, fd, other, sent, true);
-		}
 		// UDP, from a socket of its own: another port, and another address if text says so.
 		void reply_from(const char *text, const bytes &reply) const
 		{
