@@ -103,8 +103,9 @@ void cache_free(struct cache *cache);
  * shorter, whatever descriptor of it others get (memfd_create(2), sealed). A file that is mapped
  * could be cut short, and then SIGBUS would kill all that read it.
  *
- * path is a copy, which is never mapped: each put is written to it as well (cache_hold()), so that the next writer
- * goes on with what this one has known, whether it ended or was killed. The file is made beside
+ * path is a copy, which is never mapped: each put is written to it as well, at once or in
+ * cache_release(), so that the next writer goes on with what this one has known, whether it ended or
+ * was killed. The file is made beside
  * path and renamed over it, mode 0644, its blocks allocated at once so that a full disk is told
  * here (-ENOSPC). zones are the names whose indices keys use, in presentation form. A copy that is
  * there and fits (version, size, zones, owner, and made since the machine started) is read; any

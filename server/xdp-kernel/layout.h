@@ -205,7 +205,7 @@ enum {
 	XDP_ZONE_WILDCARDS = 2, /* there are some, so an encloser has to be asked for its own */
 	/* Denials with DO may have more in them: they go on to the sockets. */
 	XDP_ZONE_NEIGHBOURS = 4,
-	XDP_ZONE_WIDE = 8, /* names without hosts may be below a wildcard */
+	XDP_ZONE_WIDE = 8, /* names without hosts may be below a wildcard wider than a /24 */
 };
 
 struct xdp_version {
