@@ -259,7 +259,7 @@ static void count_lines(struct fill *fill)
 	lines += order_lines(fill) + hosts_count;
 	if (fill->link_count == 0)
 		fill->reason = FILL_DAMAGED;
-	else if (lines > UINT32_MAX)
+	else if (lines > ~XDP_HOSTS_WHERE)
 		fill->reason = FILL_NAMES;
 	fill->bucket_count = (uint32_t)bucket_count;
 	fill->hosts_count = (uint32_t)hosts_count;

@@ -66,8 +66,8 @@
 #define XDP_HOSTS_MIN	    8	/* lines, so that a tag says which of a line's names it is */
 #define XDP_HOSTS_ELSEWHERE 128 /* for a host, of which there are 128 */
 #define XDP_HOSTS_MANY	    129 /* the next slot is XDP_HOSTS_WHERE and the line of a bitmap */
-#define XDP_HOSTS_WHERE	    0xc0000000 /* more than any tag */
-#define XDP_HOSTS_FULL	    UINT32_MAX /* the last slot of a line from which names are missing */
+#define XDP_HOSTS_WHERE	    0xc0000000U /* more than any tag, and than a line of a version */
+#define XDP_HOSTS_FULL	    UINT32_MAX	/* the last slot of a line from which names are missing */
 
 /* ---- lines ---- */
 
