@@ -15,24 +15,20 @@ import unittest
 
 import harness
 from harness import CLASSIC, EX_CONFIG, ZONE, Case, Process, Server, peer, program, wait_for
-from passing import pass_all
+from passing import join, pass_all
 
 SERVER, CLIENT = "192.0.2.1", "192.0.2.2"
 SERVER6, CLIENT6 = "2001:db8::1", "2001:db8::2"
 INTERFACE = "driven0"
 
 
-def link_to(space, *command):
-    return ["nsenter", "--target", str(space.pid), "--net", *command]
-
-
 class DrivenServer(Server):
     """In the network of a space, and with a BPF file system that no other process has."""
 
     def __init__(self, space, config, log_path):
-        Process.__init__(self, link_to(space, peer("unshare"), "--mount", "sh", "-c",
-                                       'mount -t bpf bpf /sys/fs/bpf; exec "$@"', "sh",
-                                       program("dnsblv6d"), "--config", config), log_path)
+        Process.__init__(self, [peer("nsenter"), "--target", str(space.pid), "--net", peer("unshare"), "--mount",
+                                "sh", "-c", 'mount -t bpf bpf /sys/fs/bpf; exec "$@"', "sh",
+                                program("dnsblv6d"), "--config", config], log_path)
         self.config_path = config
         self.address = (SERVER, 53)
 
@@ -45,7 +41,7 @@ class Driven(Case):
         self.refuse_without_program()
         self.server_space = self.make_space("server-space")
         self.client_space = self.make_space("client-space")
-        self.join()
+        join(self, (self.server_space, INTERFACE, SERVER, SERVER6), (self.client_space, "client0", CLIENT, CLIENT6))
         self.enter_network(self.client_space.pid)
         self.addCleanup(os.close, self.pass_all())
         self.store = self.path("bl6.mdb")
@@ -63,21 +59,6 @@ class Driven(Case):
             return pass_all("client0")
         except OSError as error:
             raise unittest.SkipTest(f"no program in a driver here: {error}") from None
-
-    def join(self):
-        """Both ends have addresses, and know each other's hardware address: no question is lost."""
-        made = subprocess.run(
-            link_to(self.server_space, "ip", "link", "add", INTERFACE, "type", "veth", "peer", "name", "client0",
-                    "netns", str(self.client_space.pid)), check=False, capture_output=True, text=True)
-        if made.returncode != 0:
-            raise unittest.SkipTest(f"no veth here: {made.stderr.strip()}")
-        for space, name, address, address6 in ((self.server_space, INTERFACE, SERVER, SERVER6),
-                                               (self.client_space, "client0", CLIENT, CLIENT6)):
-            for command in (("ip", "link", "set", "lo", "up"),
-                            ("ip", "addr", "add", f"{address}/24", "dev", name),
-                            ("ip", "addr", "add", f"{address6}/64", "dev", name, "nodad"),
-                            ("ip", "link", "set", name, "up")):
-                subprocess.run(link_to(space, *command), check=True, timeout=60)
 
     def write_driven(self, zones=None, server_lines=(), xdp_lines=()):
         zones = zones or [(ZONE, self.store, CLASSIC)]

@@ -28,7 +28,7 @@ import unittest
 import harness
 from harness import (A, AAAA, CLASSIC, DEADLINE_S, NOERROR, NS, SOA, TXT, ZONE, Case, Reply, Server, bitmap_name,
                      children_of, config_text, framed, ip, program, query, wait_for)
-from passing import BPF_CALLS, pass_all
+from passing import BPF_CALLS, join, pass_all
 
 PORT = 5353
 DRIVER, SOCKETS = "v0", "w0"  # interfaces of the server
@@ -201,13 +201,7 @@ class XdpCase(Case):
         client = self.make_space("client")
         self.enter_network(client.pid)
         for server_end, (own, others) in PAIRS.items():
-            self.run_in(self.there, "ip", "link", "add", server_end, "type", "veth", "peer", "name",
-                        client_end(server_end), "netns", str(client.pid))
-            for space, name, addresses in ((self.there, server_end, own), (client, client_end(server_end), others)):
-                self.run_in(space, "ip", "addr", "add", addresses[IPV4] + "/24", "dev", name)
-                self.run_in(space, "ip", "addr", "add", addresses[IPV6] + "/64", "dev", name, "nodad")
-                self.run_in(space, "ip", "link", "set", name, "up")
-        self.run_in(self.there, "ip", "link", "set", "lo", "up")
+            join(self, (self.there, server_end, *own), (client, client_end(server_end), *others))
         self.clients = {name: Client(name, bytes.fromhex(self.shown(name)["address"].replace(":", ""))) for name in PAIRS}
         try:
             self.addCleanup(os.close, pass_all(client_end(DRIVER)))
