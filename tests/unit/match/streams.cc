@@ -278,6 +278,25 @@ TEST_CASE("an expression waits for its trigger", "[match][streams]")
 	CHECK(found_by_logic(line, "Bbx;y AA") == Found{});
 }
 
+/*
+ * Vectorscan looks for the end of such a run by whole vectors, which end where memory has a multiple of
+ * 64 or do not. On processors with AVX-512, its version 5.4.9 passes over the end in what is left.
+ */
+TEST_CASE("a run of bytes ends wherever its end stands in memory", "[match][streams]")
+{
+	Database database(Files{
+		{ "a.ldb", "A;Engine:81-255,Target:0;0&1;6576616c28;0/eval\\('[^']{60,}'/si\n"
+			   "B;Engine:81-255,Target:0;0&1;6576616c28;0/eval\\([^\\n]*\\n/s\n" } });
+	for (size_t size = 60; size < 200; size++) {
+		const std::string bytes = "eval('" + std::string(size, 'q') + "'\n";
+		const std::string end = std::to_string(bytes.size());
+		const std::string before = std::to_string(bytes.size() - 1);
+		INFO(size);
+		CHECK(database.find(bytes) == Found{ "A@" + before, "B@" + end });
+	}
+	CHECK(database.find("eval('" + std::string(59, 'q') + "'") == Found{});
+}
+
 TEST_CASE("a signature is for a kind, a container and a size", "[match][streams]")
 {
 	const std::string pdf = "A;Target:10;0;4142";
