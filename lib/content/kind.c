@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/content/kind.h"
 
+#include "lib/content/little.h"
+
 #include <stdbool.h>
 #include <string.h>
 #include <strings.h>
@@ -66,19 +68,9 @@ static const struct mark marks[] = {
 	MARK(CONTENT_LZFU, 8, "MELA"),
 };
 
-static uint32_t get16le(const uint8_t *bytes)
-{
-	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8;
-}
-
 static uint32_t get16be(const uint8_t *bytes)
 {
 	return (uint32_t)bytes[0] << 8 | (uint32_t)bytes[1];
-}
-
-static uint32_t get32le(const uint8_t *bytes)
-{
-	return get16le(bytes) | get16le(bytes + 2) << 16;
 }
 
 static uint32_t get32be(const uint8_t *bytes)
@@ -110,8 +102,9 @@ static enum content_kind take_flash(const uint8_t *head, size_t size)
 
 static enum content_kind take_bitmap(const uint8_t *head, size_t size)
 {
-	const bool is_it = size >= 18 && memcmp(head, "BM", 2) == 0 && get32le(head + 6) == 0 &&
-			   get32le(head + 14) >= 12 && get32le(head + 14) <= 124;
+	const bool is_it = size >= 18 && memcmp(head, "BM", 2) == 0 &&
+			   little_get32(head + 6) == 0 && little_get32(head + 14) >= 12 &&
+			   little_get32(head + 14) <= 124;
 	return is_it ? CONTENT_GRAPHICS : CONTENT_OTHER;
 }
 
@@ -136,9 +129,9 @@ static enum content_kind take_compress(const uint8_t *head, size_t size)
 /* Frames to skip, which Zstandard (RFC 8878 3.1.2) and LZ4 share: what is behind the first says. */
 static enum content_kind take_skippable(const uint8_t *head, size_t size)
 {
-	if (size < 8 || (get32le(head) & 0xfffffff0) != 0x184d2a50)
+	if (size < 8 || (little_get32(head) & 0xfffffff0) != 0x184d2a50)
 		return CONTENT_OTHER;
-	const uint64_t behind = 8 + (uint64_t)get32le(head + 4);
+	const uint64_t behind = 8 + (uint64_t)little_get32(head + 4);
 	return behind < size && has(head, size, (size_t)behind, "\x04\x22\x4d\x18", 4)
 		       ? CONTENT_LZ4
 		       : CONTENT_ZSTD;
@@ -153,8 +146,8 @@ static enum content_kind take_lzma(const uint8_t *head, size_t size)
 {
 	if (size < 18 || head[0] >= 225 || head[13] != 0)
 		return CONTENT_OTHER;
-	const uint32_t dictionary = get32le(head + 1);
-	const uint64_t whole = (uint64_t)get32le(head + 5) | (uint64_t)get32le(head + 9) << 32;
+	const uint32_t dictionary = little_get32(head + 1);
+	const uint64_t whole = little_get64(head + 5);
 	uint32_t rounded = dictionary - 1;
 	for (unsigned shift = 2; shift <= 16; shift *= 2)
 		rounded |= rounded >> shift;
@@ -203,11 +196,11 @@ static enum content_kind take_old_cpio(const uint8_t *head, size_t size)
 {
 	if (size < 26)
 		return CONTENT_OTHER;
-	const bool is_little = get16le(head) == 070707;
+	const bool is_little = little_get16(head) == 070707;
 	if (!is_little && get16be(head) != 070707)
 		return CONTENT_OTHER;
-	const uint32_t mode = is_little ? get16le(head + 6) : get16be(head + 6);
-	const uint32_t name_size = is_little ? get16le(head + 20) : get16be(head + 20);
+	const uint32_t mode = is_little ? little_get16(head + 6) : get16be(head + 6);
+	const uint32_t name_size = is_little ? little_get16(head + 20) : get16be(head + 20);
 	/* The entry at the end has neither a type nor a mode. */
 	const bool is_it =
 		name_size > 1 && name_size <= 4096 && (mode == 0 || (mode & 0170000) != 0);
@@ -229,7 +222,7 @@ static enum content_kind take_arj(const uint8_t *head, size_t size)
 {
 	if (size < 11 || head[0] != 0x60 || head[1] != 0xea)
 		return CONTENT_OTHER;
-	const uint32_t header_size = get16le(head + 2);
+	const uint32_t header_size = little_get16(head + 2);
 	const bool is_it = header_size >= 30 && header_size <= 2600 && head[10] == 2;
 	return is_it ? CONTENT_ARJ : CONTENT_OTHER;
 }
@@ -245,7 +238,7 @@ static enum content_kind take_zlib(const uint8_t *head, size_t size)
 		return CONTENT_OTHER;
 	const unsigned type = head[2] >> 1 & 3;
 	const bool is_it =
-		type == 0 ? (get16le(head + 3) ^ get16le(head + 5)) == 0xffff : type != 3;
+		type == 0 ? (little_get16(head + 3) ^ little_get16(head + 5)) == 0xffff : type != 3;
 	return is_it ? CONTENT_ZLIB : CONTENT_OTHER;
 }
 
@@ -297,7 +290,7 @@ static void narrow_words(const uint8_t *head, size_t size, struct narrow *ret_na
 	ret_narrow->is_wide = true;
 	ret_narrow->is_text = true;
 	for (size_t i = 2; i + 1 < size; i += 2) {
-		const uint32_t word = is_little ? get16le(head + i) : get16be(head + i);
+		const uint32_t word = is_little ? little_get16(head + i) : get16be(head + i);
 		const uint8_t byte = word < 0x100 ? (uint8_t)word : 0x80;
 		ret_narrow->is_text = ret_narrow->is_text && is_text_byte(byte);
 		ret_narrow->text[ret_narrow->size++] = lower(byte);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/content/pe.h"
 
+#include "lib/content/little.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -14,16 +16,6 @@ enum pe_step { STEP_DOS, STEP_FILE, STEP_OPTIONAL, STEP_SECTION };
 #define SECTION_SIZE	 40u
 #define MAGIC_PE32_PLUS	 0x20b
 #define FALLBACK_SECTORS 0x200u
-
-static uint32_t get16(const uint8_t *bytes)
-{
-	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8;
-}
-
-static uint32_t get32(const uint8_t *bytes)
-{
-	return get16(bytes) | get16(bytes + 2) << 16;
-}
 
 static uint32_t round_down(uint32_t number, uint32_t to)
 {
@@ -112,8 +104,8 @@ static void finish(struct pe *pe)
 static void take_file_header(struct pe *pe)
 {
 	const uint8_t *header = pe->gathered;
-	pe->sections_left = get16(header + 6);
-	pe->optional_size = get16(header + 20);
+	pe->sections_left = little_get16(header + 6);
+	pe->optional_size = little_get16(header + 20);
 	if (memcmp(header, "PE\0\0", 4) != 0 || pe->sections_left == 0 ||
 	    pe->sections_left > PE_SECTIONS || pe->optional_size < OPTIONAL_MIN) {
 		pe->state = PE_NOT;
@@ -125,11 +117,11 @@ static void take_file_header(struct pe *pe)
 static void take_optional_header(struct pe *pe)
 {
 	const uint8_t *header = pe->gathered;
-	pe->entry_address = get32(header + 16);
-	pe->section_alignment = get32(header + 32);
-	pe->file_alignment = get32(header + 36);
-	pe->header_size = get32(header + 60);
-	if (get16(header) == MAGIC_PE32_PLUS && pe->optional_size < OPTIONAL_MIN64) {
+	pe->entry_address = little_get32(header + 16);
+	pe->section_alignment = little_get32(header + 32);
+	pe->file_alignment = little_get32(header + 36);
+	pe->header_size = little_get32(header + 60);
+	if (little_get16(header) == MAGIC_PE32_PLUS && pe->optional_size < OPTIONAL_MIN64) {
 		pe->state = PE_NOT;
 		return;
 	}
@@ -140,10 +132,10 @@ static void take_section(struct pe *pe)
 {
 	const uint8_t *header = pe->gathered;
 	struct pe_section *section = &pe->sections[pe->section_count++];
-	section->virtual_size = get32(header + 8);
-	section->virtual_address = get32(header + 12);
-	section->raw_size = get32(header + 16);
-	section->raw_offset = get32(header + 20);
+	section->virtual_size = little_get32(header + 8);
+	section->virtual_address = little_get32(header + 12);
+	section->raw_size = little_get32(header + 16);
+	section->raw_offset = little_get32(header + 20);
 	if (--pe->sections_left == 0)
 		finish(pe);
 	else
@@ -158,7 +150,7 @@ static void take_step(struct pe *pe)
 		if (memcmp(pe->first, "MZ", 2) != 0 && memcmp(pe->first, "ZM", 2) != 0)
 			pe->state = PE_NOT;
 		else
-			want(pe, STEP_FILE, get32(pe->first + 60), FILE_SIZE);
+			want(pe, STEP_FILE, little_get32(pe->first + 60), FILE_SIZE);
 		break;
 	case STEP_FILE:
 		take_file_header(pe);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/mstream/tnef.h"
 
+#include "lib/content/little.h"
+
 #include <string.h>
 
 /*
@@ -48,16 +50,6 @@ struct flow {
 	const struct mstream_files *files;
 	void *context;
 };
-
-static uint32_t get16(const uint8_t *bytes)
-{
-	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8;
-}
-
-static uint32_t get32(const uint8_t *bytes)
-{
-	return get16(bytes) | get16(bytes + 2) << 16;
-}
 
 void tnef_begin(struct tnef *ret_tnef)
 {
@@ -273,10 +265,10 @@ static void begin_attribute(struct flow *flow)
 		tnef->step = STEP_OVER;
 		return;
 	}
-	tnef->left = get32(attribute + 5);
+	tnef->left = little_get32(attribute + 5);
 	tnef->sum = 0;
 	tnef->step = STEP_DATA;
-	begin_data(flow, get16(attribute + 1));
+	begin_data(flow, little_get16(attribute + 1));
 	if (tnef->left == 0)
 		end_data(flow);
 }
@@ -323,8 +315,9 @@ static size_t push_between(struct flow *flow, const uint8_t *bytes, size_t size)
 		begin_attribute(flow);
 		return taken;
 	}
-	const bool is_right = tnef->step == STEP_SIGNATURE ? get32(tnef->gathered) == SIGNATURE
-							   : get16(tnef->gathered) == tnef->sum;
+	const bool is_right = tnef->step == STEP_SIGNATURE
+				      ? little_get32(tnef->gathered) == SIGNATURE
+				      : little_get16(tnef->gathered) == tnef->sum;
 	if (!is_right)
 		say_odd(flow);
 	tnef->step = is_right || tnef->step == STEP_SUM ? STEP_ATTRIBUTE : STEP_OVER;

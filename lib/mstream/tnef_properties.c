@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/mstream/tnef_properties.h"
 
+#include "lib/content/little.h"
+
 #include <string.h>
 
 /*
@@ -27,16 +29,6 @@ enum properties_step {
 #define INTERFACE_SIZE	 16
 #define SIZE_UNKNOWN	 0
 #define SIZE_IS_VARIABLE UINT32_MAX
-
-static uint32_t get16(const uint8_t *bytes)
-{
-	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8;
-}
-
-static uint32_t get32(const uint8_t *bytes)
-{
-	return get16(bytes) | get16(bytes + 2) << 16;
-}
 
 static uint32_t padding_of(uint32_t size)
 {
@@ -124,8 +116,8 @@ static bool take_type(struct tnef_properties *properties)
 
 static bool take_tag(struct tnef_properties *properties)
 {
-	properties->type = (uint16_t)get16(properties->gathered);
-	properties->id = (uint16_t)get16(properties->gathered + 2);
+	properties->type = little_get16(properties->gathered);
+	properties->id = little_get16(properties->gathered + 2);
 	if (properties->id < NAMED_FROM)
 		return take_type(properties);
 	want(properties, STEP_NAMED, NAMED_SIZE);
@@ -134,8 +126,8 @@ static bool take_tag(struct tnef_properties *properties)
 
 static bool take_named(struct tnef_properties *properties)
 {
-	const uint32_t kind = get32(properties->gathered + 16);
-	const uint32_t size = get32(properties->gathered + 20);
+	const uint32_t kind = little_get32(properties->gathered + 16);
+	const uint32_t size = little_get32(properties->gathered + 20);
 	if (kind == KIND_NAME)
 		properties->pass = (uint64_t)size + padding_of(size);
 	return take_type(properties);
@@ -143,7 +135,7 @@ static bool take_named(struct tnef_properties *properties)
 
 static void take_value_count(struct tnef_properties *properties)
 {
-	const uint32_t count = get32(properties->gathered);
+	const uint32_t count = little_get32(properties->gathered);
 	const uint32_t size = size_of_type(properties->type);
 	if (size == SIZE_IS_VARIABLE) {
 		properties->values_left = count;
@@ -156,7 +148,7 @@ static void take_value_count(struct tnef_properties *properties)
 
 static void take_value_size(struct tnef_properties *properties)
 {
-	const uint32_t size = get32(properties->gathered);
+	const uint32_t size = little_get32(properties->gathered);
 	const bool is_object = (properties->type & ~MULTIPLE) == TNEF_OBJECT;
 	properties->padding = padding_of(size);
 	properties->pass = is_object && size >= INTERFACE_SIZE ? INTERFACE_SIZE : 0;
@@ -170,7 +162,7 @@ static bool take_gathered(struct tnef_properties *properties)
 {
 	switch ((enum properties_step)properties->step) {
 	case STEP_COUNT:
-		properties->properties_left = get32(properties->gathered);
+		properties->properties_left = little_get32(properties->gathered);
 		want_property(properties);
 		return true;
 	case STEP_TAG:

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/unpack/compound.h"
 
+#include "lib/content/little.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +13,6 @@
 #define SECTOR_MAX	 0xfffffffa /* what is above means something else */
 
 static const uint8_t signature[8] = { 0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1 };
-
-static uint32_t get16(const uint8_t *bytes)
-{
-	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8;
-}
-
-static uint32_t get32(const uint8_t *bytes)
-{
-	return get16(bytes) | get16(bytes + 2) << 16;
-}
 
 /* ---- sectors ---- */
 
@@ -47,7 +39,7 @@ static uint32_t get_link(const struct compound *compound, const struct compound_
 		return COMPOUND_NONE;
 	if (find_sector(compound, table->sectors[index], &offset) < within + 4)
 		return COMPOUND_NONE;
-	return get32(compound->bytes + offset + within);
+	return little_get32(compound->bytes + offset + within);
 }
 
 static int add_sector(struct compound_chain *chain, size_t *room, uint32_t sector)
@@ -93,8 +85,9 @@ static int read_fat(struct compound *compound)
 	uint64_t offset = 0;
 	int status = 0;
 	for (uint32_t i = 0; i < HEADER_FAT_COUNT && i < needed && status == 0; i++)
-		status = add_sector(&compound->fat, &room, get32(compound->bytes + 76 + i * 4));
-	uint32_t table = get32(compound->bytes + 68);
+		status = add_sector(&compound->fat, &room,
+				    little_get32(compound->bytes + 76 + i * 4));
+	uint32_t table = little_get32(compound->bytes + 68);
 	for (uint32_t steps = 0; steps < compound->sector_count && status == 0; steps++) {
 		if (compound->fat.count >= needed ||
 		    find_sector(compound, table, &offset) < each * 4)
@@ -102,8 +95,8 @@ static int read_fat(struct compound *compound)
 		for (uint32_t i = 0; i + 1 < each && compound->fat.count < needed && status == 0;
 		     i++)
 			status = add_sector(&compound->fat, &room,
-					    get32(compound->bytes + offset + i * 4));
-		table = get32(compound->bytes + offset + (each - 1) * 4);
+					    little_get32(compound->bytes + offset + i * 4));
+		table = little_get32(compound->bytes + offset + (each - 1) * 4);
 	}
 	return status;
 }
@@ -129,17 +122,17 @@ bool compound_entry(const struct compound *compound, uint32_t number,
 	const uint8_t *entry = find_entry(compound, number);
 	if (entry == NULL)
 		return false;
-	const uint32_t name_size = get16(entry + 64);
+	const uint32_t name_size = little_get16(entry + 64);
 	memset(ret_entry, 0, sizeof(*ret_entry));
 	memcpy(ret_entry->name, entry, COMPOUND_NAME_SIZE);
 	ret_entry->name_size = (uint8_t)(name_size > COMPOUND_NAME_SIZE ? COMPOUND_NAME_SIZE
 					 : name_size >= 2		? name_size - 2
 									: 0);
 	ret_entry->type = entry[66];
-	ret_entry->start = get32(entry + 116);
-	ret_entry->size = get32(entry + 120);
+	ret_entry->start = little_get32(entry + 116);
+	ret_entry->size = little_get32(entry + 120);
 	if (compound->has_wide_sizes)
-		ret_entry->size |= (uint64_t)get32(entry + 124) << 32;
+		ret_entry->size |= (uint64_t)little_get32(entry + 124) << 32;
 	return true;
 }
 
@@ -186,16 +179,18 @@ static int find_parents(struct compound *compound)
 	size_t stack_size = 0;
 	const uint8_t *root = find_entry(compound, 0);
 	if (root != NULL)
-		reach(compound, get32(root + 76), 0, stack, &stack_size);
+		reach(compound, little_get32(root + 76), 0, stack, &stack_size);
 	while (stack_size > 0) {
 		const uint32_t number = stack[--stack_size];
 		const uint8_t *entry = find_entry(compound, number);
 		if (entry == NULL)
 			continue;
-		reach(compound, get32(entry + 68), compound->parents[number], stack, &stack_size);
-		reach(compound, get32(entry + 72), compound->parents[number], stack, &stack_size);
+		reach(compound, little_get32(entry + 68), compound->parents[number], stack,
+		      &stack_size);
+		reach(compound, little_get32(entry + 72), compound->parents[number], stack,
+		      &stack_size);
 		if (entry[66] == COMPOUND_STORAGE)
-			reach(compound, get32(entry + 76), number, stack, &stack_size);
+			reach(compound, little_get32(entry + 76), number, stack, &stack_size);
 	}
 	free(stack);
 	return 0;
@@ -207,9 +202,11 @@ static int read_tables(struct compound *compound)
 {
 	int status = read_fat(compound);
 	if (status == 0)
-		status = read_chain(compound, get32(compound->bytes + 48), &compound->directory);
+		status = read_chain(compound, little_get32(compound->bytes + 48),
+				    &compound->directory);
 	if (status == 0)
-		status = read_chain(compound, get32(compound->bytes + 60), &compound->mini_fat);
+		status = read_chain(compound, little_get32(compound->bytes + 60),
+				    &compound->mini_fat);
 	if (status < 0)
 		return status;
 	const uint64_t entries =
@@ -230,10 +227,10 @@ int compound_open(const uint8_t *bytes, size_t size, struct compound *ret_compou
 		return -EBADMSG;
 	ret_compound->bytes = bytes;
 	ret_compound->size = size;
-	ret_compound->has_wide_sizes = get16(bytes + 26) >= 4;
-	ret_compound->shift = get16(bytes + 30);
-	ret_compound->mini_shift = get16(bytes + 32);
-	ret_compound->mini_below = get32(bytes + 56);
+	ret_compound->has_wide_sizes = little_get16(bytes + 26) >= 4;
+	ret_compound->shift = little_get16(bytes + 30);
+	ret_compound->mini_shift = little_get16(bytes + 32);
+	ret_compound->mini_below = little_get32(bytes + 56);
 	if (ret_compound->shift < 7 || ret_compound->shift > 16 || ret_compound->mini_shift < 4 ||
 	    ret_compound->mini_shift > ret_compound->shift)
 		return -EBADMSG;

@@ -3,6 +3,7 @@
 
 #include <zlib.h>
 
+#include "lib/content/little.h"
 #include "lib/unpack/unpack_rows.h"
 
 /*
@@ -45,12 +46,6 @@ struct lzfu_state {
 
 _Static_assert(sizeof(struct lzfu_state) <= UNPACK_HERE_STATE, "the row has room for it");
 
-static uint32_t get32(const uint8_t *bytes)
-{
-	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-	       (uint32_t)bytes[3] << 24;
-}
-
 static void flush(struct unpack *unpack)
 {
 	struct lzfu_state *state = unpack->state;
@@ -75,12 +70,12 @@ static void put(struct unpack *unpack, uint8_t byte)
 static void take_head(struct unpack *unpack)
 {
 	struct lzfu_state *state = unpack->state;
-	const uint32_t mark = get32(state->head + 8);
+	const uint32_t mark = little_get32(state->head + 8);
 	if (mark != LZFU_MARK && mark != MELA_MARK) {
 		unpack_stop(unpack, UNPACK_DAMAGED);
 		return;
 	}
-	state->left = get32(state->head + 4);
+	state->left = little_get32(state->head + 4);
 	state->step = mark == LZFU_MARK ? LZFU_FLAGS : LZFU_RAW;
 	memset(state->dictionary, 0, sizeof(state->dictionary));
 	memcpy(state->dictionary, beginning, sizeof(beginning) - 1);
@@ -93,7 +88,7 @@ static void end_body(struct unpack *unpack)
 {
 	struct lzfu_state *state = unpack->state;
 	flush(unpack);
-	if ((state->crc ^ UINT32_MAX) != get32(state->head + 12))
+	if ((state->crc ^ UINT32_MAX) != little_get32(state->head + 12))
 		unpack_tell(unpack, UNPACK_DAMAGED);
 	unpack_close(unpack, true);
 	state->step = LZFU_END;

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/unpack/unpack_native.h"
 
-#include <string.h>
+#include "lib/content/little.h"
 
-static uint32_t get32(const uint8_t *bytes)
-{
-	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-	       (uint32_t)bytes[3] << 24;
-}
+#include <string.h>
 
 /* Behind the NUL that ends a string; size when there is none. */
 static size_t skip_string(const uint8_t *bytes, size_t size, size_t at)
@@ -24,12 +20,12 @@ bool unpack_native(const uint8_t *bytes, size_t size, struct unpack_native *ret_
 	const size_t path_at = skip_string(bytes, size, name_end) + 4;
 	if (path_at >= size || size - path_at < 4)
 		return false;
-	const uint64_t file_at = (uint64_t)path_at + 4 + get32(bytes + path_at);
+	const uint64_t file_at = (uint64_t)path_at + 4 + little_get32(bytes + path_at);
 	if (file_at + 4 > size)
 		return false;
 	ret_native->name = bytes + 2;
 	ret_native->name_size = name_end - 2;
 	ret_native->offset = (size_t)file_at + 4;
-	ret_native->size = get32(bytes + file_at);
+	ret_native->size = little_get32(bytes + file_at);
 	return true;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/content/little.h"
 #include "lib/unpack/compound.h"
 #include "lib/unpack/unpack_name.h"
 #include "lib/unpack/unpack_native.h"
@@ -25,16 +26,6 @@ struct ole {
 	uint8_t *dir;
 	size_t dir_size;
 };
-
-static uint32_t get16(const uint8_t *bytes)
-{
-	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8;
-}
-
-static uint32_t get32(const uint8_t *bytes)
-{
-	return get16(bytes) | get16(bytes + 2) << 16;
-}
 
 /* ---- names ---- */
 
@@ -78,7 +69,7 @@ static size_t put_entry_name(uint8_t *out, const struct compound_entry *entry)
 {
 	size_t size = 0;
 	for (size_t i = 0; i + 1 < entry->name_size; i += 2)
-		size += put_name_unit(out + size, get16(entry->name + i));
+		size += put_name_unit(out + size, little_get16(entry->name + i));
 	return size;
 }
 
@@ -108,7 +99,8 @@ static void make_path(const struct ole *ole, uint32_t number, char *ret_name)
 /* The flags of a document of Word (MS-DOC 2.5.2). */
 static bool is_encrypted_word(const uint8_t *head, size_t size)
 {
-	return size >= 12 && get16(head) == 0xa5ec && (get16(head + 10) & 0x0100) != 0;
+	return size >= 12 && little_get16(head) == 0xa5ec &&
+	       (little_get16(head + 10) & 0x0100) != 0;
 }
 
 /* A record FilePass near the beginning of a workbook (MS-XLS 2.4.117). */
@@ -116,9 +108,9 @@ static bool is_encrypted_workbook(const uint8_t *head, size_t size)
 {
 	size_t at = 0;
 	while (size - at >= 4) {
-		if (get16(head + at) == 0x002f)
+		if (little_get16(head + at) == 0x002f)
 			return true;
-		const size_t record = 4 + get16(head + at + 2);
+		const size_t record = 4 + little_get16(head + at + 2);
 		if (record > size - at)
 			break;
 		at += record;
@@ -234,9 +226,9 @@ static void give_slides_objects(struct ole *ole, const uint8_t *bytes, size_t si
 	const uint32_t object_type = 0x1011;
 	size_t at = 0;
 	while (size - at >= 8 && !ole->unpack->is_over) {
-		const uint32_t version = get16(bytes + at);
-		const bool is_object = get16(bytes + at + 2) == object_type;
-		const size_t said = get32(bytes + at + 4);
+		const uint32_t version = little_get16(bytes + at);
+		const bool is_object = little_get16(bytes + at + 2) == object_type;
+		const size_t said = little_get32(bytes + at + 4);
 		at += 8;
 		if ((version & 0xf) == 0xf) /* others are in it */
 			continue;

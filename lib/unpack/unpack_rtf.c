@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/content/little.h"
 #include "lib/unpack/unpack_name.h"
 #include "lib/unpack/unpack_native.h"
 
@@ -52,12 +53,6 @@ struct rtf_state {
 
 _Static_assert(sizeof(struct rtf_state) <= UNPACK_HERE_STATE, "the row has room for it");
 
-static uint32_t get32(const uint8_t *bytes)
-{
-	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-	       (uint32_t)bytes[3] << 24;
-}
-
 /* ---- objects ---- */
 
 /* Where the data begins, and its size; 0 when it has another form. */
@@ -69,7 +64,7 @@ static size_t find_data(const struct rtf_state *state, const uint8_t **ret_class
 	for (unsigned i = 0; i < STRINGS; i++) {
 		if (state->head_size < at + 4)
 			return 0;
-		const uint32_t size = get32(head + at);
+		const uint32_t size = little_get32(head + at);
 		at += 4;
 		if (size > state->head_size - at)
 			return 0;
@@ -107,7 +102,7 @@ static void take_head(struct unpack *unpack)
 	size_t at = find_data(state, &name, &name_size);
 	struct unpack_native native;
 	state->is_given = true;
-	state->left = at > 0 ? get32(state->head + at - 4) : UINT64_MAX;
+	state->left = at > 0 ? little_get32(state->head + at - 4) : UINT64_MAX;
 	if (at > 0 && is_class(name, name_size, "Package") &&
 	    unpack_native(state->head + at, state->head_size - at, &native)) {
 		name = native.name;

@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "lib/content/little.h"
 #include "lib/content/zipmark.h"
 #include "lib/unpack/unpack_name.h"
 #include "lib/unpack/unpack_zip.h"
@@ -24,21 +25,6 @@ _Static_assert(sizeof(struct zip_state) <= UNPACK_HERE_STATE, "it fits");
 static const uint8_t tail_mark[4] = { 'P', 'K', 7, 8 }; /* of a descriptor */
 
 static void run(struct unpack *unpack, const uint8_t *bytes, size_t size);
-
-static uint16_t get16(const uint8_t *bytes)
-{
-	return (uint16_t)(bytes[0] | bytes[1] << 8);
-}
-
-static uint32_t get32(const uint8_t *bytes)
-{
-	return get16(bytes) | (uint32_t)get16(bytes + 2) << 16;
-}
-
-static uint64_t get64(const uint8_t *bytes)
-{
-	return get32(bytes) | (uint64_t)get32(bytes + 4) << 32;
-}
 
 static void begin_archive(struct zip_state *zip)
 {
@@ -73,8 +59,8 @@ static void search(struct zip_state *zip)
 static void compare(struct unpack *unpack)
 {
 	struct zip_state *zip = unpack->state;
-	const uint16_t count = get16(zip->head + 6);
-	const uint32_t offset = get32(zip->head + 12);
+	const uint16_t count = little_get16(zip->head + 6);
+	const uint32_t offset = little_get32(zip->head + 12);
 	if (!zip->is_masked && !unpack_directory_is_right(&zip->lists, count, offset))
 		unpack_tell(unpack, UNPACK_LYING);
 	begin_archive(zip);
@@ -86,15 +72,15 @@ static void take_end64(struct unpack *unpack)
 	struct zip_state *zip = unpack->state;
 	zip->lists.has_end64 = true;
 	zip->lists.end64_at = unpack->in - 56;
-	zip->lists.end64_count = get64(zip->head + 28);
-	zip->lists.end64_offset = get64(zip->head + 44);
+	zip->lists.end64_count = little_get64(zip->head + 28);
+	zip->lists.end64_offset = little_get64(zip->head + 44);
 	search(zip);
 }
 
 static void take_locator(struct zip_state *zip)
 {
 	zip->lists.has_locator = true;
-	zip->lists.locator_offset = get64(zip->head + 4);
+	zip->lists.locator_offset = little_get64(zip->head + 4);
 	search(zip);
 }
 
@@ -139,14 +125,14 @@ static void end_tail(struct unpack *unpack, const uint8_t *fields, bool is_wide)
 {
 	struct zip_state *zip = unpack->state;
 	const bool is_checked = zip->sink == ZIP_GIVE_CHECKED;
-	zip->facts.crc = get32(fields);
+	zip->facts.crc = little_get32(fields);
 	zip->facts.packed_size = zip->packed;
 	if (is_checked && zip->facts.crc != zip->check)
 		unpack_tell(unpack, UNPACK_DAMAGED);
 	if (is_checked)
 		zip->facts.size = zip->size;
 	else
-		zip->facts.size = is_wide ? get64(fields + 12) : get32(fields + 8);
+		zip->facts.size = is_wide ? little_get64(fields + 12) : little_get32(fields + 8);
 	end_member(unpack);
 }
 
@@ -181,16 +167,16 @@ static void take_tail(struct unpack *unpack)
 	const uint8_t *fields = zip->head + first - 12;
 	const bool is_checked = zip->sink == ZIP_GIVE_CHECKED;
 	if (zip->need > first) {
-		const bool is_size = !is_checked || get64(fields + 12) == zip->size;
-		if (get64(fields + 4) == zip->packed && is_size)
+		const bool is_size = !is_checked || little_get64(fields + 12) == zip->size;
+		if (little_get64(fields + 4) == zip->packed && is_size)
 			end_tail(unpack, fields, true);
 		else
 			lack_tail(unpack);
 		return;
 	}
-	const bool is_packed = get32(fields + 4) == (uint32_t)zip->packed;
-	const bool is_wide = is_packed && get32(fields + 8) == zip->packed >> 32;
-	const bool is_size = is_checked ? get32(fields + 8) == (uint32_t)zip->size
+	const bool is_packed = little_get32(fields + 4) == (uint32_t)zip->packed;
+	const bool is_wide = is_packed && little_get32(fields + 8) == zip->packed >> 32;
+	const bool is_size = is_checked ? little_get32(fields + 8) == (uint32_t)zip->size
 					: !is_wide || zip->packed == 0;
 	if (is_packed && is_size)
 		end_tail(unpack, fields, false);
@@ -209,7 +195,7 @@ static void give_lzma(struct unpack *unpack, const uint8_t *bytes, size_t size)
 		size--;
 		if (zip->size < LZMA_HEAD_SIZE)
 			continue;
-		if (get16(zip->lzma + 2) != 5) {
+		if (little_get16(zip->lzma + 2) != 5) {
 			unpack_tell(unpack, UNPACK_UNSUPPORTED);
 			zip->sink = ZIP_DROP;
 			return;
@@ -280,8 +266,8 @@ static size_t take_known(struct unpack *unpack, const uint8_t *bytes, size_t siz
 static bool is_tail(const struct zip_state *zip)
 {
 	const bool is_checked = zip->sink == ZIP_GIVE_CHECKED;
-	return get32(zip->head + 8) == (uint32_t)zip->packed &&
-	       (!is_checked || get32(zip->head + 4) == zip->check);
+	return little_get32(zip->head + 8) == (uint32_t)zip->packed &&
+	       (!is_checked || little_get32(zip->head + 4) == zip->check);
 }
 
 static void scan_byte(struct unpack *unpack, uint8_t byte)
@@ -479,13 +465,13 @@ static void go_on(struct unpack *unpack)
 /* A local header's fields from the version on, or a central one's behind its first version. */
 static void take_fields(struct zip_state *zip, const uint8_t *fields)
 {
-	zip->flags = get16(fields + 2);
-	zip->facts.method = get16(fields + 4);
-	zip->facts.crc = get32(fields + 10);
-	zip->facts.packed_size = get32(fields + 14);
-	zip->facts.size = get32(fields + 18);
-	zip->name_left = get16(fields + 22);
-	zip->extra_left = get16(fields + 24);
+	zip->flags = little_get16(fields + 2);
+	zip->facts.method = little_get16(fields + 4);
+	zip->facts.crc = little_get32(fields + 10);
+	zip->facts.packed_size = little_get32(fields + 14);
+	zip->facts.size = little_get32(fields + 18);
+	zip->name_left = little_get16(fields + 22);
+	zip->extra_left = little_get16(fields + 24);
 	zip->remark_left = 0;
 	zip->raw_size = 0;
 	zip->packed = 0;
@@ -507,8 +493,8 @@ static void take_head(struct unpack *unpack)
 		break;
 	case ZIP_CENTRAL:
 		take_fields(zip, zip->head + 2);
-		zip->facts.offset = get32(zip->head + 38);
-		zip->remark_left = get16(zip->head + 28);
+		zip->facts.offset = little_get32(zip->head + 38);
+		zip->remark_left = little_get16(zip->head + 28);
 		if (zip->lists.at == UINT64_MAX)
 			zip->lists.at = unpack->in - 46;
 		go_on(unpack);
@@ -536,7 +522,7 @@ static void take_extra64(struct zip_state *zip)
 	for (size_t i = 0; i < count; i++) {
 		if (*fields[i] != UINT32_MAX || end - at < 8)
 			continue;
-		*fields[i] = get64(at);
+		*fields[i] = little_get64(at);
 		at += 8;
 	}
 }
@@ -545,8 +531,8 @@ static void begin_block(struct unpack *unpack)
 {
 	struct zip_state *zip = unpack->state;
 	zip->extra_left = (uint16_t)(zip->extra_left - 4);
-	zip->block = get16(zip->head);
-	zip->block_left = get16(zip->head + 2);
+	zip->block = little_get16(zip->head);
+	zip->block_left = little_get16(zip->head + 2);
 	if (zip->block_left > zip->extra_left)
 		zip->block_left = zip->extra_left;
 	zip->extra_left = (uint16_t)(zip->extra_left - zip->block_left);

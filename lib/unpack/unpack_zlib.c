@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "lib/content/little.h"
 #include "lib/unpack/unpack_inflate.h"
 #include "lib/unpack/unpack_name.h"
 
@@ -67,12 +68,6 @@ int unpack_gzip_begin(struct unpack *unpack)
 int unpack_zlib_begin(struct unpack *unpack)
 {
 	return begin(unpack, false);
-}
-
-static uint32_t little(const uint8_t *bytes)
-{
-	return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-	       (uint32_t)bytes[3] << 24;
 }
 
 static void begin_body(struct unpack *unpack)
@@ -153,8 +148,8 @@ static void take_tail(struct unpack *unpack)
 	const uint8_t *tail = state->head;
 	bool is_right = false;
 	if (state->is_gzip)
-		is_right = little(tail) == state->inflate.check &&
-			   little(tail + 4) == (uint32_t)state->inflate.out;
+		is_right = little_get32(tail) == state->inflate.check &&
+			   little_get32(tail + 4) == (uint32_t)state->inflate.out;
 	else
 		is_right =
 			state->inflate.check == ((uint32_t)tail[0] << 24 | (uint32_t)tail[1] << 16 |

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/unpack/vba.h"
 
+#include "lib/content/little.h"
+
 #include <string.h>
-
-static uint32_t get16(const uint8_t *bytes)
-{
-	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8;
-}
-
-static uint32_t get32(const uint8_t *bytes)
-{
-	return get16(bytes) | get16(bytes + 2) << 16;
-}
 
 /* ---- compression: 1 signature; chunks of a header and of groups of a byte and eight tokens ---- */
 
@@ -59,7 +51,7 @@ static bool read_tokens(const uint8_t *bytes, size_t size, struct chunk *chunk)
 				chunk->bytes[chunk->size++] = bytes[at++];
 				continue;
 			}
-			if (size - at < 2 || !copy_token(chunk, get16(bytes + at)))
+			if (size - at < 2 || !copy_token(chunk, little_get16(bytes + at)))
 				return false;
 			at += 2;
 		}
@@ -83,7 +75,7 @@ bool vba_decompress(const uint8_t *bytes, size_t size, vba_take_fn *take, void *
 	bool is_whole = size > 0 && bytes[0] == CONTAINER_SIGNATURE;
 	size_t at = 1;
 	while (is_whole && size - at >= 2) {
-		const uint32_t header = get16(bytes + at);
+		const uint32_t header = little_get16(bytes + at);
 		if ((header >> 12 & 7) != CHUNK_SIGNATURE)
 			return false;
 		const size_t said = (header & 0xfff) + 1; /* without the header */
@@ -124,15 +116,16 @@ bool vba_find_offset(const uint8_t *dir, size_t dir_size, const uint8_t *name, s
 	bool is_its = false;
 	size_t at = 0;
 	while (dir_size - at >= 6) {
-		const uint32_t id = get16(dir + at);
-		const uint32_t size = id == RECORD_VERSION ? VERSION_SIZE : get32(dir + at + 2);
+		const uint32_t id = little_get16(dir + at);
+		const uint32_t size =
+			id == RECORD_VERSION ? VERSION_SIZE : little_get32(dir + at + 2);
 		at += 6;
 		if (size > dir_size - at)
 			return false;
 		if (id == RECORD_STREAM_NAME_UNICODE)
 			is_its = is_same_name(dir + at, size, name, name_size);
 		if (id == RECORD_OFFSET && size >= 4 && is_its) {
-			*ret_offset = get32(dir + at);
+			*ret_offset = little_get32(dir + at);
 			return true;
 		}
 		at += size;

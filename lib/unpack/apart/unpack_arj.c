@@ -15,6 +15,7 @@
 
 #include <zlib.h>
 
+#include "lib/content/little.h"
 #include "lib/unpack/apart/unpack_feed.h"
 #include "lib/unpack/unpack_name.h"
 
@@ -107,16 +108,6 @@ static unsigned next_bits(struct arj_state *arj, unsigned count)
 	for (; count > 0; count--)
 		value = value << 1 | next_bit(arj);
 	return value;
-}
-
-static uint16_t little16(const uint8_t *bytes)
-{
-	return (uint16_t)(bytes[0] | bytes[1] << 8);
-}
-
-static uint32_t little32(const uint8_t *bytes)
-{
-	return little16(bytes) | (uint32_t)little16(bytes + 2) << 16;
 }
 
 /* ---- codes ---- */
@@ -320,8 +311,8 @@ static bool take_data(struct arj_state *arj)
 	struct unpack *unpack = arj->unpack;
 	const uint8_t *header = arj->header;
 	const unsigned method = header[5];
-	const uint32_t check = little32(header + 20);
-	arj->size_left = little32(header + 16);
+	const uint32_t check = little_get32(header + 20);
+	arj->size_left = little_get32(header + 16);
 	arj->is_bad = arj->is_out = false;
 	arj->bit_count = 0;
 	arj->check = 0;
@@ -353,7 +344,7 @@ static bool take_member(struct arj_state *arj, size_t size)
 	struct unpack *unpack = arj->unpack;
 	const uint8_t *header = arj->header;
 	const unsigned type = header[6];
-	arj->data_left = type == ARJ_COMMENT ? 0 : little32(header + 12);
+	arj->data_left = type == ARJ_COMMENT ? 0 : little_get32(header + 12);
 	if (type == ARJ_COMMENT)
 		return true;
 	unpack_name(header + header[0], size - header[0], UNPACK_NAME_CP437, unpack->name);
@@ -383,7 +374,7 @@ static bool take_header(struct arj_state *arj)
 	enum unpack_flaw flaw = UNPACK_CUT;
 	if (!next_bytes(arj, fixed, 4))
 		goto bad;
-	const size_t size = little16(fixed + 2);
+	const size_t size = little_get16(fixed + 2);
 	flaw = UNPACK_DAMAGED;
 	if (fixed[0] != 0x60 || fixed[1] != 0xea || size > HEADER_MAX)
 		goto bad;
@@ -395,14 +386,14 @@ static bool take_header(struct arj_state *arj)
 	if (!next_bytes(arj, arj->header, size) || !next_bytes(arj, fixed, 4))
 		goto bad;
 	flaw = UNPACK_DAMAGED;
-	if (little32(fixed) != crc32(0, arj->header, (uInt)size) || arj->header[0] < HEADER_MIN ||
-	    arj->header[0] > size)
+	if (little_get32(fixed) != crc32(0, arj->header, (uInt)size) ||
+	    arj->header[0] < HEADER_MIN || arj->header[0] > size)
 		goto bad;
 	flaw = UNPACK_CUT;
 	do {
 		if (!next_bytes(arj, fixed, 2))
 			goto bad;
-	} while (little16(fixed) > 0 && skip(arj, little16(fixed) + 4U));
+	} while (little_get16(fixed) > 0 && skip(arj, little_get16(fixed) + 4U));
 	return take_member(arj, size);
 bad:
 	unpack_stop(unpack, flaw);

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/content/little.h"
 #include "lib/process/child.h"
 
 /* How often the template is asked that has no room for a question. */
@@ -122,9 +123,8 @@ static size_t keep_more(struct apart *apart, unsigned number, const uint8_t *byt
 		return 0;
 	const uint8_t *frame = apart->kept + apart->last_at + SIZE_SIZE;
 	memcpy(&frame_size, apart->kept + apart->last_at, SIZE_SIZE);
-	const uint32_t frame_number = (uint32_t)frame[1] | (uint32_t)frame[2] << 8 |
-				      (uint32_t)frame[3] << 16 | (uint32_t)frame[4] << 24;
-	if (frame[0] != SCAN_FRAME_DATA || frame_number != number || frame_size >= SCAN_FRAME_MAX)
+	if (frame[0] != SCAN_FRAME_DATA || little_get32(frame + 1) != number ||
+	    frame_size >= SCAN_FRAME_MAX)
 		return 0;
 	const size_t room = SCAN_FRAME_MAX - frame_size;
 	const size_t part = size < room ? size : room;
