@@ -93,11 +93,6 @@ struct record {
 	size_t rdata_at, rdata_size;
 };
 
-static unsigned get16(const uint8_t *in)
-{
-	return (unsigned)bytes_get(in, 2);
-}
-
 static uint32_t get32(const uint8_t *in)
 {
 	return (uint32_t)bytes_get(in, 4);
@@ -150,7 +145,7 @@ static bool read_name(const struct input *in, size_t *at, struct dnsblv6_labels 
 		}
 		if (label[0] < 0xc0 || in->size - from < 2 || ++hops > HOPS_MAX)
 			return false;
-		const size_t target = get16(label) & 0x3fff;
+		const size_t target = bytes_get16(label) & 0x3fff;
 
 		if (target < HEADER_SIZE || target >= start || in->bytes[target] == 0)
 			return false;
@@ -170,10 +165,10 @@ static bool read_record(const struct input *in, size_t *at, struct record *ret_r
 		return false;
 	const uint8_t *fixed = in->bytes + *at;
 
-	ret_record->type = (uint16_t)get16(fixed);
-	ret_record->class = (uint16_t)get16(fixed + 2);
+	ret_record->type = (uint16_t)bytes_get16(fixed);
+	ret_record->class = (uint16_t)bytes_get16(fixed + 2);
 	ret_record->ttl = get32(fixed + 4);
-	ret_record->rdata_size = get16(fixed + 8);
+	ret_record->rdata_size = bytes_get16(fixed + 8);
 	ret_record->rdata_at = *at + 10;
 	*at += 10 + ret_record->rdata_size;
 	return *at <= in->size;
@@ -316,12 +311,12 @@ static bool take_opt(struct walk *walk, const struct record *record, enum sectio
 	walk->has_opt = true;
 	walk->reply->rcode = (uint16_t)(record->ttl >> 24 << 4 | walk->reply->rcode);
 	while (left > 0) {
-		if (left < 4 || left - 4 < get16(rdata + 2))
+		if (left < 4 || left - 4 < bytes_get16(rdata + 2))
 			return false;
-		const size_t size = get16(rdata + 2);
+		const size_t size = bytes_get16(rdata + 2);
 
-		if (get16(rdata) == OPTION_EDE && size >= 2 && walk->reply->ede < 0)
-			walk->reply->ede = (int32_t)get16(rdata + 4);
+		if (bytes_get16(rdata) == OPTION_EDE && size >= 2 && walk->reply->ede < 0)
+			walk->reply->ede = (int32_t)bytes_get16(rdata + 4);
 		rdata += 4 + size;
 		left -= 4 + size;
 	}
@@ -351,7 +346,7 @@ static bool walk_all(struct walk *walk)
 	size_t at = walk->answer_at;
 
 	for (unsigned section = ANSWER; section < SECTION_COUNT; section++) {
-		const unsigned count = get16(walk->in.bytes + 6 + 2 * section);
+		const unsigned count = bytes_get16(walk->in.bytes + 6 + 2 * section);
 
 		for (unsigned i = 0; i < count; i++) {
 			struct record record;
@@ -475,9 +470,9 @@ static bool is_reply_to(const struct message_question *question, const struct in
 	put_question(&out, question);
 	const size_t size = (size_t)(out - asked);
 
-	return in->size >= HEADER_SIZE + size && get16(in->bytes) == question->id &&
-	       (in->bytes[2] & (BIT_QR | BITS_OPCODE)) == BIT_QR && get16(in->bytes + 4) == 1 &&
-	       memcmp(in->bytes + HEADER_SIZE, asked, size) == 0;
+	return in->size >= HEADER_SIZE + size && bytes_get16(in->bytes) == question->id &&
+	       (in->bytes[2] & (BIT_QR | BITS_OPCODE)) == BIT_QR &&
+	       bytes_get16(in->bytes + 4) == 1 && memcmp(in->bytes + HEADER_SIZE, asked, size) == 0;
 }
 
 static void set_negative_ttl(struct message_reply *reply, uint32_t chain_ttl_s)
@@ -524,7 +519,7 @@ int message_parse(const struct message_question *question, const uint8_t *bytes,
 	reply.is_secure = (bytes[3] & BIT_AD) != 0;
 	if ((bytes[2] & BIT_TC) == 0) {
 		walk.answer_at = HEADER_SIZE + question->name.size + 1u + QUESTION_TAIL;
-		walk.answer_count = get16(bytes + 6);
+		walk.answer_count = bytes_get16(bytes + 6);
 		if (!walk_all(&walk))
 			return -EBADMSG;
 		reply.kind = reply.rcode == RCODE_REFUSED ? MESSAGE_REFUSED : MESSAGE_FAILURE;

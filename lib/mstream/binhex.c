@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/mstream/binhex.h"
 
+#include "lib/format/bytes.h"
+
 #include <string.h>
 
 /*
@@ -37,12 +39,6 @@ static uint16_t add_crc(uint16_t crc, uint8_t byte)
 					   0xc18c, 0xd1ad, 0xe1ce, 0xf1ef };
 	crc = (uint16_t)(crc << 4 ^ sums[crc >> 12 ^ byte >> 4]);
 	return (uint16_t)(crc << 4 ^ sums[crc >> 12 ^ (byte & 15)]);
-}
-
-static uint32_t get32(const uint8_t *bytes)
-{
-	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
-	       bytes[3];
 }
 
 /* ---- forks ---- */
@@ -87,13 +83,13 @@ static void go_on(struct binhex *binhex, struct outflow *out)
 static void take_header(struct binhex *binhex, struct outflow *out)
 {
 	const uint8_t *fields = binhex->header + 1 + binhex->header[0];
-	const uint16_t said = (uint16_t)(fields[19] << 8 | fields[20]);
+	const uint16_t said = (uint16_t)bytes_get16(fields + 19);
 	uint16_t crc = 0;
 	for (unsigned i = 0; i + CRC_SIZE < binhex->header_size; i++)
 		crc = add_crc(crc, binhex->header[i]);
 	binhex->is_odd = binhex->is_odd || crc != said;
-	binhex->left = get32(fields + 11);
-	binhex->resource_size = get32(fields + 15);
+	binhex->left = (uint32_t)bytes_get(fields + 11, 4);
+	binhex->resource_size = (uint32_t)bytes_get(fields + 15, 4);
 	binhex->step = STEP_DATA;
 	begin_fork(binhex, false, out);
 	go_on(binhex, out);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/wire/proxy.h"
 
+#include "lib/format/bytes.h"
+#include "lib/wire/word.h"
+
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "lib/wire/word.h"
 
 /* ---- version 1 ---- */
 
@@ -107,14 +108,9 @@ static enum proxy_status take_text(const char *text, size_t size, struct proxy *
 static const uint8_t binary_magic[OF_COMMAND] = { 0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d,
 						  0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a };
 
-static uint16_t get_be16(const uint8_t *bytes)
-{
-	return (uint16_t)(bytes[0] << 8 | bytes[1]);
-}
-
 static struct dnsblv6_addr get_ipv4(const uint8_t *bytes)
 {
-	return dnsblv6_addr_from_ipv4((uint32_t)get_be16(bytes) << 16 | get_be16(bytes + 2));
+	return dnsblv6_addr_from_ipv4((uint32_t)bytes_get(bytes, 4));
 }
 
 /* What stands at OF_COMMAND, OF_FAMILY and OF_SIZE is looked at as soon as it is there. */
@@ -126,7 +122,7 @@ static bool is_possible_head(const uint8_t *bytes, size_t size)
 	if (size > OF_FAMILY && bytes[OF_COMMAND] == IS_PROXY && bytes[OF_FAMILY] != UNSPECIFIED &&
 	    bytes[OF_FAMILY] != TCP_IPV4 && bytes[OF_FAMILY] != TCP_IPV6)
 		return false;
-	return size < HEAD_SIZE || HEAD_SIZE + get_be16(bytes + OF_SIZE) <= PROXY_SIZE_MAX;
+	return size < HEAD_SIZE || HEAD_SIZE + bytes_get16(bytes + OF_SIZE) <= PROXY_SIZE_MAX;
 }
 
 static bool get_addresses(const uint8_t *bytes, size_t size, struct proxy *proxy)
@@ -147,8 +143,8 @@ static bool get_addresses(const uint8_t *bytes, size_t size, struct proxy *proxy
 		proxy->local_addr = dnsblv6_addr_from_bytes(at + 16);
 		at += IPV6_SIZE - 4;
 	}
-	proxy->client_port = get_be16(at);
-	proxy->local_port = get_be16(at + 2);
+	proxy->client_port = (uint16_t)bytes_get16(at);
+	proxy->local_port = (uint16_t)bytes_get16(at + 2);
 	return true;
 }
 
@@ -159,7 +155,7 @@ static enum proxy_status take_binary(const uint8_t *bytes, size_t size, struct p
 		return PROXY_BAD;
 	if (size < HEAD_SIZE)
 		return PROXY_MORE;
-	size_t rest_size = get_be16(bytes + OF_SIZE);
+	size_t rest_size = bytes_get16(bytes + OF_SIZE);
 	if (size < HEAD_SIZE + rest_size)
 		return PROXY_MORE;
 	*ret_used = HEAD_SIZE + rest_size;
@@ -215,38 +211,26 @@ static size_t make_text(const struct proxy *proxy, bool as_ipv6, uint8_t *ret_he
 				proxy->local_port);
 }
 
-static uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t size)
-{
-	memcpy(to, bytes, size);
-	return to + size;
-}
-
 /* An IPv4 address, of 4 bytes, is the end of a mapped one. */
-static uint8_t *put_addr(uint8_t *to, struct dnsblv6_addr addr, size_t size)
+static void put_addr(uint8_t **to, struct dnsblv6_addr addr, size_t size)
 {
 	uint8_t bytes[16];
 	dnsblv6_addr_to_bytes(addr, bytes);
-	return put_bytes(to, bytes + sizeof(bytes) - size, size);
-}
-
-static uint8_t *put_be16(uint8_t *to, uint16_t number)
-{
-	*to++ = (uint8_t)(number >> 8);
-	*to++ = (uint8_t)number;
-	return to;
+	bytes_put_string(to, bytes + sizeof(bytes) - size, size);
 }
 
 static size_t make_binary(const struct proxy *proxy, bool as_ipv6, uint8_t *ret_header)
 {
 	const size_t ip_size = as_ipv6 ? 16 : 4;
-	uint8_t *at = put_bytes(ret_header, binary_magic, sizeof(binary_magic));
+	uint8_t *at = ret_header;
+	bytes_put_string(&at, binary_magic, sizeof(binary_magic));
 	*at++ = IS_PROXY;
 	*at++ = as_ipv6 ? TCP_IPV6 : TCP_IPV4;
-	at = put_be16(at, as_ipv6 ? IPV6_SIZE : IPV4_SIZE);
-	at = put_addr(at, proxy->client_addr, ip_size);
-	at = put_addr(at, proxy->local_addr, ip_size);
-	at = put_be16(at, proxy->client_port);
-	at = put_be16(at, proxy->local_port);
+	bytes_put16(&at, as_ipv6 ? IPV6_SIZE : IPV4_SIZE);
+	put_addr(&at, proxy->client_addr, ip_size);
+	put_addr(&at, proxy->local_addr, ip_size);
+	bytes_put16(&at, proxy->client_port);
+	bytes_put16(&at, proxy->local_port);
 	return (size_t)(at - ret_header);
 }
 

@@ -13,6 +13,7 @@
 #include "zone-tools/records/store_settings.h"
 #include "zone-tools/records/zonemd.h"
 
+#include "lib/format/bytes.h"
 #include "lib/format/wellknown.h"
 #include "lib/lmdb/writer.h"
 #include "lib/store/tables.h"
@@ -112,9 +113,7 @@ struct wanted_set {
 static int compare_set(void *context, struct store_bytes key, struct store_bytes value)
 {
 	struct wanted_set *wanted = context;
-	uint32_t number = 0;
-	for (size_t i = 0; i < key.size; i++)
-		number = number << 8 | key.data[i];
+	uint32_t number = (uint32_t)bytes_get(key.data, (unsigned)key.size);
 	if (number > wanted->greatest)
 		wanted->greatest = number;
 	if (value.size == wanted->size && memcmp(value.data, wanted->data, value.size) == 0)

@@ -3,6 +3,7 @@
 
 #include "zone-tools/records/clock.h"
 
+#include "lib/format/bytes.h"
 #include "lib/format/dnssec.h"
 #include "lib/store/tables.h"
 
@@ -40,7 +41,7 @@ static void add_rrs(struct validity *validity, struct store_bytes value)
 	while (dnsblv6_record_next_rr(value.data, value.size, &offset, &rr) == DNSBLV6_OK) {
 		if (rr.type != DNSBLV6_TYPE_RRSIG || rr.rdata_size < 2)
 			continue;
-		uint16_t covered = (uint16_t)(rr.rdata[0] << 8 | rr.rdata[1]);
+		uint16_t covered = (uint16_t)bytes_get16(rr.rdata);
 		if (dnsblv6_rrsig_decode(rr.rdata, rr.rdata_size, covered, &signature) ==
 		    DNSBLV6_OK)
 			add_signature(validity, &signature);

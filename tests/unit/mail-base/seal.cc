@@ -2,6 +2,7 @@
 // The first bytes of a capsule.
 #include "integration/mail/base/handover/seal.h"
 
+#include "lib/format/bytes.h"
 #include "tests/lib/guarded.hh"
 
 #include <catch2/catch.hpp>
@@ -45,24 +46,24 @@ TEST_CASE("numbers are big-endian, of one to eight bytes", "[mail][seal]")
 		seal_put_number(room, size, number);
 		for (unsigned i = 0; i < 8; i++)
 			CHECK(room[i] == (i < size ? i + 1 : 0xaa));
-		CHECK(seal_take_number(room, size) == number);
+		CHECK(bytes_get(room, size) == number);
 	}
 	seal_put_number(room, 8, UINT64_MAX);
-	CHECK(seal_take_number(room, 8) == UINT64_MAX);
+	CHECK(bytes_get(room, 8) == UINT64_MAX);
 	// What does not fit is cut off in front.
 	seal_put_number(room, 1, 0x1ff);
-	CHECK(seal_take_number(room, 1) == 0xff);
+	CHECK(bytes_get(room, 1) == 0xff);
 }
 
 TEST_CASE("a seal has magic, version, size and the sum of RFC 1952", "[mail][seal]")
 {
 	bytes made = sealed("some bytes");
 	CHECK(check(made) == SEAL_WHOLE);
-	CHECK(seal_take_number(&made[0], 4) == MAGIC);
-	CHECK(seal_take_number(&made[4], 2) == VERSION);
-	CHECK(seal_take_number(&made[6], 2) == 0);
-	CHECK(seal_take_number(&made[8], 4) == made.size());
-	const uint64_t said = seal_take_number(&made[12], 4);
+	CHECK(bytes_get(&made[0], 4) == MAGIC);
+	CHECK(bytes_get(&made[4], 2) == VERSION);
+	CHECK(bytes_get(&made[6], 2) == 0);
+	CHECK(bytes_get(&made[8], 4) == made.size());
+	const uint64_t said = bytes_get(&made[12], 4);
 	memset(&made[12], 0, 4);
 	uint32_t sum = 0xffffffff;
 	for (const uint8_t byte : made) {

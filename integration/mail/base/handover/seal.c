@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/base/handover/seal.h"
 
+#include "lib/format/bytes.h"
+
 #define AT_MAGIC   0
 #define AT_VERSION 4
 #define AT_SIZE	   8
@@ -8,16 +10,7 @@
 
 void seal_put_number(uint8_t *bytes, unsigned size, uint64_t value)
 {
-	for (unsigned i = 0; i < size; i++)
-		bytes[i] = (uint8_t)(value >> (8 * (size - 1 - i)));
-}
-
-uint64_t seal_take_number(const uint8_t *bytes, unsigned size)
-{
-	uint64_t value = 0;
-	for (unsigned i = 0; i < size; i++)
-		value = value << 8 | bytes[i];
-	return value;
+	bytes_put(&bytes, value, size);
 }
 
 /* Four bits at a time. The sum's own place counts as zero. */
@@ -47,9 +40,9 @@ void seal_put(uint8_t *bytes, size_t size, uint32_t magic, uint16_t version)
 
 enum seal_result seal_check(const uint8_t *bytes, size_t size, uint32_t magic, uint16_t version)
 {
-	if (size < SEAL_SIZE || seal_take_number(bytes + AT_MAGIC, 4) != magic ||
-	    seal_take_number(bytes + AT_SIZE, 4) != size ||
-	    seal_take_number(bytes + AT_SUM, 4) != sum_of(bytes, size))
+	if (size < SEAL_SIZE || bytes_get(bytes + AT_MAGIC, 4) != magic ||
+	    bytes_get(bytes + AT_SIZE, 4) != size ||
+	    bytes_get(bytes + AT_SUM, 4) != sum_of(bytes, size))
 		return SEAL_BROKEN;
-	return seal_take_number(bytes + AT_VERSION, 2) == version ? SEAL_WHOLE : SEAL_VERSION;
+	return bytes_get(bytes + AT_VERSION, 2) == version ? SEAL_WHOLE : SEAL_VERSION;
 }

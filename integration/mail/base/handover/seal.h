@@ -27,9 +27,8 @@ extern "C" {
 
 #define SEAL_SIZE 16
 
-/* A number of so many bytes, big-endian: at most 8. */
+/* A number of so many bytes, big-endian: at most 8. bytes_get() of lib/format/bytes.h reads it. */
 void seal_put_number(uint8_t *bytes, unsigned size, uint64_t value);
-uint64_t seal_take_number(const uint8_t *bytes, unsigned size);
 
 /* bytes has all but magic, version, size and sum, which are written; size is SEAL_SIZE at least. */
 void seal_put(uint8_t *bytes, size_t size, uint32_t magic, uint16_t version);

@@ -6,20 +6,13 @@
 #include <string.h>
 
 #include "integration/mail/base/peers/peer_parts.h"
+#include "lib/format/bytes.h"
 
 struct state {
 	struct clamd_reply reply;
 };
 
 #define SIZE_SIZE 4
-
-static void write_size(size_t size, uint8_t ret_bytes[SIZE_SIZE])
-{
-	ret_bytes[0] = (uint8_t)(size >> 24);
-	ret_bytes[1] = (uint8_t)(size >> 16);
-	ret_bytes[2] = (uint8_t)(size >> 8);
-	ret_bytes[3] = (uint8_t)size;
-}
 
 static void begin(struct peer *peer)
 {
@@ -30,7 +23,8 @@ static void begin(struct peer *peer)
 static void push(struct peer *peer, const uint8_t *bytes, size_t size)
 {
 	uint8_t head[SIZE_SIZE];
-	write_size(size, head);
+	uint8_t *end = head;
+	bytes_put(&end, size, sizeof(head));
 	peer_send(peer, head, sizeof(head), bytes, size, NULL, 0);
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "integration/mail/base/peers/peer_parts.h"
+#include "lib/format/bytes.h"
 
 /* ---- the protocol's numbers ---- */
 
@@ -81,14 +82,6 @@ struct state {
 
 /* ---- packets ---- */
 
-static void put_number(uint8_t *bytes, size_t number)
-{
-	bytes[0] = (uint8_t)(number >> 24);
-	bytes[1] = (uint8_t)(number >> 16);
-	bytes[2] = (uint8_t)(number >> 8);
-	bytes[3] = (uint8_t)number;
-}
-
 #define HEAD_SIZE 5
 
 /* Where size bytes of data are to be written, of a packet that goes out then. NULL: it has failed. */
@@ -99,10 +92,10 @@ static uint8_t *add_packet(struct peer *peer, char letter, size_t size)
 		peer_fail(peer, "a packet was too long");
 		return NULL;
 	}
-	put_number(packet, size + 1);
-	packet[HEAD_SIZE - 1] = (uint8_t)letter;
+	bytes_put32(&packet, (uint32_t)size + 1);
+	*packet++ = (uint8_t)letter;
 	peer_made(peer, HEAD_SIZE + size);
-	return packet + HEAD_SIZE;
+	return packet;
 }
 
 /* One or two texts, each with its NUL; the second may be NULL. */
@@ -146,9 +139,9 @@ static bool say_options(struct peer *peer, struct state *state)
 	uint8_t *data = add_packet(peer, 'O', 12);
 	if (data == NULL)
 		return false;
-	put_number(data, VERSION);
-	put_number(data + 4, ALL_ACTIONS);
-	put_number(data + 8, ALL_STEPS);
+	bytes_put32(&data, VERSION);
+	bytes_put32(&data, ALL_ACTIONS);
+	bytes_put32(&data, ALL_STEPS);
 	return await(state, 'O', 0);
 }
 

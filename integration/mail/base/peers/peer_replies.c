@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/base/peers/peer_replies.h"
 
+#include "lib/format/bytes.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -67,19 +69,13 @@ bool clamd_reply_read(const struct clamd_reply *reply, enum clamd_word *ret_word
 #define SIZE_SIZE   4
 #define LETTER_SIZE 1
 
-static uint32_t read_number(const uint8_t *bytes)
-{
-	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
-	       bytes[3];
-}
-
 /* Its size and its letter. */
 static enum reply_status push_head(struct milter_reply *reply, uint8_t byte)
 {
 	reply->head[reply->got++] = byte;
 	if (reply->got < SIZE_SIZE)
 		return REPLY_MORE;
-	const uint32_t size = read_number(reply->head);
+	const uint32_t size = (uint32_t)bytes_get(reply->head, SIZE_SIZE);
 	if (size < LETTER_SIZE || size > MILTER_PACKET_MAX)
 		return REPLY_BAD;
 	if (reply->got == SIZE_SIZE)
@@ -170,6 +166,6 @@ bool milter_reply_options(const struct milter_reply *reply, uint32_t ret_numbers
 	if (milter_reply_kept(reply) < 12)
 		return false;
 	for (size_t i = 0; i < 3; i++)
-		ret_numbers[i] = read_number(reply->data + 4 * i);
+		ret_numbers[i] = (uint32_t)bytes_get(reply->data + 4 * i, 4);
 	return true;
 }

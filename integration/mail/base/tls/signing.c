@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/base/tls/signing.h"
 
+#include "lib/format/bytes.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -12,13 +14,11 @@ static const uint8_t answer_magic[4] = { 'S', 'K', 'A', '1' };
 static void put_head(const uint8_t *magic, uint64_t number, unsigned word, size_t size,
 		     uint8_t *ret_bytes)
 {
-	memcpy(ret_bytes, magic, sizeof(request_magic));
-	for (unsigned i = 0; i < 8; i++)
-		ret_bytes[4 + i] = (uint8_t)(number >> (56 - 8 * i));
-	ret_bytes[12] = (uint8_t)word;
-	ret_bytes[13] = 0;
-	ret_bytes[14] = (uint8_t)(size >> 8);
-	ret_bytes[15] = (uint8_t)size;
+	bytes_put_string(&ret_bytes, magic, sizeof(request_magic));
+	bytes_put(&ret_bytes, number, 8);
+	bytes_put(&ret_bytes, word, 1);
+	bytes_put(&ret_bytes, 0, 1);
+	bytes_put(&ret_bytes, size, 2);
 }
 
 /* The size is that of what is behind head_size, to the last byte of the message. */
@@ -27,13 +27,10 @@ static int get_head(const uint8_t *bytes, size_t size, const uint8_t *magic, siz
 {
 	if (size < head_size || memcmp(bytes, magic, sizeof(request_magic)) != 0 || bytes[13] != 0)
 		return -EBADMSG;
-	size_t body_size = (size_t)bytes[14] << 8 | bytes[15];
+	size_t body_size = bytes_get16(bytes + 14);
 	if (body_size > KEYS_SIGNATURE_MAX || body_size != size - head_size)
 		return -EBADMSG;
-	uint64_t number = 0;
-	for (unsigned i = 0; i < 8; i++)
-		number = number << 8 | bytes[4 + i];
-	*ret_number = number;
+	*ret_number = bytes_get(bytes + 4, 8);
 	*ret_body_size = body_size;
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "integration/mail/base/handover/seal.h"
+#include "lib/format/bytes.h"
 
 #define MAGIC	0x44423650U /* "DB6P" */
 #define VERSION 1
@@ -38,7 +39,7 @@ static uint64_t number(struct walk *walk, unsigned size, uint64_t value)
 	if (walk->out != NULL)
 		seal_put_number(walk->out + walk->at, size, value);
 	else
-		value = seal_take_number(walk->in + walk->at, size);
+		value = bytes_get(walk->in + walk->at, size);
 	walk->at += size;
 	return value;
 }
@@ -202,7 +203,7 @@ int popcapsule_decode(const uint8_t *bytes, size_t size, struct popcapsule *ret_
 		return result == SEAL_BROKEN ? POPCAPSULE_EBAD : POPCAPSULE_EVERSION;
 	memset(ret_capsule, 0, sizeof(*ret_capsule));
 	walk_all(&walk, ret_capsule);
-	if (walk.has_failed || walk.at != size || seal_take_number(bytes + 6, 2) != 0)
+	if (walk.has_failed || walk.at != size || bytes_get(bytes + 6, 2) != 0)
 		return POPCAPSULE_EVALUE;
 	return is_valid(ret_capsule) ? 0 : POPCAPSULE_EVALUE;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "integration/mail/base/handover/seal.h"
+#include "lib/format/bytes.h"
 
 /* ---- the fixed part: CAPSULE.md, 2 ---- */
 
@@ -286,14 +287,14 @@ static void store(void *member, size_t width, uint64_t value)
 static void take_fixed(const uint8_t *bytes, struct capsule *ret_capsule)
 {
 	struct dialogue *dialogue = &ret_capsule->dialogue;
-	const unsigned flags = (unsigned)seal_take_number(bytes + AT_FLAGS, 4);
+	const unsigned flags = (unsigned)bytes_get(bytes + AT_FLAGS, 4);
 	for (size_t i = 0; i < FIELD_COUNT; i++) {
 		void *member = (char *)ret_capsule + fields[i].offset;
 		if (fields[i].width > sizeof(uint64_t))
 			memcpy(member, bytes + fields[i].at, fields[i].width);
 		else
 			store(member, fields[i].width,
-			      seal_take_number(bytes + fields[i].at, fields[i].size));
+			      bytes_get(bytes + fields[i].at, fields[i].size));
 	}
 	ret_capsule->facts.is_xclient = (flags & FLAG_XCLIENT) != 0;
 	ret_capsule->facts.has_verdict = (flags & FLAG_VERDICT) != 0;
@@ -317,7 +318,7 @@ static size_t take_bytes(struct rest *rest, void *ret_bytes, size_t room)
 		rest->at = NULL;
 		return 0;
 	}
-	size_t size = (size_t)seal_take_number(rest->at, 2);
+	size_t size = (size_t)bytes_get(rest->at, 2);
 	if (size > rest->size - 2 || size > room) {
 		rest->at = NULL;
 		return 0;
@@ -352,8 +353,8 @@ static int check_frame(const uint8_t *bytes, size_t size)
 		return CAPSULE_EBAD;
 	if (result == SEAL_VERSION)
 		return CAPSULE_EVERSION;
-	if ((seal_take_number(bytes + AT_FLAGS, 4) & ~(uint64_t)FLAG_ALL) != 0 ||
-	    seal_take_number(bytes + AT_ZERO, 2) != 0)
+	if ((bytes_get(bytes + AT_FLAGS, 4) & ~(uint64_t)FLAG_ALL) != 0 ||
+	    bytes_get(bytes + AT_ZERO, 2) != 0)
 		return CAPSULE_EVALUE;
 	return 0;
 }
