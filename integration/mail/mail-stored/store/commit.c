@@ -2,7 +2,7 @@
 #include "integration/mail/mail-stored/store/commit.h"
 
 #include "integration/mail/mail-stored/store/counters.h"
-#include "integration/mail/mail-stored/store/syncer.h"
+#include "integration/mail/mail-stored/store/errand.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -124,7 +124,7 @@ static void begin_sync(struct commit *commit, const struct mailstore_sync *sync)
 	one->sync = *sync;
 	one->state = SYNC_ASKED;
 	TAILQ_CONCAT(&one->covered, &commit->waiting, link);
-	int ret = syncer_ask(one->syncer_fd, sync->fd);
+	int ret = errand_ask(one->syncer_fd, sync->fd);
 	/* It has ended, and its reply would have said so in a moment: this once we wait ourselves. */
 	if (ret != 0)
 		end_sync(one, fdatasync(sync->fd) == 0 ? 0 : -errno);
@@ -176,7 +176,7 @@ static void on_reply(uv_poll_t *poll, int status, int events)
 	int result = 0;
 	(void)events;
 	/* libuv says -EBADF of a socket whose other end was killed with something unread. */
-	int ret = status < 0 ? -ECONNRESET : syncer_take(one->syncer_fd, &result);
+	int ret = status < 0 ? -ECONNRESET : errand_take(one->syncer_fd, &result);
 	if (ret == -EAGAIN)
 		return;
 	if (ret < 0) {

@@ -288,10 +288,8 @@ static int begin_syncers(struct service *service)
 {
 	int ret = 0;
 	memset(service->syncer_fds, -1, sizeof(service->syncer_fds));
-	for (unsigned i = 0; ret == 0 && i < COMMIT_SYNCS; i++) {
-		pid_t pid = syncer_begin(&service->start->setup->owner, &service->syncer_fds[i]);
-		ret = pid < 0 ? (int)pid : 0;
-	}
+	for (unsigned i = 0; ret == 0 && i < COMMIT_SYNCS; i++)
+		ret = syncer_begin(&service->start->setup->owner, &service->syncer_fds[i]);
 	return ret;
 }
 
