@@ -11,36 +11,6 @@
 
 /* ---- making one ---- */
 
-static int compare_names(const void *one, const void *other)
-{
-	const struct mailname *a = one;
-	const struct mailname *b = other;
-	size_t shared = a->size < b->size ? a->size : b->size;
-	int order = memcmp(a->bytes, b->bytes, shared);
-	return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
-}
-
-static int copy_boxes(const struct mailstore_mail *mail, struct body *body)
-{
-	size_t count = 0;
-	if (mail->recipient_count == 0 || mail->recipient_count > MAIL_RECIPIENTS_MAX)
-		return MAILSTORE_ERECIPIENTS;
-	for (size_t i = 0; i < mail->recipient_count; i++)
-		if (!mailname_is_valid(mail->recipients[i]))
-			return MAILSTORE_EBOX;
-	struct mailname *names = calloc(mail->recipient_count, sizeof(*names));
-	if (names == NULL)
-		return -ENOMEM;
-	memcpy(names, mail->recipients, mail->recipient_count * sizeof(*names));
-	qsort(names, mail->recipient_count, sizeof(*names), compare_names);
-	for (size_t i = 0; i < mail->recipient_count; i++)
-		if (count == 0 || compare_names(&names[count - 1], &names[i]) != 0)
-			names[count++] = names[i];
-	body->boxes = names;
-	body->box_count = count;
-	return 0;
-}
-
 /* All bytes behind the head, which comes with the number. */
 static int fill(const struct mailstore_mail *mail, struct mailbody *text, struct body *body)
 {
@@ -76,7 +46,9 @@ int body_make(const struct mailstore_mail *mail, struct body *ret_body)
 {
 	struct mailbody text = { 0 };
 	*ret_body = (struct body){ 0 };
-	int ret = mail->sender.size > MAIL_SENDER_MAX ? -EINVAL : copy_boxes(mail, ret_body);
+	int ret = mail->sender.size > MAIL_SENDER_MAX ? -EINVAL : 0;
+	if (ret == 0)
+		ret = mailstore_copy_recipients(mail, &ret_body->boxes, &ret_body->box_count);
 	if (ret == 0)
 		ret = mailbody_measure(mail->text, mail->size, &text);
 	if (ret == -E2BIG)

@@ -289,9 +289,8 @@ static int compare_names(const void *one, const void *other)
 	return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
 }
 
-/* Sorted, each once. */
-static int copy_recipients(const struct mailstore_mail *mail, struct mailname **ret_names,
-			   size_t *ret_count)
+int mailstore_copy_recipients(const struct mailstore_mail *mail, struct mailname **ret_names,
+			      size_t *ret_count)
 {
 	size_t count = 0;
 	if (mail->recipient_count == 0 || mail->recipient_count > MAIL_RECIPIENTS_MAX)
@@ -341,7 +340,8 @@ static int prepare(struct mailstore *store, const struct mailstore_mail *mail,
 	struct mailbody *body = &delivery->body;
 	int ret = mail->sender.size > MAIL_SENDER_MAX ? -EINVAL : 0;
 	if (ret == 0)
-		ret = copy_recipients(mail, &delivery->recipients, &delivery->recipient_count);
+		ret = mailstore_copy_recipients(mail, &delivery->recipients,
+						&delivery->recipient_count);
 	if (ret == 0)
 		ret = mailbody_measure(mail->text, mail->size, body);
 	if (ret != 0)

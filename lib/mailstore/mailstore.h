@@ -74,6 +74,13 @@ struct mailstore_mail {
 	bool is_moved;
 };
 
+/*
+ * The recipients as a mail keeps them: sorted, each once, to be freed. 0, MAILSTORE_EBOX,
+ * MAILSTORE_ERECIPIENTS or -ENOMEM.
+ */
+int mailstore_copy_recipients(const struct mailstore_mail *mail, struct mailname **ret_names,
+			      size_t *ret_count);
+
 int mailstore_make_id(struct mailstore *store, struct mailid *ret_id);
 /*
  * Appends a mail for all its recipients, or for none. 0, MAILSTORE_EBOX, MAILSTORE_ERECIPIENTS,
