@@ -9,42 +9,46 @@
 
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
-static int write_all(int fd, const uint8_t *bytes, size_t size)
+int storemail_write(int fd, const void *bytes, size_t size)
 {
+	const uint8_t *from = bytes;
 	while (size > 0) {
-		ssize_t written = write(fd, bytes, size);
+		ssize_t written = write(fd, from, size);
 		if (written < 0 && errno == EINTR)
 			continue;
 		if (written < 0)
 			return -errno;
-		bytes += written;
+		from += written;
 		size -= (size_t)written;
 	}
 	return 0;
 }
 
-static int make_memory(void)
+int storemail_make_memory(void)
 {
 	int fd = memfd_create("mail", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	return fd < 0 ? -errno : fd;
 }
 
-static int seal(int fd)
+int storemail_seal_memory(int fd)
 {
 	return fcntl(fd, F_ADD_SEALS, SEALS) == 0 ? 0 : -errno;
 }
 
-int storemail_seal(const void *bytes, size_t size)
+int storemail_end_memory(int fd, int ret)
 {
-	int fd = make_memory();
-	int ret = fd < 0 ? fd : write_all(fd, bytes, size);
 	if (ret == 0)
-		ret = seal(fd);
+		ret = storemail_seal_memory(fd);
 	if (ret == 0)
 		return fd;
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	return ret;
+}
+
+int storemail_seal(const void *bytes, size_t size)
+{
+	int fd = storemail_make_memory();
+	return fd < 0 ? fd : storemail_end_memory(fd, storemail_write(fd, bytes, size));
 }
 
 int storemail_init(struct storemail *ret_mail)
@@ -75,10 +79,10 @@ void storemail_abort(struct storemail *mail)
 static int spill(struct storemail *mail)
 {
 	if (mail->fd < 0)
-		mail->fd = make_memory();
+		mail->fd = storemail_make_memory();
 	if (mail->fd < 0)
 		return mail->fd;
-	int ret = write_all(mail->fd, mail->buffer, mail->buffer_size);
+	int ret = storemail_write(mail->fd, mail->buffer, mail->buffer_size);
 	mail->buffer_size = 0;
 	return ret;
 }
@@ -124,7 +128,7 @@ int storemail_finish(struct storemail *mail, struct storewire_request *ret_reque
 {
 	int ret = mail->fd >= 0 ? spill(mail) : 0;
 	if (ret == 0 && mail->fd >= 0)
-		ret = seal(mail->fd);
+		ret = storemail_seal_memory(mail->fd);
 	if (ret != 0)
 		return ret;
 	mail->part = (struct iovec){ mail->buffer, mail->buffer_size };

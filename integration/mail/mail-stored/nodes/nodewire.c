@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/nodes/nodewire.h"
 
+#include "integration/mail/base/store/storemail.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,7 +11,6 @@
 
 #define MAGIC	   "Mnf1"
 #define MAGIC_SIZE 4
-#define SEALS	   (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define COPY_SIZE  65536
 
 void nodewire_encode(size_t packet_size, uint64_t memory_size, uint8_t *out)
@@ -20,26 +21,6 @@ void nodewire_encode(size_t packet_size, uint64_t memory_size, uint8_t *out)
 }
 
 /* ---- memory in files ---- */
-
-static int make_memory(void)
-{
-	int fd = memfd_create("mail", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	return fd < 0 ? -errno : fd;
-}
-
-static int write_all(int fd, const uint8_t *bytes, size_t size)
-{
-	while (size > 0) {
-		ssize_t sent = write(fd, bytes, size);
-		if (sent < 0 && errno != EINTR)
-			return -errno;
-		if (sent > 0) {
-			bytes += sent;
-			size -= (size_t)sent;
-		}
-	}
-	return 0;
-}
 
 int nodewire_read(int fd, uint64_t at, void *ret_bytes, size_t size)
 {
@@ -60,35 +41,23 @@ int nodewire_read(int fd, uint64_t at, void *ret_bytes, size_t size)
 static int copy(int fd, const struct nodewire_memory *memory)
 {
 	uint8_t *buffer = malloc(COPY_SIZE);
-	int ret = buffer == NULL ? -ENOMEM : write_all(fd, memory->bytes, memory->bytes_size);
+	int ret = buffer == NULL ? -ENOMEM : storemail_write(fd, memory->bytes, memory->bytes_size);
 	for (uint64_t done = 0; ret == 0 && memory->fd >= 0 && done < memory->size;) {
 		uint64_t left = memory->size - done;
 		size_t size = left < COPY_SIZE ? (size_t)left : COPY_SIZE;
 		ret = nodewire_read(memory->fd, memory->at + done, buffer, size);
 		if (ret == 0)
-			ret = write_all(fd, buffer, size);
+			ret = storemail_write(fd, buffer, size);
 		done += size;
 	}
 	free(buffer);
 	return ret;
 }
 
-static int seal(int fd)
-{
-	return fcntl(fd, F_ADD_SEALS, SEALS) == 0 ? 0 : -errno;
-}
-
 int nodewire_seal(const struct nodewire_memory *memory)
 {
-	int fd = make_memory();
-	int ret = fd < 0 ? fd : copy(fd, memory);
-	if (ret == 0)
-		ret = seal(fd);
-	if (ret == 0)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return ret;
+	int fd = storemail_make_memory();
+	return fd < 0 ? fd : storemail_end_memory(fd, copy(fd, memory));
 }
 
 /* ---- what comes ---- */
@@ -156,7 +125,7 @@ static bool open_memory(struct nodewire_input *input, uint64_t start)
 	struct nodewire_room *room = input->room;
 	if (room->used > room->max || input->memory_size > room->max - room->used)
 		return false;
-	input->fd = make_memory();
+	input->fd = storemail_make_memory();
 	if (input->fd < 0) {
 		input->fd = -1;
 		return false;
@@ -190,7 +159,7 @@ static void take_memory(struct nodewire_input *input, uint64_t at, const uint8_t
 		return;
 	if (input->fd < 0)
 		memcpy(input->bytes + at, bytes, size);
-	else if (write_all(input->fd, bytes, size) != 0)
+	else if (storemail_write(input->fd, bytes, size) != 0)
 		input->is_dropped = true;
 }
 
@@ -245,7 +214,7 @@ int nodewire_take(struct nodewire_input *input, const uint8_t *bytes, size_t siz
 			return (int)part;
 		used += (size_t)part;
 	}
-	if (input->fd >= 0 && seal(input->fd) != 0)
+	if (input->fd >= 0 && storemail_seal_memory(input->fd) != 0)
 		input->is_dropped = true;
 	*ret_used = used;
 	return 1;
