@@ -21,15 +21,6 @@ void log_set_level(enum log_level level)
 	log_level = level;
 }
 
-int log_parse_level(const char *text)
-{
-	for (int i = 0; i <= LOG_LEVEL_DEBUG; i++) {
-		if (strcmp(text, level_names[i]) == 0)
-			return i;
-	}
-	return -1;
-}
-
 void log_line(enum log_level level, const char *context, const char *format, ...)
 {
 	if (level > log_level)

@@ -31,8 +31,6 @@ enum log_level {
 #define LOG_LINE_MAX 1024 /* bytes; longer lines are cut and end in "..." */
 
 void log_set_level(enum log_level level);
-/* "error", "warning", "info", "debug"; negative for anything else. */
-int log_parse_level(const char *text);
 
 /* context may be NULL: then there are no brackets. */
 void log_line(enum log_level level, const char *context, const char *format, ...)

@@ -31,14 +31,6 @@ void pop3_maildrop_reset(struct pop3_maildrop *maildrop)
 	}
 }
 
-bool pop3_maildrop_is_uid(const char *uid)
-{
-	size_t size = 0;
-	while (size <= POP3_UID_MAX && uid[size] > ' ' && uid[size] <= '~')
-		size++;
-	return size > 0 && size <= POP3_UID_MAX && uid[size] == '\0';
-}
-
 static size_t put_message(const struct pop3_list *list, const struct pop3_maildrop *maildrop,
 			  char *out)
 {

@@ -42,8 +42,6 @@ void pop3_maildrop_init(struct pop3_message *messages, size_t message_count,
 /* Of one that is there and not deleted. */
 void pop3_maildrop_delete(struct pop3_maildrop *maildrop, size_t index);
 void pop3_maildrop_reset(struct pop3_maildrop *maildrop);
-/* What every uid has to be, for the caller that makes them. */
-bool pop3_maildrop_is_uid(const char *uid);
 
 /* ---- multi-line answers ---- */
 

@@ -84,11 +84,6 @@ int prefixes_add(struct prefixes *prefixes, uint32_t first, unsigned length, uin
 	return ret;
 }
 
-size_t prefixes_count(const struct prefixes *prefixes, unsigned part)
-{
-	return prefixes->parts != NULL ? prefixes->parts[part].count : 0;
-}
-
 bool prefixes_next(struct prefixes_walk *walk, uint64_t *ret_packed)
 {
 	if (!walk->is_begun && walk->prefixes->parts != NULL)

@@ -62,8 +62,6 @@ void prefixes_deinit(struct prefixes *prefixes);
 /* length is 0 to 32; bits below it are zero. 0 or -ENOMEM. */
 int prefixes_add(struct prefixes *prefixes, uint32_t first, unsigned length, uint32_t number);
 
-size_t prefixes_count(const struct prefixes *prefixes, unsigned part);
-
 /* Sorts a part; those of one prefix stay in the order in which they came. 0 or -ENOMEM. */
 int prefixes_sort(struct prefixes *prefixes, unsigned part);
 

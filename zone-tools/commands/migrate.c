@@ -285,19 +285,6 @@ static int make_keys(const struct migrate *migrate)
 	return status;
 }
 
-static int write_all(int fd, const char *text)
-{
-	size_t size = strlen(text);
-	while (size > 0) {
-		ssize_t count = write(fd, text, size);
-		if (count < 0 && errno != EINTR)
-			return -errno;
-		text += count > 0 ? count : 0;
-		size -= count > 0 ? (size_t)count : 0;
-	}
-	return 0;
-}
-
 /* A file that is there is the operator's. */
 static int write_file(const char *path, const char *text)
 {
@@ -306,7 +293,7 @@ static int write_file(const char *path, const char *text)
 		return EX_OK;
 	}
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	int ret = fd < 0 ? -errno : write_all(fd, text);
+	int ret = fd < 0 || dprintf(fd, "%s", text) < 0 ? -errno : 0;
 	if (fd >= 0 && close(fd) != 0 && ret == 0)
 		ret = -errno;
 	if (ret != 0)

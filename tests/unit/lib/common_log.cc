@@ -69,16 +69,6 @@ TEST_CASE("a line that is too long is cut and says so", "[common][log]")
 	CHECK(line.back() == '\n');
 }
 
-TEST_CASE("levels are known by their names", "[common][log]")
-{
-	CHECK(log_parse_level("error") == LOG_LEVEL_ERROR);
-	CHECK(log_parse_level("warning") == LOG_LEVEL_WARNING);
-	CHECK(log_parse_level("info") == LOG_LEVEL_INFO);
-	CHECK(log_parse_level("debug") == LOG_LEVEL_DEBUG);
-	CHECK(log_parse_level("Error") < 0);
-	CHECK(log_parse_level("") < 0);
-}
-
 TEST_CASE("quoted text is printable, whatever it was, and cut", "[common][log]")
 {
 	char out[LOG_QUOTE_MAX];

@@ -214,7 +214,8 @@ TEST_CASE("a maildrop has the mails that were there, the oldest first", "[pop][m
 	CHECK(one.text(1) == "Subject: 2\r\n\r\n");
 	CHECK(one.text(0) == "Subject: 1\r\n\r\n..dot\r\n");
 	const std::string first = one.uid(0);
-	CHECK(pop3_maildrop_is_uid(first.c_str()));
+	CHECK(first.size() == MAILID_TEXT_SIZE - 1);
+	CHECK(first.find_first_not_of("0123456789abcdef") == std::string::npos);
 	CHECK(one.uid(1) != first);
 	maildrop_close(&one.maildrop);
 	REQUIRE(one.open(JOHN) == 0);

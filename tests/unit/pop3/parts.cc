@@ -91,7 +91,6 @@ TEST_CASE("a list is made of whole lines in any room", "[pop3][maildrop]")
 		messages[i].octets = i % 7 == 0 ? 999999999999999999 : i;
 		std::memset(messages[i].uid, static_cast<char>('!' + i % 90),
 			    i % 2 == 0 ? POP3_UID_MAX : 1);
-		CHECK(pop3_maildrop_is_uid(messages[i].uid));
 	}
 	struct pop3_maildrop maildrop;
 	pop3_maildrop_init(messages.data(), messages.size(), &maildrop);
@@ -121,17 +120,6 @@ TEST_CASE("a list of deleted mails is as long as it should be", "[pop3][maildrop
 	CHECK(fill(maildrop, false, 128) == ".\r\n");
 	pop3_maildrop_reset(&maildrop);
 	CHECK(maildrop.left_count == messages.size());
-}
-
-TEST_CASE("a unique id has 1 to 70 printable characters", "[pop3][maildrop]")
-{
-	CHECK(pop3_maildrop_is_uid("x"));
-	CHECK(pop3_maildrop_is_uid(std::string(70, '~').c_str()));
-	CHECK_FALSE(pop3_maildrop_is_uid(""));
-	CHECK_FALSE(pop3_maildrop_is_uid("a b"));
-	CHECK_FALSE(pop3_maildrop_is_uid("\x7f"));
-	CHECK_FALSE(pop3_maildrop_is_uid("\xc3\xa4"));
-	CHECK_FALSE(pop3_maildrop_is_uid(std::string(71, '~').c_str()));
 }
 
 TEST_CASE("TOP ends behind the header and so many lines, wherever it is cut", "[pop3][top]")

@@ -72,7 +72,6 @@ TEST_CASE("prefixes come back as they came, and sorted by address, wide before n
 	}
 	for (unsigned part = 0; part < 3; part++) {
 		CAPTURE(part);
-		CHECK(prefixes_count(&p.list, part) == parts[part].size());
 		CHECK(p.part(part) == parts[part]);
 		REQUIRE(prefixes_sort(&p.list, part) == 0);
 		std::stable_sort(

@@ -462,16 +462,6 @@ int remote_locate(struct maillayer *layer, struct mailname mailbox, uint64_t *re
 	return ask_text(remote_of(layer), &request, NULL, 0, ret_node, ret_text);
 }
 
-int remote_login(struct maillayer *layer, struct mailname user, const void *password, size_t size,
-		 char **ret_text)
-{
-	struct storewire_request request = { .type = STOREWIRE_LOGIN, .mailbox = user };
-	uint64_t number;
-	if (!mailname_is_valid(user) || size > STOREWIRE_SECRET_MAX)
-		return -EACCES;
-	return ask_text(remote_of(layer), &request, password, size, &number, ret_text);
-}
-
 /* ---- begin and end ---- */
 
 static void remote_close(struct maillayer *layer)

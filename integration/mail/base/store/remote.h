@@ -34,9 +34,6 @@ int remote_cluster(struct maillayer *layer, enum storewire_question question, co
 		   size_t size, char **ret_text);
 int remote_locate(struct maillayer *layer, struct mailname mailbox, uint64_t *ret_node,
 		  char **ret_text);
-/* -EACCES: no such user, or another password. */
-int remote_login(struct maillayer *layer, struct mailname user, const void *password, size_t size,
-		 char **ret_text);
 
 #ifdef __cplusplus
 }

@@ -142,7 +142,6 @@ enum storewire_question {
 #define STOREWIRE_LIST_MAX   65536U
 #define STOREWIRE_TEXT_MAX   (16U << 20) /* of rows of text */
 #define STOREWIRE_USERS_MAX  (64U << 20) /* of a list of users */
-#define STOREWIRE_SECRET_MAX 1024U	 /* of a password */
 
 struct storewire_request {
 	uint8_t type;

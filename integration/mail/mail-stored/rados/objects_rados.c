@@ -99,14 +99,3 @@ fail:
 	close_rados(&rados->objects);
 	return rados_status(ret);
 }
-
-const char *objects_rados_version(void)
-{
-	static char text[32];
-	int major = 0;
-	int minor = 0;
-	int extra = 0;
-	rados_version(&major, &minor, &extra);
-	snprintf(text, sizeof(text), "%d.%d.%d", major, minor, extra);
-	return text;
-}

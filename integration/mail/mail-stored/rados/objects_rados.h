@@ -45,9 +45,6 @@ struct objects_rados_setup {
  */
 int objects_rados_open(const struct objects_rados_setup *setup, struct objects **ret_objects);
 
-/* Of librados: "3.0.0". Static. */
-const char *objects_rados_version(void);
-
 #ifdef __cplusplus
 }
 #endif
