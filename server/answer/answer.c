@@ -55,6 +55,11 @@ void answer_set_limit(struct answer *answer, struct ratelimit *limit)
 	answer->limit = limit;
 }
 
+void answer_set_frequent(struct answer *answer, struct frequent *frequent)
+{
+	answer->frequent = frequent;
+}
+
 const struct transfer *answer_transfer(const struct answer *answer)
 {
 	return answer->has_transfer ? &answer->transfer : NULL;
@@ -216,33 +221,50 @@ static enum ratelimit_verdict judge_rate(struct answer *answer, const struct ans
 	return answer->verdict;
 }
 
-/*
- * How many neighbours (neighbours.h) to each side a negative answer may have. A query with a
- * forged address must not make more bytes of its own: so over TCP, with a good cookie, or out of
- * what a network leaves of its rate limit.
- */
-static unsigned count_neighbours(const struct answer *answer, const struct answer_query *query,
-				 const struct zone *zone, enum cookie_verdict cookie)
+/* Is a query with that address no cause of more bytes than it would get by itself? */
+static bool has_spare(const struct answer *answer, const struct answer_query *query,
+		      uint64_t network, enum cookie_verdict cookie)
 {
-	if (answer->settings == NULL || !zone->is_signed ||
-	    dnsblv6_style_asked((enum dnsblv6_style)zone->facts.style, true) != DNSBLV6_STYLE_FLAT)
-		return 0;
-	unsigned count = answering_settings(answer, zone)->neighbours;
-	if (count == 0 || query->is_tcp || cookie == COOKIE_GOOD)
-		return count;
-	uint64_t network = peer_network(query->client);
-	bool is_spare =
-		answer->limit != NULL && network != 0 &&
-		ratelimit_has_spare(answer->limit, network, query->now_ms, NEIGHBOURS_PRICE);
-	return is_spare ? count : 0;
+	if (query->is_tcp || cookie == COOKIE_GOOD)
+		return true;
+	return answer->limit != NULL && network != 0 &&
+	       ratelimit_has_spare(answer->limit, network, query->now_ms, NEIGHBOURS_PRICE);
 }
 
-/* Of an answer that has some. */
-static void pay_for_neighbours(struct answer *answer, const struct answer_query *query,
-			       enum cookie_verdict cookie)
+/*
+ * What a negative answer may have besides (neighbours.h). A query with a forged address must not
+ * make more bytes of its own: so over TCP, with a good cookie, or out of what a network leaves of
+ * its rate limit.
+ */
+static struct neighbours_grant grant_neighbours(const struct answer *answer,
+						const struct answer_query *query,
+						const struct zone *zone, enum cookie_verdict cookie)
 {
+	struct neighbours_grant grant = { 0 };
+	if (answer->settings == NULL || !zone->is_signed ||
+	    dnsblv6_style_asked((enum dnsblv6_style)zone->facts.style, true) != DNSBLV6_STYLE_FLAT)
+		return grant;
 	uint64_t network = peer_network(query->client);
-	if (!query->is_tcp && cookie != COOKIE_GOOD && answer->limit != NULL && network != 0)
+	unsigned side_max = answering_settings(answer, zone)->neighbours;
+	if (side_max == 0 || !has_spare(answer, query, network, cookie))
+		return grant;
+	grant.side_max = side_max;
+	grant.zone = (uint32_t)(zone - answer->catalog->zones);
+	grant.client = (struct frequent_client){ answer->frequent, network, query->now_ms };
+	return grant;
+}
+
+/* Of an answer that is made. */
+static void settle_neighbours(struct answer *answer, const struct answer_query *query,
+			      const struct zone *zone, enum cookie_verdict cookie,
+			      const struct neighbours_grant *grant,
+			      const struct neighbours_given *given)
+{
+	neighbours_settle(zone, grant, given);
+	if (given->count == 0 || query->is_tcp || cookie == COOKIE_GOOD || answer->limit == NULL)
+		return;
+	uint64_t network = peer_network(query->client);
+	if (network != 0)
 		ratelimit_pay(answer->limit, network, query->now_ms, NEIGHBOURS_PRICE);
 }
 
@@ -303,11 +325,10 @@ static enum reply_result ask_zone(struct answer *answer, const struct question *
 	if (!answering_begin_zone(reply, query->now_s))
 		return REPLY_SERVFAIL;
 	if (question->has_do)
-		reply->neighbours = count_neighbours(answer, query, reply->zone, cookie);
+		reply->grant = grant_neighbours(answer, query, reply->zone, cookie);
 	enum reply_result result = ask_open_zone(reply, question->has_do);
 	reply->zone->failed_count += result == REPLY_SERVFAIL;
-	if (reply->neighbour_count > 0)
-		pay_for_neighbours(answer, query, cookie);
+	settle_neighbours(answer, query, reply->zone, cookie, &reply->grant, &reply->given);
 	return result;
 }
 
@@ -613,7 +634,7 @@ static size_t answer_quickly(struct answer *answer, const struct answer_query *q
 				     .payload = answer->udp_max_payload,
 				     .cookie = options.has_cookie ? options.cookie_data : NULL };
 	if (question->has_do)
-		quick.neighbours = count_neighbours(answer, query, zone, options.cookie);
+		quick.grant = grant_neighbours(answer, query, zone, options.cookie);
 	size_t max = response_max(answer, &envelope, query->is_tcp);
 	struct quick_said said = { .result = REPLY_SERVFAIL };
 	size_t size = quick_make(&quick, ret_wire, max < wire_max ? max : wire_max, &said);
@@ -621,8 +642,7 @@ static size_t answer_quickly(struct answer *answer, const struct answer_query *q
 		return 0;
 	count_cookie(answer, options.cookie);
 	count_quick(answer, query, seen->face, question->has_do && zone->is_signed, said.result);
-	if (said.neighbour_count > 0)
-		pay_for_neighbours(answer, query, options.cookie);
+	settle_neighbours(answer, query, zone, options.cookie, &quick.grant, &said.given);
 	return size;
 }
 

@@ -54,6 +54,7 @@ extern "C" {
 #define ANSWER_RESPONSE_MAX RESPONDER_RESPONSE_MAX /* over TCP; over UDP it is udp_max_payload */
 
 struct answer; /* the working memory of one worker */
+struct frequent;
 struct ratelimit;
 struct transfer;
 
@@ -68,6 +69,8 @@ void answer_free(struct answer *answer);
 void answer_set_settings(struct answer *answer, const struct settings *settings);
 /* Without it no client is limited. Borrowed. */
 void answer_set_limit(struct answer *answer, struct ratelimit *limit);
+/* Without it no range is more frequent than others (neighbours.h). Borrowed. */
+void answer_set_frequent(struct answer *answer, struct frequent *frequent);
 
 /* Where queries are counted by networks, over UDP and TCP; copied. */
 void answer_set_talkers(struct answer *answer, const struct talkers *talkers);

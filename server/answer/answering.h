@@ -54,6 +54,7 @@ struct answer {
 	struct reply reply;
 	const struct settings *settings; /* NULL: no keys, no secondaries */
 	struct ratelimit *limit;	 /* NULL: none */
+	struct frequent *frequent;	 /* NULL: none */
 	bool is_judged;			 /* that of the query is the one below */
 	enum ratelimit_verdict verdict;
 	struct talkers talkers;	    /* none at first */

@@ -241,11 +241,11 @@ void proof_put_neighbours(struct reply *reply, const struct dnsblv6_key *key,
 {
 	struct zone_link name;
 	struct zone_link wildcard;
-	struct zone_link links[NEIGHBOURS_MAX];
+	struct neighbours found;
 	size_t max = reply->response->max_size;
 	/* With two signatures of each there is no room for more. */
-	if (reply->neighbours == 0 || !reply->has_dnssec || reply->is_full || reply->is_broken ||
-	    reply->zone->signing.other_algorithm != 0 ||
+	if (reply->grant.side_max == 0 || !reply->has_dnssec || reply->is_full ||
+	    reply->is_broken || reply->zone->signing.other_algorithm != 0 ||
 	    !find_link(reply, key->bytes, key->size, &name) ||
 	    !find_link(reply, match->wildcard.bytes, match->wildcard.size, &wildcard))
 		return;
@@ -254,9 +254,8 @@ void proof_put_neighbours(struct reply *reply, const struct dnsblv6_key *key,
 	size_t size = quick_size(reply, key, &name, &wildcard);
 	if (size >= max)
 		return;
-	const struct neighbours_wish wish = { reply->neighbours, max - size };
-	unsigned count = neighbours_find(reply->zone, key, &name, &wish, links);
-	for (unsigned i = 0; i < count; i++)
-		put_link(reply, &links[i]);
-	reply->neighbour_count = count;
+	neighbours_find(reply->zone, key, &name, &reply->grant, max - size, &found);
+	for (unsigned i = 0; i < found.given.count; i++)
+		put_link(reply, &found.links[i]);
+	reply->given = found.given;
 }

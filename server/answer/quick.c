@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "lib/format/bytes.h"
-#include "server/zone/neighbours.h"
 
 enum {
 	HEADER_SIZE = 12,
@@ -31,7 +30,7 @@ struct packet {
 	uint16_t apex; /* a pointer to it */
 	unsigned answer_count;
 	unsigned authority_count;
-	unsigned neighbour_count;
+	struct neighbours_given given;
 	bool has_dnssec;
 };
 
@@ -241,20 +240,19 @@ static bool put_proof(struct packet *packet, struct zone *zone, const struct dns
 static bool put_neighbours(struct packet *packet, const struct zone_link *cover)
 {
 	const struct quick_query *query = packet->query;
-	struct zone_link links[NEIGHBOURS_MAX];
+	struct neighbours found;
 	size_t size = (size_t)(packet->at - packet->wire);
 	size_t end = (size_t)(packet->end - packet->wire);
 	if (end > NEIGHBOURS_RESPONSE_MAX - packet->tail_size)
 		end = NEIGHBOURS_RESPONSE_MAX - packet->tail_size;
-	if (!packet->has_dnssec || query->neighbours == 0 || size >= end)
+	if (!packet->has_dnssec || query->grant.side_max == 0 || size >= end)
 		return true;
-	const struct neighbours_wish wish = { query->neighbours, end - size };
-	unsigned count = neighbours_find(query->zone, query->key, cover, &wish, links);
-	for (unsigned i = 0; i < count; i++) {
-		if (!put_nsec(packet, &links[i], query->key))
+	neighbours_find(query->zone, query->key, cover, &query->grant, end - size, &found);
+	for (unsigned i = 0; i < found.given.count; i++) {
+		if (!put_nsec(packet, &found.links[i], query->key))
 			return false;
 	}
-	packet->neighbour_count = count;
+	packet->given = found.given;
 	return true;
 }
 
@@ -370,6 +368,6 @@ size_t quick_make(const struct quick_query *query, uint8_t *ret_wire, size_t wir
 	    !begin(&packet, query, ret_wire, wire_max) ||
 	    !put_sections(&packet, query, &ret_said->result))
 		return 0;
-	ret_said->neighbour_count = packet.neighbour_count;
+	ret_said->given = packet.given;
 	return finish(&packet, query, ret_wire, ret_said->result);
 }

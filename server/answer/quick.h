@@ -22,6 +22,7 @@
 
 #include "lib/dns/question.h"
 #include "server/message/reply.h"
+#include "server/zone/neighbours.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,13 +36,14 @@ struct quick_query {
 	const struct dnsblv6_key *key; /* of those labels */
 	uint16_t payload;	       /* ours, for the OPT */
 	const uint8_t *cookie;	       /* COOKIE_SIZE bytes for it; NULL: none */
-	unsigned neighbours;	       /* to each side (neighbours.h), when there is no such name */
+	/* What the client may have when there is no such name (neighbours.h). */
+	struct neighbours_grant grant;
 };
 
 /* What the response says. */
 struct quick_said {
 	enum reply_result result;
-	unsigned neighbour_count;
+	struct neighbours_given given;
 };
 
 /*

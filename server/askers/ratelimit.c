@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/askers/mix.h"
+
 #define SET_BUCKETS 4
 #define LINE_SIZE   64
 /* Tokens are counted in thousandths, so that a millisecond brings rate of them. */
@@ -77,14 +79,6 @@ size_t ratelimit_size_bytes(const struct ratelimit *limit)
 	return (limit->set_mask + 1) * sizeof(struct set);
 }
 
-/* The finaliser of SplitMix64, around a seed that no client knows. */
-static uint64_t mix(uint64_t value)
-{
-	value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9U;
-	value = (value ^ value >> 27) * 0x94d049bb133111ebU;
-	return value ^ value >> 31;
-}
-
 /* With what came since it was looked at last. */
 static uint32_t tokens_at(const struct ratelimit *limit, const struct bucket *bucket,
 			  uint32_t now_ms)
@@ -96,7 +90,7 @@ static uint32_t tokens_at(const struct ratelimit *limit, const struct bucket *bu
 /* The bucket of network, brought to now_ms; a new one is full. */
 static struct bucket *find(struct ratelimit *limit, uint64_t network, uint32_t now_ms)
 {
-	struct set *set = &limit->sets[mix(network ^ limit->seed) & limit->set_mask];
+	struct set *set = &limit->sets[mix(network, limit->seed) & limit->set_mask];
 	struct bucket *fullest = &set->buckets[0];
 	uint32_t most = 0;
 	for (size_t i = 0; i < SET_BUCKETS; i++) {

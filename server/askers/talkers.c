@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "server/askers/mix.h"
+
 #define FAMILY_SHIFT 56
 #define FAMILY_IPV4  ((uint64_t)4 << FAMILY_SHIFT)
 #define FAMILY_IPV6  ((uint64_t)6 << FAMILY_SHIFT)
@@ -82,13 +84,9 @@ static uint64_t make_key(const struct talkers_shape *shape, const struct sockadd
 	return 0;
 }
 
-/* Every bit of the key and of the seed decides. */
 static struct talkers_set *find_set(const struct talkers *talkers, uint64_t key)
 {
-	uint64_t mixed = key ^ talkers->shape.seed;
-	mixed = (mixed ^ mixed >> 32) * 0x9e3779b97f4a7c15;
-	mixed = (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9;
-	return &talkers->sets[(mixed >> 32) & talkers->set_mask];
+	return &talkers->sets[mix(key, talkers->shape.seed) & talkers->set_mask];
 }
 
 /* The parent must never see half of a number. */

@@ -23,6 +23,7 @@
 
 #include "server/zone/catalog.h"
 #include "server/zone/clients.h"
+#include "server/zone/neighbours.h"
 #include "server/message/compress.h"
 
 #include <libknot/libknot.h>
@@ -63,12 +64,12 @@ struct reply {
 	size_t labels_size;
 	uint16_t qtype;
 	struct clients_answer client;
-	bool has_dnssec;	  /* the client wants signatures and proofs, and there are some */
-	unsigned neighbours;	  /* to each side, that the client may have proofs of */
-	unsigned neighbour_count; /* that were put */
-	bool is_full;		  /* an RRset did not fit */
-	bool is_broken;		  /* memory ran out, or libknot refused */
-	uint16_t ede;		  /* RFC 8914 code when has_ede */
+	bool has_dnssec; /* the client wants signatures and proofs, and there are some */
+	struct neighbours_grant grant;
+	struct neighbours_given given;
+	bool is_full;	/* an RRset did not fit */
+	bool is_broken; /* memory ran out, or libknot refused */
+	uint16_t ede;	/* RFC 8914 code when has_ede */
 	bool has_ede;
 
 	/* The RRset between reply_rrset_begin() and reply_rrset_put(). */

@@ -67,6 +67,7 @@ __attribute__((noreturn)) static void run_worker(struct parent *parent,
 		.followstatus = &generation->followstatus,
 		.cores = &parent->cores,
 		.talkers = &generation->talkers,
+		.frequent = &generation->frequent,
 		.index = index,
 		.word_fd = parent->word_ends[1],
 		.tap_fd = querylog_fd(&parent->querylog, &generation->settings),
@@ -195,6 +196,7 @@ static void free_generation(struct generation *generation)
 	followstatus_close(&generation->followstatus);
 	driverstatus_close(&generation->driverstatus);
 	talkers_close(&generation->talkers);
+	frequent_close(&generation->frequent);
 	settings_deinit(&generation->settings);
 	crew_deinit(&generation->crew);
 	free(generation->states);
@@ -223,6 +225,8 @@ static int open_shared(struct generation *generation, const struct talkers_shape
 		ret = driverstatus_open(&generation->driverstatus, settings->zone_count);
 	if (ret == 0)
 		ret = talkers_open(&generation->talkers, settings->workers, shape);
+	if (ret == 0)
+		ret = frequent_open(&generation->frequent, settings->frequent_ranges, shape->seed);
 	return ret;
 }
 
@@ -245,7 +249,7 @@ static int make_generation(struct parent *parent, struct settings *settings,
 			   struct generation **ret_generation)
 {
 	struct talkers_shape shape = { settings->top_size, settings->top_ipv4_length,
-				       settings->top_ipv6_length, parent->talkers_seed };
+				       settings->top_ipv6_length, parent->seed };
 	struct generation *generation = calloc(1, sizeof(*generation));
 	if (generation == NULL) {
 		settings_deinit(settings);
@@ -669,8 +673,8 @@ int parent_run(const char *config_path, struct settings *settings,
 	totals_init(&parent.past);
 	querylog_init(&parent.querylog);
 	/* Not a secret worth waiting for: without it 0 is as good. */
-	if (getrandom(&parent.talkers_seed, sizeof(parent.talkers_seed), GRND_NONBLOCK) < 0)
-		parent.talkers_seed = 0;
+	if (getrandom(&parent.seed, sizeof(parent.seed), GRND_NONBLOCK) < 0)
+		parent.seed = 0;
 	int ret = open_waiting(&parent);
 	if (ret != 0) {
 		log_error(context, "signals not set up (%s)", strerror(-ret));

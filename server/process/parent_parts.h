@@ -24,6 +24,7 @@
 #include "server/counts/counters.h"
 #include "server/querylog/querylog.h"
 #include "server/settings/settings.h"
+#include "server/askers/frequent.h"
 #include "server/askers/talkers.h"
 #include "server/control/totals.h"
 #include "lib/process/crew.h"
@@ -52,6 +53,7 @@ struct generation {
 	struct followstatus followstatus;
 	struct driverstatus driverstatus;
 	struct talkers_bank talkers;
+	struct frequent_bank frequent;
 	struct crew crew;	     /* of workers, and a filler where there is something to fill */
 	struct worker_state *states; /* one for each worker */
 	uint64_t filler_restarts;
@@ -82,7 +84,7 @@ struct parent {
 	struct cookie_random cookies;	  /* for when none are configured */
 	struct talkers_bank past_talkers; /* one table, of the shape of the newest generation */
 	uint64_t past_restarts;
-	uint64_t talkers_seed;
+	uint64_t seed; /* of hashes in what workers share */
 	uint64_t generation_count;
 	uint64_t reloads;
 	uint64_t reloads_refused;

@@ -20,6 +20,7 @@
 #include "server/transfer/forks.h"
 #include "server/transfer/inquiry.h"
 #include "server/transfer/notify.h"
+#include "server/askers/frequent.h"
 #include "server/askers/ratelimit.h"
 #include "server/zone/scrub.h"
 #include "server/process/serving.h"
@@ -34,7 +35,8 @@ struct worker {
 	uv_tcp_t reserve; /* never a connection */
 	struct counters counters;
 	struct catalog catalog;
-	struct ratelimit *limit; /* NULL: none */
+	struct ratelimit *limit; /* NULL: none, as the next */
+	struct frequent *frequent;
 	struct answer *answer;
 	struct tap tap; /* meaningful with start->tap_fd */
 	struct serving serving;
@@ -303,6 +305,10 @@ static int open_services(struct worker *worker)
 	if (ret == 0)
 		ret = open_limit(worker);
 	if (ret == 0)
+		ret = frequent_new(start->frequent, &worker->frequent);
+	if (ret == 0)
+		answer_set_frequent(worker->answer, worker->frequent);
+	if (ret == 0)
 		ret = forks_open(&worker->forks, &worker->loop, settings, &worker->counters);
 	if (ret == 0)
 		ret = open_engines(worker);
@@ -357,6 +363,7 @@ int worker_serve(const struct worker_start *start)
 	forks_free(&worker->forks);
 	answer_free(worker->answer);
 	ratelimit_free(worker->limit);
+	frequent_free(worker->frequent);
 	catalog_deinit(&worker->catalog);
 	free(worker);
 	return EX_OK;

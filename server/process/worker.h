@@ -20,6 +20,7 @@
 #include "server/counts/counters.h"
 #include "server/settings/settings.h"
 #include "server/process/takeover.h"
+#include "server/askers/frequent.h"
 #include "server/askers/talkers.h"
 
 #ifdef __cplusplus
@@ -35,6 +36,7 @@ struct worker_start {
 	const struct followstatus *followstatus;
 	const struct cores *cores; /* for pin-workers */
 	const struct talkers_bank *talkers;
+	const struct frequent_bank *frequent;
 	size_t index;
 	int word_fd; /* one struct worker_message, then closed */
 	int tap_fd;  /* samples for the query log go there; -1: none */

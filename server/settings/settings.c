@@ -12,6 +12,7 @@
 #include "lib/common/log.h"
 #include "server/askers/ratelimit.h"
 #include "server/settings/taking.h"
+#include "server/askers/frequent.h"
 #include "server/askers/talkers.h"
 
 /* ---- the table ---- */
@@ -76,6 +77,7 @@ static const struct conf_item server_items[] = {
 	NUMBER("top-size", top_size, 0, TALKERS_PLACES_MAX, "4096"),
 	NUMBER("top-prefix-ipv4", top_ipv4_length, 8, 32, "24"),
 	NUMBER("top-prefix-ipv6", top_ipv6_length, 16, TALKERS_IPV6_LENGTH_MAX, "56"),
+	NUMBER("frequent-ranges", frequent_ranges, 0, FREQUENT_RANGES_MAX, "1024"),
 	{ "cookies", CONF_CHOICE, AT(has_cookies), .choices = conf_off_on, .preset = "on" },
 	{ "cookie-secret", CONF_TEXT, AT(cookies), .max = COOKIE_SECRET_SIZE * 2, .is_list = true,
 	  .is_secret = true, .take = taking_cookie },

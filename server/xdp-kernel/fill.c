@@ -299,7 +299,7 @@ void fill_begin(struct fill *fill, struct zone *zone, bool has_neighbours)
 	fill->zone = zone;
 	fill->version = zone->version;
 	fill->reason = judge(zone);
-	/* The same question is asked by count_neighbours() of answer.c. */
+	/* The same question is asked by grant_neighbours() of answer.c. */
 	bool is_flat = dnsblv6_style_asked((enum dnsblv6_style)zone->facts.style, true) ==
 		       DNSBLV6_STYLE_FLAT;
 	if (zone->is_signed)

@@ -56,12 +56,13 @@ static bool is_sibling(const struct zone_entry *entry, const struct dnsblv6_key 
 
 /* ---- the chain ---- */
 
-/* The names of one side: those that have been passed, and the question. */
+/* A question, and what there is room for. */
 struct walk {
 	struct zone *zone;
 	const struct dnsblv6_key *asked;
+	const struct zone_link *cover;
 	size_t start; /* of the label that siblings differ in */
-	unsigned max;
+	unsigned max; /* to each side */
 };
 
 static int step(struct reader *reader, bool is_back, struct zone_entry *ret_entry)
@@ -78,14 +79,13 @@ static bool seek(const struct walk *walk, const struct store_bytes *key,
 }
 
 /* Each of them leads to the one that was found before it, the first to the cover. */
-static unsigned find_before(const struct walk *walk, const struct zone_link *cover,
-			    struct zone_link *links)
+static unsigned find_before(const struct walk *walk, struct zone_link *links)
 {
 	struct zone_entry entry;
 	unsigned count = 0;
 	/* Where the cover is no sibling, no name before it is taken for one. */
-	if (!is_sibling(&cover->entry, walk->asked, walk->start) ||
-	    !seek(walk, &cover->entry.key, &entry))
+	if (!is_sibling(&walk->cover->entry, walk->asked, walk->start) ||
+	    !seek(walk, &walk->cover->entry.key, &entry))
 		return 0;
 	while (count < walk->max) {
 		struct store_bytes next = entry.key;
@@ -98,13 +98,12 @@ static unsigned find_before(const struct walk *walk, const struct zone_link *cov
 }
 
 /* Each of them leads to the next one, the last of the zone to the apex. */
-static unsigned find_behind(const struct walk *walk, const struct zone_link *cover,
-			    struct zone_link *links)
+static unsigned find_behind(const struct walk *walk, struct zone_link *links)
 {
 	static const uint8_t apex[] = { 0 };
 	struct zone_entry entry;
 	unsigned count = 0;
-	if (!seek(walk, &cover->next, &entry))
+	if (!seek(walk, &walk->cover->next, &entry))
 		return 0;
 	while (count < walk->max && is_sibling(&entry, walk->asked, walk->start)) {
 		struct zone_entry own = entry;
@@ -132,46 +131,136 @@ static size_t least_size(const struct walk *walk)
 	       DNSBLV6_SIGNATURE_BYTES;
 }
 
-/* How many of the first count links there is room for. */
-static unsigned count_fitting(const struct walk *walk, size_t room, const struct zone_link *links,
-			      unsigned count)
+/* Puts link behind the others, unless it is there already. False: there is no room. */
+static bool add(const struct walk *walk, const struct zone_link *link, size_t *room,
+		struct neighbours *found)
 {
+	unsigned count = found->given.count;
+	struct dnsblv6_labels next;
+	/* Of one version of a store: equal keys lie at one place. */
+	if (link->entry.key.data == walk->cover->entry.key.data)
+		return true;
 	for (unsigned i = 0; i < count; i++) {
-		struct dnsblv6_labels next;
-		if (dnsblv6_key_to_labels(links[i].next.data, links[i].next.size, &next) !=
-			    DNSBLV6_OK ||
-		    next.size + walk->zone->apex_size > KNOT_DNAME_MAXLEN)
-			return i;
-		size_t size = least_size(walk) + next.size;
-		if (size > room)
-			return i;
-		room -= size;
+		if (link->entry.key.data == found->links[i].entry.key.data)
+			return true;
 	}
-	return count;
+	if (count == NEIGHBOURS_MAX ||
+	    dnsblv6_key_to_labels(link->next.data, link->next.size, &next) != DNSBLV6_OK ||
+	    next.size + walk->zone->apex_size > KNOT_DNAME_MAXLEN)
+		return false;
+	size_t size = least_size(walk) + next.size;
+	if (size > *room)
+		return false;
+	*room -= size;
+	found->links[found->given.count++] = *link;
+	return true;
 }
 
-unsigned neighbours_find(struct zone *zone, const struct dnsblv6_key *asked,
-			 const struct zone_link *cover, const struct neighbours_wish *wish,
-			 struct zone_link *ret_links)
+/* ---- frequent ranges ---- */
+
+/* Of a name in a zone's own place for its family. */
+static bool find_group(const struct walk *walk, uint32_t zone, struct frequent_group *ret_group)
+{
+	static const uint8_t ip6[] = { 'i', 'p', '6', 0 };
+	size_t digits = walk->asked->size - walk->start;
+	*ret_group = (struct frequent_group){ zone, walk->start != 0 };
+	if (walk->start == 0)
+		return digits == IPV4_DIGITS;
+	return digits == IPV6_DIGITS && walk->start == sizeof(ip6) &&
+	       memcmp(walk->asked->bytes, ip6, sizeof(ip6)) == 0;
+}
+
+/* A flat label: the digits of a network, and which half of it. */
+static uint64_t number_of(const uint8_t *label, size_t size)
+{
+	uint64_t number = 0;
+	for (size_t i = 0; i + 1 < size; i++)
+		number = number << 4 |
+			 (unsigned)(label[i] <= '9' ? label[i] - '0' : label[i] - 'a' + 10);
+	return number << 1 | (label[size - 1] & 1U);
+}
+
+static void put_label(uint64_t number, size_t size, uint8_t *ret_label)
+{
+	static const char digits[] = "0123456789abcdef";
+	ret_label[size - 1] = (uint8_t)('0' + (number & 1));
+	number >>= 1;
+	for (size_t i = size - 1; i-- > 0; number >>= 4)
+		ret_label[i] = (uint8_t)digits[number & 15];
+}
+
+/* False: nothing begins there any more. */
+static bool find_frequent(const struct walk *walk, uint64_t number, struct zone_link *ret_link)
+{
+	struct dnsblv6_key key = *walk->asked;
+	put_label(number, key.size - walk->start, key.bytes + walk->start);
+	return zone_find_link(walk->zone, key.bytes, key.size, ret_link) == DNSBLV6_OK &&
+	       ret_link->entry.key.size == key.size &&
+	       memcmp(ret_link->entry.key.data, key.bytes, key.size) == 0 &&
+	       is_sibling(&ret_link->entry, walk->asked, walk->start);
+}
+
+static void add_frequent(const struct walk *walk, const struct neighbours_grant *grant,
+			 size_t *room, struct neighbours *found)
+{
+	uint64_t numbers[NEIGHBOURS_MAX];
+	unsigned count = frequent_next(&grant->client, found->given.group, walk->zone->negative_ttl,
+				       numbers, 2 * walk->max);
+	for (unsigned i = 0; i < count; i++) {
+		struct zone_link link;
+		if (find_frequent(walk, numbers[i], &link) && !add(walk, &link, room, found))
+			return;
+		found->given.passed++;
+	}
+}
+
+/* ---- all of them ---- */
+
+static void add_sides(const struct walk *walk, size_t *room, struct neighbours *found)
 {
 	struct zone_link before[NEIGHBOURS_SIDE_MAX];
 	struct zone_link behind[NEIGHBOURS_SIDE_MAX];
-	struct walk walk = { zone, asked, find_label(asked->bytes, asked->size), wish->side_max };
+	if (*room < least_size(walk))
+		return;
+	unsigned before_count = find_before(walk, before);
+	unsigned behind_count = find_behind(walk, behind);
+	for (unsigned i = 0; i < walk->max; i++) {
+		if (i < behind_count && !add(walk, &behind[i], room, found))
+			return;
+		if (i < before_count && !add(walk, &before[i], room, found))
+			return;
+	}
+}
+
+void neighbours_find(struct zone *zone, const struct dnsblv6_key *asked,
+		     const struct zone_link *cover, const struct neighbours_grant *grant,
+		     size_t room, struct neighbours *ret_neighbours)
+{
+	struct neighbours_given *given = &ret_neighbours->given;
+	struct walk walk = { zone, asked, cover, find_label(asked->bytes, asked->size),
+			     grant->side_max };
+	*given = (struct neighbours_given){ 0 };
 	if (!is_flat_label(asked->bytes + walk.start, asked->size - walk.start))
-		return 0;
+		return;
 	/* No name is passed that there cannot be room for. */
-	if (walk.max > wish->room / least_size(&walk))
-		walk.max = (unsigned)(wish->room / least_size(&walk));
+	if (walk.max > room / least_size(&walk))
+		walk.max = (unsigned)(room / least_size(&walk));
 	if (walk.max > NEIGHBOURS_SIDE_MAX)
 		walk.max = NEIGHBOURS_SIDE_MAX;
-	unsigned before_count = find_before(&walk, cover, before);
-	unsigned behind_count = find_behind(&walk, cover, behind);
-	unsigned count = 0;
-	for (unsigned i = 0; i < walk.max; i++) {
-		if (i < behind_count)
-			ret_links[count++] = behind[i];
-		if (i < before_count)
-			ret_links[count++] = before[i];
+	if (grant->client.frequent != NULL && find_group(&walk, grant->zone, &given->group)) {
+		const struct store_bytes *key = &cover->entry.key;
+		given->has_range = is_sibling(&cover->entry, asked, walk.start);
+		if (given->has_range)
+			given->number = number_of(key->data + walk.start, key->size - walk.start);
+		add_frequent(&walk, grant, &room, ret_neighbours);
 	}
-	return count_fitting(&walk, wish->room, ret_links, count);
+	add_sides(&walk, &room, ret_neighbours);
+}
+
+void neighbours_settle(const struct zone *zone, const struct neighbours_grant *grant,
+		       const struct neighbours_given *given)
+{
+	if (given->has_range)
+		frequent_count(&grant->client, given->group, given->number);
+	frequent_pass(&grant->client, given->group, zone->negative_ttl, given->passed);
 }

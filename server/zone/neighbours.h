@@ -2,24 +2,27 @@
 #pragma once
 
 /*
- * neighbours.h - the names beside one that is not there, whose NSECs prove what lies around it.
+ * neighbours.h - proofs that a denial brings along: of the ranges that clients come back to, and
+ * of those beside the name that is not there.
  *
  * Flow: quick.c or proof.c has put the NSECs that say no -> neighbours_find() -> it puts those of
- *       the links found, as far as there is room.
+ *       the links found, as far as there is room -> answer.c settles what the client was given.
  *
  * A resolver keeps every NSEC that an answer brought and validates, and answers from it by itself
- * (RFC 8198 section 5.1). The records around a name prove the ranges around it, which are asked
- * about next.
+ * (RFC 8198 section 5.1). Frequent ranges (frequent.h) are what its clients will ask for again;
+ * the records around a name prove the ranges around it, which are asked about next by a resolver
+ * that knows little of the zone.
  *
- * Only flat names have neighbours: bitmaps whose name is the one asked for but for its first
- * label, and both first labels of the form that FORMAT.md 2.4 has. The names of a side end where
- * another name lies between: static names, the names of another family, dotted names. NSECs of
- * dotted names have other closest enclosers than the question, and some validators take the
- * wrong one for a proof.
+ * Only flat names have any: bitmaps whose name is the one asked for but for its first label, and
+ * both first labels of the form that FORMAT.md 2.4 has. NSECs of other names have other closest
+ * enclosers than the question, and some validators take the wrong one for a proof. The names of a
+ * side end where another name lies between: static names, the names of another family, dotted
+ * names.
  *
  * No function here allocates; links are borrowed until zone_end().
  */
 
+#include "server/askers/frequent.h"
 #include "server/settings/settings.h"
 #include "server/zone/zone.h"
 
@@ -40,20 +43,42 @@ extern "C" {
  */
 #define NEIGHBOURS_PRICE 7
 
-struct neighbours_wish {
-	unsigned side_max; /* links to each side */
-	size_t room; /* bytes that they may have with their signatures, as quick.c writes them */
+/* What a client may have besides the denial. */
+struct neighbours_grant {
+	unsigned side_max; /* links to each side, and twice as many frequent ones; 0: none at all */
+	uint32_t zone;	   /* its number, for frequent.h */
+	struct frequent_client client;
+};
+
+/* What became of a grant; nothing, when all is zero. */
+struct neighbours_given {
+	unsigned count; /* of links */
+	/* The range that was asked for, of a zone that has frequent ones. */
+	bool has_range;
+	struct frequent_group group;
+	uint64_t number;
+	unsigned passed; /* frequent ranges, with those that are none any more */
+};
+
+struct neighbours {
+	struct zone_link links[NEIGHBOURS_MAX];
+	struct neighbours_given given;
 };
 
 /*
- * The links beside cover, which covers asked, a name that is not there: the nearest first, from
- * both sides by turns, up to the first for which there is no room. Returns how many are in
- * ret_links, which has NEIGHBOURS_MAX. None for a name that is not flat, and where the store
- * cannot be read.
+ * Links to put behind cover, which covers asked, a name that is not there: those of frequent
+ * ranges, the most frequent first; then those beside cover, the nearest first, from both sides by
+ * turns; up to the first for which there is no room. room is the bytes that they may have with
+ * their signatures, as quick.c writes them. No link is there twice, nor cover itself. None for a
+ * name that is not flat, and where the store cannot be read.
  */
-unsigned neighbours_find(struct zone *zone, const struct dnsblv6_key *asked,
-			 const struct zone_link *cover, const struct neighbours_wish *wish,
-			 struct zone_link *ret_links);
+void neighbours_find(struct zone *zone, const struct dnsblv6_key *asked,
+		     const struct zone_link *cover, const struct neighbours_grant *grant,
+		     size_t room, struct neighbours *ret_neighbours);
+
+/* When the answer is made: counts the range, and moves the client on. */
+void neighbours_settle(const struct zone *zone, const struct neighbours_grant *grant,
+		       const struct neighbours_given *given);
 
 #ifdef __cplusplus
 }

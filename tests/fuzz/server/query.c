@@ -13,6 +13,7 @@
 #include "server/answer/answer.h"
 #include "server/zone/catalog.h"
 #include "server/transfer/notify.h"
+#include "server/askers/frequent.h"
 #include "server/askers/ratelimit.h"
 #include "server/transfer/transfer.h"
 #include "tests/fuzz/server/stores.h"
@@ -226,8 +227,13 @@ static void ask_limited(struct fixture *fixture, const uint8_t *data, size_t siz
 	};
 	struct ratelimit_options options = { .rate = 1, .slip = 2, .network_count = 4 };
 	struct ratelimit *limit = NULL;
+	struct frequent_bank bank;
+	struct frequent *frequent = NULL;
 	check(ratelimit_new(&options, &limit));
+	check(frequent_open(&bank, 4, 1));
+	check(frequent_new(&bank, &frequent));
 	answer_set_limit(fixture->answer, limit);
+	answer_set_frequent(fixture->answer, frequent);
 	const uint64_t *server = fixture->server;
 	uint64_t good = server[COUNTERS_SERVER_COOKIES];
 	for (int i = 0; i < RATELIMIT_BURST_S; i++)
@@ -240,7 +246,10 @@ static void ask_limited(struct fixture *fixture, const uint8_t *data, size_t siz
 	/* The question and an OPT with a cookie, an extended error, NSID or a TSIG. */
 	require(has_good_cookie || second <= size + 256, "an answer that amplifies");
 	answer_set_limit(fixture->answer, NULL);
+	answer_set_frequent(fixture->answer, NULL);
 	ratelimit_free(limit);
+	frequent_free(frequent);
+	frequent_close(&bank);
 }
 
 static void read_answer(struct fixture *fixture, const uint8_t *data, size_t size)

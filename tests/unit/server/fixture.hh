@@ -13,6 +13,7 @@
 #include "lib/lmdb/writer.h"
 #include "lib/store/tables.h"
 #include "server/answer/answer.h"
+#include "server/askers/frequent.h"
 #include "server/askers/ratelimit.h"
 #include "tests/lib/dns.hh"
 #include "tests/lib/random.hh"
@@ -463,6 +464,8 @@ class decision
 	{
 		answer_free(answer_);
 		ratelimit_free(limit_);
+		frequent_free(frequent_);
+		frequent_close(&frequent_bank_);
 		catalog_deinit(&catalog);
 		counters_close(&bank);
 		settings_deinit(&settings_);
@@ -529,6 +532,15 @@ class decision
 		answer_set_limit(answer_, limit_);
 	}
 
+	// Ranges that come back are frequent from now on.
+	void remember(size_t range_count = 1024)
+	{
+		if (frequent_open(&frequent_bank_, range_count, 1) != 0 ||
+		    frequent_new(&frequent_bank_, &frequent_) != 0)
+			throw std::runtime_error("no memory for ranges");
+		answer_set_frequent(answer_, frequent_);
+	}
+
 	struct catalog catalog = {};
 	struct counters_bank bank = {};
 	std::string client;  // the address that questions come from; "" for nobody's
@@ -538,6 +550,8 @@ class decision
 	tmpdir directory_;
 	sockaddr_storage from_ = {};
 	ratelimit *limit_ = nullptr;
+	frequent_bank frequent_bank_ = {};
+	frequent *frequent_ = nullptr;
 	settings settings_ = {};
 	counters counters_ = {};
 	answer *answer_ = nullptr;

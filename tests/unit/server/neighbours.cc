@@ -64,14 +64,20 @@ class choice
 		REQUIRE(dnsblv6_key_from_labels(owner.wire, owner.size, &key) == DNSBLV6_OK);
 		zone_link cover;
 		REQUIRE(zone_find_link(&zone_, key.bytes, key.size, &cover) == DNSBLV6_OK);
-		std::vector<zone_link> links(NEIGHBOURS_MAX);
-		const neighbours_wish wish = { side_max, room };
-		links.resize(neighbours_find(&zone_, &key, &cover, &wish, links.data()));
+		neighbours found;
+		const neighbours_grant grant = { side_max, 0, client };
+		neighbours_find(&zone_, &key, &cover, &grant, room, &found);
+		given = found.given;
 		std::vector<std::string> out;
-		for (const zone_link &link : links)
-			out.push_back(text(link.entry.key) + ">" + text(link.next));
+		for (unsigned i = 0; i < given.count; i++)
+			out.push_back(text(found.links[i].entry.key) + ">" +
+				      text(found.links[i].next));
 		return out;
 	}
+
+	// What frequent ranges are counted in, and what became of the last grant.
+	frequent_client client = {};
+	neighbours_given given = {};
 
       private:
 	tmpdir directory_;
@@ -186,6 +192,103 @@ TEST_CASE("neighbours end with the first for which there is no room", "[server][
 	}
 }
 
+// ---- frequent ranges ----
+
+// A choice for a client, in a zone where some ranges have come back.
+struct frequent_choice : choice {
+	explicit frequent_choice(const store_options &options) : choice(options)
+	{
+		REQUIRE(frequent_open(&bank, 64, 1) == 0);
+		frequent *ranges = nullptr;
+		REQUIRE(frequent_new(&bank, &ranges) == 0);
+		client = { ranges, 0xc0000200, 1000 };
+	}
+	~frequent_choice()
+	{
+		frequent_free(client.frequent);
+		frequent_close(&bank);
+	}
+	frequent_choice(const frequent_choice &) = delete;
+	frequent_choice &operator=(const frequent_choice &) = delete;
+
+	void ask(const std::string &name, unsigned times)
+	{
+		const frequent_client other = { client.frequent, 0xcb007100, 1000 };
+		for (unsigned i = 0; i < times; i++) {
+			beside(name, 1);
+			REQUIRE(given.has_range);
+			frequent_count(&other, given.group, given.number);
+		}
+	}
+	void wait()
+	{
+		client.now_ms += FREQUENT_ORDER_MS;
+	}
+
+	frequent_bank bank = {};
+};
+
+TEST_CASE("frequent ranges go before the names beside, and none goes twice",
+	  "[server][neighbours][frequent]")
+{
+	frequent_choice of(blocks({ "a000000", "a000010", "a000020", "a000030", "a000040",
+				    "a000050", "b000000", "b000010" }));
+	of.ask("b000001", 3); // begins at b000000
+	of.ask("a000011", 2);
+	of.ask("a000021", 9);
+	of.wait();
+	// The most frequent one is the cover, of which the third is a neighbour.
+	CHECK(of.beside("a000021", 1) ==
+	      texts{ "b000000>b000010", "a000030>a000040", "a000010>a000020" });
+	CHECK(of.given.passed == 2); // as many as there is room for at the sides
+	CHECK(of.beside("a000021", 2) == texts{ "b000000>b000010", "a000010>a000020",
+						"a000030>a000040", "a000040>a000050",
+						"a000000>a000010" });
+	CHECK(of.given.passed == 3);
+	CHECK(of.given.has_range);
+	CHECK(of.given.number == 0xa00002 * 2);
+	CHECK(of.beside("a000021", 0).empty());
+	// Room for one.
+	CHECK(of.beside("a000021", 2, 170) == texts{ "b000000>b000010" });
+	CHECK(of.given.passed == 2);
+}
+
+TEST_CASE("a frequent range that has no name any more is passed over",
+	  "[server][neighbours][frequent]")
+{
+	frequent_choice of(blocks({ "a000000", "a000010", "a000020" }));
+	for (const uint64_t gone : { 0xa00000 * 2 + 7, 0, 0x1ffffff, 0x2000000, 1 }) {
+		frequent_count(&of.client, { 0, false }, gone);
+		frequent_count(&of.client, { 0, false }, gone);
+	}
+	of.ask("a000011", 2);
+	of.wait();
+	CHECK(of.beside("a000001", 4, 500) ==
+	      texts{ "a000010>a000020", "7f00000>a000000", "a000020>c000020" });
+	CHECK(of.given.passed == 6);
+}
+
+TEST_CASE("families have frequent ranges of their own, and other places have none",
+	  "[server][neighbours][frequent]")
+{
+	frequent_choice of(blocks({ "20010db8aabb000.ip6", "20010db8aabbff0.ip6", "c000030.sub",
+				    "a000000", "a000010" }));
+	of.ask("20010db8aabb001.ip6", 2);
+	of.ask("a000001", 2);
+	of.wait();
+	CHECK(of.beside("20010db8aabbff1.ip6", 4, 200) ==
+	      texts{ "20010db8aabb000.ip6>20010db8aabbcc0.ip6" });
+	CHECK(of.given.group.is_ipv6);
+	CHECK(of.beside("a000011", 4, 170) == texts{ "a000000>a000010" });
+	CHECK_FALSE(of.given.group.is_ipv6);
+	of.beside("c000031.sub", 4);
+	CHECK_FALSE(of.given.has_range);
+	CHECK(of.given.passed == 0);
+	// The range before the first flat name begins at none.
+	CHECK(of.beside("0000001", 4, 170) == texts{ "a000000>a000010" });
+	CHECK_FALSE(of.given.has_range);
+}
+
 // ---- answers ----
 
 static bytes option(unsigned code, const bytes &data)
@@ -210,6 +313,12 @@ static question about(const std::string &name, int payload = 1232)
 static std::string unlisted(unsigned i)
 {
 	return flat(2 * 0xa00000 + 10 * i + 5);
+}
+
+// Of the i-th block, which is listed; the name above is in the range that begins there.
+static std::string flat_name_of(unsigned i)
+{
+	return flat(2 * 0xa00000 + 10 * i);
 }
 
 // A server of the flat store above.
@@ -327,6 +436,40 @@ TEST_CASE("an answer with neighbours has at most 1232 bytes and is never cut for
 	}
 	CHECK(last == plain_nsecs + 4);
 	CHECK(flat.server->make(dns::query(about(unlisted(10))), true).size() <= 1232);
+}
+
+TEST_CASE("a client is given proofs of what others came back to, once in a negative TTL",
+	  "[server][neighbours][frequent]")
+{
+	flat_server flat("    neighbours: 1\n");
+	flat.server->remember();
+	// By a client with no cookie and no limit, and by one that wants no proofs: not counted.
+	for (unsigned i = 0; i < 5; i++) {
+		flat.count(about(unlisted(1)));
+		question plain = about(unlisted(2));
+		plain.edns_flags = 0;
+		flat.count(plain, true);
+		flat.count(about(unlisted(30)), true);
+		flat.count(about(flat_name_of(3)), true); // is listed
+	}
+	flat.server->now_ms += FREQUENT_ORDER_MS;
+	flat.server->client = "198.51.100.1";
+	const auto owners = [&](unsigned i) {
+		std::set<std::string> out;
+		for (const record &rr : flat.server->ask(about(unlisted(i)), true).authority)
+			if (rr.type == dns::NSEC)
+				out.insert(rr.owner);
+		return out;
+	};
+	const std::string frequent = full_name(flat_name_of(30), apex);
+	for (unsigned i = 1; i <= 3; i++)
+		CHECK(owners(10).count(full_name(flat_name_of(i), apex)) == 0);
+	CHECK(owners(10).count(frequent) == 0); // it has it since the first of those
+	flat.server->client = "203.0.113.1";
+	CHECK(owners(10).count(frequent) == 1);
+	CHECK(owners(10).count(frequent) == 0);
+	flat.server->now_ms += UINT64_C(1000) * 86400;
+	CHECK(owners(10).count(frequent) == 1);
 }
 
 // ---- clients ----

@@ -80,6 +80,7 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 	CHECK(value.value.top_size == defaults.value.top_size);
 	CHECK(value.value.top_ipv4_length == defaults.value.top_ipv4_length);
 	CHECK(value.value.top_ipv6_length == defaults.value.top_ipv6_length);
+	CHECK(value.value.frequent_ranges == defaults.value.frequent_ranges);
 	CHECK(std::string(value.value.owner.text).empty());
 	CHECK(value.value.confine == defaults.value.confine);
 	CHECK(value.value.confine == SETTINGS_CONFINE_AUTO);
@@ -119,6 +120,7 @@ TEST_CASE("the sample configuration has every item of the server and equals the 
 				  "    top-size:",
 				  "    top-prefix-ipv4:",
 				  "    top-prefix-ipv6:",
+				  "    frequent-ranges:",
 				  "#dnstap:",
 				  "#    socket:",
 				  "#    #file:",
@@ -169,6 +171,7 @@ TEST_CASE("the manual names every item and its default", "[server][settings]")
 				  "top-size",
 				  "top-prefix-ipv4",
 				  "top-prefix-ipv6",
+				  "frequent-ranges",
 				  "socket",
 				  "file",
 				  "sample",
