@@ -170,8 +170,8 @@ class Bench:
                     return tcp.getsockname()
 
     @contextlib.contextmanager
-    def started(self, command, name):
-        process = harness.Process(command, self.new_path(name + ".log"))
+    def started(self, command, name, **how):
+        process = harness.Process(command, self.new_path(name + ".log"), **how)
         try:
             yield process
         finally:
@@ -187,13 +187,16 @@ class Bench:
 
 
 @contextlib.contextmanager
-def dnsblv6d(bench, zone, addresses=(), server_lines=(), zone_lines=()):
-    """(address, function that counts queries so far) of our server; by default at a free address."""
+def dnsblv6d(bench, zone, addresses=(), server_lines=(), zone_lines=(), **how):
+    """
+    (address, function that counts queries so far) of our server; by default at a free address.
+    how is for harness.Process.
+    """
     address, *more = addresses or [bench.free_address()]
     text = config_text(address, [(ZONE, zone.store, CLASSIC, *zone_lines)], server_lines)
     listen = ", ".join(f"{host}@{port}" for host, port in (address, *more))
     config = bench.write("dnsblv6d.conf", re.sub(r"(?<=listen: \[ )[^ ]*", listen, text))
-    with bench.started([bench.server, "--config", config], "dnsblv6d") as process:
+    with bench.started([bench.server, "--config", config], "dnsblv6d", **how) as process:
         process.wait_for_log(r"^info: \[dnsblv6d\] ready, ")
         pattern = r"^info: \[dnsblv6d\] counters, queries=(\d+)"
 

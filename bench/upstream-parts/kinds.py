@@ -25,9 +25,10 @@ LIFETIME_S = 1209600  # of signatures; the stock one of both signers
 TRIES = 3
 
 # is_flat: what is asked. limit: of unbound-queries. neighbours: dnsblv6d's setting. style: of the
-# store, when it is not that of the questions.
-Kind = collections.namedtuple("Kind", "name is_bitmap is_flat is_signed limit neighbours style",
-                              defaults=(None, 0, None))
+# store, when it is not that of the questions. has_frequent: frequent-ranges as by default, or none.
+Kind = collections.namedtuple(
+    "Kind", "name is_bitmap is_flat is_signed limit neighbours style has_frequent",
+    defaults=(None, 0, None, False))
 
 
 # ---- zones ----
@@ -174,15 +175,19 @@ class ZoneFiles:
             write_classic_zone(path, self.prefixes, self)
         return path
 
-    def authority(self, kind, addresses=(), server_lines=()):
-        """A context with the first of the addresses, and a function that counts its queries."""
+    def authority(self, kind, addresses=(), server_lines=(), clock=None):
+        """
+        A context with the first of the addresses, and a function that counts its queries. clock: a
+        Clock that it goes by, if it is dnsblv6d, which gives frequent ranges once in a TTL.
+        """
         bench = self.bench
         if kind.is_signed and not (kind.is_bitmap and bench.signer == "dnsblv6"):
             return knot(bench, ZONE if kind.is_bitmap else CLASSIC, self.master_file(kind),
                         addresses, self.lifetime_s)
         zone = collections.namedtuple("Zone", "store")(self.store_of(kind, kind.is_signed))
-        return dnsblv6d(bench, zone, addresses, server_lines,
-                        [f"neighbours: {kind.neighbours}"])
+        lines = [*server_lines, *([] if kind.has_frequent else ["frequent-ranges: 0"])]
+        how = {"env": clock.environment()} if clock else {}
+        return dnsblv6d(bench, zone, addresses, lines, [f"neighbours: {kind.neighbours}"], **how)
 
 
 # ---- lookups ----

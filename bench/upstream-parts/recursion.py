@@ -71,7 +71,7 @@ def enter_namespace():
 
 
 class Clock:
-    """How far the clock of resolvers is ahead of the machine's; it never goes back."""
+    """How far the clock of resolvers, and of what they ask, is ahead of the machine's."""
 
     def __init__(self, bench):
         self.path = bench.write("clock", "\0" * 8)
@@ -81,7 +81,7 @@ class Clock:
         self.begin()
 
     def begin(self):
-        """For a resolver that has not been started: its clock is the machine's."""
+        """For what has not been started: its clock is the machine's."""
         self.started_s, self.ahead_s = time.monotonic(), 0
         self.write()
 
