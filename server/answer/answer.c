@@ -221,7 +221,7 @@ static enum ratelimit_verdict judge_rate(struct answer *answer, const struct ans
 	return answer->verdict;
 }
 
-/* Is a query with that address no cause of more bytes than it would get by itself? */
+/* May the answer be larger than a plain one, though the address may be forged? */
 static bool has_spare(const struct answer *answer, const struct answer_query *query,
 		      uint64_t network, enum cookie_verdict cookie)
 {
@@ -250,7 +250,14 @@ static struct neighbours_grant grant_neighbours(const struct answer *answer,
 		return grant;
 	grant.side_max = side_max;
 	grant.zone = (uint32_t)(zone - answer->catalog->zones);
-	grant.client = (struct frequent_client){ answer->frequent, network, query->now_ms };
+	if (network != 0) {
+		struct dnsblv6_addr address = peer_address(query->client);
+		grant.client = (struct frequent_client){
+			.frequent = answer->frequent,
+			.address = dnsblv6_addr_is_ipv4(address) ? address.lo : address.hi,
+			.now_ms = query->now_ms,
+		};
+	}
 	return grant;
 }
 
@@ -328,7 +335,8 @@ static enum reply_result ask_zone(struct answer *answer, const struct question *
 		reply->grant = grant_neighbours(answer, query, reply->zone, cookie);
 	enum reply_result result = ask_open_zone(reply, question->has_do);
 	reply->zone->failed_count += result == REPLY_SERVFAIL;
-	settle_neighbours(answer, query, reply->zone, cookie, &reply->grant, &reply->given);
+	if (result == REPLY_NXDOMAIN && !reply->is_full)
+		settle_neighbours(answer, query, reply->zone, cookie, &reply->grant, &reply->given);
 	return result;
 }
 

@@ -9,7 +9,6 @@
 
 #define SET_PLACES   4
 #define LINE_SIZE    64
-#define ROUND_COUNT  4096
 #define HALF_LIFE_MS (86400 * UINT64_C(1000))
 /* A range that has come once may never come again. */
 #define LEAST_COUNT 2
@@ -27,12 +26,27 @@ struct set {
 };
 
 /*
- * What workers share. A round is 24 bits of the hash of its network, 24 of the second it began in,
- * and 16 of how many ranges have been given.
+ * Where a client is: 18 bits of its hash, 22 of the second its round began in, 14 of how many ranges it
+ * has been given since, 7 of the second it counted in last, and 3 of how often it did. Never 0.
  */
+enum {
+	ROUND_TAG_BITS = 18,
+	ROUND_SECOND_BITS = 22,
+	ROUND_GIVEN_BITS = 14,
+	ROUND_COUNTED_BITS = 7,
+	ROUND_TIMES_BITS = 3,
+	SET_ROUNDS = 8,
+	ROUND_SETS = 8192,
+};
+
+struct round_set {
+	_Alignas(LINE_SIZE) uint64_t words[SET_ROUNDS]; /* 0: free */
+};
+
+/* What workers share. */
 struct memory {
 	uint64_t halved_ms; /* 0: not yet */
-	uint64_t rounds[ROUND_COUNT];
+	struct round_set rounds[ROUND_SETS];
 	struct set sets[];
 };
 
@@ -128,13 +142,117 @@ static uint64_t hash(const struct frequent *frequent, uint64_t value, struct fre
 	return mix(value, frequent->seed + number * UINT64_C(0x9e3779b97f4a7c15));
 }
 
+/* ---- rounds ---- */
+
+struct round {
+	uint64_t *word;
+	uint32_t tag;
+	uint32_t begun_s; /* as much of it as a word has, as of the next three */
+	uint32_t given;
+	uint32_t counted_s;
+	uint32_t times; /* in that second, less one */
+	bool is_new;
+};
+
+static uint32_t low_bits(uint64_t value, unsigned count)
+{
+	return (uint32_t)(value & ((UINT64_C(1) << count) - 1));
+}
+
+static struct round unpack(uint64_t *at, uint64_t word)
+{
+	struct round round = { .word = at, .times = low_bits(word, ROUND_TIMES_BITS) };
+	word >>= ROUND_TIMES_BITS;
+	round.counted_s = low_bits(word, ROUND_COUNTED_BITS);
+	word >>= ROUND_COUNTED_BITS;
+	round.given = low_bits(word, ROUND_GIVEN_BITS);
+	word >>= ROUND_GIVEN_BITS;
+	round.begun_s = low_bits(word, ROUND_SECOND_BITS);
+	round.tag = (uint32_t)(word >> ROUND_SECOND_BITS);
+	return round;
+}
+
+static void keep(const struct round *round)
+{
+	uint64_t word = (uint64_t)round->tag << ROUND_SECOND_BITS | round->begun_s;
+	word = word << ROUND_GIVEN_BITS | round->given;
+	word = word << ROUND_COUNTED_BITS | round->counted_s;
+	store64(round->word, word << ROUND_TIMES_BITS | round->times);
+}
+
+/* The round with that tag and its age, or a new one in the place of the oldest. */
+static struct round find_word(struct round_set *set, uint32_t tag, uint32_t now_s,
+			      uint32_t *ret_age_s)
+{
+	uint64_t *oldest = &set->words[0];
+	uint32_t oldest_s = 0;
+	for (size_t i = 0; i < SET_ROUNDS; i++) {
+		struct round round = unpack(&set->words[i], load64(&set->words[i]));
+		uint32_t age_s = low_bits(now_s - round.begun_s, ROUND_SECOND_BITS);
+		if (round.tag == 0)
+			age_s = UINT32_MAX;
+		if (round.tag == tag) {
+			*ret_age_s = age_s;
+			return round;
+		}
+		if (age_s > oldest_s) {
+			oldest = round.word;
+			oldest_s = age_s;
+		}
+	}
+	*ret_age_s = UINT32_MAX;
+	return (struct round){ .word = oldest, .tag = tag, .is_new = true };
+}
+
+/* The round that client is in. Nothing is written before keep(). */
+static struct round find_round(const struct frequent_client *client, struct frequent_group group,
+			       uint32_t ttl_s)
+{
+	struct frequent *frequent = client->frequent;
+	uint64_t hashed = hash(frequent, client->address, group);
+	uint32_t now_s = low_bits(client->now_ms / 1000, ROUND_SECOND_BITS);
+	uint32_t tag = (uint32_t)(hashed >> (64 - ROUND_TAG_BITS)) | 1;
+	uint32_t age_s;
+	struct round round =
+		find_word(&frequent->memory->rounds[hashed % ROUND_SETS], tag, now_s, &age_s);
+	if (age_s >= (ttl_s < FREQUENT_ROUND_MAX_S ? ttl_s : FREQUENT_ROUND_MAX_S)) {
+		round.begun_s = now_s;
+		round.given = 0;
+	}
+	return round;
+}
+
+/* May client count now? */
+static bool take_turn(const struct frequent_client *client, struct frequent_group group)
+{
+	/* With the longest TTL, so that a count ends no round. */
+	struct round round = find_round(client, group, FREQUENT_ROUND_MAX_S);
+	uint32_t now_s = low_bits(client->now_ms / 1000, ROUND_COUNTED_BITS);
+	if (round.is_new || round.counted_s != now_s) {
+		round.counted_s = now_s;
+		round.times = 0;
+	} else if (++round.times == FREQUENT_TIMES_MAX)
+		return false;
+	keep(&round);
+	return true;
+}
+
 /* ---- counting ---- */
+
+static void halve(const struct frequent *frequent)
+{
+	for (size_t i = 0; i < frequent->set_count * SET_PLACES; i++) {
+		struct set *set = &frequent->memory->sets[i / SET_PLACES];
+		struct place *place = &set->places[i % SET_PLACES];
+		store32(&place->count, load32(&place->count) / 2);
+	}
+}
 
 void frequent_count(const struct frequent_client *client, struct frequent_group group,
 		    uint64_t number)
 {
 	struct frequent *frequent = client->frequent;
-	if (frequent == NULL)
+	if (frequent == NULL || !take_turn(client, group))
 		return;
 	size_t number_of_set = hash(frequent, number, group) & (frequent->set_count - 1);
 	struct set *set = &frequent->memory->sets[number_of_set];
@@ -146,7 +264,9 @@ void frequent_count(const struct frequent_client *client, struct frequent_group 
 		uint32_t count = load32(&place->count);
 		if (count != 0 && load64(&place->number) == number &&
 		    load32(&place->zone) == group.zone) {
-			store32(&place->count, count < UINT32_MAX ? count + 1 : count);
+			store32(&place->count, count + 1);
+			if (count + 1 >= FREQUENT_COUNT_MAX)
+				halve(frequent);
 			return;
 		}
 		if (count < least_count) {
@@ -164,23 +284,20 @@ void frequent_count(const struct frequent_client *client, struct frequent_group 
 	store32(&least->count, 1);
 }
 
-static void halve(struct memory *memory, size_t set_count, uint64_t now_ms)
+/* ---- the order ---- */
+
+static void halve_daily(struct frequent *frequent, uint64_t now_ms)
 {
-	uint64_t halved_ms = load64(&memory->halved_ms);
+	uint64_t *at = &frequent->memory->halved_ms;
+	uint64_t halved_ms = load64(at);
 	if (halved_ms != 0 && now_ms < halved_ms + HALF_LIFE_MS)
 		return;
 	/* By one worker: the others find the new time. */
-	bool is_ours = __atomic_compare_exchange_n(&memory->halved_ms, &halved_ms, now_ms, false,
-						   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-	if (!is_ours || halved_ms == 0)
-		return;
-	for (size_t i = 0; i < set_count * SET_PLACES; i++) {
-		struct place *place = &memory->sets[i / SET_PLACES].places[i % SET_PLACES];
-		store32(&place->count, load32(&place->count) / 2);
-	}
+	bool is_ours = __atomic_compare_exchange_n(at, &halved_ms, now_ms, false, __ATOMIC_RELAXED,
+						   __ATOMIC_RELAXED);
+	if (is_ours && halved_ms != 0)
+		halve(frequent);
 }
-
-/* ---- the order ---- */
 
 /* Of groups alone: rows of one are equal. */
 static int compare_group(const struct row *a, const struct row *b)
@@ -213,7 +330,7 @@ static void order(struct frequent *frequent, uint64_t now_ms)
 	frequent->is_ordered = true;
 	frequent->ordered_ms = now_ms;
 	frequent->row_count = 0;
-	halve(memory, frequent->set_count, now_ms);
+	halve_daily(frequent, now_ms);
 	for (size_t i = 0; i < frequent->set_count * SET_PLACES; i++) {
 		const struct place *place = &memory->sets[i / SET_PLACES].places[i % SET_PLACES];
 		struct row row = { load64(&place->number), load32(&place->zone),
@@ -240,41 +357,7 @@ static size_t find_group(const struct frequent *frequent, struct frequent_group 
 	return low;
 }
 
-/* ---- rounds ---- */
-
-enum {
-	ROUND_TAG_BITS = 24,
-	ROUND_SECOND_BITS = 24,
-	ROUND_GIVEN_BITS = 16,
-};
-#define ROUND_SECOND_MASK (((uint32_t)1 << ROUND_SECOND_BITS) - 1)
-#define ROUND_GIVEN_MAX	  (((uint32_t)1 << ROUND_GIVEN_BITS) - 1)
-
-struct round {
-	uint64_t *word;
-	uint64_t tag;
-	uint32_t begun_s; /* as much of it as a word has */
-	uint32_t given;
-};
-
-/* The round that the client is in, or a new one. */
-static struct round find_round(const struct frequent_client *client, struct frequent_group group,
-			       uint32_t ttl_s)
-{
-	struct frequent *frequent = client->frequent;
-	uint64_t hashed = hash(frequent, client->network, group);
-	struct round round = { .word = &frequent->memory->rounds[hashed % ROUND_COUNT],
-			       .tag = hashed >> (64 - ROUND_TAG_BITS),
-			       .begun_s = client->now_ms / 1000 & ROUND_SECOND_MASK };
-	uint64_t word = load64(round.word);
-	uint32_t begun_s = word >> ROUND_GIVEN_BITS & ROUND_SECOND_MASK;
-	uint32_t age_s = (round.begun_s - begun_s) & ROUND_SECOND_MASK;
-	if (word >> (64 - ROUND_TAG_BITS) == round.tag && age_s < ttl_s) {
-		round.begun_s = begun_s;
-		round.given = word & ROUND_GIVEN_MAX;
-	}
-	return round;
-}
+/* ---- for a client ---- */
 
 unsigned frequent_next(const struct frequent_client *client, struct frequent_group group,
 		       uint32_t ttl_s, uint64_t *ret_numbers, unsigned number_max)
@@ -295,15 +378,14 @@ unsigned frequent_next(const struct frequent_client *client, struct frequent_gro
 	return count;
 }
 
-void frequent_pass(const struct frequent_client *client, struct frequent_group group,
-		   uint32_t ttl_s, unsigned count)
+void frequent_advance(const struct frequent_client *client, struct frequent_group group,
+		      uint32_t ttl_s, unsigned count)
 {
 	if (client->frequent == NULL || count == 0)
 		return;
 	struct round round = find_round(client, group, ttl_s);
-	uint32_t given = round.given + count;
-	if (given > ROUND_GIVEN_MAX)
-		given = ROUND_GIVEN_MAX;
-	store64(round.word, round.tag << (64 - ROUND_TAG_BITS) |
-				    (uint64_t)round.begun_s << ROUND_GIVEN_BITS | given);
+	round.given += count;
+	if (round.given >= 1U << ROUND_GIVEN_BITS)
+		round.given = (1U << ROUND_GIVEN_BITS) - 1;
+	keep(&round);
 }

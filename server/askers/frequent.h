@@ -10,16 +10,21 @@
  *       denial -> answer.c moves the client on by what it was given.
  *
  * A resolver keeps the proof of a range for the negative TTL. Most of its questions behind that
- * are for ranges that it knew before, because mail servers come back. So a denial brings the
- * proofs of what comes back most along: each client network is given the ranges one after the
- * other, the most frequent first, and from the first again when a negative TTL has passed since
- * it began. Such a round costs no question of its own, and a client that asks seldom gets the
- * ranges that matter most.
+ * are for ranges that it knew before, because mail servers come back. So a denial brings along
+ * the proofs of what comes back most: each client is given the ranges one after the other, the
+ * most frequent first, and from the first again when a negative TTL has passed since it began.
+ * Such a round costs no question of its own, and a client that asks seldom gets the ranges that
+ * matter most. The order changes meanwhile, so that now and then a range comes twice or not.
  *
  * Ranges are counted in sets of four places, one line of a cache each; a keyed hash names the
- * set. A range that has no place takes one from the least frequent when it has come as often as
- * that one; a day halves all counts. Where a network is in its round is one word of a table;
- * networks that share a word begin again, and get the first ranges more often than need be.
+ * set. Each range that has no place lowers the least count of its set by one, and takes the
+ * place when that is used up. All counts are halved each day, and when one has reached its most,
+ * so that what comes no longer is forgotten however often it came. A client counts
+ * FREQUENT_TIMES_MAX times in a second at most: many clients decide, not the one that asks most.
+ *
+ * Where a client is in its round, and when it counted, is one word in sets of eight. A client
+ * without a word takes that of the round that began first. With more clients in a negative TTL
+ * than there are words rounds begin anew before their time.
  *
  * The memory is shared by all workers, since a resolver's questions go to all of them. It is
  * written without locks and may be wrong: a count that is lost, a range with the count of
@@ -34,9 +39,13 @@
 extern "C" {
 #endif
 
-#define FREQUENT_RANGES_MAX 16384
-/* Seldom enough for the order to cost nothing. */
-#define FREQUENT_ORDER_MS 10000
+#define FREQUENT_RANGES_MAX 4096
+/* How old an order may be: a worker makes it anew in half a millisecond at most. */
+#define FREQUENT_ORDER_MS  10000
+#define FREQUENT_COUNT_MAX 4096
+#define FREQUENT_TIMES_MAX 8
+/* A round is no longer, as resolvers keep no negative answer for longer (Unbound). */
+#define FREQUENT_ROUND_MAX_S 3600
 
 struct frequent_bank {
 	void *memory; /* shared with the workers; NULL: nothing is counted */
@@ -66,10 +75,14 @@ struct frequent_group {
 	bool is_ipv6;
 };
 
-/* Of one client network (peer.h), at now_ms of a clock that never goes back and is the workers'. */
+/*
+ * A client at now_ms, of a clock that never goes back and is the same in all workers but for
+ * milliseconds. The address is that of an IPv4 client, or the first 64 bits of an IPv6 one:
+ * resolvers of one network have caches of their own.
+ */
 struct frequent_client {
 	struct frequent *frequent; /* NULL: nothing is counted, and nothing is frequent */
-	uint64_t network;
+	uint64_t address;
 	uint64_t now_ms;
 };
 
@@ -77,14 +90,15 @@ struct frequent_client {
 void frequent_count(const struct frequent_client *client, struct frequent_group group,
 		    uint64_t number);
 /*
- * The ranges that client is to be given next, number_max of them at most, with rounds of ttl_s
- * seconds. Returns how many are in ret_numbers.
+ * The ranges that client is to be given next, number_max of them at most, where the negative TTL
+ * is ttl_s seconds. Returns how many are in ret_numbers. Allocates meanwhile, when the order is
+ * made anew.
  */
 unsigned frequent_next(const struct frequent_client *client, struct frequent_group group,
 		       uint32_t ttl_s, uint64_t *ret_numbers, unsigned number_max);
 /* It was given count of them, or they are not to be given. */
-void frequent_pass(const struct frequent_client *client, struct frequent_group group,
-		   uint32_t ttl_s, unsigned count);
+void frequent_advance(const struct frequent_client *client, struct frequent_group group,
+		      uint32_t ttl_s, unsigned count);
 
 #ifdef __cplusplus
 }

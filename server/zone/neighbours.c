@@ -208,9 +208,11 @@ static void add_frequent(const struct walk *walk, const struct neighbours_grant 
 				       numbers, 2 * walk->max);
 	for (unsigned i = 0; i < count; i++) {
 		struct zone_link link;
-		if (find_frequent(walk, numbers[i], &link) && !add(walk, &link, room, found))
+		bool is_there = find_frequent(walk, numbers[i], &link);
+		/* The first that does not fit is left out: no other client need have room for it. */
+		if (is_there && !add(walk, &link, room, found) && found->given.count > 0)
 			return;
-		found->given.passed++;
+		found->given.advanced++;
 	}
 }
 
@@ -262,5 +264,5 @@ void neighbours_settle(const struct zone *zone, const struct neighbours_grant *g
 {
 	if (given->has_range)
 		frequent_count(&grant->client, given->group, given->number);
-	frequent_pass(&grant->client, given->group, zone->negative_ttl, given->passed);
+	frequent_advance(&grant->client, given->group, zone->negative_ttl, given->advanced);
 }

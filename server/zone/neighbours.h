@@ -19,7 +19,7 @@
  * side end where another name lies between: static names, the names of another family, dotted
  * names.
  *
- * No function here allocates; links are borrowed until zone_end().
+ * Links are borrowed until zone_end(). Nothing here allocates but for the order of frequent ranges.
  */
 
 #include "server/askers/frequent.h"
@@ -57,7 +57,8 @@ struct neighbours_given {
 	bool has_range;
 	struct frequent_group group;
 	uint64_t number;
-	unsigned passed; /* frequent ranges, with those that are none any more */
+	/* How far the client has come among the frequent ranges, with those that are none any more. */
+	unsigned advanced;
 };
 
 struct neighbours {
@@ -76,7 +77,7 @@ void neighbours_find(struct zone *zone, const struct dnsblv6_key *asked,
 		     const struct zone_link *cover, const struct neighbours_grant *grant,
 		     size_t room, struct neighbours *ret_neighbours);
 
-/* When the answer is made: counts the range, and moves the client on. */
+/* Of a denial that is made: counts the range, and moves the client on. */
 void neighbours_settle(const struct zone *zone, const struct neighbours_grant *grant,
 		       const struct neighbours_given *given);
 

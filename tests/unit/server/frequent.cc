@@ -37,16 +37,18 @@ class ranges
 	ranges(const ranges &) = delete;
 	ranges &operator=(const ranges &) = delete;
 
-	frequent_client client(uint64_t network = 1, size_t worker = 0) const
+	frequent_client client(uint64_t address = 1, size_t worker = 0) const
 	{
-		return { workers_[worker], network << 8, now_ms };
+		return { workers_[worker], address, now_ms };
 	}
+	// Each time by another client.
 	void count(uint64_t number, unsigned times = 1, frequent_group group = four,
-		   size_t worker = 0) const
+		   size_t worker = 0)
 	{
-		const frequent_client asking = client(99, worker);
-		for (unsigned i = 0; i < times; i++)
+		for (unsigned i = 0; i < times; i++) {
+			const frequent_client asking = client(1000000 + ++counted_, worker);
 			frequent_count(&asking, group, number);
+		}
 	}
 	numbers next(const frequent_client &asking, frequent_group group = four,
 		     unsigned most = 16) const
@@ -60,7 +62,7 @@ class ranges
 		     frequent_group group = four) const
 	{
 		numbers out = next(asking, group, most);
-		frequent_pass(&asking, group, ttl_s, static_cast<unsigned>(out.size()));
+		frequent_advance(&asking, group, ttl_s, static_cast<unsigned>(out.size()));
 		return out;
 	}
 	// So that what was counted meanwhile is in order.
@@ -74,6 +76,7 @@ class ranges
 
       private:
 	std::vector<frequent *> workers_;
+	uint64_t counted_ = 0;
 };
 
 TEST_CASE("a range is frequent when it has come twice, the most frequent first",
@@ -96,7 +99,7 @@ TEST_CASE("a range is frequent when it has come twice, the most frequent first",
 	CHECK(all.next(all.client(), four, 0).empty());
 }
 
-TEST_CASE("a network is given each range once in a negative TTL", "[server][frequent]")
+TEST_CASE("a client is given each range once in a negative TTL", "[server][frequent]")
 {
 	ranges all;
 	for (uint64_t i = 0; i < 10; i++)
@@ -117,7 +120,7 @@ TEST_CASE("a network is given each range once in a negative TTL", "[server][freq
 	CHECK(all.give(all.client(2), 2) == numbers{ 102, 103 });
 	// What it was not given, it is offered again.
 	const frequent_client asking = all.client(3);
-	frequent_pass(&asking, four, ttl_s, 0);
+	frequent_advance(&asking, four, ttl_s, 0);
 	CHECK(all.give(all.client(3), 2) == numbers{ 100, 101 });
 }
 
@@ -214,20 +217,90 @@ TEST_CASE("a round of a short TTL begins again at once", "[server][frequent]")
 	uint64_t number = 0;
 	for (unsigned i = 0; i < 3; i++) {
 		REQUIRE(frequent_next(&asking, four, 0, &number, 1) == 1);
-		frequent_pass(&asking, four, 0, 1);
+		frequent_advance(&asking, four, 0, 1);
 	}
-	// The time of a round has 24 bits, and is no older for it than it can be.
-	all.wait(UINT64_C(1000) << 24);
+	// The time of a round has 22 bits, and is no older for it than it can be.
+	all.wait(UINT64_C(1000) << 22);
 	CHECK(all.give(all.client()).size() <= 1);
 }
 
-TEST_CASE("many networks share few rounds, and each gets the first ranges", "[server][frequent]")
+TEST_CASE("a round is over after an hour, whatever the negative TTL", "[server][frequent]")
+{
+	ranges all;
+	all.count(1, 2);
+	const auto give = [&] {
+		const frequent_client asking = all.client();
+		uint64_t number = 0;
+		unsigned found = frequent_next(&asking, four, 86400, &number, 1);
+		frequent_advance(&asking, four, 86400, found);
+		return found;
+	};
+	CHECK(give() == 1);
+	all.wait(3599 * 1000);
+	CHECK(give() == 0);
+	all.wait(1000);
+	CHECK(give() == 1);
+}
+
+TEST_CASE("thousands of clients have a round each", "[server][frequent]")
 {
 	ranges all;
 	all.count(1, 3);
 	all.count(2, 2);
-	for (uint64_t network = 1; network < 100000; network++)
-		REQUIRE(all.give(all.client(network), 1) == numbers{ 1 });
+	const uint64_t clients = 30000;
+	unsigned again = 0;
+	for (uint64_t address = 1; address <= clients; address++)
+		again += all.give(all.client(address), 1) != numbers{ 1 };
+	for (uint64_t address = 1; address <= clients; address++)
+		again += all.give(all.client(address), 1) != numbers{ 2 };
+	CHECK(again < clients / 20);
+	// With more of them than there is room for, rounds begin anew, and nothing else.
+	unsigned given = 0;
+	for (uint64_t address = clients; address <= 10 * clients; address++)
+		given += static_cast<unsigned>(all.give(all.client(address), 1).size());
+	CHECK(given > 8 * clients);
+}
+
+TEST_CASE("a client counts eight times in a second at most", "[server][frequent]")
+{
+	ranges all;
+	const auto ask = [&](uint64_t number, unsigned times) {
+		const frequent_client asking = all.client(5);
+		for (unsigned i = 0; i < times; i++)
+			frequent_count(&asking, four, number);
+	};
+	const auto first = [&] {
+		all.wait();
+		return all.next(all.client(), four, 1);
+	};
+	ask(7, 1000);
+	all.count(8, FREQUENT_TIMES_MAX - 1);
+	CHECK(first() == numbers{ 7 });
+	all.count(8, 2);
+	CHECK(first() == numbers{ 8 });
+	for (unsigned i = 0; i < 10; i++) {
+		ask(7, 1000);
+		all.wait(500);
+	}
+	all.count(8, 4 * FREQUENT_TIMES_MAX);
+	CHECK(first() == numbers{ 7 }); // five or six seconds of it
+	all.count(8, 2 * FREQUENT_TIMES_MAX);
+	CHECK(first() == numbers{ 8 });
+}
+
+TEST_CASE("however often a range came, others soon come before it", "[server][frequent]")
+{
+	ranges all;
+	for (uint64_t number = 0; number < 200; number++)
+		all.count(number, 20000); // by a flood
+	unsigned needed = 0;
+	do {
+		all.count(1000, 100);
+		needed += 100;
+		all.wait();
+	} while (all.next(all.client(), four, 1) != numbers{ 1000 });
+	CAPTURE(needed);
+	CHECK(needed <= FREQUENT_COUNT_MAX);
 }
 
 TEST_CASE("memory that is wrong does no more than name what is not there", "[server][frequent]")

@@ -213,12 +213,17 @@ struct frequent_choice : choice {
 
 	void ask(const std::string &name, unsigned times)
 	{
-		const frequent_client other = { client.frequent, 0xcb007100, 1000 };
 		for (unsigned i = 0; i < times; i++) {
 			beside(name, 1);
 			REQUIRE(given.has_range);
-			frequent_count(&other, given.group, given.number);
+			count(given.group, given.number);
 		}
+	}
+	// By a client that counts once.
+	void count(frequent_group group, uint64_t number)
+	{
+		const frequent_client other = { client.frequent, ++others, client.now_ms };
+		frequent_count(&other, group, number);
 	}
 	void wait()
 	{
@@ -226,6 +231,7 @@ struct frequent_choice : choice {
 	}
 
 	frequent_bank bank = {};
+	uint64_t others = 0;
 };
 
 TEST_CASE("frequent ranges go before the names beside, and none goes twice",
@@ -240,17 +246,17 @@ TEST_CASE("frequent ranges go before the names beside, and none goes twice",
 	// The most frequent one is the cover, of which the third is a neighbour.
 	CHECK(of.beside("a000021", 1) ==
 	      texts{ "b000000>b000010", "a000030>a000040", "a000010>a000020" });
-	CHECK(of.given.passed == 2); // as many as there is room for at the sides
+	CHECK(of.given.advanced == 2); // as many as there is room for at the sides
 	CHECK(of.beside("a000021", 2) == texts{ "b000000>b000010", "a000010>a000020",
 						"a000030>a000040", "a000040>a000050",
 						"a000000>a000010" });
-	CHECK(of.given.passed == 3);
+	CHECK(of.given.advanced == 3);
 	CHECK(of.given.has_range);
 	CHECK(of.given.number == 0xa00002 * 2);
 	CHECK(of.beside("a000021", 0).empty());
 	// Room for one.
 	CHECK(of.beside("a000021", 2, 170) == texts{ "b000000>b000010" });
-	CHECK(of.given.passed == 2);
+	CHECK(of.given.advanced == 2);
 }
 
 TEST_CASE("a frequent range that has no name any more is passed over",
@@ -258,14 +264,29 @@ TEST_CASE("a frequent range that has no name any more is passed over",
 {
 	frequent_choice of(blocks({ "a000000", "a000010", "a000020" }));
 	for (const uint64_t gone : { 0xa00000 * 2 + 7, 0, 0x1ffffff, 0x2000000, 1 }) {
-		frequent_count(&of.client, { 0, false }, gone);
-		frequent_count(&of.client, { 0, false }, gone);
+		of.count({ 0, false }, gone);
+		of.count({ 0, false }, gone);
 	}
 	of.ask("a000011", 2);
 	of.wait();
 	CHECK(of.beside("a000001", 4, 500) ==
 	      texts{ "a000010>a000020", "7f00000>a000000", "a000020>c000020" });
-	CHECK(of.given.passed == 6);
+	CHECK(of.given.advanced == 6);
+}
+
+TEST_CASE("a frequent range that there is no room for does not keep others back",
+	  "[server][neighbours][frequent]")
+{
+	// The next name of the first is long.
+	const std::string longest(50, 'x');
+	frequent_choice of(
+		blocks({ "a000000", "a000010", "a000020", "a000030", "a000030" + longest }));
+	for (unsigned i = 0; i < 9; i++)
+		of.count({ 0, false }, 0xa00003 * 2);
+	of.ask("a000011", 2);
+	of.wait();
+	CHECK(of.beside("a000001", 1, 200) == texts{ "a000010>a000020" });
+	CHECK(of.given.advanced == 2);
 }
 
 TEST_CASE("families have frequent ranges of their own, and other places have none",
@@ -283,7 +304,7 @@ TEST_CASE("families have frequent ranges of their own, and other places have non
 	CHECK_FALSE(of.given.group.is_ipv6);
 	of.beside("c000031.sub", 4);
 	CHECK_FALSE(of.given.has_range);
-	CHECK(of.given.passed == 0);
+	CHECK(of.given.advanced == 0);
 	// The range before the first flat name begins at none.
 	CHECK(of.beside("0000001", 4, 170) == texts{ "a000000>a000010" });
 	CHECK_FALSE(of.given.has_range);
@@ -451,6 +472,7 @@ TEST_CASE("a client is given proofs of what others came back to, once in a negat
 		flat.count(plain, true);
 		flat.count(about(unlisted(30)), true);
 		flat.count(about(flat_name_of(3)), true); // is listed
+		flat.server->now_ms += 1000;
 	}
 	flat.server->now_ms += FREQUENT_ORDER_MS;
 	flat.server->client = "198.51.100.1";
