@@ -10,6 +10,7 @@ import collections
 import contextlib
 import ipaddress
 import os
+import random
 import re
 import socket
 
@@ -202,16 +203,29 @@ class Replay:
 
     def run(self, resolver, trace, before_each=None):
         """before_each is called with the number of the lookup that follows."""
+        self.run_shared([resolver], trace, before_each and (lambda number, _: before_each(number)))
+
+    def run_shared(self, resolvers, trace, before_each=None):
+        """
+        Each lookup goes to one of the resolvers, by chance; before_each is told which. Mail servers
+        call at many places, each with a resolver of its own.
+        """
         packets = {address: query(*question_of(self.kind, address), flags=0x0100 | AUTHENTIC_DATA)
                    for address in set(trace)}
         verdicts = {address: self.truth.lists(address) for address in packets}
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-            udp.connect(resolver)
-            udp.settimeout(ANSWER_DEADLINE_S)
+        chance = random.Random(len(resolvers))
+        with contextlib.ExitStack() as stack:
+            sockets = {}
+            for resolver in resolvers:
+                sockets[resolver] = udp = stack.enter_context(
+                    socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+                udp.connect(resolver)
+                udp.settimeout(ANSWER_DEADLINE_S)
             for number, address in enumerate(trace):
+                resolver = chance.choice(resolvers)
                 if before_each:
-                    before_each(number)
-                reply = self.ask(udp, number, packets[address])
+                    before_each(number, resolver)
+                reply = self.ask(sockets[resolver], number, packets[address])
                 self.judge(address, reply, verdicts[address])
 
     def ask(self, udp, number, packet):

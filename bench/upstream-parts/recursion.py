@@ -29,6 +29,9 @@ ROOT_ADDRESS = "192.0.2.1"
 # Two: PowerDNS Recursor 4.8 now and then fails to read from a socket, and then asks the other.
 AUTHORITIES = (("192.0.2.2", 53), ("192.0.2.3", 53))
 SERVERS = ("ns1.example.", "ns2.example.")
+# What each resolver asks from, as those of different sites do.
+SOURCES = {"Unbound": "192.0.2.17", "BIND": "198.51.100.17", "Knot Resolver": "203.0.113.17",
+           "PowerDNS Recursor": "192.0.2.129"}
 # TTLs of the zones above are those of top-level domains.
 ROOT_ZONE = (". 86400 SOA a.root. nobody.root. 1 3600 600 86400 3600\n. 518400 NS a.root.\n"
              f"a.root. 518400 A {ROOT_ADDRESS}\n"
@@ -60,7 +63,8 @@ def enter_namespace():
     if os.environ.get("DNSBLV6_NAMESPACE") == "1":
         for command in (["link", "set", "lo", "up"],
                         *(["address", "add", f"{host}/32", "dev", "lo"]
-                          for host in (ROOT_ADDRESS, *(host for host, _ in AUTHORITIES)))):
+                          for host in (ROOT_ADDRESS, *(host for host, _ in AUTHORITIES),
+                                       *SOURCES.values()))):
             subprocess.run([harness.peer("ip"), *command], check=True)
         return
     if subprocess.run(["unshare", "--net", "true"], check=False,
@@ -166,22 +170,25 @@ def root_server(bench):
 def start_unbound(place, where, anchors):
     lines = ['module-config: "validator iterator"',
              f"root-hints: {write_into(where, 'hints', HINTS)}",
+             f"outgoing-interface: {where['source']}",
              *(f'trust-anchor: "{anchor}"' for anchor in anchors)]
     resolvers.run_unbound(place, where, resolvers.UNBOUND.format(**where,
                                                                  lines="\n    ".join(lines)))
 
 
 def start_bind(place, where, anchors):
-    resolvers.run_bind(place, where, HINTS, anchors, [])
+    resolvers.run_bind(place, where, HINTS, anchors, [f"query-source address {where['source']};"])
 
 
 def start_kresd(place, where, anchors):
     resolvers.run_kresd(place, where, anchors, [
-        "modules.load('hints > iterate')", f"hints.root({{ ['a.root.'] = '{ROOT_ADDRESS}' }})"])
+        "modules.load('hints > iterate')", f"hints.root({{ ['a.root.'] = '{ROOT_ADDRESS}' }})",
+        f"net.outgoing_v4('{where['source']}')"])
 
 
 def start_recursor(place, where, anchors):
-    resolvers.run_recursor(place, where, anchors, [], write_into(where, "hints", HINTS))
+    resolvers.run_recursor(place, where, anchors, [f"query-local-address={where['source']}"],
+                           write_into(where, "hints", HINTS))
 
 
 RESOLVERS = {"Unbound": start_unbound, "BIND": start_bind, "Knot Resolver": start_kresd,
@@ -195,6 +202,6 @@ def resolver(bench, name, anchors, clock):
     """Its address; it has nothing in its caches."""
     clock.begin()
     with placed(bench, clock) as place:
-        where = resolvers.prepare(place, host=place.host)
+        where = resolvers.prepare(place, host=place.host) | {"source": SOURCES[name]}
         RESOLVERS[name](place, where, anchors or [NO_ANCHOR])
         yield resolvers.wait_until_it_answers(where)

@@ -32,6 +32,10 @@ PARTS = (
     Part("clients listed", True, NEGATIVE_TTL_S, True, (BASE, *MAIN[2:6])),
     Part("clients listed, an hour", True, LONG_NEGATIVE_TTL_S, True, MAIN[2:6]),
 )
+# All resolvers beside one another, each with a part of the lookups.
+TOGETHER = "the four together"
+TOGETHER_ROWS = {(part, kind) for part in ("real clocks", "real clocks, an hour")
+                 for kind in (BASE, "flat, signed", "flat, 4 neighbours", BEST)}
 # What stands beside a part of a longer negative TTL: the list as it is published today.
 BASE_PART = {"real clocks, an hour": "real clocks", "clients listed, an hour": "clients listed"}
 
@@ -51,19 +55,33 @@ def resolvers_of(found):
     return list(dict.fromkeys(resolver for _, _, resolver in found))
 
 
-def check_limits(found):
+def listed_share(measuring, zone):
+    return sum(map(zone.truth[False].lists, measuring.trace)) / len(measuring.trace)
+
+
+def is_mostly_listed(measuring):
+    """Does the list itself have most of the trace's clients?"""
+    return any(listed_share(measuring, zone) > 0.5
+               for (has_clients, _), zone in measuring.zones.items() if not has_clients)
+
+
+def check_limits(measuring, found):
     """(text, is it met) for each that was measured."""
+    most_of_listed = LIMITS[-1].most if is_mostly_listed(measuring) else 0
     for limit in LIMITS:
+        most = max(limit.most, most_of_listed)
         for resolver in resolvers_of(found):
+            if resolver == TOGETHER:
+                continue
             share = ratio(found, limit.part, BEST, resolver)
             if share is not None:
                 yield (f"{limit.part}: {resolver}: {BEST} asks {share:.3f} of {BASE},"
-                       f" at most {limit.most:g}", share <= limit.most)
+                       f" at most {most:g}", share <= most)
 
 
-def problems(found):
+def problems(measuring, found):
     """A line for each limit that is not met, and for each run with answers that are not right."""
-    for text, is_met in check_limits(found):
+    for text, is_met in check_limits(measuring, found):
         if not is_met:
             yield text
     for (part, kind, resolver), count in found.items():
@@ -86,7 +104,8 @@ def versions(bench):
 
 
 def table(found, part):
-    names = resolvers_of(found)
+    names = [name for name in resolvers_of(found)
+             if any((part, kind, name) in found for _, kind, _ in found)]
     kinds = dict.fromkeys(kind for one, kind, _ in found if one == part)
     yield "| kind of zone | " + " | ".join(f"{name} | of classic" for name in names) + " |"
     yield "|---|" + "---:|---:|" * len(names)
@@ -123,11 +142,14 @@ which is what a list is moved from.
 
 Authority of unsigned zones, and of signed bitmap zones: dnsblv6d; of signed classic zones Knot, which signed
 them. Neighbours are the NSEC records beside the one that a denial needs, to each side, as far as they fit into 1,232
-bytes (FORMAT.md 5.1), which is four in all for this zone. "As served" is what dnsblv6d does unless told otherwise: it
+bytes (FORMAT.md 5.1), which is four in all for this zone. With "the four together" each lookup goes to one of them by chance, and all ask one authority. "As served" is what dnsblv6d does unless told otherwise: it
 gives the proofs of the ranges that are asked for most in their place, and of neighbours where no range is due
 (decision 64). It begins to count with each run. What asks so little as a resolver does here by the trace's clock is far below the rate limit,
 which was set so high that this holds at the speed of the replay too. "Both" are zones with dotted names and flat ones of
 IPv4 (`--style both`), asked by the one or by the other.
+
+PowerDNS Recursor 4.8 puts no proof in the place of one that has ended before it has removed that one, a few at a time by a timer
+of its own; the trace's clock is some ten thousand times faster than that timer.
 """
 
 
@@ -139,9 +161,8 @@ def list_lines(measuring):
         if has_clients in seen:
             continue
         seen.add(has_clients)
-        listed = sum(map(zone.truth[False].lists, measuring.trace))
         name = os.path.basename(measuring.options.list) + (" and clients" if has_clients else "")
-        yield f"| {name} | {len(zone.prefixes):,} | {listed / len(measuring.trace):.1%} |"
+        yield f"| {name} | {len(zone.prefixes):,} | {listed_share(measuring, zone):.1%} |"
 
 
 def whose(found):
@@ -174,12 +195,13 @@ def report_lines(measuring, found):
         yield "## " + TITLES[part].format(short=NEGATIVE_TTL_S, long=LONG_NEGATIVE_TTL_S)
         yield ""
         yield from table(found, part)
-    yield ""
-    yield f"![queries by kind of zone]({os.path.basename(options.output)}.svg)"
+    if options.plots:
+        yield ""
+        yield f"![queries by kind of zone]({os.path.basename(options.output)}.svg)"
     yield ""
     yield "## Limits"
     yield ""
-    for text, is_met in check_limits(found):
+    for text, is_met in check_limits(measuring, found):
         yield f"* {text}: {'met' if is_met else 'not met'}"
     yield ""
     yield "## How it is measured"
@@ -212,7 +234,8 @@ def plot(pyplot, found, options):
     for part, (axis,) in zip(parts, axes):
         kinds = list(dict.fromkeys(kind for one, kind, _ in found if one == part))
         for number, name in enumerate(names):
-            values = [found[part, kind, name].queries for kind in kinds]
+            values = [found[part, kind, name].queries if (part, kind, name) in found else 0
+                      for kind in kinds]
             places = [row + (number - (len(names) - 1) / 2) * height for row in range(len(kinds))]
             axis.barh(places, values, height, label=name)
         axis.set_yticks(range(len(kinds)), kinds, fontsize=8)
