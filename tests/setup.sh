@@ -87,6 +87,17 @@ need_packages() {
 	trap - EXIT INT TERM
 }
 
+# The package of the library that lib/match scans with: Hyperscan's, which is for x86 alone and misses nothing
+# (docs/scan.md), or Vectorscan's, also where that is installed already. They may not be beside one another.
+name_scanner() {
+	case $(dpkg --print-architecture) in
+	amd64 | i386)
+		[ -n "$(packages_lacking libvectorscan-dev)" ] && echo libhyperscan-dev && return
+		;;
+	esac
+	echo libvectorscan-dev
+}
+
 # Unpacks packages into build/unpacked/PACKAGE, for programs that Debian lets
 # nobody install beside one another, such as two mail servers. Nothing of them
 # is set up: no user, no file in /etc. The libraries they name are installed.
@@ -107,7 +118,7 @@ unpack_package() {
 	fi
 	(cd "$deb" && quietly ../../apt.log apt-get download "$1") || exit 1
 	quietly build/apt.log dpkg-deb -x "$deb"/*.deb "$deb/root"
-	# What stands in for libhyperscan5, and may not be beside it, is libvectorscan5.
+	# Of libhyperscan5 and what stands in for it one is there: name_scanner().
 	# shellcheck disable=SC2046 # one word for each package
 	need_packages $(dpkg-deb -f "$deb"/*.deb Pre-Depends Depends | tr ',:' '\n\n' |
 		sed -n 's/^ *\(lib[a-z0-9.+-]*\).*/\1/p' | sort -u | grep -vx libhyperscan5)

@@ -4,8 +4,8 @@ rspamd.py - the real rspamd, with nothing of the machine in its configuration.
 
 Flow: test_rspamd.py and test_peers.py -> start_rspamd(case, sections) -> its process, its address.
 
-It is installed, or else unpacked by ./check: Debian's depends on libhyperscan5, which may not be
-beside libvectorscan5, whose library has the same name and does the same.
+It is installed, or else unpacked by ./check: Debian's depends on libhyperscan5, in whose place
+libvectorscan5 may be, whose library has the same name and does the same.
 """
 
 import os
