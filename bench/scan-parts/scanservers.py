@@ -175,6 +175,7 @@ def start_proxy(place, name, scan=()):
 
 def start_amavisd(place, name, asked, is_scanning, servers=2):
     """Behind Postfix's smtpd, which gives it mails before they are in a queue."""
+    program = harness.peer("amavisd")
     word = re.sub("[^a-z0-9]+", "-", name.lower())
     address = place.case.free_address()
     home = place.directory(word, "amavis")
@@ -183,7 +184,7 @@ def start_amavisd(place, name, asked, is_scanning, servers=2):
     config = place.written(f"{word}.conf", AMAVISD.format(
         home=home, clamd=asked[1], servers=servers, bypass=0 if is_scanning else 1,
         **place.pair(address)))
-    counted = Counted(place, [harness.peer("amavisd"), "-c", config, "foreground"], word)
+    counted = Counted(place, [program, "-c", config, "foreground"], word)
     await_open(address, name, counted)
     postfix = Filtered(place, f"{word}-postfix", address)
     return Arm(name, [counted, postfix.counted, *([asked[0]] if is_scanning else [])],

@@ -44,7 +44,7 @@ extern "C" {
 #define FREQUENT_ORDER_MS  10000
 #define FREQUENT_COUNT_MAX 4096
 #define FREQUENT_TIMES_MAX 8
-/* A round is no longer, as resolvers keep no negative answer for longer (Unbound). */
+/* A round is no longer, as some resolvers keep no negative answer for longer (Unbound). */
 #define FREQUENT_ROUND_MAX_S 3600
 
 struct frequent_bank {
