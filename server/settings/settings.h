@@ -172,7 +172,7 @@ struct settings {
 	unsigned top_ipv4_length;
 	unsigned top_ipv6_length;
 	unsigned frequent_ranges; /* that are remembered (frequent.h); 0: none */
-	bool has_pinned_workers; /* each to a core of its own */
+	bool has_pinned_workers;  /* each to a core of its own */
 	enum settings_confine confine;
 	char chroot_path[PATH_MAX]; /* of workers, without a slash at its end; "" for none */
 	bool has_cookies;
