@@ -412,10 +412,9 @@ TEST_CASE("the quick answer has the neighbours that the long one has",
 	both_ways servers(one_secret, flat_blocks(),
 			  "    neighbours: " + std::to_string(side) + "\n");
 	const bytes cookie = servers.cookie_at(100000);
-	auto range_count = GENERATE(size_t(0), size_t(1024));
 	for (auto *server : { &servers.quick, &servers.slow }) {
 		(*server)->limit(100, 1);
-		(*server)->remember(range_count);
+		(*server)->remember(); // most answers have neighbours all the same
 	}
 	for (int i = 0; i < 3000; i++) {
 		question asked;
