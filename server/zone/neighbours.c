@@ -209,7 +209,7 @@ static void add_frequent(const struct walk *walk, const struct neighbours_grant 
 	for (unsigned i = 0; i < count; i++) {
 		struct zone_link link;
 		bool is_there = find_frequent(walk, numbers[i], &link);
-		/* The first that does not fit is left out: no other client need have room for it. */
+		/* One that does not fit, before any does, is passed over: the round would end at it. */
 		if (is_there && !add(walk, &link, room, found) && found->given.count > 0)
 			return;
 		found->given.advanced++;
