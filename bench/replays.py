@@ -45,7 +45,8 @@ class Failure(Exception):
 
 def open_trace(path):
     opener = gzip.open if path.endswith(".gz") else open
-    return opener(path, "rt", encoding="ascii")
+    # Bytes that are none make a line that is refused with its place.
+    return opener(path, "rt", encoding="ascii", errors="backslashreplace")
 
 
 def read_trace(path, first):
