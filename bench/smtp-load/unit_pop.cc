@@ -22,7 +22,7 @@ session_rules pop_rules()
 	return rules;
 }
 
-trace_session plan_of(trace_kind kind, unsigned messages)
+trace_session pop_plan_of(trace_kind kind, unsigned messages)
 {
 	trace_session plan = {};
 	plan.kind = kind;
@@ -32,7 +32,7 @@ trace_session plan_of(trace_kind kind, unsigned messages)
 }
 
 // Lines that the client said, and what it was then.
-struct talk {
+struct pop_talk {
 	std::vector<std::string> said;
 	session state;
 };
@@ -46,11 +46,11 @@ std::string answer(const std::string &line)
 	return "+OK\r\n";
 }
 
-talk play(const session_rules &rules, const trace_session &plan, size_t cut,
-	  const std::string &wrong = "", const std::string &reply = "")
+pop_talk play(const session_rules &rules, const trace_session &plan, size_t cut,
+	      const std::string &wrong = "", const std::string &reply = "")
 {
 	static char output[SESSION_OUTPUT_MAX];
-	talk result = {};
+	pop_talk result = {};
 	session_begin(&result.state, &rules, &plan);
 	std::string heard = wrong == "greeting" ? reply : "+OK ready\r\n";
 	for (;;) {
@@ -76,16 +76,16 @@ talk play(const session_rules &rules, const trace_session &plan, size_t cut,
 TEST_CASE("a session reads as many of the newest mails as it looks for", "[smtp-load][pop]")
 {
 	for (size_t cut : { 1u, 3u, 1000u }) {
-		const talk two = play(pop_rules(), plan_of(TRACE_MAIL, 2), cut);
+		const pop_talk two = play(pop_rules(), pop_plan_of(TRACE_MAIL, 2), cut);
 		REQUIRE(two.said == std::vector<std::string>{ "USER user7@example.com",
 							      "PASS secret", "STAT", "RETR 4",
 							      "RETR 5", "QUIT" });
 		REQUIRE(two.state.outcome == SESSION_DELIVERED);
 		REQUIRE(two.state.accepted == 2);
-		const talk none = play(pop_rules(), plan_of(TRACE_MAIL, 0), cut);
+		const pop_talk none = play(pop_rules(), pop_plan_of(TRACE_MAIL, 0), cut);
 		REQUIRE(none.said.size() == 4);
 		REQUIRE(none.state.outcome == SESSION_DELIVERED);
-		REQUIRE(play(pop_rules(), plan_of(TRACE_MAIL, 9), cut).state.accepted == 5);
+		REQUIRE(play(pop_rules(), pop_plan_of(TRACE_MAIL, 9), cut).state.accepted == 5);
 	}
 }
 
@@ -93,14 +93,15 @@ TEST_CASE("a mail is deleted behind its last byte where that is wanted", "[smtp-
 {
 	session_rules rules = pop_rules();
 	rules.deletes = true;
-	const talk one = play(rules, plan_of(TRACE_MAIL, 2), 7);
+	const pop_talk one = play(rules, pop_plan_of(TRACE_MAIL, 2), 7);
 	REQUIRE(std::vector<std::string>(one.said.begin() + 3, one.said.end()) ==
 		std::vector<std::string>{ "RETR 4", "DELE 4", "RETR 5", "DELE 5", "QUIT" });
 }
 
 TEST_CASE("an empty mail ends with its dot", "[smtp-load][pop]")
 {
-	const talk empty = play(pop_rules(), plan_of(TRACE_MAIL, 1), 2, "RETR", "+OK\r\n.\r\n");
+	const pop_talk empty =
+		play(pop_rules(), pop_plan_of(TRACE_MAIL, 1), 2, "RETR", "+OK\r\n.\r\n");
 	REQUIRE(empty.state.outcome == SESSION_DELIVERED);
 	REQUIRE(empty.state.accepted == 1);
 }
@@ -125,8 +126,8 @@ TEST_CASE("what a server refuses decides a session of POP3", "[smtp-load][pop]")
 	};
 	for (const auto &one : cases) {
 		INFO(one.wrong << ": " << one.reply);
-		const talk result =
-			play(pop_rules(), plan_of(TRACE_MAIL, 2), 5, one.wrong, one.reply);
+		const pop_talk result =
+			play(pop_rules(), pop_plan_of(TRACE_MAIL, 2), 5, one.wrong, one.reply);
 		REQUIRE(result.state.outcome == one.outcome);
 		REQUIRE(result.said.size() == one.said);
 	}
@@ -135,15 +136,15 @@ TEST_CASE("what a server refuses decides a session of POP3", "[smtp-load][pop]")
 TEST_CASE("a wrong password is to be refused, and a client leaves where it wants",
 	  "[smtp-load][pop]")
 {
-	const talk wrong =
-		play(pop_rules(), plan_of(TRACE_BOUNCE, 2), 5, "PASS", "-ERR [AUTH] no\r\n");
+	const pop_talk wrong =
+		play(pop_rules(), pop_plan_of(TRACE_BOUNCE, 2), 5, "PASS", "-ERR [AUTH] no\r\n");
 	REQUIRE(wrong.said[1] == "PASS secret-not");
 	REQUIRE(wrong.state.outcome == SESSION_BOUNCED);
-	REQUIRE(play(pop_rules(), plan_of(TRACE_BOUNCE, 2), 5).state.outcome == SESSION_BROKEN);
+	REQUIRE(play(pop_rules(), pop_plan_of(TRACE_BOUNCE, 2), 5).state.outcome == SESSION_BROKEN);
 	for (int point = TRACE_AFTER_CONNECT; point < TRACE_POINTS; point++) {
-		trace_session plan = plan_of(TRACE_UNFINISHED, 2);
+		trace_session plan = pop_plan_of(TRACE_UNFINISHED, 2);
 		plan.point = trace_point(point);
-		const talk left = play(pop_rules(), plan, 5);
+		const pop_talk left = play(pop_rules(), plan, 5);
 		REQUIRE(left.state.outcome == SESSION_LEFT);
 		REQUIRE(left.said.size() == size_t(point));
 	}

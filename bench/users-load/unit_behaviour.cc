@@ -2,6 +2,7 @@
 // What clients do: that it is possible, as often as the workload says, and that mailboxes stay as
 // they are.
 #include "bench/users-load/behaviour.h"
+#include "bench/users-load/unit_parameters.hh"
 
 #include <catch2/catch.hpp>
 
@@ -14,17 +15,6 @@
 
 namespace
 {
-
-workload parameters()
-{
-	workload w;
-	workload_error error;
-	FILE *file = fopen("bench/enterprise.workload", "r");
-	REQUIRE(file != nullptr);
-	REQUIRE(workload_read(file, &w, &error) == 0);
-	fclose(file);
-	return w;
-}
 
 // As REQUIRE() of what is checked millions of times.
 void demand(bool is_so)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Mailboxes before a load: how many folders and mails, their names, their numbers, their bytes.
 #include "bench/users-load/boxplan.h"
+#include "bench/users-load/unit_parameters.hh"
 
 #include <catch2/catch.hpp>
 
@@ -15,17 +16,6 @@ namespace
 
 constexpr unsigned USERS = 2000;
 constexpr int64_t NOW_S = 1767225600;
-
-workload parameters()
-{
-	workload w;
-	workload_error error;
-	FILE *file = fopen("bench/enterprise.workload", "r");
-	REQUIRE(file != nullptr);
-	REQUIRE(workload_read(file, &w, &error) == 0);
-	fclose(file);
-	return w;
-}
 
 boxplan make(const workload &w, uint64_t user, double scale = 1, uint64_t seed = 1)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Mails of a load: their lines, their parts, their sizes, and any piece of them.
 #include "bench/users-load/mailplan.h"
+#include "bench/users-load/unit_parameters.hh"
 
 #include <catch2/catch.hpp>
 
@@ -19,20 +20,6 @@ namespace
 
 constexpr unsigned MAILS = 200;
 constexpr int64_t TIME_S = 1767225600; // 2026-01-01
-
-const workload &parameters()
-{
-	static const workload read = [] {
-		workload w;
-		workload_error error;
-		FILE *file = fopen("bench/enterprise.workload", "r");
-		REQUIRE(file != nullptr);
-		REQUIRE(workload_read(file, &w, &error) == 0);
-		fclose(file);
-		return w;
-	}();
-	return read;
-}
 
 mailplan make(uint64_t number, uint64_t seed = 1, uint64_t run = 5,
 	      const workload &w = parameters())

@@ -73,7 +73,7 @@ std::string reason_of(const std::string &text)
 	return result.error.reason;
 }
 
-workload parameters()
+workload shipped_parameters()
 {
 	Result result = read(shipped());
 	INFO(result.error.line << ": " << result.error.reason);
@@ -105,7 +105,7 @@ double an_hours(const workload &w, workload_sequence sequence)
 
 TEST_CASE("the enterprise workload is read, with the paper's numbers")
 {
-	workload w = parameters();
+	workload w = shipped_parameters();
 	CHECK(w.active_share == 0.78);
 	CHECK(w.mails_received_h == 5.06);
 	CHECK(w.recipients_mean == 3.06);
@@ -124,7 +124,7 @@ TEST_CASE("the enterprise workload is read, with the paper's numbers")
 
 TEST_CASE("two hundred and fifty users send some 370 mails an hour in the paper's flows")
 {
-	workload w = parameters();
+	workload w = shipped_parameters();
 	double sum = 0;
 	for (unsigned i = 0; i < WORKLOAD_FLOWS; i++)
 		sum += workload_mails_h(&w, workload_flow(i), 250);
@@ -137,7 +137,7 @@ TEST_CASE("two hundred and fifty users send some 370 mails an hour in the paper'
 
 TEST_CASE("as many mails are read as received, and as many kept in Sent as users send")
 {
-	workload w = parameters();
+	workload w = shipped_parameters();
 	double active = 250 * w.active_share;
 	double sent = (workload_mails_h(&w, WORKLOAD_LOCAL_LOCAL, 250) +
 		       workload_mails_h(&w, WORKLOAD_LOCAL_REMOTE, 250)) /
@@ -150,7 +150,7 @@ TEST_CASE("as many mails are read as received, and as many kept in Sent as users
 
 TEST_CASE("a session of a client that stays has twenty minutes of thinking")
 {
-	workload w = parameters();
+	workload w = shipped_parameters();
 	for (workload_kind kind : { WORKLOAD_THUNDERBIRD, WORKLOAD_APPLEMAIL }) {
 		double visits[WORKLOAD_SEQUENCES];
 		workload_visits(&w, kind, visits);
@@ -163,7 +163,7 @@ TEST_CASE("a session of a client that stays has twenty minutes of thinking")
 
 TEST_CASE("any hundred users in a row have the shares of the workload")
 {
-	workload w = parameters();
+	workload w = shipped_parameters();
 	for (uint64_t from : { 0u, 1u, 77u, 1000u, 123456u }) {
 		unsigned active = 0;
 		unsigned kinds[WORKLOAD_CLIENTS] = {};
@@ -180,7 +180,7 @@ TEST_CASE("any hundred users in a row have the shares of the workload")
 
 TEST_CASE("mails have the mean number of recipients")
 {
-	workload w = parameters();
+	workload w = shipped_parameters();
 	dice stream;
 	dice_begin(&stream, 1, DICE_MESSAGES, 0);
 	double sum = 0;
@@ -283,7 +283,7 @@ TEST_CASE("the table has a line for each parameter, with its source")
 
 TEST_CASE("what follows is a line for each kind of client, and one for all")
 {
-	workload w = parameters();
+	workload w = shipped_parameters();
 	char *bytes = nullptr;
 	size_t size = 0;
 	FILE *out = open_memstream(&bytes, &size);

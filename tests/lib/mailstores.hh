@@ -16,6 +16,7 @@
 #include "lib/mailstore/mailcheck.h"
 #include "lib/mailstore/mailstore.h"
 
+#include "tests/lib/mailname.hh"
 #include "tests/lib/simdisk.hh"
 #include "tests/lib/tmpdir.hh"
 
@@ -30,11 +31,6 @@
 #include <unistd.h>
 #include <utility>
 #include <vector>
-
-inline mailname name_of(const std::string &text)
-{
-	return { reinterpret_cast<const uint8_t *>(text.data()), text.size() };
-}
 
 inline std::string text_of(const mailid &id)
 {

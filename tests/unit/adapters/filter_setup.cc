@@ -15,7 +15,7 @@
 namespace
 {
 
-using parsed = parsed_as<filter_setup, filter_setup_parse, filter_setup_deinit>;
+using parsed_setup = parsed_as<filter_setup, filter_setup_parse, filter_setup_deinit>;
 
 const std::string ZONES = "library:\n    zones: bl6.example\n";
 
@@ -28,7 +28,7 @@ std::string sample()
 
 TEST_CASE("a filter's configuration with a zone and nothing else is complete", "[filter][setup]")
 {
-	const parsed file(ZONES);
+	const parsed_setup file(ZONES);
 	REQUIRE(file.status == 0);
 	CHECK(file.setup.options.phase == LINE_AT_MAIL_FROM);
 	CHECK_FALSE(file.setup.options.is_disconnecting);
@@ -41,8 +41,8 @@ TEST_CASE("a filter's configuration with a zone and nothing else is complete", "
 TEST_CASE("the sample of the filter has the defaults, and every item with its comments taken away",
 	  "[filter][setup]")
 {
-	const parsed defaults(ZONES);
-	const parsed as_it_is(std::regex_replace(sample(), std::regex("#zones:"), "zones:"));
+	const parsed_setup defaults(ZONES);
+	const parsed_setup as_it_is(std::regex_replace(sample(), std::regex("#zones:"), "zones:"));
 	CAPTURE(as_it_is.error.line, as_it_is.error.reason);
 	REQUIRE(as_it_is.status == 0);
 	CHECK(as_it_is.setup.options.phase == defaults.setup.options.phase);
@@ -58,7 +58,7 @@ TEST_CASE("the sample of the filter has the defaults, and every item with its co
 
 	const std::string all =
 		std::regex_replace(sample(), std::regex("#allow-file:.*"), "allow-file: /dev/null");
-	const parsed uncommented(
+	const parsed_setup uncommented(
 		std::regex_replace(all, std::regex("\n    #([-a-z]+: )"), "\n    $1"));
 	CAPTURE(uncommented.error.line, uncommented.error.item, uncommented.error.reason);
 	// /dev/null is no file of prefixes: the last thing that is looked at.
@@ -81,9 +81,10 @@ TEST_CASE("every item that the filter has is in its sample", "[filter][setup]")
 
 TEST_CASE("what a filter is to do is taken", "[filter][setup]")
 {
-	const parsed file("filter:\n    phase: rcpt-to\n    disconnect: yes\n    sessions: 10\n"
-			  "decision:\n    action: warn\n    deadline: 300ms\n" +
-			  ZONES);
+	const parsed_setup file(
+		"filter:\n    phase: rcpt-to\n    disconnect: yes\n    sessions: 10\n"
+		"decision:\n    action: warn\n    deadline: 300ms\n" +
+		ZONES);
 	REQUIRE(file.status == 0);
 	CHECK(file.setup.options.phase == LINE_AT_RCPT_TO);
 	CHECK(file.setup.options.is_disconnecting);
@@ -107,7 +108,7 @@ TEST_CASE("a value that a filter cannot have is refused with its line", "[filter
 		{ "decision:\n    action: pass\n", "action", "permitted are" },
 	}));
 	CAPTURE(tried.text);
-	const parsed file(ZONES + tried.text);
+	const parsed_setup file(ZONES + tried.text);
 	CHECK(file.status == -EINVAL);
 	CHECK(file.error.line == 4);
 	CHECK_THAT(file.error.item, Catch::Contains(tried.item));
@@ -117,16 +118,16 @@ TEST_CASE("a value that a filter cannot have is refused with its line", "[filter
 TEST_CASE("without zones, or without the allow list that is named, a filter does not start",
 	  "[filter][setup]")
 {
-	const parsed none("filter:\n    sessions: 10\n");
+	const parsed_setup none("filter:\n    sessions: 10\n");
 	CHECK(none.status == -EINVAL);
 	CHECK(std::string(none.error.reason) == "no zone is given");
-	const parsed missing("decision:\n    allow-file: /no/such/file\n" + ZONES);
+	const parsed_setup missing("decision:\n    allow-file: /no/such/file\n" + ZONES);
 	CHECK(missing.status == -ENOENT);
 	CHECK_THAT(missing.error.reason, Catch::Contains("allow-file"));
 	tmpdir directory;
 	const std::string path = directory.file("allow");
 	write_file(path, "192.0.2.0/24\nhere\n");
-	const parsed wrong("decision:\n    allow-file: " + path + "\n" + ZONES);
+	const parsed_setup wrong("decision:\n    allow-file: " + path + "\n" + ZONES);
 	CHECK(wrong.status == -EINVAL);
 	CHECK_THAT(wrong.error.reason, Catch::Contains(path + ":2: "));
 }
@@ -135,8 +136,8 @@ TEST_CASE("without memory there is no configuration, and nothing is left of it",
 {
 	const tmpdir directory;
 	write_file(directory.file("allow"), "192.0.2.1\n");
-	parsed::check_without_memory("decision:\n    exempt: 192.0.2.0/24\n    allow-file: " +
-				     directory.file("allow") + "\n" + ZONES);
+	parsed_setup::check_without_memory("decision:\n    exempt: 192.0.2.0/24\n    allow-file: " +
+					   directory.file("allow") + "\n" + ZONES);
 }
 
 TEST_CASE("the manual has each item of the table with its default", "[filter][setup]")

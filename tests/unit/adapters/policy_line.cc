@@ -10,7 +10,7 @@
 namespace
 {
 
-question parse(const std::string &text)
+question parse_line(const std::string &text)
 {
 	struct line line;
 	size_t taken = 0;
@@ -39,7 +39,7 @@ TEST_CASE("a line is an address, with either end", "[policy][line]")
 {
 	const auto text = GENERATE(as<std::string>(), "192.0.2.66\n", "192.0.2.66\r\n",
 				   "::ffff:192.0.2.66\n");
-	const question asked = parse(text);
+	const question asked = parse_line(text);
 	CHECK(asked.has_ip);
 	char shown[DNSBLV6_IP_TEXT_SIZE];
 	dnsblv6_ip_format(&asked.ip, shown);
@@ -51,7 +51,7 @@ TEST_CASE("anything else is malformed, and the next line is not", "[policy][line
 	const auto text = GENERATE(as<std::string>(), "\n", "\r\n", "nonsense\n", "192.0.2.1 \n",
 				   std::string("192.0.2.1\0\n", 11), std::string(1000, '1') + "\n");
 	CAPTURE(text);
-	CHECK(parse(text).is_malformed);
+	CHECK(parse_line(text).is_malformed);
 }
 
 TEST_CASE("the end of the stream ends a line that has begun", "[policy][line]")

@@ -13,6 +13,7 @@
 #include "lib/dns/listener.h"
 #include "lib/dns/tcp.h"
 #include "lib/dns/udp.h"
+#include "tests/unit/lib/bytes.hh"
 
 #include <catch2/catch.hpp>
 
@@ -27,8 +28,6 @@
 #include <functional>
 #include <string>
 #include <vector>
-
-using bytes = std::vector<uint8_t>;
 
 // 'n' is answered now, 'l' later, 's' never, 'h' wants the connection. Answers repeat the query
 // and have size bytes.
@@ -66,12 +65,6 @@ inline bytes framed(const bytes &message)
 		      static_cast<uint8_t>(message.size()) };
 	out.insert(out.end(), message.begin(), message.end());
 	return out;
-}
-
-inline bytes operator+(bytes first, const bytes &second)
-{
-	first.insert(first.end(), second.begin(), second.end());
-	return first;
 }
 
 struct late_question {

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/dns/question.h"
+#include "tests/unit/lib/bytes.hh"
 
 #include <catch2/catch.hpp>
 
 #include <string>
 #include <vector>
-
-using bytes = std::vector<uint8_t>;
-
-static bytes operator+(bytes first, const bytes &second)
-{
-	first.insert(first.end(), second.begin(), second.end());
-	return first;
-}
 
 static bytes header(uint8_t flags, uint8_t questions, uint8_t answers, uint8_t additional)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The bytes of a mail: where it ends, what is undone, what is refused.
 #include "lib/smtp/body.h"
+#include "tests/unit/lib/lone.hh"
 
 #include <catch2/catch.hpp>
 
@@ -153,19 +154,6 @@ std::string put_dots(const std::string &text)
 		is_begin = c == '\n';
 	}
 	return made + ".\r\n";
-}
-
-bool has_lone(const std::string &text)
-{
-	for (size_t i = 0; i < text.size(); i++) {
-		if (text[i] == '\0')
-			return true;
-		if (text[i] == '\n' && (i == 0 || text[i - 1] != '\r'))
-			return true;
-		if (text[i] == '\r' && (i + 1 == text.size() || text[i + 1] != '\n'))
-			return true;
-	}
-	return false;
 }
 
 bool has_lone_cr(const std::string &text)

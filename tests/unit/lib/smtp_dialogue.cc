@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The dialogue: what each command is answered in each state.
+#include "tests/unit/lib/lone.hh"
 #include "tests/unit/lib/smtp_session.hh"
 
 namespace
@@ -22,18 +23,6 @@ const char *const EHLO_LINES[] = {
 std::string code(const std::string &reply)
 {
 	return reply.substr(0, 9);
-}
-
-bool has_lone(const std::string &text)
-{
-	for (size_t i = 0; i < text.size(); i++) {
-		const bool is_cr_before = i > 0 && text[i - 1] == '\r';
-		const bool is_lf_behind = i + 1 < text.size() && text[i + 1] == '\n';
-		if (text[i] == '\0' || (text[i] == '\n' && !is_cr_before) ||
-		    (text[i] == '\r' && !is_lf_behind))
-			return true;
-	}
-	return false;
 }
 
 // A session in the state that these commands lead to.

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/lib/has.hh"
 #include "tests/unit/mail-proxy-pop3/proxied.hh"
 
 namespace
@@ -17,11 +18,6 @@ std::string body(size_t lines)
 	for (size_t i = 0; i < lines; i++)
 		text += "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcd\r\n";
 	return text;
-}
-
-bool has(const std::string &text, const std::string &part)
-{
-	return text.find(part) != std::string::npos;
 }
 
 void check_notice(const std::string &answer, const std::string &name)

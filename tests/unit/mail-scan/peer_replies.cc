@@ -2,6 +2,7 @@
 // What other scanners say, and what they may not say.
 #include "integration/mail/base/peers/peer_replies.h"
 #include "integration/mail/base/peers/rspamd_reply.h"
+#include "tests/lib/bytes_of.hh"
 
 #include <catch2/catch.hpp>
 
@@ -10,11 +11,6 @@
 
 namespace
 {
-
-const uint8_t *bytes_of(const std::string &text)
-{
-	return reinterpret_cast<const uint8_t *>(text.data());
-}
 
 // With the NUL of a literal.
 std::string clamd(const std::string &line)

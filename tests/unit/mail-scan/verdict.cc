@@ -9,13 +9,13 @@
 namespace
 {
 
-struct fixture {
+struct scanned {
 	scan_settings settings = {};
 	struct inspect_result result = {};
 	verdict_peer peers[SCAN_PEER_COUNT] = {};
 	struct scan_verdict verdict = {};
 
-	fixture()
+	scanned()
 	{
 		scan_settings_init(&settings);
 	}
@@ -41,7 +41,7 @@ struct fixture {
 
 TEST_CASE("a mail without findings is clean", "[mail-scan]")
 {
-	fixture mail;
+	scanned mail;
 	const struct scan_verdict &verdict = mail.make();
 	CHECK(verdict.action == SCAN_ACCEPT);
 	CHECK(verdict.code == 250);
@@ -52,7 +52,7 @@ TEST_CASE("a mail without findings is clean", "[mail-scan]")
 
 TEST_CASE("a signature is refused by its name and its place", "[mail-scan]")
 {
-	fixture mail;
+	scanned mail;
 	mail.find(INSPECT_SIGNATURE, "Eicar-Signature", "part 2 / a.zip / eicar.com");
 	mail.find(INSPECT_ENCRYPTED, "encrypted", "part 3");
 	const struct scan_verdict &verdict = mail.make();
@@ -65,7 +65,7 @@ TEST_CASE("a signature is refused by its name and its place", "[mail-scan]")
 
 TEST_CASE("the strictest action decides", "[mail-scan]")
 {
-	fixture mail;
+	scanned mail;
 	mail.settings.actions[INSPECT_SIGNATURE] = SCAN_MARK;
 	mail.find(INSPECT_SIGNATURE, "Some", "");
 	SECTION("of another class")
@@ -91,7 +91,7 @@ TEST_CASE("the strictest action decides", "[mail-scan]")
 
 TEST_CASE("peers are heard", "[mail-scan]")
 {
-	fixture mail;
+	scanned mail;
 	verdict_peer &clamd = mail.peers[SCAN_CLAMD];
 	clamd.is_asked = true;
 	SECTION("one that has found something")
@@ -126,7 +126,7 @@ TEST_CASE("peers are heard", "[mail-scan]")
 
 TEST_CASE("texts are lines of ASCII", "[mail-scan]")
 {
-	fixture mail;
+	scanned mail;
 	mail.settings.actions[INSPECT_SIGNATURE] = SCAN_QUARANTINE;
 	mail.find(INSPECT_SIGNATURE, "A\rB", "part \"2\" / gr\xc3\xbc\n.exe");
 	const struct scan_verdict &verdict = mail.make();

@@ -5,6 +5,7 @@
 #include "integration/mail/mail-stored/nodes/nodewire.h"
 #include "integration/mail/mail-stored/nodes/socketmap.h"
 #include "integration/mail/mail-stored/stored_setup.h"
+#include "tests/lib/mailname.hh"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/mail-users/users.hh"
@@ -23,11 +24,6 @@ namespace
 {
 
 using parsed = parsed_as<stored_setup, stored_setup_parse, stored_setup_deinit>;
-
-mailname name_of(const std::string &text)
-{
-	return { reinterpret_cast<const uint8_t *>(text.data()), text.size() };
-}
 
 std::string pin(char digit)
 {

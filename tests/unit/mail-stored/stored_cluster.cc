@@ -6,6 +6,8 @@
 #include "integration/mail/mail-stored/cluster/lister.h"
 #include "integration/mail/mail-stored/store/counters.h"
 
+#include "tests/lib/has.hh"
+#include "tests/lib/mailname.hh"
 #include "tests/lib/simobjects.hh"
 #include "tests/lib/tmpdir.hh"
 
@@ -31,11 +33,6 @@ void until(const std::function<bool()> &is_so, const char *what)
 		std::this_thread::sleep_for(std::chrono::milliseconds(10));
 	}
 	FAIL("waited in vain for " << what);
-}
-
-mailname name_of(const std::string &text)
-{
-	return { reinterpret_cast<const uint8_t *>(text.data()), text.size() };
 }
 
 // What open() of all nodes finds: C has no place for it.
@@ -171,11 +168,6 @@ class node
 	int lister_fd_ = -1;
 	bool has_begun_ = false;
 };
-
-bool has(const std::string &text, const std::string &part)
-{
-	return text.find(part) != std::string::npos;
-}
 
 // The objects below all nodes of a test.
 class ground

@@ -8,6 +8,7 @@
 #include "integration/mail/mail-stored/store/jobs.h"
 #include "integration/mail/mail-stored/stored_setup.h"
 
+#include "tests/lib/mailname.hh"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
@@ -32,11 +33,6 @@ namespace
 {
 constexpr unsigned THREADS = 3;
 const std::string anna = "anna";
-
-mailname name_of(const std::string &text)
-{
-	return { reinterpret_cast<const uint8_t *>(text.data()), text.size() };
-}
 
 void until(uv_loop_t *loop, const std::function<bool()> &is_so, const char *what)
 {

@@ -8,6 +8,7 @@
 #include "integration/mail/mail-stored/stored_setup.h"
 #include "lib/process/packet.h"
 
+#include "tests/lib/mailname.hh"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
@@ -23,11 +24,6 @@
 
 namespace
 {
-mailname name_of(const std::string &text)
-{
-	return { reinterpret_cast<const uint8_t *>(text.data()), text.size() };
-}
-
 int erase_nothing(maillayer *, mailname, const uint64_t *, size_t, uint64_t)
 {
 	return 0;

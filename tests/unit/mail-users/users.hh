@@ -104,3 +104,11 @@ class opened_users
 	users *users_ = nullptr;
 	int status_;
 };
+
+// One item of a value, as users_settings.h says.
+inline std::string item(int tag, const std::string &bytes)
+{
+	return std::string{ static_cast<char>(tag), static_cast<char>(bytes.size() >> 8),
+			    static_cast<char>(bytes.size()) } +
+	       bytes;
+}

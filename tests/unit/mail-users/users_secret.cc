@@ -244,13 +244,6 @@ TEST_CASE("a secret is found without memory", "[front][users_secret]")
 
 // ---- bytes ----
 
-static std::string item(int tag, const std::string &bytes)
-{
-	return std::string{ static_cast<char>(tag), static_cast<char>(bytes.size() >> 8),
-			    static_cast<char>(bytes.size()) } +
-	       bytes;
-}
-
 TEST_CASE("a secret is an item with a tag of its own", "[front][users_secret]")
 {
 	users_value value = {};

@@ -46,7 +46,7 @@ static int parse(const std::string &words, users_settings *ret_settings)
 	return ret;
 }
 
-static std::string print(const users_settings &settings)
+static std::string print_settings(const users_settings &settings)
 {
 	char text[USERS_SETTINGS_PRINT_MAX];
 	const size_t size = users_settings_print(&settings, text);
@@ -81,7 +81,7 @@ TEST_CASE("words behind an address are the settings of its mailbox", "[front][us
 	REQUIRE(parse(words, &settings) == STORE_OK);
 	CHECK(settings == expected);
 	users_settings again = {};
-	REQUIRE(parse(print(settings), &again) == STORE_OK);
+	REQUIRE(parse(print_settings(settings), &again) == STORE_OK);
 	CHECK(again == settings);
 }
 
@@ -184,13 +184,13 @@ TEST_CASE("a refusal says what the numbers of its setting may be", "[front][user
 TEST_CASE("settings are printed in one order, with the largest unit, and not when 0",
 	  "[front][users_settings]")
 {
-	CHECK(print(NONE).empty());
-	CHECK(print(SOME) == "messages=10000 octets=500M keep=90d");
-	CHECK(print({ 0, 1025, 0, 0 }) == "octets=1025");
-	CHECK(print({ 3, 0, 90061, 0 }) == "messages=3 keep=90061s");
-	CHECK(print(MOST) == "messages=1000000000 octets=1048576G keep=36500d");
+	CHECK(print_settings(NONE).empty());
+	CHECK(print_settings(SOME) == "messages=10000 octets=500M keep=90d");
+	CHECK(print_settings({ 0, 1025, 0, 0 }) == "octets=1025");
+	CHECK(print_settings({ 3, 0, 90061, 0 }) == "messages=3 keep=90061s");
+	CHECK(print_settings(MOST) == "messages=1000000000 octets=1048576G keep=36500d");
 	const users_settings beyond = { UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX };
-	CHECK(print(beyond).size() < USERS_SETTINGS_PRINT_MAX);
+	CHECK(print_settings(beyond).size() < USERS_SETTINGS_PRINT_MAX);
 }
 
 TEST_CASE("the longest entry with the longest settings is a line of a list",
@@ -203,14 +203,14 @@ TEST_CASE("the longest entry with the longest settings is a line of a list",
 	for (int i = 0; i < 64; i++)
 		local += "\\\"";
 	const users_settings long_ones = { 999999999, MOST.octets_max - 1, MOST.keep_s - 1, 0 };
-	const auto line = "\"" + local + "\"@" + domain + " " + print(long_ones);
+	const auto line = "\"" + local + "\"@" + domain + " " + print_settings(long_ones);
 	const users_facts facts = folding();
 	users_key key = {};
 	users_value value = {};
 	const int ret = users_list_parse(line.data(), line.size(), &facts, &key, &value);
 	// An address in quotes must fit into what a question may have.
 	CHECK(ret == USERS_ELOCALSIZE);
-	const auto other = std::string(64, '{') + "@" + domain + " " + print(long_ones);
+	const auto other = std::string(64, '{') + "@" + domain + " " + print_settings(long_ones);
 	REQUIRE(users_list_parse(other.data(), other.size(), &facts, &key, &value) == STORE_OK);
 	char text[USERS_LIST_PRINT_MAX];
 	const store_bytes bytes = { reinterpret_cast<const uint8_t *>(key.bytes), key.size };
@@ -243,13 +243,6 @@ static int decode(const std::string &value, users_settings *ret_settings,
 	if (ret_has_others != nullptr)
 		*ret_has_others = has_others;
 	return ret;
-}
-
-static std::string item(int tag, const std::string &bytes)
-{
-	return std::string{ static_cast<char>(tag), static_cast<char>(bytes.size() >> 8),
-			    static_cast<char>(bytes.size()) } +
-	       bytes;
 }
 
 static std::string number(uint64_t value)
@@ -342,7 +335,7 @@ struct found {
 	users_settings settings;
 };
 
-static found find(const opened_users &users, const std::string &address)
+static found find_settings(const opened_users &users, const std::string &address)
 {
 	char entry[USERS_ENTRY_SIZE] = "";
 	found one = { 0, "", { 7, 7, 7, 0 } };
@@ -379,7 +372,7 @@ TEST_CASE("the settings of a recipient are those of the entry that makes it vali
 		{ "Postmaster", 0 },
 	}));
 	CAPTURE(address);
-	const auto one = find(users, address);
+	const auto one = find_settings(users, address);
 	CHECK(one.answer == USERS_VALID);
 	CHECK(one.entry == users.entry(address));
 	CHECK(one.settings == users_settings{ messages, 0, 0, 0 });
@@ -400,7 +393,7 @@ TEST_CASE("of what is not valid nothing is written", "[front][users_settings]")
 						       { "john", USERS_NOT_OURS },
 						       { "", USERS_NOT_OURS } }) {
 		CAPTURE(address);
-		const auto one = find(users, address);
+		const auto one = find_settings(users, address);
 		CHECK(one.answer == answer);
 		CHECK(one.entry.empty());
 		CHECK(one.settings == users_settings{ 7, 7, 7, 0 });
@@ -497,10 +490,10 @@ TEST_CASE("a damaged value is an error of its mailbox, and none of whether it is
 	users_settings known = {};
 	CHECK(users.find("john@example.org") == USERS_VALID);
 	CHECK(users.entry("john@example.org") == "john@example.org");
-	CHECK(find(users, "john@example.org").answer == STORE_ECORRUPT);
-	CHECK(find(users, "john@example.org").entry.empty());
+	CHECK(find_settings(users, "john@example.org").answer == STORE_ECORRUPT);
+	CHECK(find_settings(users, "john@example.org").entry.empty());
 	CHECK(users_settings_of(users.get(), "john@example.org", &known) == STORE_ECORRUPT);
-	CHECK(find(users, "mary@example.org").settings.messages_max == 1);
+	CHECK(find_settings(users, "mary@example.org").settings.messages_max == 1);
 	CHECK_THROWS_WITH(users.lines(), "damaged store");
 }
 
@@ -514,7 +507,8 @@ TEST_CASE("a setting of a later program is passed over, and no line leaves it ou
 			    item(2, number(4096)) + item(77, "of tomorrow")) == STORE_OK);
 	{
 		const opened_users users(path);
-		CHECK(find(users, "john@example.org").settings == users_settings{ 0, 4096, 0, 0 });
+		CHECK(find_settings(users, "john@example.org").settings ==
+		      users_settings{ 0, 4096, 0, 0 });
 		CHECK_THROWS_WITH(users.lines(), "written with another schema version");
 	}
 	REQUIRE(build(path, { "domain example.com" }) == STORE_OK);
@@ -560,7 +554,8 @@ static int ask_confined(const opened_users &users)
 		return 1;
 	const bool is_right =
 		users_settings_of(users.get(), "john@example.org", &settings) == STORE_OK &&
-		settings.messages_max == 5 && find(users, "x@example.net").settings.keep_s == 60;
+		settings.messages_max == 5 &&
+		find_settings(users, "x@example.net").settings.keep_s == 60;
 	syscall(SYS_exit, is_right ? 0 : 2);
 	return 3;
 }

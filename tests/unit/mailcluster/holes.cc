@@ -2,6 +2,7 @@
 // What befalls a cluster's store between two calls: other deliveries, checks and crashes.
 #include "lib/mailcluster/cluster.h"
 
+#include "tests/lib/mailname.hh"
 #include "tests/lib/simobjects.hh"
 
 #include <catch2/catch.hpp>
@@ -18,11 +19,6 @@ namespace
 {
 constexpr uint64_t NOW_US = 1800000000000000;
 constexpr uint64_t DAY_US = 24ULL * 3600 * 1000000;
-
-mailname name_of(const std::string &text)
-{
-	return { reinterpret_cast<const uint8_t *>(text.data()), text.size() };
-}
 
 // One machine of a world, with one client.
 class machine

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/lib/mailname.hh"
 #include "tests/unit/mailcluster/suite.hh"
 
 #include "lib/mailstore/mailbody.h"
@@ -16,11 +17,6 @@
 
 namespace
 {
-mailname name_of(const std::string &text)
-{
-	return { reinterpret_cast<const uint8_t *>(text.data()), text.size() };
-}
-
 // The client of a store, with words that tests use.
 class client
 {

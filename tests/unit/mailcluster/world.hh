@@ -12,6 +12,7 @@
 #include "lib/mailcluster/mailcluster.h"
 #include "lib/mailstore/mailbody.h"
 
+#include "tests/lib/mailname.hh"
 #include "tests/lib/simobjects.hh"
 
 #include <catch2/catch.hpp>
@@ -19,11 +20,6 @@
 #include <map>
 #include <string>
 #include <vector>
-
-inline mailname name_of(const std::string &text)
-{
-	return { reinterpret_cast<const uint8_t *>(text.data()), text.size() };
-}
 
 struct seen_entry {
 	std::string text; // "" when it cannot be read

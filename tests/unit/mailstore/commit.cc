@@ -4,6 +4,7 @@
 #include "lib/mailstore/filedisk.h"
 #include "lib/mailstore/mailstore.h"
 
+#include "tests/lib/mailname.hh"
 #include "tests/lib/simdisk.hh"
 #include "tests/lib/tmpdir.hh"
 
@@ -20,11 +21,6 @@ namespace
 {
 // The name of a function, too.
 using half = struct mailstore_sync;
-
-mailname name_of(const std::string &text)
-{
-	return { reinterpret_cast<const uint8_t *>(text.data()), text.size() };
-}
 
 // A store on files, or on a disk of the tests.
 class fixture

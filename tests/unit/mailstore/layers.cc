@@ -2,6 +2,7 @@
 #include "integration/mail/mail-stored/layers/layers.h"
 #include "lib/mailstore/filedisk.h"
 
+#include "tests/lib/mailname.hh"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
@@ -36,11 +37,6 @@ namespace
 namespace fs = std::filesystem;
 
 enum kind { LOG, SORT, NOTHING };
-
-mailname name_of(const std::string &text)
-{
-	return { reinterpret_cast<const uint8_t *>(text.data()), text.size() };
-}
 
 class fixture
 {

@@ -2,6 +2,7 @@
 #include "lib/mailstore/mailcheck.h"
 #include "lib/mailstore/mailstore.h"
 
+#include "tests/lib/mailname.hh"
 #include "tests/lib/simdisk.hh"
 #include "tests/lib/tmpdir.hh"
 
@@ -17,11 +18,6 @@
 
 namespace
 {
-mailname name_of(const std::string &text)
-{
-	return { reinterpret_cast<const uint8_t *>(text.data()), text.size() };
-}
-
 // While it lives no file of this process grows beyond the size.
 class file_limit
 {

@@ -11,7 +11,7 @@
 namespace
 {
 
-Files read(const std::string &text, size_t piece, bool is_whole)
+Files read_tnef(const std::string &text, size_t piece, bool is_whole)
 {
 	struct tnef tnef;
 	Files files;
@@ -24,13 +24,13 @@ Files read(const std::string &text, size_t piece, bool is_whole)
 }
 
 // The same in all pieces.
-Files read_all(const std::string &text, bool is_whole = true)
+Files read_in_pieces(const std::string &text, bool is_whole = true)
 {
-	const Files whole = read(text, text.size() + 1, is_whole);
+	const Files whole = read_tnef(text, text.size() + 1, is_whole);
 	CHECK_FALSE(whole.is_wrong);
 	CHECK_FALSE(whole.is_open);
 	for (const size_t piece : { 1, 2, 3, 5, 7, 64, 1000 }) {
-		const Files files = read(text, piece, is_whole);
+		const Files files = read_tnef(text, piece, is_whole);
 		CHECK_FALSE(files.is_wrong);
 		CHECK(files.all == whole.all);
 		CHECK(files.odd == whole.odd);
@@ -102,9 +102,9 @@ TEST_CASE("attachments have their names and bytes", "[mstream][tnef]")
 {
 	CHECK(sizeof(struct tnef) < 1024);
 	const std::string some = some_bytes(3000);
-	const Files files = read_all(tnef_of(attribute(1, 0x9006, number(0x10000, 4)) +
-					     attachment("a.exe", some) + attachment("", "") +
-					     attachment(std::string(300, 'n'), "x")));
+	const Files files = read_in_pieces(tnef_of(attribute(1, 0x9006, number(0x10000, 4)) +
+						   attachment("a.exe", some) + attachment("", "") +
+						   attachment(std::string(300, 'n'), "x")));
 	CHECK(files.odd.empty());
 	REQUIRE(files.all.size() == 3);
 	CHECK(files.all[0] == File{ MSTREAM_TNEF, "a.exe", some, true });
@@ -112,8 +112,8 @@ TEST_CASE("attachments have their names and bytes", "[mstream][tnef]")
 	CHECK(files.all[2] ==
 	      File{ MSTREAM_TNEF, std::string(MSTREAM_NAME_SIZE - 1, 'n'), "x", true });
 	// The name of one is not the next one's.
-	const Files two = read_all(tnef_of(attachment("a", "1") + attribute(2, 0x9002, "") +
-					   attribute(2, 0x800f, "2")));
+	const Files two = read_in_pieces(tnef_of(attachment("a", "1") + attribute(2, 0x9002, "") +
+						 attribute(2, 0x800f, "2")));
 	REQUIRE(two.all.size() == 2);
 	CHECK(two.all[1].name.empty());
 }
@@ -150,9 +150,9 @@ TEST_CASE("properties of MAPI have bodies, names and data", "[mstream][tnef]")
 		property(0x3707, 0x1f, number(0xd800, 2) + wide(u"x") + number(0xdc00, 2)),
 		property(0x3701, 0x0d, "tiny"),
 	};
-	const Files files =
-		read_all(tnef_of(attribute(1, 0x9003, properties(body)) + attribute(2, 0x9002, "") +
-				 attribute(2, 0x9005, properties(attached))));
+	const Files files = read_in_pieces(tnef_of(attribute(1, 0x9003, properties(body)) +
+						   attribute(2, 0x9002, "") +
+						   attribute(2, 0x9005, properties(attached))));
 	CHECK(files.odd.empty());
 	REQUIRE(files.all.size() == 6);
 	CHECK(files.all[0] == File{ MSTREAM_TNEF, "body.rtf", "LZFu.", true });
@@ -166,42 +166,42 @@ TEST_CASE("properties of MAPI have bodies, names and data", "[mstream][tnef]")
 TEST_CASE("sums and lengths that lie are said", "[mstream][tnef]")
 {
 	const std::string one = attachment("a", "data");
-	CHECK(read_all(tnef_of(attribute(1, 0x8004, "subject", 1) + one)).odd == bad);
-	CHECK(read_all(tnef_of(attribute(1, 0x8004, "subject", 1) + one)).all.size() == 1);
-	CHECK(read_all("not a TNEF at all").odd == bad);
-	CHECK(read_all("not a TNEF at all").all.empty());
-	CHECK(read_all("").odd == no_end);
-	CHECK(read_all("", false).odd.empty());
+	CHECK(read_in_pieces(tnef_of(attribute(1, 0x8004, "subject", 1) + one)).odd == bad);
+	CHECK(read_in_pieces(tnef_of(attribute(1, 0x8004, "subject", 1) + one)).all.size() == 1);
+	CHECK(read_in_pieces("not a TNEF at all").odd == bad);
+	CHECK(read_in_pieces("not a TNEF at all").all.empty());
+	CHECK(read_in_pieces("").odd == no_end);
+	CHECK(read_in_pieces("", false).odd.empty());
 	// A level that there is none, with an attribute behind it; what is too short for any.
-	CHECK(read_all(tnef_of(one + attribute(3, 0x8004, "x") + one)).all.size() == 1);
-	CHECK(read_all(tnef_of(one + attribute(3, 0x8004, "x") + one)).odd == bad);
-	CHECK(read_all(tnef_of(one + "\n")).odd.empty());
+	CHECK(read_in_pieces(tnef_of(one + attribute(3, 0x8004, "x") + one)).all.size() == 1);
+	CHECK(read_in_pieces(tnef_of(one + attribute(3, 0x8004, "x") + one)).odd == bad);
+	CHECK(read_in_pieces(tnef_of(one + "\n")).odd.empty());
 
 	// Cut anywhere.
 	const std::string whole = tnef_of(one);
 	for (size_t size = whole.size() - 16; size < whole.size(); size++) {
-		const Files files = read_all(whole.substr(0, size));
+		const Files files = read_in_pieces(whole.substr(0, size));
 		if (size == whole.size() - 15)
 			CHECK(files.odd.empty());
-		CHECK(read_all(whole.substr(0, size), false).odd.empty());
+		CHECK(read_in_pieces(whole.substr(0, size), false).odd.empty());
 	}
-	const Files cut = read_all(whole.substr(0, whole.size() - 4));
+	const Files cut = read_in_pieces(whole.substr(0, whole.size() - 4));
 	REQUIRE(cut.all.size() == 1);
 	CHECK(cut.all[0] == File{ MSTREAM_TNEF, "a", "da", true });
 	CHECK(cut.odd == no_end);
-	CHECK_FALSE(read_all(whole.substr(0, whole.size() - 4), false).all[0].is_whole);
+	CHECK_FALSE(read_in_pieces(whole.substr(0, whole.size() - 4), false).all[0].is_whole);
 
 	// More than there is: bytes to the end are its bytes.
 	std::string lying = whole;
 	lying.replace(lying.size() - 10, 4, number(UINT32_MAX, 4));
-	CHECK(read_all(lying).all[0].bytes == "data" + lying.substr(lying.size() - 2));
-	CHECK(read_all(lying).odd == no_end);
+	CHECK(read_in_pieces(lying).all[0].bytes == "data" + lying.substr(lying.size() - 2));
+	CHECK(read_in_pieces(lying).odd == no_end);
 }
 
 TEST_CASE("properties that lie end with their attribute", "[mstream][tnef]")
 {
 	const auto read_one = [](const std::string &bytes) {
-		return read_all(tnef_of(attribute(2, 0x9005, bytes) + attachment("a", "b")));
+		return read_in_pieces(tnef_of(attribute(2, 0x9005, bytes) + attachment("a", "b")));
 	};
 	// A value that is longer than the attribute.
 	const std::string longer = number(1, 4) + number(0x102, 2) + number(0x3701, 2) +

@@ -20,7 +20,7 @@ namespace
 using bytes = std::vector<uint8_t>;
 using capsule_pointer = std::unique_ptr<popcapsule>;
 
-template <size_t Size> void set(char (&text)[Size], const std::string &value)
+template <size_t Size> void fill(char (&text)[Size], const std::string &value)
 {
 	if (value.size() >= Size)
 		throw std::runtime_error("too long: " + value);
@@ -59,7 +59,7 @@ capsule_pointer logged_in()
 	c->facts.edge_cpu_us = 3;
 	c->queued_at_us = UINT64_MAX - 1;
 	c->dialogue.state = POP3_AT_LOGIN_ASKED;
-	set(c->dialogue.user, "J\xc3\xbcrgen@example.org");
+	fill(c->dialogue.user, "J\xc3\xbcrgen@example.org");
 	c->dialogue.way = POP3_WAY_PLAIN;
 	c->dialogue.is_tls = true;
 	c->dialogue.is_utf8 = true;
@@ -68,9 +68,9 @@ capsule_pointer logged_in()
 	c->dialogue.command_count = 7;
 	c->ticket.made_us = 4711;
 	memset(c->ticket.sum, 0x5a, sizeof(c->ticket.sum));
-	set(c->mailbox, "j\xc3\xbcrgen@example.org");
-	set(c->zones, "bl6.example,bl.example");
-	set(c->tls, "TLSv1.3");
+	fill(c->mailbox, "j\xc3\xbcrgen@example.org");
+	fill(c->zones, "bl6.example,bl.example");
+	fill(c->tls, "TLSv1.3");
 	const std::string unread("STAT\r\nLI\0\xff", 10);
 	memcpy(c->unread, unread.data(), unread.size());
 	c->unread_size = unread.size();
@@ -86,17 +86,17 @@ capsule_pointer in_the_clear()
 	c->dialogue.state = POP3_AT_LOGIN_ASKED;
 	c->dialogue.way = POP3_WAY_SCRAM;
 	c->dialogue.is_challenged = true;
-	set(c->mailbox, "a@b");
+	fill(c->mailbox, "a@b");
 	return c;
 }
 
 capsule_pointer longest()
 {
 	auto c = logged_in();
-	set(c->dialogue.user, std::string(SASL_TEXT_MAX, 'u'));
-	set(c->mailbox, std::string(USERS_ENTRY_SIZE - 1, 'm'));
-	set(c->zones, std::string(JUDGE_ZONES_MAX, 'z'));
-	set(c->tls, std::string(POPCAPSULE_TLS_MAX, 't'));
+	fill(c->dialogue.user, std::string(SASL_TEXT_MAX, 'u'));
+	fill(c->mailbox, std::string(USERS_ENTRY_SIZE - 1, 'm'));
+	fill(c->zones, std::string(JUDGE_ZONES_MAX, 'z'));
+	fill(c->tls, std::string(POPCAPSULE_TLS_MAX, 't'));
 	c->unread_size = POPCAPSULE_UNREAD_MAX;
 	memset(c->unread, 0xff, POPCAPSULE_UNREAD_MAX);
 	return c;
@@ -206,16 +206,16 @@ TEST_CASE("any valid session goes to a worker and is the same there", "[pop][pop
 	auto &dialogue = c->dialogue;
 	dialogue.state = POP3_AT_LOGIN_ASKED;
 	dialogue.way = GENERATE(POP3_WAY_USER, POP3_WAY_APOP, POP3_WAY_PLAIN, POP3_WAY_SCRAM);
-	set(dialogue.user, word(SASL_TEXT_MAX, 1));
+	fill(dialogue.user, word(SASL_TEXT_MAX, 1));
 	dialogue.is_challenged = dialogue.way == POP3_WAY_SCRAM && below(2) != 0;
 	dialogue.is_utf8 = below(2) != 0;
 	dialogue.login_count = static_cast<unsigned>(below(1000));
 	dialogue.error_count = dialogue.login_count + static_cast<unsigned>(below(1000));
 	dialogue.command_count = static_cast<unsigned>(below(1000000));
 	dialogue.is_tls = below(2) != 0;
-	set(c->tls, dialogue.is_tls ? word(POPCAPSULE_TLS_MAX, 1) : "");
-	set(c->mailbox, word(USERS_ENTRY_SIZE - 1, 1));
-	set(c->zones, word(JUDGE_ZONES_MAX));
+	fill(c->tls, dialogue.is_tls ? word(POPCAPSULE_TLS_MAX, 1) : "");
+	fill(c->mailbox, word(USERS_ENTRY_SIZE - 1, 1));
+	fill(c->zones, word(JUDGE_ZONES_MAX));
 	c->unread_size = below(POPCAPSULE_UNREAD_MAX + 1);
 	for (size_t i = 0; i < c->unread_size; i++)
 		c->unread[i] = static_cast<uint8_t>(random());

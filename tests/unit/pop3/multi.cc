@@ -5,14 +5,10 @@
 #include <catch2/catch.hpp>
 
 #include "lib/pop3/pop3_multi.h"
+#include "tests/lib/bytes_of.hh"
 
 namespace
 {
-
-const uint8_t *bytes_of(const std::string &text)
-{
-	return reinterpret_cast<const uint8_t *>(text.data());
-}
 
 // The mail; rest is what stands behind its end, or "more".
 std::string take(const std::string &answer, size_t piece, size_t room, std::string &rest)

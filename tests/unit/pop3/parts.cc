@@ -11,14 +11,11 @@
 #include "lib/wire/lines.h"
 #include "lib/pop3/pop3_maildrop.h"
 #include "lib/pop3/pop3_top.h"
+#include "tests/lib/bytes_of.hh"
 
 namespace
 {
 
-const uint8_t *bytes_of(const std::string &text)
-{
-	return reinterpret_cast<const uint8_t *>(text.data());
-}
 std::string top(const std::string &wire, uint64_t lines, size_t piece)
 {
 	struct pop3_top state;

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Base64 with one spelling, texts of users, and the messages of PLAIN and SCRAM.
+#include "tests/lib/bytes_of.hh"
 #include "tests/unit/pop3/session.hh"
 
 namespace
 {
-
-const uint8_t *bytes_of(const std::string &text)
-{
-	return reinterpret_cast<const uint8_t *>(text.data());
-}
 
 bool decode(const std::string &text, std::string *ret_bytes, size_t room = 64)
 {

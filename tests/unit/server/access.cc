@@ -46,7 +46,7 @@ settings_action ruled::judge(const char *client, const tsig_key *key) const
 	return access_judge(&value, &value.zones[0], reinterpret_cast<sockaddr *>(&from), key);
 }
 
-static std::string zone(const std::string &access)
+static std::string zone_with(const std::string &access)
 {
 	return "zone:\n  - domain: a.example\n    store: a\n    access: " + access + "\n";
 }
@@ -57,7 +57,8 @@ static const char keys[] = "key:\n  - id: gold\n    secret: c2VjcmV0\n"
 TEST_CASE("a rule with an address and a key wants both", "[server][access]")
 {
 	ruled p(std::string(keys) +
-		"access:\n  - id: gold\n    key: gold\n    address: 192.0.2.0/24\n" + zone("gold"));
+		"access:\n  - id: gold\n    key: gold\n    address: 192.0.2.0/24\n" +
+		zone_with("gold"));
 	const tsig_key *gold = p.value.keys[0].key;
 	const tsig_key *silver = p.value.keys[1].key;
 	CHECK(p.judge("192.0.2.1", gold) == SETTINGS_ALLOW);
@@ -69,7 +70,7 @@ TEST_CASE("a rule with an address and a key wants both", "[server][access]")
 
 TEST_CASE("a rule with a key alone is for every address", "[server][access]")
 {
-	ruled p(std::string(keys) + "access:\n  - id: gold\n    key: gold\n" + zone("gold"));
+	ruled p(std::string(keys) + "access:\n  - id: gold\n    key: gold\n" + zone_with("gold"));
 	CHECK(p.judge("192.0.2.1", p.value.keys[0].key) == SETTINGS_ALLOW);
 	CHECK(p.judge("2001:db8::1", p.value.keys[0].key) == SETTINGS_ALLOW);
 	CHECK(p.judge("2001:db8::1") == SETTINGS_REFUSE);

@@ -186,17 +186,6 @@ TEST_CASE("a random secret stays for a day, and the one before it stays good", "
 
 // ---- in a query ----
 
-static const unsigned option_nsid = 3, option_cookie = 10, option_keepalive = 11;
-
-static bytes option(unsigned code, const bytes &data)
-{
-	bytes out;
-	dns::put16(out, code);
-	dns::put16(out, static_cast<unsigned>(data.size()));
-	dns::append(out, data);
-	return out;
-}
-
 static question soa_with(const bytes &options)
 {
 	question out;

@@ -30,7 +30,23 @@
 #include <string>
 #include <vector>
 
+// ---- options of EDNS ----
+
+inline constexpr unsigned option_nsid = 3, option_cookie = 10, option_keepalive = 11;
+
+inline bytes option(unsigned code, const bytes &data)
+{
+	bytes out;
+	dns::put16(out, code);
+	dns::put16(out, static_cast<unsigned>(data.size()));
+	dns::append(out, data);
+	return out;
+}
+
 // ---- the store ----
+
+// The zone of the store, if its options do not say another.
+inline const std::string apex = "bl6.example.";
 
 inline dnsblv6_labels labels(const std::string &text)
 {

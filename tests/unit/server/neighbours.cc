@@ -14,9 +14,6 @@ using dns::message;
 using dns::question;
 using dns::record;
 
-static const char *const apex = "bl6.example.";
-static const unsigned option_cookie = 10;
-
 static std::string flat(unsigned number)
 {
 	char text[16];
@@ -311,15 +308,6 @@ TEST_CASE("families have frequent ranges of their own, and other places have non
 }
 
 // ---- answers ----
-
-static bytes option(unsigned code, const bytes &data)
-{
-	bytes out;
-	dns::put16(out, code);
-	dns::put16(out, static_cast<unsigned>(data.size()));
-	dns::append(out, data);
-	return out;
-}
 
 static question about(const std::string &name, int payload = 1232)
 {

@@ -16,8 +16,6 @@ using dns::message;
 using dns::question;
 using dns::record;
 
-static const char *const apex = "bl6.example.";
-
 static question secure(const std::string &name, uint16_t type, int payload = 1232)
 {
 	question asked;

@@ -232,17 +232,6 @@ TEST_CASE("a batch that was not answered is forgotten behind it", "[server][quic
 
 // ---- cookies ----
 
-static bytes option(unsigned code, const bytes &data)
-{
-	bytes out;
-	dns::put16(out, code);
-	dns::put16(out, static_cast<unsigned>(data.size()));
-	dns::append(out, data);
-	return out;
-}
-
-static const unsigned option_cookie = 10;
-
 static question listed_with(const bytes &cookie, unsigned code = option_cookie)
 {
 	question asked;
@@ -253,7 +242,7 @@ static question listed_with(const bytes &cookie, unsigned code = option_cookie)
 	return asked;
 }
 
-static store_options signed_store()
+static store_options signed_options()
 {
 	store_options options;
 	options.is_signed = true;
@@ -266,7 +255,7 @@ struct both_ways {
 	std::unique_ptr<decision> quick;
 	std::unique_ptr<decision> slow;
 
-	explicit both_ways(const std::string &lines) : both_ways(lines, signed_store(), "")
+	explicit both_ways(const std::string &lines) : both_ways(lines, signed_options(), "")
 	{
 	}
 	both_ways(const std::string &lines, const store_options &options,

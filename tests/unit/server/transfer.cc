@@ -89,8 +89,6 @@ static settings_name name_of(const std::string &text)
 	return out;
 }
 
-static const std::string apex = "bl6.example.";
-
 // A transfer as answer.c would have granted it.
 struct granted {
 	explicit granted(const std::string &path) : name(name_of(apex)), path_(path)

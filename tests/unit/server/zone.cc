@@ -9,7 +9,7 @@
 
 #include <poll.h>
 
-static const bytes apex = dns::name("bl6.example.");
+static const bytes apex_wire = dns::name("bl6.example.");
 
 // A zone over a store that is written first.
 struct open_zone {
@@ -20,7 +20,7 @@ struct open_zone {
 	explicit open_zone(const store_options &options = {})
 	{
 		write_store(path, options);
-		zone_init(&value, apex.data(), apex.size(), path.c_str());
+		zone_init(&value, apex_wire.data(), apex_wire.size(), path.c_str());
 	}
 	~open_zone()
 	{
@@ -31,7 +31,7 @@ struct open_zone {
 TEST_CASE("a zone that was never opened has a status and can be closed", "[server][zone]")
 {
 	zone value;
-	zone_init(&value, apex.data(), apex.size(), "/nonexistent");
+	zone_init(&value, apex_wire.data(), apex_wire.size(), "/nonexistent");
 	CHECK(zone_begin(&value) != 0);
 	zone_end(&value);
 	CHECK(zone_open(&value) == -ENOENT);
@@ -100,7 +100,7 @@ TEST_CASE("the longest sub-zone is found at borders between labels only", "[serv
 TEST_CASE("a zone knows its apex, whatever the case", "[server][zone]")
 {
 	zone value;
-	zone_init(&value, apex.data(), apex.size(), "unused");
+	zone_init(&value, apex_wire.data(), apex_wire.size(), "unused");
 	dnsblv6_labels name = {};
 	REQUIRE(dnsblv6_name_from_text("BL6.example.", &name) == DNSBLV6_OK);
 	CHECK(zone_has_apex(&value, &name));

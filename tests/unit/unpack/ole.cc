@@ -27,7 +27,7 @@ std::string data_of(const Unpacked &unpacked, const std::string &name)
 	return member != nullptr ? member->data : "none";
 }
 
-std::string text_of(size_t size)
+std::string lines_of(size_t size)
 {
 	std::string text;
 	while (text.size() < size)
@@ -95,7 +95,7 @@ TEST_CASE("streams of all sizes come out by their paths", "[unpack][ole]")
 {
 	std::map<std::string, std::string> streams;
 	for (const size_t size : { 0, 1, 63, 64, 65, 4095, 4096, 4097, 5000, 20000 })
-		streams["s" + std::to_string(size)] = text_of(size);
+		streams["s" + std::to_string(size)] = lines_of(size);
 	streams["A/B/C/deep"] = "deep";
 	streams["A/\1other"] = "other";
 	for (const unsigned shift : { 9u, 12u }) {
@@ -116,7 +116,7 @@ TEST_CASE("streams of all sizes come out by their paths", "[unpack][ole]")
 
 TEST_CASE("a file with more tables than its header names is read", "[unpack][ole]")
 {
-	const std::string large = text_of(8 << 20);
+	const std::string large = lines_of(8 << 20);
 	const Unpacked unpacked = open_ole(compound_of({ { "large", large }, { "small", "s" } }));
 	CHECK(unpacked.flaws.empty());
 	CHECK((data_of(unpacked, "large") == large));
@@ -138,7 +138,7 @@ TEST_CASE("an installer's names are shown", "[unpack][ole]")
 
 TEST_CASE("macros come out as text", "[unpack][ole]")
 {
-	const std::string text = "Attribute VB_Name = \"Module1\"\r\n" + text_of(9000);
+	const std::string text = "Attribute VB_Name = \"Module1\"\r\n" + lines_of(9000);
 	const std::string odd = "Rem no attribute\r\n";
 	const auto is_found = [](const Unpacked &unpacked, const std::string &name) {
 		return data_of(unpacked, "vba/" + name);
@@ -222,7 +222,7 @@ TEST_CASE("the compression of macros is that of MS-OVBA", "[unpack][ole]")
 
 TEST_CASE("files within documents come out", "[unpack][ole]")
 {
-	const std::string file = text_of(6000);
+	const std::string file = lines_of(6000);
 	const auto package = [&](const std::string &label, size_t said) {
 		const std::string rest = little(2, 2) + label + std::string(1, '\0') + "C:\\" +
 					 label + std::string(1, '\0') + little(0x30000, 4) +
@@ -277,7 +277,7 @@ TEST_CASE("what is encrypted is said", "[unpack][ole]")
 
 TEST_CASE("files that lie end somewhere, and give what is there", "[unpack][ole]")
 {
-	Compound compound({ { "a", text_of(6000) }, { "b", "small" }, { "S/c", "third" } });
+	Compound compound({ { "a", lines_of(6000) }, { "b", "small" }, { "S/c", "third" } });
 	const std::string good = compound.bytes();
 	const auto with = [&](size_t at, uint64_t value, int size) {
 		std::string bytes = good;
@@ -297,7 +297,7 @@ TEST_CASE("files that lie end somewhere, and give what is there", "[unpack][ole]
 		// The size is larger than a file has bytes.
 		const Unpacked large = with(compound.entry_at("a") + 120, 0xfffffff0, 4);
 		CHECK(large.has("damaged: a"));
-		CHECK(data_of(large, "a").substr(0, 6000) == text_of(6000));
+		CHECK(data_of(large, "a").substr(0, 6000) == lines_of(6000));
 		CHECK(data_of(large, "b") == "small");
 		const Unpacked mini = with(compound.entry_at("b") + 120, 4000, 4);
 		CHECK(mini.has("damaged: b"));
@@ -345,7 +345,7 @@ TEST_CASE("limits are kept", "[unpack][ole]")
 
 	// All streams are the same bytes.
 	for (auto &[name, data] : streams)
-		data = text_of(name == "s0" ? 200000 : 5000);
+		data = lines_of(name == "s0" ? 200000 : 5000);
 	Compound compound(streams);
 	std::string bytes = compound.bytes();
 	for (const auto &[name, data] : streams)

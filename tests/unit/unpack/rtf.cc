@@ -7,7 +7,7 @@
 namespace
 {
 
-std::string hex(const std::string &bytes)
+std::string hex_of(const std::string &bytes)
 {
 	static const char digits[] = "0123456789abcdef";
 	std::string text;
@@ -41,7 +41,7 @@ std::string rtf_of(const std::string &digits)
 	       "}{\\result {x}}} text}";
 }
 
-std::string all_of(const std::string &rtf)
+std::string objects_of(const std::string &rtf)
 {
 	const Unpacked whole = unpack_all(CONTENT_RTF, rtf);
 	for (const size_t piece : { 1, 2, 7, 100 })
@@ -54,21 +54,21 @@ std::string all_of(const std::string &rtf)
 TEST_CASE("objects of a text come out, and files of the packager", "[unpack][rtf]")
 {
 	const std::string large(10000, 'x');
-	CHECK(all_of("{\\rtf1 text}").empty());
-	CHECK(all_of(rtf_of(hex(object_of("Equation.3", "data")))) == "Equation.3=data;");
-	CHECK(all_of(rtf_of(hex(object_of("Word", large)))) == "Word=" + large + ";");
-	CHECK(all_of(rtf_of(hex(object_of("Package", package_of("a.exe", "file"))))) ==
+	CHECK(objects_of("{\\rtf1 text}").empty());
+	CHECK(objects_of(rtf_of(hex_of(object_of("Equation.3", "data")))) == "Equation.3=data;");
+	CHECK(objects_of(rtf_of(hex_of(object_of("Word", large)))) == "Word=" + large + ";");
+	CHECK(objects_of(rtf_of(hex_of(object_of("Package", package_of("a.exe", "file"))))) ==
 	      "a.exe=file;");
-	CHECK(all_of(rtf_of(hex(object_of("Package", package_of("a.exe", large))))) ==
+	CHECK(objects_of(rtf_of(hex_of(object_of("Package", package_of("a.exe", large))))) ==
 	      "a.exe=" + large + ";");
-	CHECK(all_of(rtf_of(hex(object_of("Package", "other")))) == "Package=other;");
-	const std::string two = rtf_of(hex(object_of("a", "1")));
-	CHECK(all_of(two + two) == "a=1;a=1;");
+	CHECK(objects_of(rtf_of(hex_of(object_of("Package", "other")))) == "Package=other;");
+	const std::string two = rtf_of(hex_of(object_of("a", "1")));
+	CHECK(objects_of(two + two) == "a=1;a=1;");
 }
 
 TEST_CASE("what stands between the digits is passed", "[unpack][rtf]")
 {
-	const std::string digits = hex(object_of("a", "data"));
+	const std::string digits = hex_of(object_of("a", "data"));
 	std::string odd;
 	for (size_t at = 0; at < digits.size(); at++) {
 		odd += digits[at];
@@ -78,35 +78,36 @@ TEST_CASE("what stands between the digits is passed", "[unpack][rtf]")
 		       : at % 5 == 3 ? "\\'ff"
 				     : "z";
 	}
-	CHECK(all_of(rtf_of(odd)) == "a=data;");
+	CHECK(objects_of(rtf_of(odd)) == "a=data;");
 	std::string upper = digits;
 	for (char &digit : upper)
 		digit = static_cast<char>(toupper(digit));
-	CHECK(all_of(rtf_of(upper)) == "a=data;");
+	CHECK(objects_of(rtf_of(upper)) == "a=data;");
 	// Bytes as they are, braces among them.
 	const std::string object = object_of("a", "}{\\");
-	CHECK(all_of(rtf_of("\\bin" + std::to_string(object.size()) + " " + object)) == "a=}{\\;");
+	CHECK(objects_of(rtf_of("\\bin" + std::to_string(object.size()) + " " + object)) ==
+	      "a=}{\\;");
 	// Binary bytes elsewhere are no text.
-	CHECK(all_of("{\\rtf1\\bin3 }}}" + rtf_of(digits).substr(5)) == "a=data;");
+	CHECK(objects_of("{\\rtf1\\bin3 }}}" + rtf_of(digits).substr(5)) == "a=data;");
 }
 
 TEST_CASE("other forms, and objects without an end, are given as they are", "[unpack][rtf]")
 {
-	CHECK(all_of(rtf_of("414243")) == "object=ABC;");
-	CHECK(all_of(rtf_of("4142434")) == "object=ABC;");
-	CHECK(all_of(rtf_of("")).empty());
+	CHECK(objects_of(rtf_of("414243")) == "object=ABC;");
+	CHECK(objects_of(rtf_of("4142434")) == "object=ABC;");
+	CHECK(objects_of(rtf_of("")).empty());
 	const std::string lying = little(0x501, 4) + little(2, 4) + little(0xffffffff, 4) + "name";
-	CHECK(all_of(rtf_of(hex(lying))) == "object=" + lying + ";");
+	CHECK(objects_of(rtf_of(hex_of(lying))) == "object=" + lying + ";");
 	const std::string large(5000, 'y');
-	CHECK(all_of(rtf_of(hex(large))) == "object=" + large + ";");
+	CHECK(objects_of(rtf_of(hex_of(large))) == "object=" + large + ";");
 	// The data is said to be longer; the text ends.
 	std::string longer = object_of("a", "data");
 	longer.replace(longer.size() - 23, 4, little(0xffffffff, 4));
-	CHECK(all_of(rtf_of(hex(longer))) == "a=dataa picture of it;");
-	CHECK(all_of("{\\rtf1{\\*\\objdata " + hex(object_of("a", "data"))) == "a=data;");
-	CHECK(all_of("{\\rtf1 \\objdata 41 \\objdata 42}") == "object=A;object=B;");
+	CHECK(objects_of(rtf_of(hex_of(longer))) == "a=dataa picture of it;");
+	CHECK(objects_of("{\\rtf1{\\*\\objdata " + hex_of(object_of("a", "data"))) == "a=data;");
+	CHECK(objects_of("{\\rtf1 \\objdata 41 \\objdata 42}") == "object=A;object=B;");
 	struct unpack_budget budget = UNPACK_BUDGET;
 	budget.total_left = 3;
-	CHECK(unpack_all(CONTENT_RTF, rtf_of(hex(object_of("a", "data"))), budget)
+	CHECK(unpack_all(CONTENT_RTF, rtf_of(hex_of(object_of("a", "data"))), budget)
 		      .has("total size: a"));
 }

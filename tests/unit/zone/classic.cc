@@ -69,15 +69,15 @@ dnsblv6_addr addr(const std::string &text)
 }
 
 // Frees at the end of a test. IPv4 before IPv6, ascending, as resolve.h has them.
-struct owned {
+struct owned_classic {
 	pieces list = {};
-	owned() = default;
-	owned(const owned &) = delete;
-	~owned()
+	owned_classic() = default;
+	owned_classic(const owned_classic &) = delete;
+	~owned_classic()
 	{
 		pieces_deinit(&list);
 	}
-	owned &add(const std::string &first, const std::string &last, uint32_t set)
+	owned_classic &add(const std::string &first, const std::string &last, uint32_t set)
 	{
 		REQUIRE(pieces_append(&list, addr(first), addr(last), set) == DNSBLV6_OK);
 		return *this;
@@ -132,7 +132,7 @@ uint32_t answer(const walked &zone, dnsblv6_addr address)
 
 TEST_CASE("a network is one wildcard at the border of its label", "[zone][classic]")
 {
-	owned list;
+	owned_classic list;
 	list.add("10.0.0.0", "10.255.255.255", 1).add("192.0.2.0", "192.0.2.255", 2);
 	list.add("198.51.0.0", "198.51.255.255", 3).add("2001:db8::", "2001:db8::ff", 4);
 	CHECK(list.walk().names ==
@@ -145,7 +145,7 @@ TEST_CASE("a network is one wildcard at the border of its label", "[zone][classi
 
 TEST_CASE("an exception exists, so that the wildcard is not for it", "[zone][classic]")
 {
-	owned list;
+	owned_classic list;
 	list.add("192.0.2.0", "192.0.2.8", 1).add("192.0.2.10", "192.0.2.99", 1);
 	list.add("192.0.2.100", "192.0.2.100", 2).add("192.0.2.101", "192.0.2.255", 1);
 	CHECK(list.walk().names == std::vector<named>{ { "*.2.0.192", "192.0.2.0/24", 1 },
@@ -155,17 +155,17 @@ TEST_CASE("an exception exists, so that the wildcard is not for it", "[zone][cla
 
 TEST_CASE("half a network is named by what makes fewer names", "[zone][classic]")
 {
-	owned less;
+	owned_classic less;
 	less.add("192.0.2.0", "192.0.2.127", 1);
 	CHECK(less.walk().names.size() == 128);
-	owned more;
+	owned_classic more;
 	more.add("192.0.2.0", "192.0.2.128", 1);
 	CHECK(more.walk().names.size() == 128);
 }
 
 TEST_CASE("a wildcard never answers for the other family", "[zone][classic]")
 {
-	owned list;
+	owned_classic list;
 	list.add("2.6.0.0", "2.6.255.255", 1);
 	auto zone = list.walk();
 	CHECK(answer(zone, addr("2.6.1.9")) == 1);
@@ -176,7 +176,7 @@ TEST_CASE("a wildcard never answers for the other family", "[zone][classic]")
 
 TEST_CASE("the test point stands there in its mapped form too", "[zone][classic]")
 {
-	owned list;
+	owned_classic list;
 	list.add("127.0.0.2", "127.0.0.2", 7);
 	auto names = list.walk().names;
 	REQUIRE(names.size() == 2);
@@ -187,13 +187,13 @@ TEST_CASE("the test point stands there in its mapped form too", "[zone][classic]
 
 TEST_CASE("a walk stops when it is told to", "[zone][classic]")
 {
-	owned list;
+	owned_classic list;
 	walked result;
 	list.add("192.0.2.1", "192.0.2.9", 1);
 	result.stop_after = 3;
 	CHECK(classic_walk(&list.list, keep, &result) == -1);
 	CHECK(result.names.size() == 3);
-	owned none;
+	owned_classic none;
 	CHECK(none.walk().names.empty());
 }
 
@@ -205,7 +205,7 @@ TEST_CASE("every address has the answer of its piece", "[zone][classic]")
 		const uint32_t base = static_cast<uint32_t>(random() % 10) << 24 |
 				      static_cast<uint32_t>(random() % 12) << 16;
 		const uint64_t base6 = (random() % 10) << 60 | (random() % 12) << 56;
-		owned list;
+		owned_classic list;
 		std::vector<dnsblv6_addr> asked;
 		uint64_t at = base;
 		for (int i = 0; i < 30 && at < base + 0x30000u; i++) {

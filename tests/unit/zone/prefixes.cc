@@ -26,12 +26,12 @@ struct one {
 };
 
 // Frees at the end of a test.
-struct owned {
+struct owned_prefixes {
 	prefixes list = {};
 
-	owned() = default;
-	owned(const owned &) = delete;
-	~owned()
+	owned_prefixes() = default;
+	owned_prefixes(const owned_prefixes &) = delete;
+	~owned_prefixes()
 	{
 		prefixes_deinit(&list);
 	}
@@ -57,7 +57,7 @@ TEST_CASE("prefixes come back as they came, and sorted by address, wide before n
 	CAPTURE(seed);
 	std::mt19937 random(seed);
 	const size_t count = GENERATE(0, 1, 20, 5000, 60000);
-	owned p;
+	owned_prefixes p;
 	std::vector<one> parts[3];
 	for (size_t i = 0; i < count; i++) {
 		const unsigned part = random() % 3;
@@ -85,7 +85,7 @@ TEST_CASE("prefixes come back as they came, and sorted by address, wide before n
 
 TEST_CASE("a prefix wider than a part is in each part that it reaches", "[zone-tools][prefixes]")
 {
-	owned p;
+	owned_prefixes p;
 	REQUIRE(prefixes_add(&p.list, 0xc0000000, 6, 7) == 0);
 	for (unsigned part : { 0xc0u, 0xc3u })
 		CHECK(p.part(part) == std::vector<one>{ { part << 24, 6, 7 } });
@@ -95,7 +95,7 @@ TEST_CASE("a prefix wider than a part is in each part that it reaches", "[zone-t
 
 TEST_CASE("numbers change but for those that are spared", "[zone-tools][prefixes]")
 {
-	owned p;
+	owned_prefixes p;
 	REQUIRE(prefixes_add(&p.list, 0x0a000001, 32, 1) == 0);
 	REQUIRE(prefixes_add(&p.list, 0x0a000002, 32, UINT32_MAX) == 0);
 	const uint32_t numbers[] = { 5, 9 };
@@ -106,7 +106,7 @@ TEST_CASE("numbers change but for those that are spared", "[zone-tools][prefixes
 
 TEST_CASE("when memory runs out prefixes say so and keep what they have", "[zone-tools][prefixes]")
 {
-	owned p;
+	owned_prefixes p;
 	for (unsigned n = 1;; n++) {
 		fault::fail_at(n);
 		int ret = 0;

@@ -8,14 +8,14 @@
 namespace
 {
 // Frees at the end of a test.
-struct owned {
+struct owned_ranges {
 	ranges list = {};
-	explicit owned(bool is_ipv4)
+	explicit owned_ranges(bool is_ipv4)
 	{
 		list.is_ipv4 = is_ipv4;
 	}
-	owned(const owned &) = delete;
-	~owned()
+	owned_ranges(const owned_ranges &) = delete;
+	~owned_ranges()
 	{
 		ranges_deinit(&list);
 	}
@@ -30,7 +30,7 @@ struct owned {
 TEST_CASE("ranges merge where they overlap or touch, and count what they hold",
 	  "[zone-tools][ranges]")
 {
-	owned r(true);
+	owned_ranges r(true);
 	r.add(300, 310);
 	r.add(10, 20);
 	r.add(21, 30);

@@ -49,14 +49,14 @@ int keep(void *context, const tree_name *name)
 }
 
 // Frees at the end of a test.
-struct owned {
+struct owned_tree {
 	ranges list = {};
-	explicit owned(bool is_ipv4)
+	explicit owned_tree(bool is_ipv4)
 	{
 		list.is_ipv4 = is_ipv4;
 	}
-	owned(const owned &) = delete;
-	~owned()
+	owned_tree(const owned_tree &) = delete;
+	~owned_tree()
 	{
 		ranges_deinit(&list);
 	}
@@ -111,7 +111,7 @@ std::string names(const walked &result)
 TEST_CASE("a wholly listed block has one name, and a hole costs a name for each level at most",
 	  "[zone-tools][ranges]")
 {
-	owned r(true);
+	owned_tree r(true);
 	SECTION("a /8")
 	{
 		r.add(0x0b000000, 0x0bffffff);
@@ -146,7 +146,7 @@ TEST_CASE("a wholly listed block has one name, and a hole costs a name for each 
 
 TEST_CASE("IPv6 blocks end at the group borders", "[zone-tools][ranges]")
 {
-	owned r(false);
+	owned_tree r(false);
 	SECTION("a /30 is four /32s")
 	{
 		r.add(0x20010db800000000, 0x20010dbbffffffff);
@@ -170,15 +170,15 @@ TEST_CASE("IPv6 blocks end at the group borders", "[zone-tools][ranges]")
 
 TEST_CASE("flat style spells every block out", "[zone-tools][ranges]")
 {
-	owned r(true);
+	owned_tree r(true);
 	r.add(0xc0000200, 0xc00003ff);
 	CHECK(names(r.walk(DNSBLV6_STYLE_FLAT)) == "c000020 c000021 c000030 c000031");
 }
 
 TEST_CASE("an exception in a whole block is spelled out beside its wildcard", "[zone-tools][tree]")
 {
-	owned r(true);
-	owned r6(false);
+	owned_tree r(true);
+	owned_tree r6(false);
 	SECTION("an address in a /8")
 	{
 		r.add(0x0b010203, 0x0b010203);
@@ -298,7 +298,7 @@ bool takes_for_empty(const std::pair<std::string, std::string> &nsec, const std:
 }
 
 // Ranges that are mostly whole blocks with exceptions of all sizes, and some that lie apart.
-void draw(std::mt19937_64 &random, bool is_ipv4, owned *list)
+void draw(std::mt19937_64 &random, bool is_ipv4, owned_tree *list)
 {
 	uint64_t mask = is_ipv4 ? UINT32_MAX : UINT64_MAX;
 	unsigned bits = is_ipv4 ? 32 : 64;
@@ -327,7 +327,7 @@ void draw(std::mt19937_64 &random, bool is_ipv4, owned *list)
 }
 
 // Units next to every border that there is, and some others.
-std::vector<uint64_t> samples(std::mt19937_64 &random, const owned &list)
+std::vector<uint64_t> samples(std::mt19937_64 &random, const owned_tree &list)
 {
 	std::set<uint64_t> result;
 	uint64_t mask = list.list.is_ipv4 ? UINT32_MAX : UINT64_MAX;
@@ -355,7 +355,7 @@ TEST_CASE("random ranges with exceptions are answered right, and no denial reach
 	bool is_ipv4 = GENERATE(true, false);
 	for (int round = 0; round < 40; round++) {
 		CAPTURE(round);
-		owned list(is_ipv4);
+		owned_tree list(is_ipv4);
 		draw(random, is_ipv4, &list);
 		auto result = list.walk();
 		zone zone(result);
@@ -397,8 +397,8 @@ TEST_CASE("random ranges come back from their names, in key order", "[zone-tools
 	auto style = GENERATE(DNSBLV6_STYLE_DOTTED, DNSBLV6_STYLE_FLAT);
 	for (int round = 0; round < 60; round++) {
 		CAPTURE(round);
-		owned in(is_ipv4);
-		owned out(is_ipv4);
+		owned_tree in(is_ipv4);
+		owned_tree out(is_ipv4);
 		uint64_t mask = is_ipv4 ? UINT32_MAX : UINT64_MAX;
 		if (style == DNSBLV6_STYLE_DOTTED)
 			draw(random, is_ipv4, &in);

@@ -16,14 +16,9 @@ static std::array<uint64_t, XDP_KEY_WORDS> words_of(const dnsblv6_key &key)
 	return out;
 }
 
-static const xdp_version &current(const xdp_memory &memory)
-{
-	return memory.zone().versions[memory.zone().current];
-}
-
 static const xdp_line &line_at(const xdp_memory &memory, uint64_t where)
 {
-	return memory.native.lines[current(memory).first_line + where];
+	return memory.native.lines[memory.current().first_line + where];
 }
 
 // Where the name of key is; 0 when it is not there. What lies in front of it must be full.
@@ -32,7 +27,7 @@ static uint32_t find(const xdp_memory &memory, const dnsblv6_key &key)
 	const auto words = words_of(key);
 	const uint64_t hash = xdp_hash(words.data());
 	for (unsigned probe = 0; probe < XDP_PROBES_MAX; probe++) {
-		uint64_t at = (hash + probe) & (current(memory).bucket_count - 1);
+		uint64_t at = (hash + probe) & (memory.current().bucket_count - 1);
 		for (const xdp_slot &slot : line_at(memory, at).u.bucket.slots) {
 			if (slot.where == 0)
 				return 0;
@@ -47,23 +42,23 @@ static uint32_t find(const xdp_memory &memory, const dnsblv6_key &key)
 
 static uint32_t links_begin(const xdp_memory &memory)
 {
-	return current(memory).bucket_count;
+	return memory.current().bucket_count;
 }
 
 static uint32_t empties_begin(const xdp_memory &memory)
 {
-	const xdp_version &version = current(memory);
+	const xdp_version &version = memory.current();
 	return version.bucket_count + version.link_count * version.line_stride;
 }
 
 static uint32_t orders_begin(const xdp_memory &memory)
 {
-	return empties_begin(memory) + current(memory).empty_count;
+	return empties_begin(memory) + memory.current().empty_count;
 }
 
 static uint32_t order_count(const xdp_memory &memory)
 {
-	const xdp_version &version = current(memory);
+	const xdp_version &version = memory.current();
 	const bool is_signed = version.line_stride == XDP_SIGNED_STRIDE;
 	return is_signed ? (version.link_count + XDP_ORDER_LINKS - 1) / XDP_ORDER_LINKS : 0;
 }
@@ -130,7 +125,7 @@ TEST_CASE("every name that can be asked for is found by its hash, and no other",
 		const auto index = static_cast<uint32_t>(link - chain.begin());
 		if (link != chain.end()) {
 			CHECK(where ==
-			      links_begin(zone.memory) + index * current(zone.memory).line_stride);
+			      links_begin(zone.memory) + index * zone.memory.current().line_stride);
 			CHECK(found.kind != XDP_KIND_EMPTY);
 			continue;
 		}
@@ -145,20 +140,20 @@ TEST_CASE("every name that can be asked for is found by its hash, and no other",
 		if (key_of(other).size <= XDP_ASKED_KEY_MAX)
 			CHECK(find(zone.memory, key_of(other)) == 0);
 	}
-	CHECK(empty_count == current(zone.memory).empty_count);
+	CHECK(empty_count == zone.memory.current().empty_count);
 	CHECK(empty_count > 10);
-	CHECK(current(zone.memory).link_count == chain.size());
-	CHECK(current(zone.memory).first_hosts ==
+	CHECK(zone.memory.current().link_count == chain.size());
+	CHECK(zone.memory.current().first_hosts ==
 	      orders_begin(zone.memory) + order_count(zone.memory));
 	CHECK(zone.memory.line_count ==
-	      current(zone.memory).first_hosts + current(zone.memory).hosts_count);
+	      zone.memory.current().first_hosts + zone.memory.current().hosts_count);
 }
 
 TEST_CASE("orders have the first word of the key of each link", "[xdp][fill]")
 {
 	filled zone(odd_store(DNSBLV6_STYLE_DOTTED, true));
 	REQUIRE(zone.memory.fill(zone.open_zone()) == FILL_OK);
-	const xdp_version &version = current(zone.memory);
+	const xdp_version &version = zone.memory.current();
 	const xdp_line *lines = zone.memory.native.lines + version.first_line;
 	for (uint32_t i = 0; i < version.link_count; i++) {
 		const xdp_line &link = lines[links_begin(zone.memory) + i * XDP_SIGNED_STRIDE];
@@ -172,7 +167,7 @@ TEST_CASE("links have the names in canonical order, with their bitmaps", "[xdp][
 	auto is_signed = GENERATE(false, true);
 	filled zone(odd_store(DNSBLV6_STYLE_DOTTED, is_signed));
 	REQUIRE(zone.memory.fill(zone.open_zone()) == FILL_OK);
-	const xdp_version &version = current(zone.memory);
+	const xdp_version &version = zone.memory.current();
 	CHECK(version.line_stride == (is_signed ? XDP_SIGNED_STRIDE : XDP_UNSIGNED_STRIDE));
 	const uint8_t full[16] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 				   0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
@@ -202,7 +197,7 @@ TEST_CASE("links have the names in canonical order, with their bitmaps", "[xdp][
 static std::vector<uint64_t> lines_of(const xdp_memory &memory)
 {
 	const auto *words = reinterpret_cast<const uint64_t *>(memory.native.lines +
-							       current(memory).first_line);
+							       memory.current().first_line);
 	return { words, words + memory.line_count * size_t{ XDP_LINE_SIZE / 8 } };
 }
 
@@ -213,12 +208,12 @@ TEST_CASE("lines are the same whatever steps are made, and whatever was in their
 	filled zone(odd_store(DNSBLV6_STYLE_BOTH, is_signed));
 	REQUIRE(zone.memory.fill(zone.open_zone(), 0, false, 1) == FILL_OK);
 	const std::vector<uint64_t> first = lines_of(zone.memory);
-	xdp_version version = current(zone.memory);
+	xdp_version version = zone.memory.current();
 	for (size_t step : { 2U, 100U, 1000000U }) {
 		REQUIRE(zone.memory.fill(zone.open_zone(), 0, false, step) == FILL_OK);
 		CHECK((lines_of(zone.memory) == first));
-		version.first_line = current(zone.memory).first_line;
-		CHECK(memcmp(&version, &current(zone.memory), sizeof(version)) == 0);
+		version.first_line = zone.memory.current().first_line;
+		CHECK(memcmp(&version, &zone.memory.current(), sizeof(version)) == 0);
 	}
 }
 
@@ -244,7 +239,7 @@ TEST_CASE("names are found at every load that buckets have", "[xdp][fill]")
 	for (const label_list &name : all_names(zone.known))
 		missing += find(zone.memory, key_of(name)) == 0;
 	CHECK(missing == 0);
-	const xdp_version &version = current(zone.memory);
+	const xdp_version &version = zone.memory.current();
 	CHECK((version.link_count + version.empty_count) * 8 <= version.bucket_count * 6 * 8);
 }
 
@@ -272,7 +267,7 @@ TEST_CASE("the version has what answers need of the zone", "[xdp][fill]")
 	auto is_signed = GENERATE(false, true);
 	filled zone(odd_store(DNSBLV6_STYLE_FLAT, is_signed));
 	REQUIRE(zone.memory.fill(zone.open_zone(), 0, true) == FILL_OK);
-	const xdp_version &version = current(zone.memory);
+	const xdp_version &version = zone.memory.current();
 	CHECK(version.ttl == 2100);
 	CHECK(version.negative_ttl == 600);
 	CHECK(version.serial == 7);
@@ -305,7 +300,7 @@ TEST_CASE("a zone without wildcards is known to have none", "[xdp][fill]")
 	const bool is_wild = !options.more_bitmaps.empty() && options.more_bitmaps[0] != "x*";
 	filled zone(options);
 	REQUIRE(zone.memory.fill(zone.open_zone()) == FILL_OK);
-	CHECK(((current(zone.memory).flags & XDP_ZONE_WILDCARDS) != 0) == is_wild);
+	CHECK(((zone.memory.current().flags & XDP_ZONE_WILDCARDS) != 0) == is_wild);
 }
 
 TEST_CASE("proofs that the program would make otherwise are marked", "[xdp][fill]")

@@ -168,6 +168,11 @@ class xdp_memory
 		return own_counts_;
 	}
 
+	const xdp_version &current() const
+	{
+		return zone().versions[zone().current];
+	}
+
 	// Faces with the numbers of their zones, and what else tables_configure() takes.
 	int configure(const std::vector<std::pair<std::string, unsigned>> &faces,
 		      tables_rules rules = {})

@@ -68,14 +68,9 @@ static host_list random_list(randomness &random, dnsblv6_style style, unsigned c
 
 // ---- what is in the lines ----
 
-static const xdp_version &current(const xdp_memory &memory)
-{
-	return memory.zone().versions[memory.zone().current];
-}
-
 static const xdp_line *hosts_of(const xdp_memory &memory)
 {
-	const xdp_version &version = current(memory);
+	const xdp_version &version = memory.current();
 	return memory.native.lines + version.first_line + version.first_hosts;
 }
 
@@ -87,7 +82,7 @@ static bool is_full(const xdp_line &line)
 static unsigned count_full(const xdp_memory &memory)
 {
 	unsigned count = 0;
-	for (uint32_t i = 0; i < current(memory).hosts_count; i++)
+	for (uint32_t i = 0; i < memory.current().hosts_count; i++)
 		count += is_full(hosts_of(memory)[i]);
 	return count;
 }
@@ -95,7 +90,7 @@ static unsigned count_full(const xdp_memory &memory)
 // What is left of the version are its hosts, and its names where a bitmap is.
 static void forget_names(xdp_memory &memory)
 {
-	const xdp_version &version = current(memory);
+	const xdp_version &version = memory.current();
 	memset(static_cast<void *>(memory.tables.arrays.lines + version.first_line), 0,
 	       version.bucket_count * sizeof(xdp_line));
 }
@@ -134,7 +129,7 @@ TEST_CASE("blocks with few hosts and blocks that are not listed are answered by 
 		const uint32_t mixed = xdp_hosts_mix(
 			xdp_hosts_number(network, block & 1, style == DNSBLV6_STYLE_FLAT));
 		if (is_full(hosts_of(
-			    zone.memory)[xdp_hosts_line(mixed, current(zone.memory).hosts_count)]))
+			    zone.memory)[xdp_hosts_line(mixed, zone.memory.current().hosts_count)]))
 			continue;
 		const std::string name = name_of(style, network, block & 1);
 		CAPTURE(name);
@@ -194,7 +189,7 @@ TEST_CASE("a name for which its line has no room is found by its key", "[xdp][ho
 	}
 	both zone(list.options());
 	REQUIRE(zone.fill() == FILL_OK);
-	REQUIRE(current(zone.memory).hosts_count == XDP_HOSTS_MIN);
+	REQUIRE(zone.memory.current().hosts_count == XDP_HOSTS_MIN);
 	CHECK(count_full(zone.memory) == 1);
 	for (const auto &[name, hosts] : list.blocks) {
 		CAPTURE(name);
@@ -225,7 +220,7 @@ TEST_CASE("a wildcard of a network is known to both its halves, and a wider one 
 	options.more_bitmaps.push_back(sample.wildcard);
 	both zone(options);
 	REQUIRE(zone.fill() == FILL_OK);
-	CHECK(((current(zone.memory).flags & XDP_ZONE_WIDE) != 0) == sample.is_wide);
+	CHECK(((zone.memory.current().flags & XDP_ZONE_WIDE) != 0) == sample.is_wide);
 	for (const char *name : { "0.3.2.10", "1.3.2.10", "0.4.2.10", "1.4.2.10", "0.3.3.10",
 				  "0.3.2.11", "x.0.3.2.10", "0.0.3.2.10", "3.2.10", "a.2.10" }) {
 		CAPTURE(name);

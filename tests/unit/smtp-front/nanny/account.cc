@@ -2,6 +2,7 @@
 // The line of a session: JSON whatever the client says.
 #include "integration/mail/smtp-front/facts/account.h"
 #include "lib/common/log.h"
+#include "tests/lib/has.hh"
 
 #include <catch2/catch.hpp>
 
@@ -31,11 +32,6 @@ account simple()
 	made.facts.has_verdict = true;
 	made.zones = "-";
 	return made;
-}
-
-bool has(const std::string &text, const std::string &part)
-{
-	return text.find(part) != std::string::npos;
 }
 
 } // namespace

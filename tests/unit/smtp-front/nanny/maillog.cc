@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The lines of mails and of refusals: one line each, whatever comes from outside.
 #include "integration/mail/smtp-front/facts/maillog.h"
+#include "tests/lib/has.hh"
 
 #include <catch2/catch.hpp>
 
@@ -47,11 +48,6 @@ struct lines {
 		return text;
 	}
 };
-
-bool has(const std::string &text, const std::string &part)
-{
-	return text.find(part) != std::string::npos;
-}
 
 } // namespace
 

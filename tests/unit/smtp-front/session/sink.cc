@@ -35,10 +35,10 @@ struct closer {
 using sink_owner = std::unique_ptr<struct sink, closer>;
 
 // A sink within a session, and the setup that it borrows.
-class fixture
+class sink_fixture
 {
       public:
-	fixture(setup_sink_kind kind, const std::string &to, setup_maildir maildir)
+	sink_fixture(setup_sink_kind kind, const std::string &to, setup_maildir maildir)
 	{
 		setup_.kind = kind;
 		setup_.maildir = maildir;
@@ -136,7 +136,7 @@ std::vector<std::string> mails_in(const std::string &path)
 
 TEST_CASE("a sink of kind null takes every mail", "[front][sink]")
 {
-	fixture sink(SETUP_SINK_NULL, "", SETUP_MAILDIR_ONE);
+	sink_fixture sink(SETUP_SINK_NULL, "", SETUP_MAILDIR_ONE);
 	REQUIRE(sink.status == 0);
 	CHECK(sink.deliver({ "a@example.org", "b@example.org" }, "Subject: x\r\n\r\ny\r\n"));
 	CHECK(sink.reply.code == 250);
@@ -147,7 +147,7 @@ TEST_CASE("a sink of kind null takes every mail", "[front][sink]")
 TEST_CASE("a mail is in the maildir, with lines that end in LF", "[front][sink]")
 {
 	tmpdir dir;
-	fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_ONE);
+	sink_fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_ONE);
 	REQUIRE(sink.status == 0);
 	CHECK(sink.deliver({ "a@example.org" }, "Subject: x\r\n\r\n.\r\nFrom y\r\n"));
 	CHECK(sink.reply.code == 250);
@@ -162,7 +162,7 @@ TEST_CASE("a mail is in the maildir, with lines that end in LF", "[front][sink]"
 TEST_CASE("a large mail in pieces is the same", "[front][sink]")
 {
 	tmpdir dir;
-	fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_ONE);
+	sink_fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_ONE);
 	const size_t piece = GENERATE(1, 777, 16384, 100000);
 	std::string text;
 	for (int i = 0; i < 5000; i++)
@@ -181,7 +181,7 @@ TEST_CASE("a large mail in pieces is the same", "[front][sink]")
 TEST_CASE("each recipient has a maildir, and a mail to several is one file", "[front][sink]")
 {
 	tmpdir dir;
-	fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_RECIPIENT);
+	sink_fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_RECIPIENT);
 	REQUIRE(sink.deliver(
 		{ "john@example.org", "a/b%@example.org", ".x@example.org", "john@example.org" },
 		"mail\r\n"));
@@ -203,7 +203,7 @@ TEST_CASE("a recipient makes no directory, and a mail that is not committed none
 	  "[front][sink]")
 {
 	tmpdir dir;
-	fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_RECIPIENT);
+	sink_fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_RECIPIENT);
 	REQUIRE(sink.mail("sender@example.net"));
 	REQUIRE(sink.recipient("a@example.org"));
 	REQUIRE(sink.recipient("b@example.org"));
@@ -218,7 +218,7 @@ TEST_CASE("a recipient makes no directory, and a mail that is not committed none
 TEST_CASE("a mailbox is named as it is called, whatever the case", "[front][sink]")
 {
 	tmpdir dir;
-	fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_RECIPIENT);
+	sink_fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_RECIPIENT);
 	REQUIRE(sink.deliver({ "John@example.org", "@example.org", "john doe@example.org" },
 			     "mail\r\n"));
 	for (const char *box : { "John@example.org", "@example.org", "john%20doe@example.org" })
@@ -235,7 +235,7 @@ TEST_CASE("what a killed worker has left in tmp is removed after 36 hours", "[fr
 		write_file(path, "half a mail\n");
 		std::filesystem::last_write_time(path, now - std::chrono::hours(hours));
 	}
-	fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_RECIPIENT);
+	sink_fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_RECIPIENT);
 	std::vector<std::string> left = files_in(dir.file("tmp"));
 	std::sort(left.begin(), left.end());
 	CHECK(left == std::vector<std::string>{ "0", "35" });
@@ -244,7 +244,7 @@ TEST_CASE("what a killed worker has left in tmp is removed after 36 hours", "[fr
 TEST_CASE("an address that is no name of a directory is refused", "[front][sink]")
 {
 	tmpdir dir;
-	fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_RECIPIENT);
+	sink_fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_RECIPIENT);
 	REQUIRE(sink.mail("sender@example.net"));
 	CHECK_FALSE(sink.recipient(std::string(300, 'a')));
 	CHECK(sink.reply.code == 550);
@@ -255,7 +255,7 @@ TEST_CASE("an address that is no name of a directory is refused", "[front][sink]
 TEST_CASE("an alias has its maildirs all, or is refused with none", "[front][sink]")
 {
 	tmpdir dir;
-	fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_RECIPIENT);
+	sink_fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_RECIPIENT);
 	REQUIRE(sink.mail("sender@example.net"));
 	REQUIRE(sink.recipient("a@example.org"));
 	CHECK_FALSE(sink.alias({ "b@example.org", std::string(300, 'c'), "d@example.org" }));
@@ -272,7 +272,7 @@ TEST_CASE("an alias has its maildirs all, or is refused with none", "[front][sin
 TEST_CASE("an aborted mail leaves nothing", "[front][sink]")
 {
 	tmpdir dir;
-	fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_ONE);
+	sink_fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_ONE);
 	REQUIRE(sink.mail(""));
 	REQUIRE(sink.recipient("a@example.org"));
 	REQUIRE(sink_begin(sink.it.get(), &sink.reply));
@@ -297,14 +297,14 @@ TEST_CASE("an aborted mail leaves nothing", "[front][sink]")
 TEST_CASE("a maildir that cannot be opened is no sink", "[front][sink]")
 {
 	tmpdir dir;
-	fixture sink(SETUP_SINK_MAILDIR, dir.file("absent"), SETUP_MAILDIR_ONE);
+	sink_fixture sink(SETUP_SINK_MAILDIR, dir.file("absent"), SETUP_MAILDIR_ONE);
 	CHECK(sink.status == -ENOENT);
 }
 
 TEST_CASE("a maildir that goes away is 451, and the reason is for the log", "[front][sink]")
 {
 	tmpdir dir;
-	fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_ONE);
+	sink_fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_ONE);
 	REQUIRE(sink.deliver({ "a@example.org" }, "mail\r\n"));
 	CHECK(sink.trouble().empty());
 	std::filesystem::remove_all(dir.file("new"));
@@ -317,7 +317,7 @@ TEST_CASE("a maildir that goes away is 451, and the reason is for the log", "[fr
 TEST_CASE("a mailbox that fails takes the mail back from the others", "[front][sink]")
 {
 	tmpdir dir;
-	fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_RECIPIENT);
+	sink_fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_RECIPIENT);
 	const std::vector<std::string> both = { "a@example.org", "b@example.org" };
 	REQUIRE(sink.deliver(both, "one\r\n"));
 	std::filesystem::remove_all(dir.file("b@example.org/new"));
@@ -336,7 +336,7 @@ TEST_CASE("a full disk is 452, and nothing of the mail is there", "[front][sink]
 		    mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
 		    mount("none", dir.path().c_str(), "tmpfs", 0, "size=64k") != 0)
 			return 77;
-		fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_ONE);
+		sink_fixture sink(SETUP_SINK_MAILDIR, dir.path(), SETUP_MAILDIR_ONE);
 		if (sink.status != 0 ||
 		    sink.deliver({ "a@example.org" }, std::string(1 << 20, 'x')))
 			return 1;
@@ -423,7 +423,7 @@ TEST_CASE("smtpd gets the connection and the client's address", "[front][sink]")
 	tmpdir dir;
 	const std::string path = dir.file("smtpd");
 	child smtpd([&] { return take_descriptor(listen_at(path, 1), ATTRIBUTES); });
-	fixture sink(SETUP_SINK_POSTFIX, path, SETUP_MAILDIR_ONE);
+	sink_fixture sink(SETUP_SINK_POSTFIX, path, SETUP_MAILDIR_ONE);
 	int ends[2];
 	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
 	// Until it listens.
@@ -467,7 +467,7 @@ TEST_CASE("a signal does not end the wait for an smtpd", "[front][sink]")
 	sigaction(SIGALRM, &action, &old);
 	const struct itimerval often = { { 0, 20000 }, { 0, 20000 } };
 	setitimer(ITIMER_REAL, &often, nullptr);
-	fixture sink(SETUP_SINK_POSTFIX, path, SETUP_MAILDIR_ONE);
+	sink_fixture sink(SETUP_SINK_POSTFIX, path, SETUP_MAILDIR_ONE);
 	int ends[2];
 	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
 	CHECK(sink_pass(sink.it.get(), ends[0], &sink.reply));
@@ -483,10 +483,10 @@ TEST_CASE("a signal does not end the wait for an smtpd", "[front][sink]")
 
 TEST_CASE("a sink of mails takes no connection, one of connections no mail", "[front][sink]")
 {
-	fixture none(SETUP_SINK_NULL, "", SETUP_MAILDIR_ONE);
+	sink_fixture none(SETUP_SINK_NULL, "", SETUP_MAILDIR_ONE);
 	CHECK_FALSE(sink_pass(none.it.get(), 0, &none.reply));
 	CHECK(none.reply.code == 421);
-	fixture postfix(SETUP_SINK_POSTFIX, "/nonexistent", SETUP_MAILDIR_ONE);
+	sink_fixture postfix(SETUP_SINK_POSTFIX, "/nonexistent", SETUP_MAILDIR_ONE);
 	CHECK_FALSE(postfix.mail("sender@example.net"));
 	CHECK(postfix.reply.code == 451);
 	CHECK_FALSE(postfix.trouble().empty());

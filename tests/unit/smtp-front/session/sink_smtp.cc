@@ -127,11 +127,11 @@ class hop
 	std::thread thread_;
 };
 
-class fixture
+class hop_fixture
 {
       public:
-	explicit fixture(hop &hop, setup_sink_kind kind = SETUP_SINK_SMTP,
-			 setup_tell tell = SETUP_TELL_NONE)
+	explicit hop_fixture(hop &hop, setup_sink_kind kind = SETUP_SINK_SMTP,
+			     setup_tell tell = SETUP_TELL_NONE)
 	    : hop_(hop)
 	{
 		setup_.kind = kind;
@@ -148,12 +148,12 @@ class fixture
 		session.is_esmtp = true;
 		sink_enter(it, &session);
 	}
-	~fixture()
+	~hop_fixture()
 	{
 		sink_close(it);
 	}
-	fixture(const fixture &) = delete;
-	fixture &operator=(const fixture &) = delete;
+	hop_fixture(const hop_fixture &) = delete;
+	hop_fixture &operator=(const hop_fixture &) = delete;
 
 	bool mail(const envelope &envelope)
 	{
@@ -225,7 +225,7 @@ script upto(size_t count, bool reads_on)
 TEST_CASE("a mail is replayed as it came, and the next hop's words are the reply", "[front][sink]")
 {
 	hop hop({ { FINE, true } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	CHECK(sink.deliver("Subject: x\r\n\r\n.dot\r\n..\r\nmail\r\n"));
 	CHECK(sink.said() == "250 2.0.0 Ok: queued as 4711");
 	CHECK(sink.trouble().empty());
@@ -238,7 +238,7 @@ TEST_CASE("dots are doubled wherever the pieces of a mail end", "[front][sink]")
 {
 	const std::string text = "..\r\n.\r\n\r\n.a.\r\n";
 	hop hop({ { FINE, true } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	REQUIRE((sink.mail() && sink.recipient("john@example.org")));
 	REQUIRE(sink_begin(sink.it, &sink.reply));
 	for (const char &byte : text)
@@ -251,7 +251,7 @@ TEST_CASE("dots are doubled wherever the pieces of a mail end", "[front][sink]")
 TEST_CASE("an empty mail is one", "[front][sink]")
 {
 	hop hop({ { FINE, true } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	CHECK(sink.deliver(""));
 }
 
@@ -262,7 +262,7 @@ TEST_CASE("a next hop that goes away at any step is a 4xx, and the next mail tri
 	const bool reads_on = GENERATE(false, true);
 	CAPTURE(count, reads_on);
 	hop hop({ upto(count, reads_on), { FINE, true } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	CHECK_FALSE(sink.deliver());
 	CHECK(sink.reply.code == 451);
 	CHECK(std::string(sink.reply.text).substr(0, 4) == "4.4.");
@@ -279,7 +279,7 @@ TEST_CASE("a next hop that is silent at any step is a 4xx when its time is over"
 	script silent = upto(count, true);
 	silent.replies.insert(silent.replies.end(), 3, ""); // reads what may still come
 	hop hop({ silent });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	sink.set_timeout(100);
 	CHECK_FALSE(sink.deliver());
 	CHECK(sink.said().substr(0, 7) == "451 4.4");
@@ -296,7 +296,7 @@ TEST_CASE("a refusal at any step is the client's, and ends no session", "[front]
 		refusing.replies.push_back("250 2.0.0 Ok\r\n");
 	refusing.replies.insert(refusing.replies.end(), FINE.begin() + 2, FINE.end());
 	hop hop({ refusing });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	CHECK_FALSE(sink.deliver());
 	CHECK(sink.said() == "550 5.7.1 No\n5.7.1 mail");
 	CHECK(sink.trouble().empty());
@@ -310,7 +310,7 @@ TEST_CASE("421 becomes 451: it is not our session that ends", "[front][sink]")
 	script refusing = upto(step, false);
 	refusing.replies.push_back("421 4.3.2 Shutting down\r\n");
 	hop hop({ refusing, { FINE, true } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	CHECK_FALSE(sink.deliver());
 	CHECK(sink.said() == "451 4.3.2 Shutting down");
 	CHECK(sink.deliver());
@@ -322,7 +322,7 @@ TEST_CASE("a next hop that does not want us is out of reach, whatever it says", 
 					      "220-a\r\n", "2200 x\r\n");
 	CAPTURE(greeting);
 	hop hop({ { { greeting }, false } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	CHECK_FALSE(sink.mail());
 	CHECK(sink.reply.code == 451);
 	CHECK_THAT(sink.trouble(), Catch::StartsWith("greeting: "));
@@ -331,7 +331,7 @@ TEST_CASE("a next hop that does not want us is out of reach, whatever it says", 
 TEST_CASE("a mail is 451 when the next hop does not listen", "[front][sink]")
 {
 	hop hop({});
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	hop.told();
 	CHECK_FALSE(sink.mail());
 	CHECK(sink.said() == "451 4.4.1 Mail system is out of reach; try again later");
@@ -343,7 +343,7 @@ TEST_CASE("a reply without an enhanced code gets one", "[front][sink]")
 	hop hop({ { { "220 hop\r\n", EHLO, "250 2.1.0 Ok\r\n", "250 fine\r\n", "354 Go\r\n",
 		      "554 2.0.0 confused\r\n" },
 		    false } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	REQUIRE((sink.mail() && sink.recipient("john@example.org")));
 	CHECK(sink.said() == "250 2.0.0 fine");
 	CHECK_FALSE(sink.data("mail\r\n"));
@@ -359,14 +359,14 @@ TEST_CASE("a reply without an end is a failure, a long one is cut", "[front][sin
 		for (int i = 0; i < 200; i++)
 			reply += "250-x\r\n";
 		hop hop({ { { "220 hop\r\n", EHLO, reply }, false } });
-		fixture sink(hop);
+		hop_fixture sink(hop);
 		CHECK_FALSE(sink.mail());
 		CHECK(sink.said().substr(0, 9) == "451 4.4.2");
 	}
 	SECTION("of one line")
 	{
 		hop hop({ { { "220 hop\r\n", EHLO, std::string(5000, '2') }, false } });
-		fixture sink(hop);
+		hop_fixture sink(hop);
 		CHECK_FALSE(sink.mail());
 		CHECK(sink.said().substr(0, 9) == "451 4.4.2");
 	}
@@ -374,14 +374,14 @@ TEST_CASE("a reply without an end is a failure, a long one is cut", "[front][sin
 	{
 		const std::string longest = "250 " + std::string(REPLIES_LINE_MAX, 'x') + "\r\n";
 		hop hop({ { { "220 hop\r\n", EHLO, longest }, false } });
-		fixture sink(hop);
+		hop_fixture sink(hop);
 		CHECK_FALSE(sink.mail());
 		CHECK(sink.said().substr(0, 9) == "451 4.4.2");
 	}
 	SECTION("of two lines, one of them long")
 	{
 		hop hop({ { { "220 hop\r\n", EHLO, line + "250 Ok\r\n" }, true } });
-		fixture sink(hop);
+		hop_fixture sink(hop);
 		CHECK(sink.mail());
 		CHECK(std::strlen(sink.reply.text) <= SINK_TEXT_MAX);
 	}
@@ -395,7 +395,7 @@ TEST_CASE("what is no reply, or two, takes no mail", "[front][sink]")
 			    "250-2.0.0 Ok\r\n550 5.7.1 No\r\n"s, "250\0Ok\r\n"s);
 	CAPTURE(lying[5]);
 	hop hop({ { lying, false } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	CHECK_FALSE(sink.deliver());
 	CHECK(sink.said().substr(0, 9) == "451 4.4.2");
 }
@@ -405,7 +405,7 @@ TEST_CASE("a session's second mail has the same connection", "[front][sink]")
 	script two = { FINE, true };
 	two.replies.insert(two.replies.end(), FINE.begin() + 2, FINE.end());
 	hop hop({ two });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	CHECK(sink.deliver());
 	CHECK(sink.deliver());
 	CHECK(sink.trouble().empty());
@@ -418,7 +418,7 @@ TEST_CASE("a next hop that answers twice is left, and not believed", "[front][si
 	{
 		twice.replies[5] += "250 2.0.0 Ok\r\n";
 		hop hop({ twice, { FINE, true } });
-		fixture sink(hop);
+		hop_fixture sink(hop);
 		CHECK(sink.deliver());
 		CHECK(sink.deliver());
 		CHECK(sink.trouble().empty());
@@ -428,7 +428,7 @@ TEST_CASE("a next hop that answers twice is left, and not believed", "[front][si
 	{
 		twice.replies[0] += EHLO;
 		hop hop({ twice });
-		fixture sink(hop);
+		hop_fixture sink(hop);
 		CHECK_FALSE(sink.mail());
 		CHECK(sink.trouble() == "EHLO: Protocol error");
 	}
@@ -436,7 +436,7 @@ TEST_CASE("a next hop that answers twice is left, and not believed", "[front][si
 	{
 		twice.replies[2] += "250 2.1.0 Ok\r\n";
 		hop hop({ twice });
-		fixture sink(hop);
+		hop_fixture sink(hop);
 		CHECK_FALSE(sink.deliver());
 		CHECK(sink.reply.code == 451);
 	}
@@ -444,7 +444,7 @@ TEST_CASE("a next hop that answers twice is left, and not believed", "[front][si
 	{
 		twice.replies[4] += "250 2.0.0 Ok\r\n";
 		hop hop({ twice });
-		fixture sink(hop);
+		hop_fixture sink(hop);
 		CHECK_FALSE(sink.deliver());
 		CHECK(sink.reply.code == 451);
 		CHECK(sink.told().find("\r\n.\r\n") == std::string::npos);
@@ -456,7 +456,7 @@ TEST_CASE("a mail that is refused before its end is refused in those words", "[f
 	script early = { FINE, true };
 	early.replies[4] += "552 5.3.4 Too large\r\n";
 	hop hop({ early, { FINE, true } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	CHECK_FALSE(sink.deliver());
 	CHECK(sink.said() == "552 5.3.4 Too large");
 	CHECK(sink.deliver());
@@ -481,7 +481,7 @@ TEST_CASE("a next hop that refuses amid a mail and goes away is heard", "[front]
 		script early = upto(5, false);
 		early.replies[4] += how.last_words;
 		hop hop({ early, { FINE, true } });
-		fixture sink(hop);
+		hop_fixture sink(hop);
 		REQUIRE((sink.mail() && sink.recipient("john@example.org")));
 		REQUIRE(sink_begin(sink.it, &sink.reply));
 		// Until the system knows that nobody reads it.
@@ -499,7 +499,7 @@ TEST_CASE("a connection whose RSET is refused has no second mail", "[front][sink
 	script stuck = upto(4, true);
 	stuck.replies.emplace_back("502 5.5.1 What?\r\n");
 	hop hop({ stuck, { FINE, true } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	REQUIRE((sink.mail() && sink.recipient("john@example.org")));
 	CHECK(sink.deliver());
 }
@@ -507,7 +507,7 @@ TEST_CASE("a connection whose RSET is refused has no second mail", "[front][sink
 TEST_CASE("a connection that was closed between two mails is made anew", "[front][sink]")
 {
 	hop hop({ { FINE, GENERATE(false, true) }, { FINE, true } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	CHECK(sink.deliver());
 	CHECK(sink.deliver());
 	CHECK(sink.trouble().empty());
@@ -517,7 +517,7 @@ TEST_CASE("an aborted mail is reset before the dot, and hung up on within the da
 	  "[front][sink]")
 {
 	hop hop({ upto(5, true), { FINE, true } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	REQUIRE((sink.mail() && sink.recipient("john@example.org")));
 	REQUIRE(sink_begin(sink.it, &sink.reply));
 	REQUIRE(sink_append(sink.it, (const uint8_t *)"half\r\n", 6, &sink.reply));
@@ -533,7 +533,7 @@ TEST_CASE("parameters of MAIL and RCPT are passed on where the next hop offers t
 	  "[front][sink]")
 {
 	hop hop({ { FINE, true } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	envelope envelope = {};
 	std::strcpy(envelope.sender, "s\xc3\xa4nder@example.net");
 	envelope.size_bytes = 1234;
@@ -558,7 +558,7 @@ TEST_CASE("parameters of MAIL and RCPT are passed on where the next hop offers t
 TEST_CASE("the longest envelope is replayed whole", "[front][sink]")
 {
 	hop hop({ { FINE, true } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	envelope envelope = {};
 	std::memset(envelope.sender, 's', ENVELOPE_ADDRESS_MAX);
 	envelope.size_bytes = UINT64_MAX;
@@ -586,7 +586,7 @@ TEST_CASE("a missing offer refuses a mail that needs it, else the parameter is l
 	std::vector<std::string> plain = FINE;
 	plain[1] = "250 hop.example\r\n";
 	hop hop({ { plain, true } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	envelope envelope = {};
 	envelope.body = ENVELOPE_8BITMIME;
 	CHECK_FALSE(sink.mail(envelope));
@@ -608,7 +608,7 @@ TEST_CASE("a server that knows no EHLO is told HELO", "[front][sink]")
 	old[1] = "502 What?\r\n";
 	old.insert(old.begin() + 2, "250 hop\r\n");
 	hop hop({ { old, true } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	CHECK(sink.deliver());
 	CHECK(sink.told().find("HELO mx.example.org\r\nMAIL") != std::string::npos);
 }
@@ -619,7 +619,7 @@ TEST_CASE("a server that refuses EHLO offers nothing, whatever it says", "[front
 	old[1] = "502-What?\r\n502-SMTPUTF8\r\n502 Really?\r\n";
 	old.insert(old.begin() + 2, "250 hop\r\n");
 	hop hop({ { old, true } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	envelope envelope = {};
 	envelope.is_utf8 = true;
 	CHECK_FALSE(sink.mail(envelope));
@@ -634,7 +634,7 @@ TEST_CASE("XCLIENT tells what is offered in one command, and the client's EHLO f
 	std::vector<std::string> telling = { "220 hop\r\n", EHLO, "220 hop\r\n", EHLO };
 	telling.insert(telling.end(), FINE.begin() + 2, FINE.end());
 	hop hop({ { telling, true } });
-	fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_XCLIENT);
+	hop_fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_XCLIENT);
 	REQUIRE(dnsblv6_ip_parse("2001:db8::7", &sink.session.facts.client_ip) == 0);
 	sink.session.helo = "a=b+\xc3\xa4";
 	CHECK(sink.deliver());
@@ -652,7 +652,7 @@ TEST_CASE("XCLIENT that is too long for a line becomes two, and the address is i
 					     EHLO,	    "220 hop\r\n", EHLO };
 	telling.insert(telling.end(), FINE.begin() + 2, FINE.end());
 	hop hop({ { telling, true } });
-	fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_XCLIENT);
+	hop_fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_XCLIENT);
 	const std::string helo(150, '+'); // three octets each
 	sink.session.helo = helo.c_str();
 	CHECK(sink.deliver());
@@ -676,7 +676,7 @@ TEST_CASE("a next hop that was told of the client refuses its HELO in the sessio
 				 "451 4.4.1 Mail system is out of reach; try again later" });
 	const std::string no = "550 5.7.1 No such host\r\n";
 	hop hop({ { { "220 hop\r\n", no, no }, true, how.tell == SETUP_TELL_NONE ? 0U : 28U } });
-	fixture sink(hop, SETUP_SINK_SMTP, how.tell);
+	hop_fixture sink(hop, SETUP_SINK_SMTP, how.tell);
 	CHECK_FALSE(sink.mail());
 	CHECK(sink.said() == how.said);
 	CHECK(sink.trouble().empty() == (how.tell == SETUP_TELL_PROXY2));
@@ -685,7 +685,7 @@ TEST_CASE("a next hop that was told of the client refuses its HELO in the sessio
 TEST_CASE("a client that says HELO anew is told anew", "[front][sink]")
 {
 	hop hop({ { FINE, true, 28 }, { FINE, true, 28 } });
-	fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_PROXY2);
+	hop_fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_PROXY2);
 	char helo[] = "first.example.net";
 	sink.session.helo = helo;
 	CHECK(sink.deliver());
@@ -702,7 +702,7 @@ TEST_CASE("XCLIENT that is refused takes the mail with it, one that is not offer
 	SECTION("refused")
 	{
 		hop hop({ { { "220 hop\r\n", EHLO, "550 5.7.0 Not you\r\n" }, false } });
-		fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_XCLIENT);
+		hop_fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_XCLIENT);
 		CHECK_FALSE(sink.mail());
 		CHECK(sink.reply.code == 451);
 		CHECK(sink.trouble() == "XCLIENT: 550 5.7.0 Not you");
@@ -713,7 +713,7 @@ TEST_CASE("XCLIENT that is refused takes the mail with it, one that is not offer
 		plain[1] =
 			GENERATE("250 hop.example\r\n", "250-hop.example\r\n250 XCLIENT LOGIN\r\n");
 		hop hop({ { plain, true } });
-		fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_XCLIENT);
+		hop_fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_XCLIENT);
 		CHECK(sink.deliver());
 		CHECK(sink.trouble() == "XCLIENT: not offered, so the client is not told");
 	}
@@ -722,7 +722,7 @@ TEST_CASE("XCLIENT that is refused takes the mail with it, one that is not offer
 TEST_CASE("a PROXY header comes before everything, with one family for both ends", "[front][sink]")
 {
 	hop hop({ { FINE, true } });
-	fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_PROXY);
+	hop_fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_PROXY);
 	SECTION("IPv4")
 	{
 		sink.mail();
@@ -744,7 +744,7 @@ TEST_CASE("a PROXY header of version 2 has the same in bytes", "[front][sink]")
 	const std::string signature = "\r\n\r\n\0\r\nQUIT\n\x21"s;
 	const bool is_ipv6 = GENERATE(false, true);
 	hop hop({ { FINE, true, is_ipv6 ? 52U : 28U } });
-	fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_PROXY2);
+	hop_fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_PROXY2);
 	if (is_ipv6)
 		REQUIRE(dnsblv6_ip_parse("2001:db8::7", &sink.session.facts.client_ip) == 0);
 	CHECK(sink.mail());
@@ -770,7 +770,7 @@ TEST_CASE("LMTP greets by LHLO, and all recipients are in one transaction", "[fr
 	two.insert(two.begin() + 4, "250 2.1.5 Ok\r\n");
 	two.back() = "250 2.0.0 a\r\n250 2.0.0 b\r\n";
 	hop hop({ { two, true } });
-	fixture sink(hop, SETUP_SINK_LMTP);
+	hop_fixture sink(hop, SETUP_SINK_LMTP);
 	REQUIRE((sink.mail() && sink.recipient("john@example.org")));
 	REQUIRE(sink.recipient("jane@example.org"));
 	CHECK(sink.data("mail\r\n"));
@@ -782,7 +782,7 @@ TEST_CASE("the postmaster without a domain gets one where it is wanted", "[front
 	std::vector<std::string> wanting = FINE;
 	wanting.insert(wanting.begin() + 3, "550 5.1.1 No domain\r\n");
 	hop hop({ { wanting, true } });
-	fixture sink(hop);
+	hop_fixture sink(hop);
 	REQUIRE(sink.mail());
 	CHECK(sink.recipient("postmaster"));
 	CHECK(sink.data("mail\r\n"));
@@ -808,7 +808,7 @@ TEST_CASE("a mail that comes again goes to those alone that do not have it", "[f
 	const auto send = [&](const std::vector<std::string> &replies, const std::string &header,
 			      const std::string &content, int code) {
 		hop hop({ { replies, true } });
-		fixture sink(hop, SETUP_SINK_LMTP);
+		hop_fixture sink(hop, SETUP_SINK_LMTP);
 		sink_share(sink.it, nullptr, table);
 		REQUIRE((sink.mail() && sink.recipient("a@example.org") &&
 			 sink.recipient("b@example.org") && sink_begin(sink.it, &sink.reply)));
@@ -865,7 +865,7 @@ TEST_CASE("of LMTP's replies to a mail the worst is told", "[front][sink]")
 	three.insert(three.begin() + 4, 2, "250 2.1.5 Ok\r\n");
 	three.back() = sample.replies;
 	hop hop({ { three, false } });
-	fixture sink(hop, SETUP_SINK_LMTP);
+	hop_fixture sink(hop, SETUP_SINK_LMTP);
 	REQUIRE(sink.mail());
 	for (const char *to : { "a@example.org", "b@example.org", "c@example.org" })
 		REQUIRE(sink.recipient(to));

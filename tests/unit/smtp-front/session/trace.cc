@@ -3,6 +3,7 @@
 #include "integration/mail/smtp-front/worker/trace.h"
 
 #include "lib/smtp/envelope.h"
+#include "tests/lib/has.hh"
 
 #include <catch2/catch.hpp>
 
@@ -34,11 +35,6 @@ std::string made(const struct trace &trace)
 	REQUIRE(size < sizeof(text));
 	REQUIRE(size == std::strlen(text));
 	return text;
-}
-
-bool has(const std::string &text, const std::string &part)
-{
-	return text.find(part) != std::string::npos;
 }
 
 } // namespace

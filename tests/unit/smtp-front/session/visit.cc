@@ -24,10 +24,10 @@ namespace
 {
 
 // A worker's session with a maildir behind it, and the client's end of the connection.
-class fixture
+class visit_fixture
 {
       public:
-	fixture()
+	visit_fixture()
 	{
 		setup_ = std::make_unique<struct setup>();
 		std::strcpy(setup_->front.hostname, "mx.example.org");
@@ -54,7 +54,7 @@ class fixture
 		REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_) == 0);
 		make_capsule();
 	}
-	~fixture()
+	~visit_fixture()
 	{
 		if (ends_[0] >= 0)
 			close(ends_[0]);
@@ -62,8 +62,8 @@ class fixture
 		sink_close(sink_);
 		scoreboard_close(scoreboard);
 	}
-	fixture(const fixture &) = delete;
-	fixture &operator=(const fixture &) = delete;
+	visit_fixture(const visit_fixture &) = delete;
+	visit_fixture &operator=(const visit_fixture &) = delete;
 
 	// All that the client has to say, as unread bytes and then on the wire. What it hears. It
 	// hangs up behind its last byte, or waits for the end.
@@ -201,7 +201,7 @@ TEST_CASE("a session goes on where the edge has left it, wherever its bytes are 
 	const std::string all = "DATA\r\nSubject: x\r\n\r\n..dot\r\n.\r\nQUIT\r\n";
 	const size_t cut = GENERATE_COPY(range(size_t{ 0 }, all.size() + 1));
 	CAPTURE(cut);
-	fixture visit;
+	visit_fixture visit;
 	CHECK(codes(visit.talk(all.substr(0, cut), all.substr(cut))) == "250 354 250 221");
 	CHECK(visit.mails() == strings{ "Subject: x\n\n.dot\n" });
 	CHECK(visit.mail_count == 1);
@@ -215,7 +215,7 @@ TEST_CASE("a client that goes away within its mail has sent none, wherever it do
 	const std::string all = "DATA\r\nSubject: x\r\n\r\nmail\r\n.\r\n";
 	const size_t cut = GENERATE_COPY(range(size_t{ 0 }, all.size()));
 	CAPTURE(cut);
-	fixture visit;
+	visit_fixture visit;
 	visit.talk("", all.substr(0, cut), true);
 	CHECK(visit.mails().empty());
 	CHECK(visit.counters[TALLY_MAILS_COMMITTED] == 0);
@@ -227,7 +227,7 @@ TEST_CASE("chunks are a mail, however they are cut", "[front][visit]")
 	const std::string all = "BDAT 6\r\n.one\r\nBDAT 0\r\nBDAT 6 LAST\r\ntwo\r\n.QUIT\r\n";
 	const size_t cut = GENERATE_COPY(range(size_t{ 0 }, all.size() + 1));
 	CAPTURE(cut);
-	fixture visit;
+	visit_fixture visit;
 	CHECK(codes(visit.talk(all.substr(0, cut), all.substr(cut))) == "250 250 250 250 221");
 	CHECK(visit.mails() == strings{ ".one\ntwo\n.\n" });
 }
@@ -238,7 +238,7 @@ TEST_CASE("a lone CR or LF spoils a mail and ends the session, and what it hides
 	const std::string trick = GENERATE("\n.\r\n", "\r\n.\n", "\n.\n", "\r.\r", "\r\n.\r",
 					   "\r.\r\n", "\r\r\n.\r\r\n");
 	CAPTURE(trick);
-	fixture visit;
+	visit_fixture visit;
 	const std::string heard =
 		visit.talk("", "DATA\r\nfirst" + trick +
 				       "MAIL FROM:<x@example.net>\r\nRCPT TO:<y@example.org>\r\n"
@@ -250,7 +250,7 @@ TEST_CASE("a lone CR or LF spoils a mail and ends the session, and what it hides
 
 TEST_CASE("a lone LF in a chunk is refused as well", "[front][visit]")
 {
-	fixture visit;
+	visit_fixture visit;
 	CHECK(codes(visit.talk("", "BDAT 12 LAST\r\none\n.\r\ntwo\r\nQUIT\r\n")) == "250 521");
 	CHECK(visit.mails().empty());
 }
@@ -258,7 +258,7 @@ TEST_CASE("a lone LF in a chunk is refused as well", "[front][visit]")
 TEST_CASE("a NUL refuses the mail, and the next one is fine", "[front][visit]")
 {
 	using namespace std::string_literals;
-	fixture visit;
+	visit_fixture visit;
 	CHECK(codes(visit.talk("",
 			       "DATA\r\na\0b\r\n.\r\nMAIL FROM:<>\r\n"
 			       "RCPT TO:<john@example.org>\r\nDATA\r\nfine\r\n.\r\nQUIT\r\n"s)) ==
@@ -269,7 +269,7 @@ TEST_CASE("a NUL refuses the mail, and the next one is fine", "[front][visit]")
 TEST_CASE("a mail above the limit is refused at its end, and the next one is fine",
 	  "[front][visit]")
 {
-	fixture visit;
+	visit_fixture visit;
 	const std::string large(visit.limits().size_max, 'x');
 	CHECK(codes(visit.talk("", "DATA\r\n" + large +
 					   "\r\n.\r\nMAIL FROM:<>\r\nRCPT TO:<john@example.org>\r\n"
@@ -280,7 +280,7 @@ TEST_CASE("a mail above the limit is refused at its end, and the next one is fin
 
 TEST_CASE("a mail far above the limit ends the session before its end", "[front][visit]")
 {
-	fixture visit;
+	visit_fixture visit;
 	const std::string huge(4 << 20, 'x');
 	CHECK(codes(visit.talk("", "DATA\r\n" + huge, true)) == "250 354 521");
 	CHECK(visit.mails().empty());
@@ -290,12 +290,12 @@ TEST_CASE("a mail far above the limit ends the session before its end", "[front]
 
 TEST_CASE("a chunk that is too large is refused, small ones are read over", "[front][visit]")
 {
-	fixture visit;
+	visit_fixture visit;
 	const std::string large(visit.limits().size_max + 1, 'x');
 	const std::string size = std::to_string(large.size());
 	CHECK(codes(visit.talk("", "BDAT 2\r\na\nBDAT " + size + " LAST\r\n" + large)) ==
 	      "250 521");
-	fixture other;
+	visit_fixture other;
 	CHECK(codes(other.talk("", "BDAT " + size + "\r\n" + large +
 					   "BDAT 3 LAST\r\nabcRSET\r\nQUIT\r\n")) ==
 	      "250 552 503 250 221");
@@ -305,7 +305,7 @@ TEST_CASE("a chunk that is too large is refused, small ones are read over", "[fr
 
 TEST_CASE("a client that is silent amid a refused chunk is told once", "[front][visit]")
 {
-	fixture visit;
+	visit_fixture visit;
 	visit.limits().command_timeout_ms = 30;
 	const std::string size = std::to_string(visit.limits().size_max + 1);
 	CHECK(codes(visit.talk("", "BDAT " + size + " LAST\r\nhalf")) == "250 421");
@@ -315,14 +315,14 @@ TEST_CASE("RSET, EHLO and QUIT within a transaction leave nothing in the sink", 
 {
 	const std::string command = GENERATE("RSET\r\n", "EHLO again.example.net\r\n", "");
 	CAPTURE(command);
-	fixture visit;
+	visit_fixture visit;
 	visit.talk("", "BDAT 6\r\nhalf\r\n" + command + "QUIT\r\n");
 	CHECK(visit.mails().empty());
 }
 
 TEST_CASE("two mails of a session are two", "[front][visit]")
 {
-	fixture visit;
+	visit_fixture visit;
 	visit.talk("", "DATA\r\none\r\n.\r\nMAIL FROM:<b@example.net>\r\n"
 		       "RCPT TO:<john@example.org>\r\nBDAT 5 LAST\r\ntwo\r\nQUIT\r\n");
 	CHECK(visit.mails().size() == 2);
@@ -331,7 +331,7 @@ TEST_CASE("two mails of a session are two", "[front][visit]")
 
 TEST_CASE("a verdict's header stands behind the trace header", "[front][visit]")
 {
-	fixture visit;
+	visit_fixture visit;
 	std::strcpy(visit.capsule->header, "score=1 zones=bl.example; listed");
 	visit.talk("", "DATA\r\nmail\r\n.\r\nQUIT\r\n");
 	CHECK(visit.mails() == strings{ "X-DNSBLv6: score=1 zones=bl.example; listed\nmail\n" });
@@ -341,7 +341,7 @@ TEST_CASE("a client that is silent is told so", "[front][visit]")
 {
 	const std::string text = GENERATE("", "NOOP", "DATA\r\nhalf", "BDAT 10\r\nhalf");
 	CAPTURE(text);
-	fixture visit;
+	visit_fixture visit;
 	visit.limits().command_timeout_ms = 30;
 	visit.limits().data_timeout_ms = 30;
 	const std::string heard = visit.talk("", text);
@@ -351,7 +351,7 @@ TEST_CASE("a client that is silent is told so", "[front][visit]")
 
 TEST_CASE("a client that sends a byte now and then does not keep a worker", "[front][visit]")
 {
-	fixture visit;
+	visit_fixture visit;
 	visit.limits().data_timeout_ms = 200;
 	CHECK(codes(visit.drip("DATA\r\n", 5)) == "250 354 421");
 	CHECK(visit.mails().empty());
@@ -361,7 +361,7 @@ TEST_CASE("a client that sends a byte now and then does not keep a worker", "[fr
 TEST_CASE("bytes that came fast before do not make up for a client that is slow now",
 	  "[front][visit]")
 {
-	fixture visit;
+	visit_fixture visit;
 	visit.limits().data_timeout_ms = 200;
 	CHECK(codes(visit.drip("DATA\r\n" + std::string(8000, 'x'), 5)) == "250 354 421");
 	CHECK(visit.mails().empty());
@@ -369,7 +369,7 @@ TEST_CASE("bytes that came fast before do not make up for a client that is slow 
 
 TEST_CASE("a slow client that keeps the rate gets its mail in", "[front][visit]")
 {
-	fixture visit;
+	visit_fixture visit;
 	visit.limits().data_timeout_ms = 10000;
 	visit.limits().data_rate = 1;
 	CHECK(codes(visit.drip("DATA\r\n", 1, 3000, "\r\n.\r\nQUIT\r\n")) == "250 354 250 221");
@@ -380,14 +380,14 @@ TEST_CASE("a silent client gives way while others wait, and only then", "[front]
 {
 	const std::string text = GENERATE("", "NOOP", "NOOP\r\nRSET\r\n", "BDAT 200001\r\nhalf");
 	CAPTURE(text);
-	fixture visit;
+	visit_fixture visit;
 	visit.limits().give_way_ms = 30;
 	visit.limits().command_timeout_ms = 3600000; // longer than the test may take
 	scoreboard_set(visit.scoreboard, SCOREBOARD_WAITING, 0, true);
 	const std::string heard = visit.talk("", text);
 	CHECK(heard.substr(heard.rfind("\r\n", heard.size() - 3) + 2, 9) == "421 4.3.2");
 	CHECK(visit.counters[TALLY_GAVE_WAY] == 1);
-	fixture other;
+	visit_fixture other;
 	other.limits().give_way_ms = 30;
 	other.limits().command_timeout_ms = 300;
 	const std::string patient = other.talk("", "NOOP\r\n");
@@ -397,7 +397,7 @@ TEST_CASE("a silent client gives way while others wait, and only then", "[front]
 
 TEST_CASE("commands now and then do not help a client that others wait for", "[front][visit]")
 {
-	fixture visit;
+	visit_fixture visit;
 	visit.limits().stress_timeout_ms = 300;
 	scoreboard_set(visit.scoreboard, SCOREBOARD_WAITING, 0, true);
 	const std::string heard = visit.drip("", 20, UINT_MAX, "", "NOOP\r\n");
@@ -406,7 +406,7 @@ TEST_CASE("commands now and then do not help a client that others wait for", "[f
 
 TEST_CASE("within a mail a client has less time while others wait", "[front][visit]")
 {
-	fixture visit;
+	visit_fixture visit;
 	visit.limits().stress_timeout_ms = 30;
 	visit.limits().data_timeout_ms = 3600000;
 	scoreboard_set(visit.scoreboard, SCOREBOARD_WAITING, 0, true);
@@ -417,7 +417,7 @@ TEST_CASE("within a mail a client has less time while others wait", "[front][vis
 TEST_CASE("a session has an end in a worker, too, and a mail under way has as long again",
 	  "[front][visit]")
 {
-	fixture visit;
+	visit_fixture visit;
 	visit.limits().worker_timeout_ms = 200;
 	SECTION("whatever it says")
 	{
@@ -433,7 +433,7 @@ TEST_CASE("a session has an end in a worker, too, and a mail under way has as lo
 
 TEST_CASE("a mailbox that is gone is 4xx, and the session goes on", "[front][visit]")
 {
-	fixture visit;
+	visit_fixture visit;
 	SECTION("before the mail")
 	{
 		std::filesystem::remove_all(visit.box.path());
@@ -452,16 +452,16 @@ TEST_CASE("a mailbox that is gone is 4xx, and the session goes on", "[front][vis
 
 TEST_CASE("a line that never ends ends the session", "[front][visit]")
 {
-	fixture visit;
+	visit_fixture visit;
 	CHECK(codes(visit.talk("", "NOOP " + std::string(3 << 20, 'x'), true)) == "250 500");
-	fixture other;
+	visit_fixture other;
 	CHECK(codes(other.talk("", "NOOP " + std::string(100000, 'x') + "\r\nQUIT\r\n")) ==
 	      "250 500 221");
 }
 
 TEST_CASE("a lone LF in a command ends the session", "[front][visit]")
 {
-	fixture visit;
+	visit_fixture visit;
 	const std::string heard = visit.talk("", "DATA\nQUIT\r\n");
 	CHECK(codes(heard).substr(0, 5) == "250 5");
 	CHECK(visit.mails().empty());
@@ -469,7 +469,7 @@ TEST_CASE("a lone LF in a command ends the session", "[front][visit]")
 
 TEST_CASE("a worker no longer offers what only an edge can do", "[front][visit]")
 {
-	fixture visit;
+	visit_fixture visit;
 	visit.capsule->facts.is_xclient = true;
 	const std::string heard = visit.talk("", "EHLO x.example\r\nSTARTTLS\r\n"
 						 "XCLIENT ADDR=192.0.2.1\r\nQUIT\r\n");

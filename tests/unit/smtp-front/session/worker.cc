@@ -36,10 +36,10 @@ uint64_t now_us()
 }
 
 // A queue, and the setup of workers with a sink that takes everything.
-class fixture
+class worker_fixture
 {
       public:
-	fixture()
+	worker_fixture()
 	{
 		std::strcpy(setup->front.hostname, "mx.example.org");
 		setup->front.mails_per_worker = 3;
@@ -55,14 +55,14 @@ class fixture
 		REQUIRE(handover_open(65536, queue) == 0);
 		REQUIRE(bank_open(&tally_table, 1, &bank) == 0);
 	}
-	~fixture()
+	~worker_fixture()
 	{
 		close(queue[0]);
 		close(queue[1]);
 		bank_close(&bank);
 	}
-	fixture(const fixture &) = delete;
-	fixture &operator=(const fixture &) = delete;
+	worker_fixture(const worker_fixture &) = delete;
+	worker_fixture &operator=(const worker_fixture &) = delete;
 
 	int run()
 	{
@@ -217,7 +217,7 @@ const std::string AGAIN = "MAIL FROM:<>\r\nRCPT TO:<john@example.org>\r\n" + MAI
 TEST_CASE("a worker retires after its number of mails, at the end of the session",
 	  "[front][worker]")
 {
-	fixture front;
+	worker_fixture front;
 	const int first = front.connect();
 	const int second = front.connect();
 	const int third = front.connect();
@@ -243,7 +243,7 @@ TEST_CASE("a worker retires after its number of mails, at the end of the session
 
 TEST_CASE("a worker that is told to end finishes its session", "[front][worker]")
 {
-	fixture front;
+	worker_fixture front;
 	const int client = front.connect();
 	child worker([&] { return front.run(); });
 	char byte = 0;
@@ -262,7 +262,7 @@ TEST_CASE("a worker that is told to end finishes its session", "[front][worker]"
 TEST_CASE("a worker that is told to end does not wait for a client who is silent",
 	  "[front][worker]")
 {
-	fixture front;
+	worker_fixture front;
 	// Longer than the test may take.
 	front.setup->limits.command_timeout_ms = 3600000;
 	std::string text;
@@ -295,7 +295,7 @@ TEST_CASE("a worker that is told to end does not wait for a client who is silent
 
 TEST_CASE("a capsule that is none costs its session and no other", "[front][worker]")
 {
-	fixture front;
+	worker_fixture front;
 	REQUIRE(send(front.queue[0], "no capsule", 10, 0) == 10);
 	const int client = front.connect();
 	say(client, MAIL + "QUIT\r\n");
@@ -310,7 +310,7 @@ TEST_CASE("a capsule that is none costs its session and no other", "[front][work
 
 TEST_CASE("a recipient that no edge can have found is refused", "[front][worker]")
 {
-	fixture front;
+	worker_fixture front;
 	tmpdir directory;
 	const std::string path = directory.file("users.mdb");
 	REQUIRE(build(path, { "inbox@example.org" }) == STORE_OK);
@@ -330,7 +330,7 @@ TEST_CASE("a recipient that no edge can have found is refused", "[front][worker]
 TEST_CASE("a recipient that the next hop of trust does not know is refused, whatever an edge says",
 	  "[front][worker]")
 {
-	fixture front;
+	worker_fixture front;
 	hop next;
 	front.setup->trust.forward = next.place;
 	front.setup->trust.forward_timeout_ms = 20000;
@@ -359,7 +359,7 @@ TEST_CASE("a recipient that the next hop of trust does not know is refused, what
 
 TEST_CASE("what the next hop has said is no longer true after a while", "[front][worker]")
 {
-	fixture front;
+	worker_fixture front;
 	hop next;
 	front.setup->trust.forward = next.place;
 	front.setup->trust.forward_timeout_ms = 20000;
@@ -378,7 +378,7 @@ TEST_CASE("what the next hop has said is no longer true after a while", "[front]
 TEST_CASE("a next hop that is out of reach puts a recipient off, whatever an edge says",
 	  "[front][worker]")
 {
-	fixture front;
+	worker_fixture front;
 	hop next;
 	next.end();
 	front.setup->trust.forward = next.place;
@@ -395,7 +395,7 @@ TEST_CASE("a next hop that is out of reach puts a recipient off, whatever an edg
 
 TEST_CASE("a next hop that is the sink is asked by the mail itself", "[front][worker]")
 {
-	fixture front;
+	worker_fixture front;
 	hop next;
 	front.setup->trust.forward = next.place;
 	front.setup->sink.kind = SETUP_SINK_SMTP;
@@ -421,7 +421,7 @@ TEST_CASE("a next hop that is the sink is asked by the mail itself", "[front][wo
 TEST_CASE("a killed worker's session is lost to its client, those that wait are not",
 	  "[front][worker]")
 {
-	fixture front;
+	worker_fixture front;
 	const int first = front.connect();
 	const int second = front.connect();
 	child worker([&] { return front.run(); });
@@ -443,7 +443,7 @@ TEST_CASE("a killed worker's session is lost to its client, those that wait are 
 TEST_CASE("a session that has waited too long for a worker is put off, and the next one is served",
 	  "[front][worker]")
 {
-	fixture front;
+	worker_fixture front;
 	front.queued_at_us -= UINT64_C(22000000);
 	const int late = front.connect();
 	front.queued_at_us = now_us();
@@ -462,7 +462,7 @@ TEST_CASE("a session that has waited too long for a worker is put off, and the n
 
 TEST_CASE("a worker says when it is idle", "[front][worker]")
 {
-	fixture front;
+	worker_fixture front;
 	REQUIRE(scoreboard_open(2, &front.scoreboard) == 0);
 	child worker([&] { return front.run(); });
 	while (scoreboard_count(front.scoreboard, SCOREBOARD_IDLE) == 0)
@@ -484,7 +484,7 @@ TEST_CASE("a worker says when it is idle", "[front][worker]")
 TEST_CASE("a worker lets go of what an edge counts by when the session has ended",
 	  "[front][worker]")
 {
-	fixture front;
+	worker_fixture front;
 	int hold[2];
 	REQUIRE(pipe2(hold, O_CLOEXEC) == 0);
 	const int client = front.connect(hold[1]);
@@ -505,7 +505,7 @@ TEST_CASE("a worker lets go of what an edge counts by when the session has ended
 
 TEST_CASE("a worker whose sink or list cannot be opened does not begin", "[front][worker]")
 {
-	fixture front;
+	worker_fixture front;
 	if (GENERATE(true, false)) {
 		front.setup->sink.kind = SETUP_SINK_MAILDIR;
 		std::strcpy(front.setup->sink.to.text, "/nonexistent/maildir");
