@@ -167,7 +167,7 @@ class Links(Scratch):
                        input=code, text=True, check=True)
 
     def crossings(self):
-        return list(walls.check_objects(self.build))
+        return list(walls.check_objects(self.source, self.build))
 
     def test_an_object_links_the_libraries_of_its_row_and_no_other(self):
         known = set(walls.external_symbols().values())

@@ -13,6 +13,7 @@ table either. Each crossing is one line with its place; any is exit status 1.
 """
 
 import ctypes.util
+import functools
 import os
 import re
 import subprocess
@@ -376,16 +377,20 @@ def check_sources(source_dir):
 # ---- links ----
 
 
-def symbols(arguments):
-    """(name, is_defined) of an object or library."""
-    listing = subprocess.run(["nm", "--no-demangle", *arguments], check=True, text=True,
+def symbols(files, *options):
+    """(file, name, is_defined) of objects or libraries, all of them read by one program."""
+    if not files:
+        return
+    listing = subprocess.run(["nm", "--no-demangle", "-A", *options, *files], check=True, text=True,
                              stdout=subprocess.PIPE).stdout
     for line in listing.splitlines():
-        fields = line.split()
-        if len(fields) >= 2 and not line.endswith(":"):
-            yield fields[-1].split("@")[0], fields[-2] not in ("U", "w", "v")
+        file, colon, rest = line.partition(":")
+        fields = rest.split()
+        if len(fields) >= 2:
+            yield file, fields[-1].split("@")[0], fields[-2] not in ("U", "w", "v")
 
 
+@functools.cache
 def external_symbols():
     """Which library of EXTERNAL has a symbol. Libraries that are not installed have none."""
     owners = {}
@@ -395,7 +400,7 @@ def external_symbols():
                           "/lib/" + os.uname().machine + "-linux-gnu"):
             file_path = os.path.join(directory, file_name or "")
             if file_name and os.path.exists(file_path):
-                for name, is_defined in symbols(["-D", file_path]):
+                for _, name, is_defined in symbols([file_path], "-D"):
                     if is_defined and not name.startswith("_"):
                         owners.setdefault(name, library)
                 break
@@ -410,12 +415,26 @@ def source_name(owner, name):
     return name
 
 
-def built_files(build_dir):
+# Several sources that Meson has compiled as one.
+UNITED = re.compile(r"meson-generated_(.+-unity\d+\.cpp)\.o")
+
+
+def is_compiled_once_more(source_dir, owner, directory, name):
+    """Whether an object is of a source of another directory: that is looked at where it is at home."""
+    united = UNITED.fullmatch(name)
+    if not united:
+        return name.startswith(".._")
+    with open(os.path.join(directory, united.group(1)), encoding="utf-8") as file:
+        sources = re.findall(r"#include<(.+)>", file.read())
+    home = os.path.realpath(os.path.join(source_dir, owner)) + "/"
+    return not all(os.path.realpath(source).startswith(home) for source in sources)
+
+
+def built_files(source_dir, build_dir):
     """
     (source directory, source file name, path of the object). Meson puts the
     objects of a target into DIRECTORY/TARGET.p/, with the source's own
-    slashes turned into underscores. One that begins with ".._" is a source of
-    another directory, compiled once more: it is looked at where it is at home.
+    slashes turned into underscores, and ".._" before one of another directory.
     """
     for directory, subdirectories, names in os.walk(build_dir):
         subdirectories[:] = [name for name in subdirectories if not name.startswith("meson-")]
@@ -423,23 +442,21 @@ def built_files(build_dir):
             continue
         owner = os.path.relpath(os.path.dirname(directory), build_dir)
         for name in names:
-            if name.endswith(".o") and not name.startswith(".._"):
+            if name.endswith(".o") and not is_compiled_once_more(source_dir, owner, directory, name):
                 yield owner, source_name(owner, name[:-2]), os.path.join(directory, name)
 
 
-def check_objects(build_dir):
+def check_objects(source_dir, build_dir):
     externals = external_symbols()
     definers, users = {}, []
-    for owner, name, file_path in built_files(build_dir):
-        path = f"{owner}/{name}"
-        row_name = row_of(path)
-        if row_name is None:
-            continue
-        for symbol, is_defined in symbols([file_path]):
-            if is_defined:
-                definers.setdefault(symbol, []).append(path)
-            else:
-                users.append((row_name, path, symbol))
+    paths = {file_path: f"{owner}/{name}" for owner, name, file_path in built_files(source_dir, build_dir)
+             if row_of(f"{owner}/{name}") is not None}
+    for file_path, symbol, is_defined in symbols(list(paths)):
+        path = paths[file_path]
+        if is_defined:
+            definers.setdefault(symbol, []).append(path)
+        else:
+            users.append((row_of(path), path, symbol))
 
     for row_name, path, symbol in sorted(set(users)):
         if symbol in PUBLIC_SYMBOLS and may_use_external(row_name, path, "dnsblv6"):
@@ -510,7 +527,7 @@ def main(arguments):
         sys.exit("usage: walls.py SOURCE-DIRECTORY [BUILD-DIRECTORY], or walls.py --table")
     crossings = list(check_sources(arguments[0]))
     if len(arguments) == 2:
-        crossings += check_objects(arguments[1])
+        crossings += check_objects(*arguments)
         crossings += check_programs(arguments[1])
     for crossing in crossings:
         print(crossing)
