@@ -70,7 +70,11 @@ class WithPostfix:
         server.wait_for_log(r"status=deferred")
         self.nodes[2].revive()
         self.wait_for_nodes()
-        self.wait_for_mails(list(USERS), 2)
+        try:
+            self.wait_for_mails(list(USERS), 2)
+        except AssertionError:
+            print(server.log(), *(node.stored.process.log() for node in self.nodes), sep="\n")
+            raise
         self.assertEqual({len(self.client.entries(box)) for box in USERS}, {2})
 
 

@@ -126,8 +126,10 @@ class Cluster(Case):
     def replace_disk(self):
         self.next_ones("A dead disk", 4, "systemctl disable")
         self.wait_until_well("b")
-        self.assertIn("\nmails\t1\n", "\n" + self.machines.shell(
-            "b", "mail-cluster check --deep --store /run/mail-hub/store"))
+        # An object is whole again some time after Ceph has said that the cluster is well.
+        check = "mail-cluster check --deep --store /run/mail-hub/store"
+        self.machines.wait_for("b", check, "all copies")
+        self.assertIn("\nmails\t1\n", "\n" + self.machines.shell("b", check))
 
     def back_up_and_move(self):
         """An export of this store stands for that of another one: its mail has another id."""
