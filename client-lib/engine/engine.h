@@ -130,8 +130,8 @@ int engine_process(struct engine *engine, int64_t now_ms);
 
 /*
  * From engine_hold() to engine_release() what no caller waits for is put off: answers are in the
- * cache, but not in its copy (cache_hold()), and sockets are closed later. For what comes between
- * engine_process() and the callbacks of a program.
+ * cache, but not in its copy (cache_hold()). For what comes between engine_process() and the
+ * callbacks of a program.
  */
 void engine_hold(struct engine *engine);
 void engine_release(struct engine *engine);

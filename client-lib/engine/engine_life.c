@@ -287,13 +287,11 @@ int engine_after_fork(struct engine *engine, bool is_whole)
 void engine_hold(struct engine *engine)
 {
 	cache_hold(engine->all.cache);
-	stub_hold(engine->all.stub);
 }
 
 void engine_release(struct engine *engine)
 {
 	cache_release(engine->all.cache);
-	stub_release(engine->all.stub);
 }
 
 /* ---- descriptors ---- */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "client-lib/base/waitset.h"
+#include "client-lib/config/servers.h"
 
 #define ROUND_MIN_MS  250 /* from round to round, doubled each time */
 #define DOUBLINGS_MAX 10  /* no turn is so long that more would matter */
@@ -73,39 +74,56 @@ static void close_fd(const struct flights *all, int fd)
 	close(fd);
 }
 
-/* What still comes to one that is held is an event of its flight, which has another by then. */
 static void close_socket(struct flights *all, struct flight *flight)
 {
 	if (flight->fd < 0)
 		return;
-	if (all->is_holding && !flight->is_tcp && all->held_count < FLIGHT_HELD_MAX)
-		all->held[all->held_count++] = flight->fd;
-	else
-		close_fd(all, flight->fd);
+	close_fd(all, flight->fd);
 	flight->fd = -1;
 	free(flight->tcp);
 	flight->tcp = NULL;
 }
 
-void flights_hold(struct flights *all)
+/* Of a turn that ended with a reply: nothing that was asked with it is still to come. */
+static void keep_or_close(struct flights *all, struct flight *flight,
+			  const struct config_server *server)
 {
-	all->is_holding = true;
+	if (flight->is_tcp || flight->tag >= FLIGHT_KEPT_MAX ||
+	    !servers_is_loopback(&server->address)) {
+		close_socket(all, flight);
+		return;
+	}
+	flight->kept_fd = flight->fd;
+	flight->kept_address = server->address;
+	flight->has_kept = true;
+	all->kept_count++;
+	flight->fd = -1;
 }
 
-void flights_release(struct flights *all)
+void flight_drop_kept(struct flights *all, struct flight *flight)
 {
-	for (unsigned i = 0; i < all->held_count; i++)
-		close_fd(all, all->held[i]);
-	all->held_count = 0;
-	all->is_holding = false;
+	if (!flight->has_kept)
+		return;
+	close_fd(all, flight->kept_fd);
+	flight->has_kept = false;
+	all->kept_count--;
 }
 
-void flights_forget_held(struct flights *all)
+/* Whether the question is on its way. */
+static bool send_by_kept(struct flights *all, struct flight *flight,
+			 const struct config_server *server, const uint8_t *query, size_t size)
 {
-	for (unsigned i = 0; i < all->held_count; i++)
-		close(all->held[i]);
-	all->held_count = 0;
-	all->is_holding = false;
+	if (!flight->has_kept)
+		return false;
+	if (memcmp(&flight->kept_address, &server->address, sizeof(server->address)) != 0 ||
+	    send(flight->kept_fd, query, size, MSG_NOSIGNAL) < 0) {
+		flight_drop_kept(all, flight);
+		return false;
+	}
+	flight->fd = flight->kept_fd;
+	flight->has_kept = false;
+	all->kept_count--;
+	return true;
 }
 
 /* ---- a turn begins ---- */
@@ -123,11 +141,16 @@ static int begin_udp(struct flights *all, struct flight *flight, const struct co
 		message_mix_case(&flight->asked.name, bits, sizeof(bits));
 	}
 	size_t size = message_make(&flight->asked, query);
+
+	flight->is_tcp = false;
+	if (send_by_kept(all, flight, server, query, size)) {
+		all->stats.sent_udp++;
+		return 0;
+	}
 	int ret = open_socket(server, SOCK_DGRAM, &flight->fd);
 
 	if (ret != 0)
 		return ret;
-	flight->is_tcp = false;
 	if (send(flight->fd, query, size, MSG_NOSIGNAL) < 0) {
 		ret = -errno;
 	} else {
@@ -147,6 +170,8 @@ static int begin_tcp(struct flights *all, struct flight *flight, const struct co
 	if (tcp == NULL)
 		return -ENOMEM;
 	size_t size = message_make(&flight->asked, tcp + 2);
+
+	flight_drop_kept(all, flight);
 	int ret = open_socket(server, SOCK_STREAM, &flight->fd);
 
 	flight->is_tcp = ret == 0;
@@ -339,7 +364,7 @@ static enum flight_step take_reply(struct flights *all, struct flight *flight, i
 	}
 	all->stats.replies++;
 	upstream_answered(&all->servers[number]);
-	close_socket(all, flight);
+	keep_or_close(all, flight, server);
 	if (all->reply.kind != MESSAGE_REFUSED && all->reply.kind != MESSAGE_FAILURE) {
 		all->reply_is_trusted = server->is_trusted;
 		all->reply_server = server;
@@ -422,8 +447,10 @@ static int read_tcp(struct flight *flight)
 
 enum flight_step flight_on_event(struct flights *all, struct flight *flight, int64_t now_ms)
 {
-	if (flight->fd < 0)
+	if (flight->fd < 0) {
+		flight_drop_kept(all, flight);
 		return FLIGHT_GOES_ON;
+	}
 	if (!flight->is_tcp)
 		return read_udp(all, flight, now_ms);
 	int ret = flight->tcp_is_sent ? read_tcp(flight) : write_tcp(all, flight);
@@ -519,6 +546,9 @@ void flight_forget(struct flight *flight)
 	if (flight->fd >= 0)
 		close(flight->fd);
 	flight->fd = -1;
+	if (flight->has_kept)
+		close(flight->kept_fd);
+	flight->has_kept = false;
 	free(flight->tcp);
 	flight->tcp = NULL;
 }

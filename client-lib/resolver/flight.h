@@ -25,6 +25,10 @@
  * not help. So it does after a turn in which nothing but wrong packets came: a
  * server that answers in another case than it was asked in can still be used.
  *
+ * A UDP socket ends with its turn. Only where the server has a loopback address, and has replied, do
+ * the first flights keep theirs for the next question: what claims to come from there comes from this
+ * machine, and none of its users but root and the server's own can send from the server's port.
+ *
  * A flight does not end at its deadline by itself: stub.c stops it. It calls no callback.
  */
 
@@ -40,7 +44,7 @@ extern "C" {
 #endif
 
 #define FLIGHT_WRONG_MAX 20
-#define FLIGHT_HELD_MAX	 8     /* sockets beyond max-sockets, for a moment */
+#define FLIGHT_KEPT_MAX	 8     /* the first flights keep a socket to a server on loopback */
 #define FLIGHT_UDP_MAX	 4096  /* larger than we offer: not every server looks at that */
 #define FLIGHT_TCP_MAX	 16384 /* no zone has an answer of that size; TCP allows for 65535 */
 
@@ -55,9 +59,7 @@ struct flights {
 				*/
 	int lack_status;
 	struct stub_stats stats;
-	bool is_holding;
-	unsigned held_count; /* UDP sockets that are still to be closed */
-	int held[FLIGHT_HELD_MAX];
+	unsigned kept_count; /* sockets that flights keep */
 
 	struct message_reply reply; /* of the flight that ended last */
 	bool reply_is_trusted;
@@ -70,10 +72,13 @@ enum flight_step {
 };
 
 struct flight {
-	struct timer turn; /* kind is stub.c's; end of a turn or of a rest */
-	uint64_t tag;	   /* stub.c's, for the waitset */
-	int fd;		   /* -1: at rest */
-	bool is_tcp;	   /* what fd is */
+	struct timer turn;		  /* kind is stub.c's; end of a turn or of a rest */
+	uint64_t tag;			  /* stub.c's, for the waitset */
+	int fd;				  /* -1: at rest */
+	bool is_tcp;			  /* what fd is */
+	bool has_kept;			  /* a socket of an earlier question; never beside fd */
+	int kept_fd;			  /* in the waitset, by the same tag */
+	struct sockaddr_in6 kept_address; /* of its peer */
 	uint16_t type;
 	const struct dnsblv6_labels *name; /* in lower case; borrowed until flight_stop() */
 	int64_t deadline_ms;		   /* stub.c may move it */
@@ -102,14 +107,6 @@ struct flight {
 	} refusal; /* the last; what has_said is not 0 for */
 };
 
-/*
- * From flights_hold() to flights_release() UDP sockets that have got their replies may stay open, so
- * that the replies go on first. flights_forget_held(), in a child: as flight_forget().
- */
-void flights_hold(struct flights *all);
-void flights_release(struct flights *all);
-void flights_forget_held(struct flights *all);
-
 /* Is it a status of ours, which failed to ask, rather than of a server, which failed to answer? */
 bool flight_is_lack(int status);
 
@@ -123,6 +120,9 @@ void flight_prepare(struct flight *flight, unsigned round);
 void flight_start(struct flights *all, struct flight *flight, const struct dnsblv6_labels *name,
 		  uint16_t type, unsigned round, int64_t now_ms, int64_t deadline_ms);
 void flight_stop(struct flights *all, struct flight *flight);
+
+/* The end of a socket that was kept: after flight_stop(), or when the waitset has something for it. */
+void flight_drop_kept(struct flights *all, struct flight *flight);
 
 /* The waitset has something for its socket; or its timer was due, and is not set any more. */
 enum flight_step flight_on_event(struct flights *all, struct flight *flight, int64_t now_ms);

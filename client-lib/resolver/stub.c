@@ -385,8 +385,9 @@ static void on_backend(void *library, uint64_t id, int status, const uint8_t *re
  */
 static void handle_event(struct stub *stub, struct slot *slot, int64_t now_ms)
 {
-	if (slot->question != NULL &&
-	    flight_on_event(&stub->all, &slot->flight, now_ms) == FLIGHT_ENDED)
+	if (slot->question == NULL)
+		flight_drop_kept(&stub->all, &slot->flight);
+	else if (flight_on_event(&stub->all, &slot->flight, now_ms) == FLIGHT_ENDED)
 		tell_all(stub, slot->question);
 }
 
@@ -479,8 +480,8 @@ static void handle_timers(struct stub *stub, int64_t now_ms)
 /* Answers that came in time count even if they are read only now: they go first. */
 void stub_process(struct stub *stub, int64_t now_ms)
 {
-	/* Without a question on its way there is no socket that could be ready. */
-	if (stub->shares.flying > 0 || backend_is_used(&stub->backend))
+	/* Without a socket none could be ready. */
+	if (stub->shares.flying > 0 || stub->all.kept_count > 0 || backend_is_used(&stub->backend))
 		read_events(stub, now_ms);
 	handle_timers(stub, now_ms);
 	for (unsigned zone = shares_next(&stub->shares); zone != SHARES_NONE;
@@ -490,16 +491,6 @@ void stub_process(struct stub *stub, int64_t now_ms)
 		remove_waiting(stub, question);
 		start_flight(stub, question, now_ms);
 	}
-}
-
-void stub_hold(struct stub *stub)
-{
-	flights_hold(&stub->all);
-}
-
-void stub_release(struct stub *stub)
-{
-	flights_release(&stub->all);
 }
 
 int stub_fd(const struct stub *stub)
@@ -619,6 +610,7 @@ void stub_renew_servers(struct stub *stub, int64_t now_ms)
 		struct slot *slot = &stub->slots[i];
 		struct question *question = slot->question;
 
+		flight_drop_kept(&stub->all, &slot->flight);
 		if (question == NULL)
 			continue;
 		question->sent_ms = sent_ms(question);
@@ -719,13 +711,12 @@ fail:
 /* Closes sockets without a word to the set, which may be the parent's. */
 static void forget_all(struct stub *stub)
 {
-	flights_forget_held(&stub->all);
 	for (uint32_t i = 0; i < stub->slots_used; i++) {
-		if (stub->slots[i].question != NULL)
-			flight_forget(&stub->slots[i].flight);
+		flight_forget(&stub->slots[i].flight);
 		stub->slots[i].question = NULL;
 		stub->slots[i].flight.turn.place = 0;
 	}
+	stub->all.kept_count = 0;
 	pool_clear(&stub->askers);
 	pool_clear(&stub->questions);
 	memset(stub->places_taken, 0, sizeof(stub->places_taken));

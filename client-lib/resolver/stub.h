@@ -7,8 +7,8 @@
  * Flow: zone.c -> stub_ask() -> a resolver, over UDP and TCP -> stub_process()
  *       -> the callback with a message_reply.
  *
- * Each question has a socket of its own, connected, from a random port, and a
- * random id, and its letters in random case when that is on; whatever does not fit is
+ * Each question has a socket of its own, connected, from a random port (flight.h has an exception),
+ * and a random id, and its letters in random case when that is on; whatever does not fit is
  * dropped and counted, and the question goes on waiting. Identical questions in
  * flight are one. A server that does not answer within its turn is followed by the
  * next one, and asked again in the next round with twice the time, until the
@@ -104,10 +104,6 @@ int stub_fd(const struct stub *stub);
 int64_t stub_next_ms(const struct stub *stub);
 /* Reads before it looks at deadlines: a reply that came in time counts, however late the call. */
 void stub_process(struct stub *stub, int64_t now_ms);
-
-/* Between the two, what can be done later is: sockets are closed by stub_release(). */
-void stub_hold(struct stub *stub);
-void stub_release(struct stub *stub);
 
 /*
  * In a child after fork(): closes what the parent has open too without touching
