@@ -215,7 +215,9 @@ class SecondariesTest(TransferCase):
         for path in lists[1:]:
             self.build(store, *self.key, path)
             self.check_all()
-        self.assertGreaterEqual(self.transfers("ixfr"), 6)
+        # Two each; one that was kept waiting may have taken the whole zone.
+        self.assertGreaterEqual(self.transfers("axfr", "ixfr-as-axfr", "ixfr") - full, 6)
+        self.assertGreaterEqual(self.transfers("ixfr"), 3)
 
         for secondary in self.secondaries:
             secondary.stop()
