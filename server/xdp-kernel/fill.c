@@ -392,6 +392,9 @@ static void put_slots(const struct fill *fill, uint32_t number, const struct dns
 	uint32_t at = first + xdp_hosts_line(mixed, fill->hosts_count);
 	uint32_t *slots = fill->place.lines[at].u.hosts.slots;
 	size_t taken = 0;
+	/* A smaller name would take the place of the mark, and those that are missing would be denied. */
+	if (slots[XDP_HOSTS_SLOTS - 1] == XDP_HOSTS_FULL)
+		return;
 	while (taken < XDP_HOSTS_SLOTS && slots[taken] != 0)
 		taken++;
 	if (taken + count > XDP_HOSTS_SLOTS)

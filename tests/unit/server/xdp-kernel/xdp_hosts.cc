@@ -178,15 +178,35 @@ TEST_CASE("an answer is that of the server whatever a list has and however a nam
 
 // ---- what hosts do not say ----
 
-TEST_CASE("a name for which its line has no room is found by its key", "[xdp][hosts]")
+// Flat names, each with so many hosts: of few there are eight lines, and these are all for the first, in order.
+static host_list list_of_one_line(const std::vector<unsigned> &counts)
 {
 	host_list list = { DNSBLV6_STYLE_FLAT, {} };
-	// Of few names there are eight lines, and these are all for the first.
-	for (uint32_t network = 0; list.blocks.size() < 20; network++) {
-		uint32_t mixed = xdp_hosts_mix(xdp_hosts_number(network, 0, 1));
-		if (xdp_hosts_line(mixed, XDP_HOSTS_MIN) == 0)
-			list.blocks[name_of(list.style, network, 0)] = { network % 128 };
+	for (uint32_t network = 0; list.blocks.size() < counts.size(); network++) {
+		const uint32_t mixed = xdp_hosts_mix(xdp_hosts_number(network, 0, 1));
+		if (xdp_hosts_line(mixed, XDP_HOSTS_MIN) != 0)
+			continue;
+		std::vector<unsigned> hosts;
+		for (unsigned i = 0; i < counts[list.blocks.size()]; i++)
+			hosts.push_back((network + 30 * i) % 128);
+		list.blocks[name_of(list.style, network, 0)] = hosts;
 	}
+	return list;
+}
+
+TEST_CASE("a name for which its line has no room is found by its key", "[xdp][hosts]")
+{
+	const auto counts = GENERATE(values<std::vector<unsigned>>({
+		std::vector<unsigned>(20, 1),
+		// The last one would fit beside what the one before it did not fit beside.
+		{ 4, 4, 4, 1, 4, 3 },
+		{ 4, 4, 4, 2, 3, 2 },
+		{ 4, 4, 4, 2, 4, 1, 1 },
+		{ 4, 4, 4, 3, 2, 1 },
+		{ 4, 4, 4, 1, 4, 2, 1, 3 },
+	}));
+	CAPTURE(counts);
+	const host_list list = list_of_one_line(counts);
 	both zone(list.options());
 	REQUIRE(zone.fill() == FILL_OK);
 	REQUIRE(zone.memory.current().hosts_count == XDP_HOSTS_MIN);
