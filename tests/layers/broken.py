@@ -212,6 +212,15 @@ class Links(Scratch):
                     f" {row_name}/{low} may not use {row_name}/{high}"])
             shutil.rmtree(self.build)
 
+    def test_of_sources_compiled_as_one_those_of_the_directory_are_looked_at(self):
+        for number, home in enumerate(("server", "bench")):
+            self.compile("server", f"meson-generated_planted-unity{number}.cpp", "void use(void) { gzopen(); }")
+            with open(os.path.join(self.build, "server", "planted.p", f"planted-unity{number}.cpp"), "w",
+                      encoding="utf-8") as file:
+                file.write(f"#include<{self.source}/server/../{home}/planted.cc>\n")
+        self.assertEqual(self.crossings(), ["server/meson-generated_planted-unity0.cpp: links gzopen():"
+                                            " server may not use z in this file"])
+
     def test_the_public_functions_of_the_client_library_are_for_those_who_may_use_it(self):
         self.compile("client-lib", "cache.c", "void dnsblv6_peek(void) {} void cache_get(void) {}")
         for row_name in ("client-lib/lookup", "client-lib/examples", "server"):
