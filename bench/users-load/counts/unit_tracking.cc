@@ -101,7 +101,7 @@ TEST_CASE("a recipient that was refused is not waited for, and what was not sent
 	tracking_drop(all.get(), 0, 1);
 	tracking_taken(all.get(), 0, 0, true);
 	tracking_seen(all.get(), 0, 1, 5, SECOND);  // it came all the same
-	tracking_seen(all.get(), 0, 9, 5, SECOND);  // to somebody else
+	tracking_seen(all.get(), 0, 9, 5, SECOND);  // to another mailbox
 	tracking_seen(all.get(), 99, 2, 5, SECOND); // of no mail
 	CHECK(sum_of(all).sent == 1);
 	CHECK(sum_of(all).seen == 0);
