@@ -665,7 +665,14 @@ TEST_CASE("a key without rights may do nothing", "[refused]")
 TEST_CASE("what gets no answer in its time has timed out, and goes on when the machines are back",
 	  "[away]")
 {
-	const handle to = opened(3);
+	handle to;
+	int status = 0;
+	do
+		status = open_pool("mail", 3, &to);
+	while (status == -ETIMEDOUT);
+	REQUIRE(status == 0);
+	// What is no question of time: a machine that is busy takes more than the three seconds for it.
+	const handle patient = opened();
 	const std::string name = fresh("away");
 	const writing created = with_bytes(fresh("away"), "made once", OBJECTS_NEW);
 	const std::string signs = setting("DNSBLV6_SIGNS");
@@ -678,7 +685,7 @@ TEST_CASE("what gets no answer in its time has timed out, and goes on when the m
 		while (access((signs + "/" + sign).c_str(), F_OK) != 0)
 			usleep(10000);
 	};
-	REQUIRE(with_rows(name, { { "a", "1" } })(to.get()) == 0);
+	REQUIRE(with_rows(name, { { "a", "1" } })(patient.get()) == 0);
 	make_sign("ready");
 	await_sign("away");
 	CHECK(with_rows(name, { { "a", "2" } }, { { "a", "1" } })(to.get()) == -ETIMEDOUT);
@@ -688,7 +695,6 @@ TEST_CASE("what gets no answer in its time has timed out, and goes on when the m
 	CHECK(objects_row(to.get(), name.c_str(), "a", value, sizeof(value), &size) == -ETIMEDOUT);
 	make_sign("seen");
 	await_sign("back");
-	int status = 0;
 	do
 		status = objects_row(to.get(), name.c_str(), "a", value, sizeof(value), &size);
 	while (status == -ETIMEDOUT);
@@ -700,14 +706,14 @@ TEST_CASE("what gets no answer in its time has timed out, and goes on when the m
 		status = with_rows(name, { { "a", "3" } })(to.get());
 	while (status == -ETIMEDOUT);
 	CHECK(status == 0);
-	CHECK(all_rows(to.get(), name) == rows{ { "a", "3" } });
+	CHECK(all_rows(patient.get(), name) == rows{ { "a", "3" } });
 	// The same for one that makes an object, and is repeated: it is there, once.
 	do
 		status = created(to.get());
 	while (status == -ETIMEDOUT);
 	CHECK((status == 0 || status == -EEXIST));
-	CHECK(all_bytes(to.get(), created.name) == created.bytes);
-	CHECK(created(to.get()) == -EEXIST);
+	CHECK(all_bytes(patient.get(), created.name) == created.bytes);
+	CHECK(created(patient.get()) == -EEXIST);
 }
 
 TEST_CASE("without any monitor opening times out", "[no-monitor]")
