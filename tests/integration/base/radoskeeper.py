@@ -3,13 +3,15 @@
 radoskeeper.py - the process that has the programs of a RADOS cluster of tests.
 
 Flow: radoscluster.py starts it, and writes requests, a line of JSON each -> the programs are its
-      children, and librados is asked by it -> a line of JSON is the answer.
+      children, and so is the one that asks librados -> a line of JSON is the answer.
 
 When its input ends, which is when the test has ended in any way, it kills what it has started,
-and removes the network namespaces and the directory. It is a process of its own because librados
-has threads, and hangs with the cluster that it asks.
+and removes the network namespaces and the directory. It is a process of its own because the
+programs must not outlive a test that is killed. librados is in another one: it has threads, hangs
+with the cluster that it asks, and aborts now and then when OSDs go away while it waits for them.
 
     radoskeeper.py DIRECTORY PREFIX-OF-NAMESPACES
+    radoskeeper.py ask DIRECTORY PREFIX-OF-NAMESPACES   requests for librados alone, as above
     radoskeeper.py link SPACE SPACE NAME DELAY LOSS      a link that is slow, see carry_frames()
 """
 
@@ -64,41 +66,47 @@ def die_with_keeper():
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-class Keeper:
-    """Reads requests, a line of JSON each, until its input ends; then all ends."""
-
-    def __init__(self, directory, space_prefix):
-        self.directory = directory
-        self.space_prefix = space_prefix
-        self.conf = os.path.join(directory, "ceph.conf")
-        self.daemons = {}
-        self.links = {}
-        self.cluster = None
-        self.is_kept = False
-
-    def run(self):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the test ends it
+def answer_requests(of):
+    """
+    Lines of JSON from the input: {"what": "x", ...} is of.do_x(...), whose answer is a line. Until
+    the input ends.
+    """
+    def answer(request):
         try:
-            for line in sys.stdin.buffer:
-                reply = self.answer(json.loads(line))
-                sys.stdout.buffer.write(json.dumps(reply).encode() + b"\n")
-                sys.stdout.buffer.flush()
-        except BrokenPipeError:
-            pass
-        finally:
-            self.end()
-
-    def answer(self, request):
-        try:
-            what = getattr(self, f"do_{request.pop('what')}")
+            what = getattr(of, f"do_{request.pop('what')}")
             return {"status": 0, "text": "", "value": what(**request)}
         except ClusterError as error:
             return {"status": -error.errno, "text": error.text}
         except Exception as error:  # it must go on, and says what was wrong
             return {"status": -errno.EIO, "text": repr(error)}
 
+    with contextlib.suppress(BrokenPipeError):
+        for line in sys.stdin.buffer:
+            sys.stdout.buffer.write(json.dumps(answer(json.loads(line))).encode() + b"\n")
+            sys.stdout.buffer.flush()
+
+
+class Keeper:
+    """What has the programs. When its input ends, all ends."""
+
+    def __init__(self, directory, space_prefix):
+        self.directory = directory
+        self.space_prefix = space_prefix
+        self.daemons = {}
+        self.links = {}
+        self.asker = None
+        self.is_kept = False
+
+    def run(self):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the test ends it
+        try:
+            answer_requests(self)
+        finally:
+            self.end()
+
     def end(self):
-        for process in [*self.links.values(), *self.daemons.values()]:
+        askers = [self.asker] if self.asker else []
+        for process in [*askers, *self.links.values(), *self.daemons.values()]:
             process.kill()  # also what is stopped
             process.wait()
         spaces = os.listdir("/run/netns") if os.path.isdir("/run/netns") else ()
@@ -107,7 +115,6 @@ class Keeper:
                 remove_space(name)
         if not self.is_kept:
             shutil.rmtree(self.directory, ignore_errors=True)
-        os._exit(0)  # librados would wait for monitors that are gone
 
     # ---- processes ----
 
@@ -155,12 +162,50 @@ class Keeper:
 
     # ---- librados ----
 
+    def ask(self, **request):
+        if self.asker is None:
+            self.asker = subprocess.Popen(
+                [sys.executable, os.path.abspath(__file__), "ask", self.directory,
+                 self.space_prefix], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                preexec_fn=die_with_keeper)
+        with contextlib.suppress(BrokenPipeError):
+            self.asker.stdin.write(json.dumps(request).encode() + b"\n")
+            self.asker.stdin.flush()
+        line = self.asker.stdout.readline()
+        if not line:
+            asker, self.asker = self.asker, None
+            asker.kill()
+            raise ClusterError(errno.EAGAIN, f"librados has ended with {asker.wait()}")
+        reply = json.loads(line)
+        if reply["status"] != 0:
+            raise ClusterError(-reply["status"], reply["text"])
+        return reply["value"]
+
+    def do_monitors(self, **request):
+        return self.ask(what="monitors", **request)
+
+    def do_group(self, **request):
+        return self.ask(what="group", **request)
+
+
+class Asker:
+    """What asks librados."""
+
+    def __init__(self, directory, space_prefix):
+        self.space = f"/run/netns/{space_prefix}0"
+        self.conf = os.path.join(directory, "ceph.conf")
+        self.cluster = None
+
+    def run(self):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        answer_requests(self)
+        os._exit(0)  # librados would wait for monitors that are gone
+
     def connected(self):
         import rados  # Debian's python3-rados
         if self.cluster is None:
-            space = f"/run/netns/{self.space_prefix}0"
-            if os.path.exists(space):  # threads of librados are where this thread is
-                fd = os.open(space, os.O_RDONLY)
+            if os.path.exists(self.space):  # threads of librados are where this thread is
+                fd = os.open(self.space, os.O_RDONLY)
                 ctypes.CDLL(None).setns(fd, CLONE_NEWNET)
                 os.close(fd)
             cluster = rados.Rados(conffile=self.conf, name="client.admin", conf={
@@ -230,5 +275,7 @@ def carry_frames(near, far, name, delay_ms, loss_percent):
 if __name__ == "__main__":
     if sys.argv[1] == "link":
         carry_frames(*sys.argv[2:5], float(sys.argv[5]), float(sys.argv[6]))
+    elif sys.argv[1] == "ask":
+        Asker(*sys.argv[2:4]).run()
     else:
         Keeper(*sys.argv[1:3]).run()
