@@ -8,7 +8,7 @@ Flow: radoscluster.py starts it, and writes requests, a line of JSON each -> the
 When its input ends, which is when the test has ended in any way, it kills what it has started,
 and removes the network namespaces and the directory. It is a process of its own because the
 programs must not outlive a test that is killed. librados is in another one: it has threads, hangs
-with the cluster that it asks, and aborts now and then when OSDs go away while it waits for them.
+with the cluster that it asks, and crashes now and then when an OSD goes away that it waits for.
 
     radoskeeper.py DIRECTORY PREFIX-OF-NAMESPACES
     radoskeeper.py ask DIRECTORY PREFIX-OF-NAMESPACES   requests for librados alone, as above
