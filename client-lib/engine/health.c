@@ -150,6 +150,32 @@ enum dnsblv6_zone_state health_judge(const struct health_probe *probe, const cha
 	return found.state;
 }
 
+/* Are the test points right, and all that lacks of the canaries a reply? */
+static bool is_silence(const struct health_probe *probe)
+{
+	for (unsigned i = HEALTH_CANARY; i < HEALTH_POINT_COUNT; i++) {
+		if (probe->points[i] != HEALTH_YES && probe->points[i] != HEALTH_SILENT)
+			return false;
+	}
+	return probe->points[HEALTH_LISTED] == HEALTH_YES &&
+	       (!probe->has_ipv6 || probe->points[HEALTH_LISTED6] == HEALTH_YES);
+}
+
+/*
+ * An outage that begins between the questions of a probe looks like a filter that answers nothing.
+ * So canaries without a reply are an outage first, and a filter when the next probe finds the same.
+ */
+static enum dnsblv6_zone_state judge_silence(const struct health_probe *probe,
+					     enum dnsblv6_zone_state was,
+					     enum dnsblv6_zone_state found, const char **ret_reason)
+{
+	if (found != DNSBLV6_ZONE_FILTERED || was == DNSBLV6_ZONE_FILTERED ||
+	    was == DNSBLV6_ZONE_UNREACHABLE || !is_silence(probe))
+		return found;
+	*ret_reason = "no reply";
+	return DNSBLV6_ZONE_UNREACHABLE;
+}
+
 /* ---- events ---- */
 
 static uint32_t after(uint32_t now_s, uint32_t pause_s)
@@ -183,14 +209,27 @@ static uint32_t next_pause(const struct config *config, const struct health_word
 	return pause_s < max_s ? pause_s : max_s;
 }
 
+/* Until a zone that is not sick is probed again. One that has just been found filtered may not be. */
+static uint32_t routine_pause(const struct config *config, enum dnsblv6_zone_state state,
+			      bool is_new)
+{
+	uint32_t interval_s = config->probe_interval_s;
+
+	if (state == DNSBLV6_ZONE_FILTERED && is_new && interval_s > HEALTH_PAUSE_S)
+		return HEALTH_PAUSE_S;
+	return interval_s;
+}
+
 static void enter(const struct config *config, struct health_word *parts,
 		  enum dnsblv6_zone_state state, uint32_t now_s)
 {
-	if (state != parts->state)
+	bool is_new = state != parts->state;
+
+	if (is_new)
 		parts->since_s = now_s;
 	parts->state = state;
 	parts->due_s = after(now_s, health_is_sick(state) ? next_pause(config, parts, now_s)
-							  : config->probe_interval_s);
+							  : routine_pause(config, state, is_new));
 }
 
 /* The zone is as it is: no row of failures. */
@@ -214,6 +253,7 @@ uint64_t health_probed(struct health *health, const struct config *config, uint6
 	struct health_word parts = health_unpack(word);
 	enum dnsblv6_zone_state state = health_judge(probe, ret_reason);
 
+	state = judge_silence(probe, parts.state, state, ret_reason);
 	begin_anew(health, now_s);
 	health->probed_s = now_s;
 	health->is_suspect = false;

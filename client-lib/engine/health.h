@@ -19,7 +19,8 @@
  * does without it for half a minute at most when it is well again. One that says something wrong
  * for longer than HEALTH_ACUTE_S is not likely to stop; then the pauses grow to
  * HEALTH_PAUSE_MAX_S. One that is merely out of reach gets no other questions, so they
- * do not. One that is well is probed every "probe-interval". No zone is probed while there are no
+ * do not. One that is well is probed every "probe-interval", and after HEALTH_PAUSE_S when it has
+ * just been found FILTERED: an outage that begins can look so. No zone is probed while there are no
  * questions about it: the time is in the word, and the next question finds it passed.
  *
  * A process may live for one request, and end long before a question counts as failed. So failures

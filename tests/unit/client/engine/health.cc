@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "client-lib/engine/health.h"
 
+#include <algorithm>
 #include <string>
 
 #include <catch2/catch.hpp>
@@ -50,6 +51,7 @@ struct patient {
 	health memory = {};
 	uint64_t word = 0;
 	uint32_t now_s = 1000;
+	std::string reason;
 
 	health_word parts() const
 	{
@@ -57,8 +59,9 @@ struct patient {
 	}
 	dnsblv6_zone_state probe(const health_probe &found)
 	{
-		const char *reason;
-		word = health_probed(&memory, &options, word, &found, now_s, &reason);
+		const char *said;
+		word = health_probed(&memory, &options, word, &found, now_s, &said);
+		reason = said;
 		return parts().state;
 	}
 	dnsblv6_zone_state fail(answer_failure failure)
@@ -554,4 +557,62 @@ TEST_CASE("a look makes a zone ill by what is answered, and by nothing else", "[
 	const uint64_t ill = zone.word;
 	CHECK(health_looked(&zone.memory, &zone.options, zone.word, &found, zone.now_s + 5,
 			    &reason) == ill);
+}
+
+namespace
+{
+health_probe make_silent_canaries()
+{
+	health_probe probe = make_good(HEALTH_DOTTED);
+	for (int i = HEALTH_CANARY; i < HEALTH_POINT_COUNT; i++)
+		probe.points[i] = HEALTH_SILENT;
+	return probe;
+}
+} // namespace
+
+TEST_CASE("canaries without a reply are an outage first, and a filter when they stay so",
+	  "[client][engine][health]")
+{
+	const bool was_ok = GENERATE(false, true);
+	patient zone;
+	if (was_ok)
+		REQUIRE(zone.probe(make_good(HEALTH_DOTTED)) == DNSBLV6_ZONE_OK);
+
+	CHECK(zone.probe(make_silent_canaries()) == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK(zone.reason == "no reply");
+	CHECK(zone.parts().due_s == zone.now_s + 10);
+	zone.now_s += 10;
+	CHECK(zone.probe(make_silent_canaries()) == DNSBLV6_ZONE_FILTERED);
+	CHECK(zone.parts().due_s == zone.now_s + 20);
+	zone.now_s += 20;
+	CHECK(zone.probe(make_silent_canaries()) == DNSBLV6_ZONE_FILTERED);
+	CHECK(zone.parts().due_s == zone.now_s + 3600);
+	CHECK(zone.probe(make_good(HEALTH_DOTTED)) == DNSBLV6_ZONE_OK);
+}
+
+TEST_CASE("a canary that lost its record is a filter, whatever else is silent",
+	  "[client][engine][health]")
+{
+	const auto point = GENERATE(HEALTH_LISTED, HEALTH_LISTED6, HEALTH_CANARY);
+	health_probe found = make_good(HEALTH_DOTTED);
+	found.points[HEALTH_CANARY + 1] = HEALTH_SILENT;
+	found.points[point] = HEALTH_EMPTY;
+	patient zone;
+
+	CHECK(zone.probe(found) == DNSBLV6_ZONE_FILTERED);
+}
+
+TEST_CASE("a zone that has just been found filtered is probed again soon",
+	  "[client][engine][health]")
+{
+	const uint32_t interval_s = GENERATE(0u, 5u, 3600u);
+	patient zone;
+	zone.options.probe_interval_s = interval_s;
+
+	CHECK(zone.probe(make_sick(DNSBLV6_ZONE_FILTERED)) == DNSBLV6_ZONE_FILTERED);
+	CHECK(zone.parts().due_s ==
+	      (interval_s == 0 ? HEALTH_NEVER_S : zone.now_s + std::min(interval_s, 20u)));
+	zone.now_s += 20;
+	CHECK(zone.probe(make_sick(DNSBLV6_ZONE_FILTERED)) == DNSBLV6_ZONE_FILTERED);
+	CHECK(zone.parts().due_s == (interval_s == 0 ? HEALTH_NEVER_S : zone.now_s + interval_s));
 }
