@@ -133,7 +133,7 @@ class Clients(Case):
 
 class Store(Case):
     def test_one_that_is_silent_for_a_while_is_left_with_its_lock(self):
-        front = PopFront(self, store={"timeout": "1s"})
+        front = PopFront(self, store={"timeout": "5s"})
         for _ in range(2):
             front.deliver(MAILBOX, SMALL)
         client = Pop(self, front.address)
