@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sysexits.h>
@@ -24,6 +22,7 @@
 #include <unistd.h>
 
 #include "lib/common/options.h"
+#include "lib/common/wholefile.h"
 #include "lib/process/clock.h"
 #include "server/control/request.h"
 
@@ -196,37 +195,10 @@ static int talk(const struct command *command, int fd, struct answer *answer)
 
 /* ---- the answer ---- */
 
-/* The new file takes the place of the old one when it is complete. */
-static int write_file(const char *path, const char *text, size_t size)
-{
-	char temporary[PATH_MAX];
-	if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= (int)sizeof(temporary))
-		return -ENAMETOOLONG;
-	int fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	FILE *file = fdopen(fd, "w");
-	int ret = file != NULL ? 0 : -errno;
-	mode_t mask = umask(0);
-	umask(mask);
-	if (ret == 0 && (fwrite(text, 1, size, file) != size || fflush(file) != 0 ||
-			 fchmod(fd, 0666 & ~mask) != 0))
-		ret = -errno;
-	if (file == NULL)
-		close(fd);
-	else if (fclose(file) != 0 && ret == 0)
-		ret = -errno;
-	if (ret == 0 && rename(temporary, path) != 0)
-		ret = -errno;
-	if (ret != 0)
-		unlink(temporary);
-	return ret;
-}
-
 static int print(const struct command *command, const char *text, size_t size)
 {
 	if (command->output_path != NULL) {
-		int ret = write_file(command->output_path, text, size);
+		int ret = wholefile_write(AT_FDCWD, command->output_path, text, size, 0666, 0);
 		return ret == 0 ? EX_OK
 				: fail(EX_IOERR, "%s: %s", command->output_path, strerror(-ret));
 	}

@@ -3,14 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "lib/common/log.h"
+#include "lib/common/wholefile.h"
 
 #define NAME_SIZE 160
 #define LINE_SIZE 900 /* what log.h keeps of a line, with its head */
@@ -99,37 +99,22 @@ void report_write_client(FILE *out, const char *program, struct dnsblv6 *client)
 	write_zones(out, program, client);
 }
 
-static int write_beside(const char *path, report_fn fn, const void *context)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
-	if (fd < 0)
-		return -errno;
-	/* Whatever umask is: the collector is another user. */
-	int ret = fchmod(fd, FILE_MODE) == 0 ? 0 : -errno;
-	FILE *out = ret == 0 ? fdopen(fd, "w") : NULL;
-	if (out == NULL) {
-		ret = ret != 0 ? ret : -errno;
-		close(fd);
-		return ret;
-	}
-	fn(context, out);
-	ret = ferror(out) ? -EIO : 0;
-	if (fclose(out) != 0)
-		ret = -errno;
-	return ret;
-}
-
 /* The collector reads what ends in ".prom", so it never sees one that is half written. */
 int report_write_file(const char *path, report_fn fn, const void *context)
 {
-	char beside[PATH_MAX];
-	if (snprintf(beside, sizeof(beside), "%s.new", path) >= PATH_MAX)
-		return -ENAMETOOLONG;
-	int ret = write_beside(beside, fn, context);
-	if (ret == 0 && rename(beside, path) != 0)
-		ret = -errno;
-	if (ret != 0)
-		unlink(beside);
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	if (out == NULL)
+		return -errno;
+	fn(context, out);
+	int ret = ferror(out) ? -ENOMEM : 0;
+	if (fclose(out) != 0)
+		ret = -ENOMEM;
+	/* Whatever umask is: the collector is another user. */
+	if (ret == 0)
+		ret = wholefile_write(AT_FDCWD, path, text, size, FILE_MODE, WHOLEFILE_EXACT);
+	free(text);
 	return ret;
 }
 

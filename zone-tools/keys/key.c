@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/keys/key.h"
 
+#include "lib/common/wholefile.h"
 #include "lib/lmdb/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -283,53 +283,6 @@ int key_read(const char *path, struct key **ret_key)
 	return ret;
 }
 
-static int write_all(int fd, const char *data, size_t size)
-{
-	while (size > 0) {
-		ssize_t count = write(fd, data, size);
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0)
-			return -errno;
-		data += count;
-		size -= (size_t)count;
-	}
-	return DNSBLV6_OK;
-}
-
-/* Without it the name of a new file may be lost with the power. */
-static int sync_directory(const char *path)
-{
-	char *copy = strdup(path);
-	if (copy == NULL)
-		return -ENOMEM;
-	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int ret = fd < 0 || fsync(fd) != 0 ? -errno : DNSBLV6_OK;
-	if (fd >= 0)
-		close(fd);
-	free(copy);
-	return ret;
-}
-
-/* A file that is there in full, or not at all. */
-static int write_private(const char *path, const char *data, size_t size)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
-	if (fd < 0)
-		return -errno;
-	int ret = write_all(fd, data, size);
-	/* A key whose DS is published must not be lost with the power. */
-	if (ret == DNSBLV6_OK && (fchmod(fd, S_IRUSR | S_IWUSR) != 0 || fsync(fd) != 0))
-		ret = -errno;
-	if (close(fd) != 0 && ret == DNSBLV6_OK)
-		ret = -errno;
-	if (ret == DNSBLV6_OK)
-		ret = sync_directory(path);
-	if (ret != DNSBLV6_OK)
-		unlink(path);
-	return ret;
-}
-
 int key_write(const struct key *key, const char *path)
 {
 	char *pem;
@@ -338,7 +291,9 @@ int key_write(const struct key *key, const char *path)
 	if (bio != NULL &&
 	    PEM_write_bio_PKCS8PrivateKey(bio, key->pair, NULL, NULL, 0, NULL, NULL) == 1) {
 		long size = BIO_get_mem_data(bio, &pem);
-		ret = write_private(path, pem, (size_t)size);
+		/* A key whose DS is published must not be lost with the power. */
+		ret = wholefile_write(AT_FDCWD, path, pem, (size_t)size, S_IRUSR | S_IWUSR,
+				      WHOLEFILE_FIRST | WHOLEFILE_LASTS);
 	}
 	BIO_free(bio);
 	return settle(ret);

@@ -2,6 +2,7 @@
 #include "integration/mail/mail-hub/hub_files.h"
 
 #include "lib/common/log.h"
+#include "lib/common/wholefile.h"
 #include "lib/process/child.h"
 
 #include <errno.h>
@@ -97,27 +98,12 @@ int hub_files_open(const struct hub_setup *setup, int *ret_lock_fd)
 
 /* ---- files ---- */
 
-static int write_text(const char *path, const char *text)
-{
-	FILE *out = fopen(path, "we");
-	if (out == NULL)
-		return -errno;
-	int ret = fputs(text, out) < 0 ? -errno : 0;
-	if (fclose(out) != 0 && ret == 0)
-		ret = -errno;
-	return ret;
-}
-
 int hub_files_write(const struct hub_setup *setup, unsigned program, enum hub_file file,
 		    const char *text)
 {
-	char new_path[HUB_FILE_MAX];
 	char path[HUB_FILE_MAX];
-	hub_files_path(setup, program, HUB_FILE_NEW, new_path);
-	hub_files_path(setup, program, file, path);
-	int ret = write_text(new_path, text);
-	if (ret == 0 && file != HUB_FILE_NEW && rename(new_path, path) != 0)
-		ret = -errno;
+	int ret = wholefile_write(AT_FDCWD, hub_files_path(setup, program, file, path), text,
+				  strlen(text), 0666, 0);
 	return ret == 0 ? EX_OK : refuse("file not written", path, -ret);
 }
 

@@ -4,13 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <hs/hs.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <openssl/evp.h>
+
+#include "lib/common/wholefile.h"
 
 #define HS_ALIGNMENT 64
 
@@ -179,64 +178,14 @@ struct sigtext imagefile_bytes(const struct tables *tables)
 	return file;
 }
 
-static int write_all(int fd, const char *bytes, size_t size)
-{
-	while (size > 0) {
-		const ssize_t some = write(fd, bytes, size);
-		if (some < 0 && errno != EINTR)
-			return -errno;
-		if (some > 0) {
-			bytes += some;
-			size -= (size_t)some;
-		}
-	}
-	return 0;
-}
-
-static int sync_directory(const char *path)
-{
-	char *copy = strdup(path);
-	if (copy == NULL)
-		return -ENOMEM;
-	int status = 0;
-	const int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fsync(fd) != 0)
-		status = -errno;
-	if (fd >= 0)
-		close(fd);
-	free(copy);
-	return status;
-}
-
-static int write_beside(const struct sigtext *file, const char *beside, const char *path)
-{
-	const int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return -errno;
-	int status = write_all(fd, file->bytes, file->size);
-	if (status == 0 && fsync(fd) != 0)
-		status = -errno;
-	if (close(fd) != 0 && status == 0)
-		status = -errno;
-	if (status == 0 && rename(beside, path) != 0)
-		status = -errno;
-	if (status != 0)
-		unlink(beside);
-	return status != 0 ? status : sync_directory(path);
-}
-
 int imagefile_write(struct tables *tables, const char *path, char *reterr)
 {
 	struct sigtext file = imagefile_bytes(tables);
-	struct sigtext beside = { .bytes = NULL };
-	sigtext_add(&beside, path, strlen(path));
-	sigtext_say(&beside, ".new-%ld", (long)getpid());
-	const int status = file.is_failed || beside.is_failed
-				   ? -ENOMEM
-				   : write_beside(&file, beside.bytes, path);
+	const int status = file.is_failed ? -ENOMEM
+					  : wholefile_write(AT_FDCWD, path, file.bytes, file.size,
+							    0644, WHOLEFILE_LASTS);
 	if (status != 0)
 		snprintf(reterr, MATCH_ERROR_SIZE, "%s", strerror(-status));
-	sigtext_free(&beside);
 	sigtext_free(&file);
 	return status;
 }

@@ -2,6 +2,7 @@
 #include "integration/mail/mail-stored/nodes/locate.h"
 
 #include "integration/mail/base/store/copyname.h"
+#include "lib/common/wholefile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -125,19 +126,6 @@ static size_t print_spread(const struct nodesetup *setup, char *ret_text)
 	return size + (size_t)snprintf(ret_text + size, SPREAD_MAX - size, "\n");
 }
 
-static int write_spread(int directory, const char *text, size_t size)
-{
-	int fd = openat(directory, "spread.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return -errno;
-	int ret = write(fd, text, size) == (ssize_t)size && fsync(fd) == 0 ? 0 : -errno;
-	close(fd);
-	if (ret == 0 &&
-	    (renameat(directory, "spread.new", directory, "spread") != 0 || fsync(directory) != 0))
-		ret = -errno;
-	return ret;
-}
-
 static int compare_spread(int directory, const char *text, size_t size)
 {
 	char bytes[SPREAD_MAX];
@@ -163,7 +151,7 @@ int locate_check_spread(const struct nodesetup *setup, const char *directory,
 		return -errno;
 	int ret = compare_spread(fd, text, size);
 	if (ret == -ENOENT)
-		ret = write_spread(fd, text, size);
+		ret = wholefile_write(fd, "spread", text, size, 0644, WHOLEFILE_LASTS);
 	if (ret == 0 && fstatat(fd, "spread", &st, 0) != 0)
 		ret = -errno;
 	close(fd);

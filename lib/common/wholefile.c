@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/common/wholefile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int write_all(int fd, const char *bytes, size_t size)
+{
+	while (size > 0) {
+		ssize_t some = write(fd, bytes, size);
+		if (some < 0 && errno != EINTR)
+			return -errno;
+		if (some > 0) {
+			bytes += some;
+			size -= (size_t)some;
+		}
+	}
+	return 0;
+}
+
+static int sync_directory(int directory_fd, const char *path)
+{
+	char copy[PATH_MAX];
+	snprintf(copy, sizeof(copy), "%s", path);
+	int fd = openat(directory_fd, dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int ret = fd < 0 || fsync(fd) != 0 ? -errno : 0;
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+/* What is in fd then is all of it. */
+static int fill(int fd, const void *bytes, size_t size, mode_t mode, unsigned how)
+{
+	int ret = write_all(fd, bytes, size);
+	if (ret == 0 && (how & WHOLEFILE_EXACT) != 0 && fchmod(fd, mode) != 0)
+		ret = -errno;
+	if (ret == 0 && (how & WHOLEFILE_LASTS) != 0 && fsync(fd) != 0)
+		ret = -errno;
+	if (close(fd) != 0 && ret == 0)
+		ret = -errno;
+	return ret;
+}
+
+static int open_new(int directory_fd, const char *path, mode_t mode, int *ret_fd)
+{
+	*ret_fd = openat(directory_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			 mode);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+static int write_first(int directory_fd, const char *path, const void *bytes, size_t size,
+		       mode_t mode, unsigned how)
+{
+	int fd;
+	int ret = open_new(directory_fd, path, mode, &fd);
+	if (ret != 0)
+		return ret;
+	ret = fill(fd, bytes, size, mode, how);
+	if (ret == 0 && (how & WHOLEFILE_LASTS) != 0)
+		ret = sync_directory(directory_fd, path);
+	if (ret != 0)
+		unlinkat(directory_fd, path, 0);
+	return ret;
+}
+
+int wholefile_write(int directory_fd, const char *path, const void *bytes, size_t size, mode_t mode,
+		    unsigned how)
+{
+	char beside[PATH_MAX];
+	int fd;
+	int length = snprintf(beside, sizeof(beside), "%s.new-%ld", path, (long)getpid());
+	if (length < 0 || (size_t)length >= sizeof(beside))
+		return -ENAMETOOLONG;
+	if ((how & WHOLEFILE_FIRST) != 0)
+		return write_first(directory_fd, path, bytes, size, mode, how);
+	unlinkat(directory_fd, beside, 0); /* of a process that had this number and was killed */
+	int ret = open_new(directory_fd, beside, mode, &fd);
+	if (ret != 0)
+		return ret;
+	ret = fill(fd, bytes, size, mode, how);
+	if (ret == 0 && renameat(directory_fd, beside, directory_fd, path) != 0)
+		ret = -errno;
+	if (ret != 0) {
+		unlinkat(directory_fd, beside, 0);
+		return ret;
+	}
+	return (how & WHOLEFILE_LASTS) != 0 ? sync_directory(directory_fd, path) : 0;
+}
