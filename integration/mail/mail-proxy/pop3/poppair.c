@@ -79,15 +79,7 @@ static void log_session(const struct poppair *own)
 	text_put_count(&text, " withheld=", own->withheld_count);
 	text_put_count(&text, " commands=", own->proxy.command_count);
 	text_put_count(&text, " errors=", own->proxy.error_count);
-	text_put_count(&text, " bytes_in=", pair->client != NULL ? pair->client->bytes_in : 0);
-	text_put_count(&text, " bytes_out=", pair->client != NULL ? pair->client->bytes_out : 0);
-	if (pair->tunnel_up + pair->tunnel_down > 0) {
-		text_put_count(&text, " unscanned_up=", pair->tunnel_up);
-		text_put_count(&text, " unscanned_down=", pair->tunnel_down);
-	}
-	text_put_count(&text, " ms=", proxyloop_now(pair->loop) - pair->begun_ms);
-	text_put(&text, " end=");
-	text_put(&text, pair->why != NULL ? pair->why : "cut");
+	pair_put_end(pair, &text);
 	log_info(pair->id, "%s", line);
 }
 

@@ -109,6 +109,19 @@ enum popproxy_sign popproxy_sign(struct popproxy_line *line)
 	return POPPROXY_NO_SIGN;
 }
 
+bool popproxy_server_answer(struct popproxy *proxy, struct popproxy_io *io,
+			    struct popproxy_line *ret_line, enum popproxy_sign *ret_sign)
+{
+	if (!popproxy_has_room(io->to_client_room, io->to_client_size) ||
+	    !popproxy_server_line(proxy, io, ret_line))
+		return false;
+	*ret_sign = popproxy_sign(ret_line);
+	if (*ret_sign == POPPROXY_OK || *ret_sign == POPPROXY_ERR)
+		return true;
+	popproxy_broken(proxy, io);
+	return false;
+}
+
 /* ---- the end ---- */
 
 void popproxy_finish(struct popproxy *proxy, enum popproxy_status status, const char *why)
@@ -183,14 +196,9 @@ void popproxy_pop(struct popproxy *proxy)
 static bool greet(struct popproxy *proxy, struct popproxy_io *io)
 {
 	struct popproxy_line line;
-	if (!popproxy_has_room(io->to_client_room, io->to_client_size) ||
-	    !popproxy_server_line(proxy, io, &line))
+	enum popproxy_sign sign;
+	if (!popproxy_server_answer(proxy, io, &line, &sign))
 		return false;
-	const enum popproxy_sign sign = popproxy_sign(&line);
-	if (sign != POPPROXY_OK && sign != POPPROXY_ERR) {
-		popproxy_broken(proxy, io);
-		return false;
-	}
 	/* APOP needs what stands in it. */
 	popproxy_to_client_answer(io, sign == POPPROXY_OK ? "+OK" : "-ERR", line);
 	proxy->is_greeted = true;

@@ -390,14 +390,9 @@ static bool answer_uid(struct popproxy *proxy, struct popproxy_io *io)
 {
 	struct popproxy_body *body = &proxy->body;
 	struct popproxy_line line;
-	if (!popproxy_has_room(io->to_client_room, io->to_client_size) ||
-	    !popproxy_server_line(proxy, io, &line))
+	enum popproxy_sign sign;
+	if (!popproxy_server_answer(proxy, io, &line, &sign))
 		return false;
-	const enum popproxy_sign sign = popproxy_sign(&line);
-	if (sign != POPPROXY_OK && sign != POPPROXY_ERR) {
-		popproxy_broken(proxy, io);
-		return false;
-	}
 	body->phase = AT_SCAN;
 	if (sign == POPPROXY_OK)
 		take_uid(proxy, line);
@@ -438,14 +433,9 @@ static bool answer_mail(struct popproxy *proxy, struct popproxy_io *io)
 {
 	struct popproxy_body *body = &proxy->body;
 	struct popproxy_line line;
-	if (!popproxy_has_room(io->to_client_room, io->to_client_size) ||
-	    !popproxy_server_line(proxy, io, &line))
+	enum popproxy_sign sign;
+	if (!popproxy_server_answer(proxy, io, &line, &sign))
 		return false;
-	const enum popproxy_sign sign = popproxy_sign(&line);
-	if (sign != POPPROXY_OK && sign != POPPROXY_ERR) {
-		popproxy_broken(proxy, io);
-		return false;
-	}
 	if (sign == POPPROXY_ERR) {
 		popproxy_to_client_answer(io, "-ERR", line);
 		done(proxy);

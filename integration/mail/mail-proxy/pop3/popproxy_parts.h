@@ -67,6 +67,12 @@ bool popproxy_server_line(struct popproxy *proxy, struct popproxy_io *io,
 			  struct popproxy_line *ret_line);
 /* What stands behind the sign is left in *line. */
 enum popproxy_sign popproxy_sign(struct popproxy_line *line);
+/*
+ * The next answer of the server, +OK or -ERR, with what stands behind that, once there is room for a line
+ * to the client. False: it is not there yet, or the session has ended as it was none.
+ */
+bool popproxy_server_answer(struct popproxy *proxy, struct popproxy_io *io,
+			    struct popproxy_line *ret_line, enum popproxy_sign *ret_sign);
 /* The answer of the oldest command is complete. */
 void popproxy_pop(struct popproxy *proxy);
 /* Now; the status is the last one. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "integration/common/networks.h"
+#include "integration/mail/base/facts/text.h"
 #include "lib/common/log.h"
 
 #define ROUNDS_MAX    16    /* of a turn, before others have theirs */
@@ -59,6 +60,19 @@ static void set_timer(struct pair *pair, unsigned ms)
 		wheel_clear(&pair->timer);
 	else
 		wheel_set(&pair->loop->wheel, &pair->timer, proxyloop_now(pair->loop) + ms);
+}
+
+void pair_put_end(const struct pair *pair, struct text *text)
+{
+	text_put_count(text, " bytes_in=", pair->client != NULL ? pair->client->bytes_in : 0);
+	text_put_count(text, " bytes_out=", pair->client != NULL ? pair->client->bytes_out : 0);
+	if (pair->tunnel_up + pair->tunnel_down > 0) {
+		text_put_count(text, " unscanned_up=", pair->tunnel_up);
+		text_put_count(text, " unscanned_down=", pair->tunnel_down);
+	}
+	text_put_count(text, " ms=", proxyloop_now(pair->loop) - pair->begun_ms);
+	text_put(text, " end=");
+	text_put(text, pair->why != NULL ? pair->why : "cut");
 }
 
 void pair_close(struct pair *pair, const char *why)

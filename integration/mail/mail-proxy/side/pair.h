@@ -54,6 +54,7 @@ extern "C" {
 enum pair_refusal { PAIR_FULL, PAIR_CONNECTIONS, PAIR_RATE, PAIR_STOPPING };
 
 struct pair;
+struct text;
 
 /* What a protocol is: a table of its functions. */
 struct pair_protocol {
@@ -146,6 +147,8 @@ int pair_begin_tls(struct pair *pair);
 void pair_tunnel(struct pair *pair);
 /* What is written to the client goes out first. why is a word for the log, static. */
 void pair_close(struct pair *pair, const char *why);
+/* How the line about a session in the log ends: what was passed, how long it took, and why. */
+void pair_put_end(const struct pair *pair, struct text *text);
 /* expire() is called so many ms from now, unless this is called again; 0: never. */
 void pair_wait(struct pair *pair, unsigned ms);
 /* turn() once more without an event. */
