@@ -293,7 +293,7 @@ int key_write(const struct key *key, const char *path)
 		long size = BIO_get_mem_data(bio, &pem);
 		/* A key whose DS is published must not be lost with the power. */
 		ret = wholefile_write(AT_FDCWD, path, pem, (size_t)size, S_IRUSR | S_IWUSR,
-				      WHOLEFILE_FIRST | WHOLEFILE_LASTS);
+				      WHOLEFILE_FIRST | WHOLEFILE_LASTS | WHOLEFILE_EXACT);
 	}
 	BIO_free(bio);
 	return settle(ret);
