@@ -271,6 +271,13 @@ class Postfix(MailServer):
         """As after a change of main.cf."""
         self.process.send_signal(1)
 
+    def run_queue(self):
+        """
+        Tries all that is deferred, now; master has to have a pickup. A mail that the queue manager finds
+        still locked by the process that has tried it waits for 300 s, whatever maximal_backoff_time says.
+        """
+        subprocess.run([peer("postqueue"), "-c", self.config, "-f"], check=True, timeout=SESSION_S)
+
 
 # ---- Exim ----
 

@@ -50,7 +50,8 @@ class WithPostfix:
     def start_postfix(self, *lines):
         return Postfix(self, main=[*lines, "minimal_backoff_time = 1s", "maximal_backoff_time = 1s",
                                    "queue_run_delay = 1s"],
-                       master=["lmtp unix - - n - - lmtp", "flush unix n - n 1000? 0 flush"])
+                       master=["lmtp unix - - n - - lmtp", "flush unix n - n 1000? 0 flush",
+                               "pickup unix n - n 60 1 pickup"])
 
     def send(self, server, recipients):
         with smtplib.SMTP(*server.address, timeout=SESSION_S) as session:
@@ -70,6 +71,7 @@ class WithPostfix:
         server.wait_for_log(r"status=deferred")
         self.nodes[2].revive()
         self.wait_for_nodes()
+        server.run_queue()
         try:
             self.wait_for_mails(list(USERS), 2)
         except AssertionError:

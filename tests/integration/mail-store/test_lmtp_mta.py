@@ -88,7 +88,7 @@ class Servers:
         server.wait_for_log(r"451 4\.3\.0 Try again later")
         self.store.process.send_signal(signal.SIGCONT)
         self.store.wait_for_log(r"info: \[mail-stored\] store is there, ")
-        self.run_queue(server)
+        server.run_queue()
         ident, = self.wait_for_mails(1)
         self.assertTrue(self.store.text_of(ident)[1].endswith(TEXTS["dots"]))
 
@@ -99,10 +99,8 @@ class WithPostfix(Servers, Case):
         place = f"unix:{self.store.lmtp_path}" if is_unix else f"inet:[{host}]:{port}"
         return Postfix(self, main=[f"virtual_transport = lmtp:{place}", "minimal_backoff_time = 1s",
                                    "maximal_backoff_time = 1s", "queue_run_delay = 1s"],
-                       master=["lmtp unix - - n - - lmtp", "flush unix n - n 1000? 0 flush"])
-
-    def run_queue(self, server):
-        """It does that by itself."""
+                       master=["lmtp unix - - n - - lmtp", "flush unix n - n 1000? 0 flush",
+                               "pickup unix n - n 60 1 pickup"])
 
 
 class WithExim(Servers, Case):
@@ -113,9 +111,6 @@ class WithExim(Servers, Case):
             transport = ["driver = smtp", "protocol = lmtp", f"hosts = {host}", f"port = {port}",
                          "hosts_override", "allow_localhost", "hosts_try_chunking = *"]
         return Exim(self, proxy=False, transport=transport, main=["accept_8bitmime = true"]).start()
-
-    def run_queue(self, server):
-        server.run_queue()
 
 
 if __name__ == "__main__":
