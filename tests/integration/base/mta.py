@@ -273,8 +273,9 @@ class Postfix(MailServer):
 
     def run_queue(self):
         """
-        Tries all that is deferred, now; master has to have a pickup. A mail that the queue manager finds
-        still locked by the process that has tried it waits for 300 s, whatever maximal_backoff_time says.
+        Tries all that waits, now; master has to have a pickup. A mail that the queue manager finds still locked
+        by the process that has tried it goes back to incoming, which is not looked at every queue_run_delay but
+        when a mail comes, or every 300 s (qmgr's line in master).
         """
         subprocess.run([peer("postqueue"), "-c", self.config, "-f"], check=True, timeout=SESSION_S)
 
