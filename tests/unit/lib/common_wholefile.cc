@@ -162,8 +162,7 @@ TEST_CASE("the mode is less what umask takes, or exact", "[common][wholefile]")
 	CHECK(here.mode("file") == 0644);
 }
 
-TEST_CASE("what a killed process has left beside the file is in no one's way",
-	  "[common][wholefile]")
+TEST_CASE("what a killed process has left beside the file does no harm", "[common][wholefile]")
 {
 	const room here;
 	const std::string rest = "file.new-" + std::to_string(getpid());
