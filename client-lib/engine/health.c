@@ -150,7 +150,7 @@ enum dnsblv6_zone_state health_judge(const struct health_probe *probe, const cha
 	return found.state;
 }
 
-/* Are the test points right, and all that lacks of the canaries a reply? */
+/* Is nothing wrong but that some canaries have no reply? */
 static bool is_silence(const struct health_probe *probe)
 {
 	for (unsigned i = HEALTH_CANARY; i < HEALTH_POINT_COUNT; i++) {
@@ -209,7 +209,10 @@ static uint32_t next_pause(const struct config *config, const struct health_word
 	return pause_s < max_s ? pause_s : max_s;
 }
 
-/* Until a zone that is not sick is probed again. One that has just been found filtered may not be. */
+/*
+ * Until a zone that is not sick is probed again. It is soon for one that has just been found filtered,
+ * since an outage that begins can look so.
+ */
 static uint32_t routine_pause(const struct config *config, enum dnsblv6_zone_state state,
 			      bool is_new)
 {

@@ -19,17 +19,19 @@ extern "C" {
 #endif
 
 enum {
-	WHOLEFILE_LASTS =
-		1, /* it is there after a loss of power too: fsync() of it and of its directory */
-	WHOLEFILE_FIRST =
-		2, /* -EEXIST when there is one: what a process that is killed leaves has its name */
-	WHOLEFILE_EXACT = 4, /* of that mode whatever umask is */
+	/* It is there after a loss of power too: fsync() of it and of its directory. */
+	WHOLEFILE_LASTS = 1,
+	/* -EEXIST when there is one. It is not written beside: what a killed process leaves has its name. */
+	WHOLEFILE_FIRST = 2,
+	/* Of that mode whatever umask is. */
+	WHOLEFILE_EXACT = 4,
 };
 
 /*
  * Writes size bytes to path, which begins at the open directory directory_fd, or AT_FDCWD. how is of the
- * above. 0 or -errno: then nothing has changed, unless it was the last step of WHOLEFILE_LASTS that
- * failed, fsync() of the directory of a file that was there before. Not for two threads and the same path.
+ * above. 0 or -errno, such as -ENOSPC: then all is as it was, but when fsync() of the directory has failed
+ * the new file is in place, where WHOLEFILE_FIRST has not removed it. Two threads may write at once, but
+ * not the same path.
  */
 int wholefile_write(int directory_fd, const char *path, const void *bytes, size_t size, mode_t mode,
 		    unsigned how);
