@@ -4,7 +4,7 @@
  * load.bpf.c - the programs of xdp-load that run in the kernel.
  *
  * Flow: main.c runs load_send on frames that the kernel makes -> the far end of the pair of veth, with a
- *       server behind it or with load_echo or load_drop -> load_count at the near end.
+ *       server behind it or with load_echo, load_answer or load_drop -> load_count at the near end.
  *
  * load_send is a closed loop: at most `window` questions wait for an answer, and when so many do, none
  * goes out before `burst` of them have one. Meanwhile it drops the frames that it is run for, which
@@ -29,6 +29,8 @@
 #define DNS_TC	   0x02
 #define DNS_RCODES 0x0f
 #define NXDOMAIN   3
+#define RR_SIZE	   28 /* a pointer to the question, and 16 octets of RDATA */
+#define SUM_MAX	   256
 
 const volatile uint32_t device;
 const volatile uint32_t server_be32;
@@ -159,14 +161,18 @@ int load_count(struct xdp_md *ctx)
 
 /* ---- what is measured beside servers ---- */
 
-/* The least that a program can do which answers. */
-SEC("xdp")
-int load_echo(struct xdp_md *ctx)
+/* NULL when it is no question. */
+static inline __attribute__((always_inline)) struct headers *headers_of(struct xdp_md *ctx)
 {
 	struct headers *headers = (void *)(long)ctx->data;
 	if ((void *)(headers + 1) > (void *)(long)ctx->data_end ||
 	    headers->ethernet.h_proto != bpf_htons(ETH_P_IP) || headers->ip.protocol != IPPROTO_UDP)
-		return XDP_PASS;
+		return NULL;
+	return headers;
+}
+
+static inline __attribute__((always_inline)) void turn_back(struct headers *headers)
+{
 	uint8_t mac[ETH_ALEN];
 	__builtin_memcpy(mac, headers->ethernet.h_dest, ETH_ALEN);
 	__builtin_memcpy(headers->ethernet.h_dest, headers->ethernet.h_source, ETH_ALEN);
@@ -177,6 +183,77 @@ int load_echo(struct xdp_md *ctx)
 	__be16 port = headers->udp.dest;
 	headers->udp.dest = headers->udp.source;
 	headers->udp.source = port;
+}
+
+/* The least that a program can do which sends something back. */
+SEC("xdp")
+int load_echo(struct xdp_md *ctx)
+{
+	struct headers *headers = headers_of(ctx);
+	if (headers == NULL)
+		return XDP_PASS;
+	turn_back(headers);
+	return XDP_TX;
+}
+
+static inline __attribute__((always_inline)) uint16_t fold(uint64_t sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t) ~((sum & 0xffff) + (sum >> 16));
+}
+
+/* From a UDP header to the end of the packet, whose last eight octets are last; for little endian. */
+static inline __attribute__((always_inline)) uint64_t sum_udp(const uint8_t *at, const uint8_t *end,
+							      uint64_t last, uint32_t size)
+{
+	uint64_t sum = size % 8 != 0 ? last >> (64 - size % 8 * 8) : 0;
+	for (uint32_t i = 0; i < SUM_MAX && at + 8 <= end; i += 8, at += 8) {
+		uint64_t word = *(const uint64_t *)at;
+		sum += word;
+		sum += sum < word;
+	}
+	return (sum & 0xffffffff) + (sum >> 32);
+}
+
+/* What every answer of one AAAA record costs, wherever it comes from: this one is always the same. */
+SEC("xdp")
+int load_answer(struct xdp_md *ctx)
+{
+	uint32_t size = (uint32_t)bpf_xdp_get_buff_len(ctx);
+	struct headers *headers = headers_of(ctx);
+	if (headers == NULL || bpf_xdp_adjust_tail(ctx, RR_SIZE) != 0)
+		return XDP_PASS;
+	headers = headers_of(ctx);
+	uint8_t *end = (void *)(long)ctx->data_end;
+	if (headers == NULL)
+		return XDP_ABORTED;
+	uint64_t at = size;
+	barrier_var(at);
+	if (at > SUM_MAX)
+		return XDP_ABORTED;
+	uint64_t *rr = (void *)((uint8_t *)headers + at);
+	if ((uint8_t *)rr + RR_SIZE > end)
+		return XDP_ABORTED;
+	turn_back(headers);
+	rr[0] = bpf_cpu_to_be64(0xc00c001c00010000);
+	rr[1] = bpf_cpu_to_be64(0x0e10001000000000);
+	rr[2] = 0;
+	*(uint32_t *)(rr + 3) = bpf_htonl(1);
+	headers->dns[2] |= DNS_QR;
+	headers->dns[7] = 1;
+	uint32_t udp_size = size + RR_SIZE - sizeof(headers->ethernet) - sizeof(headers->ip);
+	headers->ip.tot_len = bpf_htons((uint16_t)(udp_size + sizeof(headers->ip)));
+	headers->ip.check = 0;
+	const uint32_t *ip = (const void *)&headers->ip;
+	headers->ip.check = fold((uint64_t)ip[0] + ip[1] + ip[2] + ip[3] + ip[4]);
+	headers->udp.len = bpf_htons((uint16_t)udp_size);
+	headers->udp.check = 0;
+	uint64_t last = *(uint64_t *)((uint8_t *)rr + RR_SIZE - 8);
+	headers->udp.check = fold(sum_udp((const uint8_t *)&headers->udp, end, last, udp_size) +
+				  headers->ip.saddr + headers->ip.daddr + bpf_htons(IPPROTO_UDP) +
+				  headers->udp.len);
 	return XDP_TX;
 }
 
@@ -184,9 +261,7 @@ int load_echo(struct xdp_md *ctx)
 SEC("xdp")
 int load_drop(struct xdp_md *ctx)
 {
-	struct headers *headers = (void *)(long)ctx->data;
-	if ((void *)(headers + 1) > (void *)(long)ctx->data_end ||
-	    headers->ethernet.h_proto != bpf_htons(ETH_P_IP) || headers->ip.protocol != IPPROTO_UDP)
+	if (headers_of(ctx) == NULL)
 		return XDP_PASS;
 	state.seen++;
 	return XDP_DROP;

@@ -3,7 +3,7 @@
 /*
  * xdp-load - asks a server at the other end of a pair of veth faster than one over sockets could.
  *
- *     xdp-load [--seconds S] [--window N] [--burst N] [--far NETWORK DEVICE --with echo|drop]
+ *     xdp-load [--seconds S] [--window N] [--burst N] [--far NETWORK DEVICE --with echo|answer|drop]
  *              DEVICE MAC FROM TO PORT QUESTIONS
  *
  * QUESTIONS is a file of messages as over TCP, each behind its length; they are asked in turn, round
@@ -15,7 +15,8 @@
  * Questions and answers never become packets of a socket: the kernel makes frames
  * (BPF_F_TEST_XDP_LIVE_FRAMES, Linux 5.18), load.bpf.c makes them questions and redirects them into
  * DEVICE, and counts and drops what comes back there. --with has a bare XDP_TX echo in the place of a
- * server, at DEVICE of the network named by a file, or a program that drops what it gets.
+ * server, at DEVICE of the network named by a file, or a program that gives all the same answer, or
+ * one that drops what it gets.
  *
  * Prints one line: seconds=, sent=, answered=, lost=, strays= (other packets), bytes= (of messages);
  * then of names with an answer and of those without, in that order, two numbers each: filled= nodata=
@@ -39,6 +40,7 @@
 #include <netinet/udp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,6 +235,8 @@ static struct load_bpf *load_programs(const struct setup *setup)
 	int home = enter(setup->far_network);
 	if (strcmp(setup->with, "echo") == 0)
 		kernel->links.load_echo = attach(kernel->progs.load_echo, setup->far_device);
+	else if (strcmp(setup->with, "answer") == 0)
+		kernel->links.load_answer = attach(kernel->progs.load_answer, setup->far_device);
 	else
 		kernel->links.load_drop = attach(kernel->progs.load_drop, setup->far_device);
 	come_back(home);
@@ -350,6 +354,12 @@ static uint64_t number_of(const char *text, uint64_t max)
 	return value;
 }
 
+static bool is_program(const char *word)
+{
+	return strcmp(word, "echo") == 0 || strcmp(word, "answer") == 0 ||
+	       strcmp(word, "drop") == 0;
+}
+
 static int read_options(struct setup *setup, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -367,8 +377,7 @@ static int read_options(struct setup *setup, int argc, char **argv)
 			setup->window = number_of(optarg, 1024);
 		else if (option == 'b')
 			setup->burst = number_of(optarg, 1024);
-		else if (option == 'x' &&
-			 (strcmp(optarg, "echo") == 0 || strcmp(optarg, "drop") == 0))
+		else if (option == 'x' && is_program(optarg))
 			setup->with = optarg;
 		else if (option == 'f' && optind < argc) {
 			setup->far_network = optarg;
@@ -405,7 +414,7 @@ int main(int argc, char **argv)
 	struct setup setup = { .seconds = 1, .window = 192, .burst = 64 };
 	if (read_setup(&setup, argc, argv) != 0) {
 		fprintf(stderr, "usage: xdp-load [--seconds S] [--window N] [--burst N]"
-				" [--far NETWORK DEVICE --with echo|drop]"
+				" [--far NETWORK DEVICE --with echo|answer|drop]"
 				" DEVICE MAC FROM TO PORT QUESTIONS\n");
 		return EX_USAGE;
 	}

@@ -15,8 +15,8 @@ sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from mailservers import figure, median_of  # noqa: E402  (of bench, as are the next)
 from replays import machine  # noqa: E402
 from store_page import Limit, table  # noqa: E402
-from xdpservers import (ECHO, KINDS, KNOT, NAMES, OURS, RBLDNSD, SIGNED_NAMES, SOCKETS,  # noqa: E402
-                        serve)
+from xdpservers import (ECHO, KINDS, KNOT, NAMES, OURS, RBLDNSD, SAME, SIGNED_NAMES,  # noqa: E402
+                        SOCKETS, serve)
 import harness  # noqa: E402  (found by replays.py)
 
 # Of one run: answers a second, nanoseconds of a processor for one, the share of the server's core that was
@@ -105,7 +105,8 @@ that thread are XDP programs, and for servers with sockets the way of a question
 
 "{drop}" is the least of all: a program at the server's end drops the question, so that what is counted are
 questions. "{echo}" is a program that swaps addresses, ports and MACs, looks at nothing else and sends the question
-back (XDP_TX). "{ours}" answers in the driver (`xdp:` of dnsblv6d.conf), "{sockets}" is the same program without.
+back (XDP_TX). "{same}" makes room behind the question for an AAAA record, always the same, and sets the
+checksums: what is more in "{ours}" is reading the question, finding its hosts, limits and counts. "{ours}" answers in the driver (`xdp:` of dnsblv6d.conf), "{sockets}" is the same program without.
 "{knot}" is Debian's knotd with `xdp: listen:`, in native mode. Each server has one worker; rbldnsd is asked for the
 A record of an address, the others for the AAAA of its bitmap. Unsigned questions have no EDNS, signed ones DO. There are
 {count:,} questions of each kind, asked in turn.
@@ -150,7 +151,7 @@ def report(options, results):
         yield ""
         yield from ratio_lines(results, is_signed)
     yield "## How it is measured"
-    text = METHOD.format(drop=NAMES[0], echo=ECHO, ours=OURS, sockets=SOCKETS, knot=KNOT,
+    text = METHOD.format(drop=NAMES[0], echo=ECHO, same=SAME, ours=OURS, sockets=SOCKETS, knot=KNOT,
                         count=options.questions, window=options.window, burst=options.burst,
                         rounds=options.rounds, seconds=options.seconds)
     yield text.rstrip()

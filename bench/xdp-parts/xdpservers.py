@@ -26,15 +26,15 @@ loader.exec_module(serve)
 
 KINDS = serve.KINDS
 LISTED, NOT_LISTED, MIXED = KINDS
-DROP, ECHO = "the question alone, dropped", "bare echo"
+DROP, ECHO, SAME = "the question alone, dropped", "bare echo", "the same answer to all"
 OURS, SOCKETS, RBLDNSD, KNOT = "dnsblv6d", "dnsblv6d, sockets", "rbldnsd, sockets", "knotd, AF_XDP"
-NAMES = (DROP, ECHO, OURS, SOCKETS, RBLDNSD, KNOT)
-SIGNED_NAMES = tuple(name for name in NAMES if name != RBLDNSD)
+NAMES = (DROP, ECHO, SAME, OURS, SOCKETS, RBLDNSD, KNOT)
+SIGNED_NAMES = tuple(name for name in NAMES if name not in (RBLDNSD, SAME))
 
 PIDFD_GETFD, SO_RCVBUFFORCE, BUFFER = 438, 33, 4 << 20  # the first is the same on all machines
 libc = ctypes.CDLL(None, use_errno=True)
 
-# A server at its pair; answers: what xdp-load has there instead ("echo", "drop"), of no process.
+# A server at its pair; answers: what xdp-load has there instead ("echo", "answer", "drop"), of no process.
 Arm = collections.namedtuple("Arm", "name is_signed is_classic pair pids answers")
 
 
@@ -168,9 +168,9 @@ def knotd(bench, material, name, is_signed):
         yield process
 
 
-STARTS = {DROP: nothing, ECHO: nothing, OURS: dnsblv6d_xdp, SOCKETS: dnsblv6d, RBLDNSD: rbldnsd,
+STARTS = {DROP: nothing, ECHO: nothing, SAME: nothing, OURS: dnsblv6d_xdp, SOCKETS: dnsblv6d, RBLDNSD: rbldnsd,
           KNOT: knotd}
-ANSWERS = {DROP: "drop", ECHO: "echo"}
+ANSWERS = {DROP: "drop", ECHO: "echo", SAME: "answer"}
 
 
 def start(bench, material, name, is_signed):
@@ -202,6 +202,8 @@ def check(arm, kind, said, count):
         raise Failure(f"too many lost, {said}")
     if arm.answers == "echo":
         is_right = sum(said["echoed"]) == said["answered"]
+    elif arm.answers == "answer":
+        is_right = sum(said["filled"]) == said["answered"]
     else:
         is_right = arm.answers == "drop" or is_as_asked(said, arm.is_signed)
     if not is_right:

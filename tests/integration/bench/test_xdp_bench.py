@@ -23,7 +23,7 @@ LOAD = os.path.join(BUILD, "bench/xdp-load/xdp-load")
 # Of the benchmark's own; what dnsblv6d is refused, which says [xdp], is for its own tests.
 FORBIDDEN = re.compile(r"(?m)^(?!.*\[xdp\]).*(?:not permitted|ermission denied|not take our programs|no programs on"
                        r" live frames|no threads? ).*")
-UNSIGNED, SIGNED = 6, 5
+UNSIGNED, SIGNED = 7, 5
 
 
 def tables_of(page, title):
@@ -146,6 +146,10 @@ class Page(unittest.TestCase):
         self.assertFalse(self.is_refused(self.arm(name=self.servers.SOCKETS), 100, **good))
         self.assertFalse(self.is_refused(self.arm(name=self.servers.OURS), 1, **good))
         self.assertTrue(self.is_refused(self.arm(name=self.servers.OURS), 2, **good))
+
+    def test_the_same_answer_is_one_to_every_question(self):
+        self.assertFalse(self.is_refused(self.arm(answers="answer"), filled=(50, 50)))
+        self.assertTrue(self.is_refused(self.arm(answers="answer"), filled=(50, 0), denied=(0, 50)))
 
     def test_an_echo_sends_back_questions(self):
         self.assertFalse(self.is_refused(self.arm(answers="echo"), echoed=(50, 50)))
