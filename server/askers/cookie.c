@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "lib/common/siphash.h"
 #include "lib/format/hex.h"
 
 /* In an option, as cookie.h has it. */
@@ -53,62 +54,13 @@ bool cookie_add_secret(struct cookie_secrets *secrets, const char *text)
 	return true;
 }
 
-/* ---- SipHash-2-4 of a client ---- */
-
-struct sip {
-	uint64_t a;
-	uint64_t b;
-	uint64_t c;
-	uint64_t d;
-};
-
-static uint64_t rotate(uint64_t word, unsigned bits)
-{
-	return word << bits | word >> (64 - bits);
-}
-
-static void sip_round(struct sip *sip)
-{
-	sip->a += sip->b;
-	sip->c += sip->d;
-	sip->b = rotate(sip->b, 13) ^ sip->a;
-	sip->d = rotate(sip->d, 16) ^ sip->c;
-	sip->a = rotate(sip->a, 32) + sip->d;
-	sip->c += sip->b;
-	sip->d = rotate(sip->d, 21) ^ sip->a;
-	sip->b = rotate(sip->b, 17) ^ sip->c;
-	sip->c = rotate(sip->c, 32);
-}
-
-static void sip_add(struct sip *sip, uint64_t word)
-{
-	sip->d ^= word;
-	sip_round(sip);
-	sip_round(sip);
-	sip->a ^= word;
-}
+/* ---- the hash ---- */
 
 static uint64_t read_word(const uint8_t *bytes)
 {
 	uint64_t word;
 	memcpy(&word, bytes, sizeof(word));
 	return le64toh(word);
-}
-
-static struct sip sip_begin(const uint8_t *secret)
-{
-	uint64_t first = read_word(secret);
-	uint64_t second = read_word(secret + 8);
-	return (struct sip){ first ^ 0x736f6d6570736575, second ^ 0x646f72616e646f6d,
-			     first ^ 0x6c7967656e657261, second ^ 0x7465646279746573 };
-}
-
-static uint64_t sip_end(struct sip *sip)
-{
-	sip->c ^= 0xff;
-	for (int i = 0; i < 4; i++)
-		sip_round(sip);
-	return sip->a ^ sip->b ^ sip->c ^ sip->d;
 }
 
 /* ---- cookies ---- */
@@ -145,7 +97,7 @@ static bool take_address(const struct sockaddr *client, struct address *ret_addr
 /* Of the first HASHED_SIZE bytes of a cookie, and the address. */
 static uint64_t hash(const uint8_t *secret, const uint8_t *cookie, const struct address *address)
 {
-	struct sip sip = sip_begin(secret);
+	struct sip sip = sip_begin(read_word(secret), read_word(secret + 8));
 	sip_add(&sip, read_word(cookie));
 	sip_add(&sip, read_word(cookie + 8));
 	for (unsigned i = 0; i < address->word_count; i++)

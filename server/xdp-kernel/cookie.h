@@ -8,6 +8,7 @@
  *       and whatever it was, reply.h puts a fresh one into the OPT.
  */
 
+#include "lib/common/siphash.h"
 #include "server/xdp-kernel/scratch.h"
 
 enum {
@@ -19,45 +20,12 @@ enum {
 	XDP_COOKIE_AHEAD_MAX_S = 300,
 };
 
-/* ---- SipHash-2-4 ---- */
-
-struct xdp_sip {
-	uint64_t a;
-	uint64_t b;
-	uint64_t c;
-	uint64_t d;
-};
+/* ---- the hash ---- */
 
 /* A word of it in the order that SipHash has: the first byte is the least. */
 XDP_INLINE uint64_t xdp_sip_word(const uint8_t *bytes)
 {
 	return __builtin_bswap64(xdp_get64(bytes));
-}
-
-XDP_INLINE uint64_t xdp_rotate(uint64_t word, unsigned bits)
-{
-	return word << bits | word >> (64 - bits);
-}
-
-XDP_INLINE void xdp_sip_round(struct xdp_sip *sip)
-{
-	sip->a += sip->b;
-	sip->c += sip->d;
-	sip->b = xdp_rotate(sip->b, 13) ^ sip->a;
-	sip->d = xdp_rotate(sip->d, 16) ^ sip->c;
-	sip->a = xdp_rotate(sip->a, 32) + sip->d;
-	sip->c += sip->b;
-	sip->d = xdp_rotate(sip->d, 21) ^ sip->a;
-	sip->b = xdp_rotate(sip->b, 17) ^ sip->c;
-	sip->c = xdp_rotate(sip->c, 32);
-}
-
-XDP_INLINE void xdp_sip_add(struct xdp_sip *sip, uint64_t word)
-{
-	sip->d ^= word;
-	xdp_sip_round(sip);
-	xdp_sip_round(sip);
-	sip->a ^= word;
 }
 
 /* Of the first 16 bytes of the cookie and the client's address; IPv4 has four bytes alone. */
@@ -68,23 +36,17 @@ XDP_FUNCTION uint64_t xdp_hash_cookie(const struct xdp_scratch *scratch,
 		return 0;
 	const uint8_t *key = config->secrets[secret & (XDP_SECRETS_MAX - 1)];
 	const uint8_t *client = scratch->client;
-	uint64_t first = xdp_sip_word(key);
-	uint64_t second = xdp_sip_word(key + 8);
-	struct xdp_sip sip = { first ^ 0x736f6d6570736575, second ^ 0x646f72616e646f6d,
-			       first ^ 0x6c7967656e657261, second ^ 0x7465646279746573 };
-	xdp_sip_add(&sip, xdp_sip_word(scratch->cookie));
-	xdp_sip_add(&sip, xdp_sip_word(scratch->cookie + 8));
+	struct sip sip = sip_begin(xdp_sip_word(key), xdp_sip_word(key + 8));
+	sip_add(&sip, xdp_sip_word(scratch->cookie));
+	sip_add(&sip, xdp_sip_word(scratch->cookie + 8));
 	if (xdp_is_ipv4(scratch)) {
-		xdp_sip_add(&sip, (uint64_t)20 << 56 | xdp_sip_word(client + 8) >> 32);
+		sip_add(&sip, (uint64_t)20 << 56 | xdp_sip_word(client + 8) >> 32);
 	} else {
-		xdp_sip_add(&sip, xdp_sip_word(client));
-		xdp_sip_add(&sip, xdp_sip_word(client + 8));
-		xdp_sip_add(&sip, (uint64_t)32 << 56);
+		sip_add(&sip, xdp_sip_word(client));
+		sip_add(&sip, xdp_sip_word(client + 8));
+		sip_add(&sip, (uint64_t)32 << 56);
 	}
-	sip.c ^= 0xff;
-	for (int i = 0; i < 4; i++)
-		xdp_sip_round(&sip);
-	return sip.a ^ sip.b ^ sip.c ^ sip.d;
+	return sip_end(&sip);
 }
 
 /* ---- cookies ---- */
