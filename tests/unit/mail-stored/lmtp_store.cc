@@ -3,16 +3,14 @@
 #include "integration/mail/mail-stored/lmtp/lmtp_store.h"
 
 #include "lib/common/log.h"
-#include "lib/process/listening.h"
-#include "lib/process/packet.h"
 #include "tests/lib/tmpdir.hh"
+#include "tests/unit/mail-stored/played_store.hh"
 
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -33,85 +31,6 @@ struct one_ask : lmtp_ask {
 	iovec part = {};
 	std::vector<uint8_t> bytes;
 	std::vector<int> heard;
-};
-
-// The store's end of the connection.
-class played_store
-{
-      public:
-	std::vector<uint64_t> serials; // of requests, as they came
-	std::vector<uint8_t> types;
-	size_t memory_size = 0;
-
-	explicit played_store(const std::string &path)
-	{
-		REQUIRE(listening_bind_path(path.c_str(), SOCK_SEQPACKET, &door) == 0);
-		REQUIRE(chmod(path.c_str(), 0600) == 0);
-		REQUIRE(listen(door, 8) == 0);
-	}
-	played_store(const played_store &) = delete;
-	played_store &operator=(const played_store &) = delete;
-	~played_store()
-	{
-		hang_up();
-		close(door);
-	}
-
-	bool accept_one()
-	{
-		hang_up();
-		client = listening_accept(door, nullptr);
-		return client >= 0;
-	}
-
-	void say(uint8_t type, uint64_t serial, int status, uint64_t number = 0) const
-	{
-		storewire_reply reply = {};
-		reply.type = type;
-		reply.serial = serial;
-		reply.status = status;
-		reply.number = number;
-		uint8_t bytes[STOREWIRE_REPLY_HEAD];
-		storewire_encode_reply(&reply, bytes);
-		const iovec part = { bytes, sizeof(bytes) };
-		REQUIRE(packet_send(client, &part, 1, nullptr, 0) > 0);
-	}
-
-	void greet(uint64_t number = 0) const
-	{
-		say(STOREWIRE_HELLO, 0, 0, number);
-	}
-
-	void take_all()
-	{
-		std::vector<uint8_t> bytes(STOREWIRE_PACKET_MAX);
-		packet got = {};
-		while (packet_receive(client, bytes.data(), bytes.size(), &got) > 0) {
-			storewire_request request = {};
-			REQUIRE(storewire_decode_request(bytes.data(), got.size, &request) == 0);
-			serials.push_back(request.serial);
-			types.push_back(request.type);
-			memory_size += request.memory_size;
-			packet_close(&got);
-		}
-	}
-
-	void answer(size_t at, int status) const
-	{
-		say(types.at(at), serials.at(at), status);
-	}
-
-	void hang_up()
-	{
-		if (client >= 0)
-			close(client);
-		client = -1;
-	}
-
-	int client = -1;
-
-      private:
-	int door = -1;
 };
 
 class linked

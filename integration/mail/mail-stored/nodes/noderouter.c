@@ -46,6 +46,9 @@ struct node {
 	bool has_quotas;
 	uint64_t since_us; /* of its store */
 	uint64_t heard_ms; /* its store; a handshake says nothing of that */
+	/* Links that have ended one behind the other as what came was no reply; the last of them. */
+	unsigned broken;
+	uint64_t broken_ms;
 	uint64_t asked;
 	uint64_t failed;
 	uint64_t downs;
@@ -164,6 +167,44 @@ static void end_slot(struct noderouter_slot *slot, int status)
 }
 
 static void next(struct noderouter_slot *slot);
+static struct noderouter_slot *open_slot(struct node *node, bool is_pulse, int *ret_status);
+
+/* One such link may be chance; behind the second the node has a pause, in which none is opened. */
+static bool is_pausing(const struct node *node)
+{
+	return node->broken > 1 && now_of(node) - node->broken_ms < NODEROUTER_PULSE_MS;
+}
+
+/* What waits for a link gets another for the one that is lost; without any it fails. */
+static void relieve(struct node *node)
+{
+	int status = 0;
+	if (node->router->is_closed || TAILQ_EMPTY(&node->waiting) ||
+	    node->slot_count >= node->router->start.setup->links_max)
+		return;
+	struct noderouter_slot *slot = is_pausing(node) ? NULL : open_slot(node, false, &status);
+	if (slot != NULL)
+		next(slot);
+	else if (node->slot_count == 0)
+		fail_waiting(node, MAILSTORE_EAWAY);
+}
+
+/* The link is of no use, and the node may be well. */
+static void give_up(struct noderouter_slot *slot, int status)
+{
+	end_slot(slot, status);
+	relieve(slot->node);
+}
+
+/* What has come is no reply to what was asked. Said once, until there is one. */
+static void count_broken(struct node *node)
+{
+	node->broken++;
+	node->broken_ms = now_of(node);
+	if (node->broken == 1)
+		log_warning(context, "node breaks the protocol, node=%s place=%s",
+			    peer_of(node)->name, peer_of(node)->address.text);
+}
 
 static void send_ask(struct noderouter_slot *slot, struct nodeask *ask)
 {
@@ -174,7 +215,7 @@ static void send_ask(struct noderouter_slot *slot, struct nodeask *ask)
 		return; /* slot_on_ready() comes here again */
 	int ret = nodelink_ask(slot->link, &ask->request, ask->has_memory ? &ask->memory : NULL);
 	if (ret != 0)
-		end_slot(slot, ret == -ENODATA || ret == -ENOMEM ? ret : MAILSTORE_EAWAY);
+		give_up(slot, ret == -ENODATA || ret == -ENOMEM ? ret : MAILSTORE_EAWAY);
 	else
 		nodelink_limit(slot->link, slot->node->router->start.setup->timeout_ms);
 }
@@ -245,20 +286,10 @@ static bool is_silent(const struct node *node)
 	return now_of(node) - node->heard_ms > 2 * (uint64_t)NODEROUTER_PULSE_MS;
 }
 
-static struct noderouter_slot *open_slot(struct node *node, bool is_pulse, int *ret_status);
-
-/* What waits for a link gets another for the one that is lost; without any it fails. */
-static void relieve(struct node *node)
+/* Its store has not answered for so long that it counts as away. */
+static bool is_unheard(const struct node *node)
 {
-	int status = 0;
-	if (node->router->is_closed || TAILQ_EMPTY(&node->waiting) ||
-	    node->slot_count >= node->router->start.setup->links_max)
-		return;
-	struct noderouter_slot *slot = open_slot(node, false, &status);
-	if (slot != NULL)
-		next(slot);
-	else if (node->slot_count == 0)
-		fail_waiting(node, MAILSTORE_EAWAY);
+	return now_of(node) - node->heard_ms > node->router->start.setup->silence_ms;
 }
 
 static void slot_on_lost(void *owner, struct nodelink *link, int status)
@@ -267,14 +298,27 @@ static void slot_on_lost(void *owner, struct nodelink *link, int status)
 	struct node *node = slot->node;
 	const bool was_ready = slot->is_ready;
 	(void)link;
+	if (status == -EPROTO)
+		count_broken(node);
 	/* Of a request whose time is over the node may be well: its store may not. */
 	end_slot(slot, status == -ETIMEDOUT && was_ready ? -ETIMEDOUT : MAILSTORE_EAWAY);
-	if (!was_ready && (slot->is_pulse || status == -ECONNREFUSED || is_silent(node)))
+	if (was_ready ? slot->is_pulse && is_unheard(node)
+		      : slot->is_pulse || status == -ECONNREFUSED || is_silent(node))
 		go_down(node, word_of(status));
 	relieve(node);
 }
 
 /* ---- requests ---- */
+
+static void break_off(struct noderouter_slot *slot)
+{
+	struct node *node = slot->node;
+	count_broken(node);
+	end_slot(slot, MAILSTORE_EAWAY);
+	if (slot->is_pulse && is_unheard(node))
+		go_down(node, "it breaks the protocol");
+	relieve(node);
+}
 
 /* Without its store, which may be replaced just now, it is as if it had said nothing. */
 static void take_pulse(struct noderouter_slot *slot, const struct storewire_reply *reply)
@@ -285,7 +329,7 @@ static void take_pulse(struct noderouter_slot *slot, const struct storewire_repl
 		node->has_quotas = (reply->number & STOREWIRE_HAS_QUOTAS) != 0;
 		node->since_us = bytes_get(reply->id.bytes, 8);
 		go_up(node);
-	} else if (now_of(node) - node->heard_ms > node->router->start.setup->silence_ms) {
+	} else if (is_unheard(node)) {
 		go_down(node, "its store is not there");
 	}
 }
@@ -297,19 +341,22 @@ static void slot_on_message(void *owner, struct nodelink *link, struct nodelink_
 	struct nodeask *ask = slot->ask;
 	struct storewire_reply reply;
 	if (storewire_decode_reply(message->packet, message->packet_size, &reply) != 0) {
-		end_slot(slot, MAILSTORE_EAWAY);
+		break_off(slot);
+		return;
+	}
+	const bool is_pong = slot->is_pulse && reply.type == STOREWIRE_HELLO;
+	if (!is_pong && (ask == NULL || reply.type != ask->request.type ||
+			 reply.serial != ask->request.serial)) {
+		break_off(slot);
 		return;
 	}
 	if (reply.status != MAILSTORE_EAWAY)
 		node->heard_ms = now_of(node);
-	if (slot->is_pulse && reply.type == STOREWIRE_HELLO) {
+	if (is_pong) {
 		take_pulse(slot, &reply);
 		return;
 	}
-	if (ask == NULL || reply.type != ask->request.type || reply.serial != ask->request.serial) {
-		end_slot(slot, MAILSTORE_EAWAY);
-		return;
-	}
+	node->broken = 0;
 	nodelink_limit(link, 0);
 	slot->ask = NULL;
 	if (message->is_dropped && reply.status == 0)
@@ -386,9 +433,10 @@ static void ask_any(struct node *node, struct nodeask *ask)
 	int status = MAILSTORE_EAWAY;
 	TAILQ_INSERT_TAIL(&node->waiting, ask, entry);
 	node->waiting_count++;
-	if (slot == NULL && node->slot_count < node->router->start.setup->links_max)
+	if (slot == NULL && !is_pausing(node) &&
+	    node->slot_count < node->router->start.setup->links_max)
 		slot = open_slot(node, false, &status);
-	else if (slot == NULL)
+	else if (slot == NULL && node->slot_count > 0)
 		return; /* the next that is free */
 	if (slot != NULL) {
 		next(slot);
@@ -448,7 +496,7 @@ void noderouter_drop(struct noderouter *router, struct nodepin *pin)
 	(void)router;
 	pin->lost = NULL;
 	if (pin->slot != NULL)
-		end_slot(pin->slot, MAILSTORE_EAWAY);
+		give_up(pin->slot, MAILSTORE_EAWAY);
 }
 
 /* ---- the pulse ---- */
@@ -466,8 +514,7 @@ static void feel(struct node *node)
 	struct noderouter_slot *pulse = node->pulse;
 	if (!pulse->is_ready)
 		return;
-	if (pulse->is_asked && now_ms - pulse->asked_ms > silence_ms &&
-	    now_ms - node->heard_ms > silence_ms) {
+	if (pulse->is_asked && now_ms - pulse->asked_ms > silence_ms && is_unheard(node)) {
 		end_slot(pulse, MAILSTORE_EAWAY);
 		go_down(node, "it says nothing");
 		return;
@@ -480,7 +527,7 @@ static void feel(struct node *node)
 		end_slot(pulse, MAILSTORE_EAWAY);
 }
 
-/* Those that wait for too long, and links that nothing has used for long. */
+/* Those that wait for too long, or for a link that may be opened by now; links that nothing has used for long. */
 static void tidy(struct node *node)
 {
 	const uint64_t now_ms = now_of(node);
@@ -494,6 +541,7 @@ static void tidy(struct node *node)
 	struct noderouter_slot *slot = TAILQ_LAST(&node->idle, slots);
 	if (slot != NULL && now_ms - slot->used_ms > NODEROUTER_IDLE_MS)
 		end_slot(slot, MAILSTORE_EAWAY);
+	relieve(node);
 }
 
 static void pulse_on_timer(uv_timer_t *timer)

@@ -13,6 +13,9 @@
  * others nothing, whether it refuses, hangs, or has lost its cable. The local store has no pulse: while it
  * is not there, each request finds out by itself.
  *
+ * A link whose node says what is no reply is closed, and what it was about fails. What waits gets another at
+ * once; behind a second such link in a row it fails, and for NODEROUTER_PULSE_MS none is opened.
+ *
  * A link has one request at a time, and a node "links" of them at most; more requests wait, and those that
  * wait for longer than "timeout" fail with -ETIMEDOUT. A pin keeps a link for one client while it has a
  * lock, since locks end with their connection.
