@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -245,6 +246,48 @@ TEST_CASE("a store that answers what was not asked is left", "[mail-stored][lmtp
 	side.run_until([&] { return !asked.heard.empty(); });
 	CHECK(asked.heard == std::vector<int>{ -EPROTO });
 	CHECK(!side.changes.back());
+}
+
+TEST_CASE("a request whose reply is lost fails in time, and those that come behind it do not",
+	  "[mail-stored][lmtp_store]")
+{
+	linked side;
+	side.store->limit_ms = 100;
+	played_store played(side.path);
+	side.connect(played);
+	const uint8_t lost = GENERATE(STOREWIRE_DELIVER, STOREWIRE_CHECK);
+	const uint8_t other = lost == STOREWIRE_CHECK ? STOREWIRE_DELIVER : STOREWIRE_CHECK;
+	one_ask &asked = side.ask(lost, 10);
+	const uint64_t since_ms = uv_now(&side.loop);
+	// There are replies to others all the time.
+	side.run_until([&] {
+		if (asked.heard.empty() && side.heard() + 1 == side.asks.size())
+			side.ask(other, 10);
+		played.take_all();
+		for (size_t at = 1; at < played.serials.size(); at++)
+			if (played.types[at] == other)
+				played.answer(at, 0);
+		played.serials.resize(std::min<size_t>(played.serials.size(), 1));
+		played.types.resize(played.serials.size());
+		return !asked.heard.empty();
+	});
+	CHECK(asked.heard == std::vector<int>{ -ETIMEDOUT });
+	CHECK(uv_now(&side.loop) - since_ms >= 100);
+	CHECK(!side.changes.back());
+	CHECK(side.asks.size() > 2);
+	// What comes too late, comes to nothing.
+	side.connect(played);
+	one_ask &next = side.ask(STOREWIRE_DELIVER, 10);
+	played.serials.clear();
+	played.types.clear();
+	side.run_until([&] {
+		played.take_all();
+		return played.serials.size() == 1;
+	});
+	played.answer(0, 0);
+	side.run_until([&] { return !next.heard.empty(); });
+	CHECK(next.heard == std::vector<int>{ 0 });
+	CHECK(asked.heard.size() == 1);
 }
 
 TEST_CASE("a mail in memory of its own goes as a descriptor", "[mail-stored][lmtp_store]")

@@ -7,9 +7,10 @@
  * Flow: doors.h has a client -> lmtp_clients_take() -> lmtp_session.h with the bytes that come ->
  *       lmtp_store.h with its requests -> the socket.
  *
- * A client whose session waits for the store is not read, and has no deadline: there will be an
- * answer, or the connection to the store ends. All others have setup->lmtp_timeout_ms from one event
- * to the next. An object is freed in the close callback of its only handle.
+ * A client whose session waits for the store is not read, and has no deadline of its own: there will be
+ * an answer, or the connection to the store ends, within LMTP_STORE_LIMIT_MS. All others have
+ * setup->lmtp_timeout_ms from one event to the next. An object is freed in the close callback of its only
+ * handle.
  */
 
 #include "integration/mail/mail-stored/lmtp/lmtp_session.h"

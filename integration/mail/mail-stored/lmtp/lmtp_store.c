@@ -17,6 +17,8 @@ static const char context[] = "mail-stored";
 #define PAUSE_MOST_MS  5000
 /* For the store's greeting: it may have much to recover before it accepts. */
 #define GREETING_MS 10000
+/* Looks for requests without a reply, in the time that they have. */
+#define LOOKS 16
 /* Replies that are taken at a time; then it is the clients' turn. */
 #define TAKE_MAX 256
 
@@ -60,7 +62,7 @@ static void lose(struct lmtp_store *store, int status)
 	fail_all(&store->mails, status);
 	fail_all(&store->checks, status);
 	fail_all(&store->unsent, status);
-	uv_timer_start(&store->retry, retry_on_timer, store->pause_ms, 0);
+	uv_timer_start(&store->timer, retry_on_timer, store->pause_ms, 0);
 	store->pause_ms = store->pause_ms * 2 < PAUSE_MOST_MS ? store->pause_ms * 2 : PAUSE_MOST_MS;
 }
 
@@ -117,6 +119,7 @@ static void prepare_on_wait(uv_prepare_t *prepare)
 
 void lmtp_store_ask(struct lmtp_store *store, struct lmtp_ask *ask)
 {
+	ask->since_ms = uv_now(store->loop);
 	if (store->nodes != NULL)
 		lmtp_nodes_ask(store->nodes, ask);
 	else
@@ -126,7 +129,7 @@ void lmtp_store_ask(struct lmtp_store *store, struct lmtp_ask *ask)
 void lmtp_store_use_nodes(struct lmtp_store *store, struct lmtp_nodes *nodes)
 {
 	store->nodes = nodes;
-	uv_timer_stop(&store->retry);
+	uv_timer_stop(&store->timer);
 	store->rules->change(store->owner, true, true);
 }
 
@@ -175,6 +178,21 @@ static void take_replies(struct lmtp_store *store)
 		lose(store, ret);
 }
 
+/* The first of each list has waited for longest. */
+static bool is_late(const struct lmtp_store *store, const struct lmtp_asks *asks)
+{
+	const struct lmtp_ask *ask = TAILQ_FIRST(asks);
+	return ask != NULL && uv_now(store->loop) - ask->since_ms > store->limit_ms;
+}
+
+static void look_on_timer(uv_timer_t *timer)
+{
+	struct lmtp_store *store = timer->data;
+	if (is_late(store, &store->mails) || is_late(store, &store->checks) ||
+	    is_late(store, &store->unsent))
+		lose(store, -ETIMEDOUT);
+}
+
 /* ---- connecting ---- */
 
 static void take_greeting(struct lmtp_store *store)
@@ -186,7 +204,8 @@ static void take_greeting(struct lmtp_store *store)
 		lose(store, ret);
 		return;
 	}
-	uv_timer_stop(&store->retry);
+	const unsigned look_ms = store->limit_ms / LOOKS;
+	uv_timer_start(&store->timer, look_on_timer, look_ms, look_ms);
 	store->is_greeted = true;
 	store->pause_ms = PAUSE_FIRST_MS;
 	if (store->is_missed)
@@ -235,7 +254,7 @@ static void begin(struct lmtp_store *store)
 	if (ret == 0)
 		ret = open_poll(store);
 	if (ret == 0)
-		uv_timer_start(&store->retry, retry_on_timer, GREETING_MS, 0);
+		uv_timer_start(&store->timer, retry_on_timer, GREETING_MS, 0);
 	else
 		lose(store, ret);
 }
@@ -262,21 +281,22 @@ int lmtp_store_open(struct lmtp_store *ret_store, uv_loop_t *loop, const char *p
 	ret_store->loop = loop;
 	ret_store->link.fd = -1;
 	ret_store->pause_ms = PAUSE_FIRST_MS;
+	ret_store->limit_ms = LMTP_STORE_LIMIT_MS;
 	TAILQ_INIT(&ret_store->unsent);
 	TAILQ_INIT(&ret_store->checks);
 	TAILQ_INIT(&ret_store->mails);
 	uv_prepare_init(loop, &ret_store->prepare); /* these cannot fail */
-	uv_timer_init(loop, &ret_store->retry);
+	uv_timer_init(loop, &ret_store->timer);
 	ret_store->prepare.data = ret_store;
-	ret_store->retry.data = ret_store;
+	ret_store->timer.data = ret_store;
 	uv_prepare_start(&ret_store->prepare, prepare_on_wait);
 	/* change() is not called before the loop runs. */
-	return uv_timer_start(&ret_store->retry, retry_on_timer, 0, 0);
+	return uv_timer_start(&ret_store->timer, retry_on_timer, 0, 0);
 }
 
 void lmtp_store_close(struct lmtp_store *store)
 {
 	disconnect(store);
 	uv_close((uv_handle_t *)&store->prepare, NULL);
-	uv_close((uv_handle_t *)&store->retry, NULL);
+	uv_close((uv_handle_t *)&store->timer, NULL);
 }

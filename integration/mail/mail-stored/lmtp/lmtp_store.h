@@ -11,6 +11,9 @@
  * sessions. Requests are sent when the loop has dealt with all that has happened; when the socket is
  * full they wait until it is not. There are never more than there are sessions.
  *
+ * A request that has no reply for LMTP_STORE_LIMIT_MS ends the connection, so that a late one finds no
+ * session that has been told otherwise. With nodes the links of noderouter.h have limits of their own.
+ *
  * When the connection ends each request under way is answered with an error, whether it was sent or
  * not, and another connection is made: at once, then later and later, up to some seconds. Meanwhile
  * change() has said that there is none, and nothing is to be asked.
@@ -28,6 +31,12 @@
 extern "C" {
 #endif
 
+/*
+ * Longer than a mail waits in the store or for a node, by default, and shorter than the five minutes that a
+ * mail server waits for the reply to RCPT (RFC 5321, 4.5.3.2).
+ */
+#define LMTP_STORE_LIMIT_MS 240000
+
 struct lmtp_nodes;
 
 /* A request under way, in the memory of its session. */
@@ -38,6 +47,7 @@ struct lmtp_ask {
 	/* Never called by lmtp_store_ask(). status is the store's, or -errno of the connection. */
 	void (*answer)(struct lmtp_ask *ask, int status, const struct mailid *id);
 	void *owner;
+	uint64_t since_ms; /* lmtp_store.c's own */
 	/* Of the reply, borrowed while it is answered: the fates of mailboxes, where they differ. */
 	const uint8_t *rows;
 	uint32_t row_count;
@@ -63,13 +73,14 @@ struct lmtp_store {
 	struct storelink link;
 	uv_poll_t *poll; /* of link, with memory of its own: it is closed with each connection */
 	uv_prepare_t prepare;
-	uv_timer_t retry;
+	uv_timer_t timer; /* for the next attempt to connect, for the greeting, then for replies */
 	struct lmtp_asks unsent;
 	/* In the order in which they are answered, each kind for itself. */
 	struct lmtp_asks checks;
 	struct lmtp_asks mails;
 	struct lmtp_nodes *nodes; /* borrowed; NULL: all goes by the connection */
 	unsigned pause_ms;
+	unsigned limit_ms; /* of a request */
 	bool is_greeted;
 	bool is_full;	/* the socket takes no more now */
 	bool is_missed; /* it has been said that there is none */
