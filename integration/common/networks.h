@@ -51,6 +51,11 @@ const char *networks_add(struct networks *networks, const char *text, size_t tex
 void networks_sort(struct networks *networks);
 /* The same for a row of a configuration, whose member is a struct networks. */
 const char *networks_take(void *member, const struct conf_value *value);
+#define NETWORKS_ROW(name, type, member)                                                           \
+	{                                                                                          \
+		name, CONF_TEXT, CONF_AT(type, member), .max = NETWORKS_LINE_MAX,                  \
+							.take = networks_take, .is_list = true     \
+	}
 
 /*
  * 0 with *ret_networks, sorted; -EINVAL, -ENOMEM or another -errno with *reterr_error. What

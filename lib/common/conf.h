@@ -86,6 +86,17 @@ struct conf_item {
 /* The member of a row. */
 #define CONF_AT(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
 
+/* A row of a number, a time or a size; and one of a word, or of a bool as two words. */
+#define CONF_RANGE(kind, type, name, member, least, most, usual)                                   \
+	{                                                                                          \
+		name, kind, CONF_AT(type, member), .min = (least), .max = (most),                  \
+						   .preset = (usual)                               \
+	}
+#define CONF_ONE_OF(type, name, member, words, usual)                                              \
+	{                                                                                          \
+		name, CONF_CHOICE, CONF_AT(type, member), .choices = (words), .preset = (usual)    \
+	}
+
 struct conf_section {
 	const char *name;
 	const struct conf_item *items;

@@ -31,14 +31,8 @@ static const char *const messages[] = { "queries", "responses", "both", NULL };
 #define AT(member)	 CONF_AT(struct settings, member)
 #define IN(type, member) CONF_AT(struct settings_##type, member)
 
-#define NUMBER(name, member, least, most, usual)                                                   \
-	{                                                                                          \
-		name, CONF_NUMBER, AT(member), .min = (least), .max = (most), .preset = (usual)    \
-	}
-#define SECONDS(name, member, least, most, usual)                                                  \
-	{                                                                                          \
-		name, CONF_SECONDS, AT(member), .min = (least), .max = (most), .preset = (usual)   \
-	}
+#define NUMBER(...)  CONF_RANGE(CONF_NUMBER, struct settings, __VA_ARGS__)
+#define SECONDS(...) CONF_RANGE(CONF_SECONDS, struct settings, __VA_ARGS__)
 #define PREFIXES(name, at)                                                                         \
 	{                                                                                          \
 		name, CONF_TEXT, at, .max = DNSBLV6_PREFIX_TEXT_SIZE, .is_list = true,             \

@@ -30,21 +30,9 @@ static const char *take_lmtp(void *data, const struct conf_value *value)
 #define SOCKET_MAX 107
 #define DAY_S	   86400
 
-#define NUMBER(name, member, least, most, usual)                                                   \
-	{                                                                                          \
-		name, CONF_NUMBER, CONF_AT(struct stored_setup, member),                           \
-			.min = (least), .max = (most), .preset = (usual)                           \
-	}
-#define TIME(name, member, least, most, usual)                                                     \
-	{                                                                                          \
-		name, CONF_MS, CONF_AT(struct stored_setup, member),                               \
-			.min = (least), .max = (most), .preset = (usual)                           \
-	}
-#define SIZE(name, member, least, most, usual)                                                     \
-	{                                                                                          \
-		name, CONF_SIZE, CONF_AT(struct stored_setup, member),                             \
-			.min = (least), .max = (most), .preset = (usual)                           \
-	}
+#define NUMBER(...) CONF_RANGE(CONF_NUMBER, struct stored_setup, __VA_ARGS__)
+#define TIME(...)   CONF_RANGE(CONF_MS, struct stored_setup, __VA_ARGS__)
+#define SIZE(...)   CONF_RANGE(CONF_SIZE, struct stored_setup, __VA_ARGS__)
 
 static const char *const layers[] = { "log", "sort", "null", "rados", NULL };
 

@@ -77,26 +77,10 @@ static const char *take_mailbox(void *data, const struct conf_value *value)
 
 #define HOUR_MS 3600000
 
-#define NUMBER(name, member, least, most, usual)                                                   \
-	{                                                                                          \
-		name, CONF_NUMBER, CONF_AT(struct scan_settings, member),                          \
-			.min = (least), .max = (most), .preset = (usual)                           \
-	}
-#define TIME(name, member, least, most, usual)                                                     \
-	{                                                                                          \
-		name, CONF_MS, CONF_AT(struct scan_settings, member),                              \
-			.min = (least), .max = (most), .preset = (usual)                           \
-	}
-#define SIZE(name, member, least, most, usual)                                                     \
-	{                                                                                          \
-		name, CONF_SIZE, CONF_AT(struct scan_settings, member),                            \
-			.min = (least), .max = (most), .preset = (usual)                           \
-	}
-#define ACTION(name, member, usual)                                                                \
-	{                                                                                          \
-		name, CONF_CHOICE, CONF_AT(struct scan_settings, member), .choices = actions,      \
-									  .preset = (usual)        \
-	}
+#define NUMBER(...)		    CONF_RANGE(CONF_NUMBER, struct scan_settings, __VA_ARGS__)
+#define TIME(...)		    CONF_RANGE(CONF_MS, struct scan_settings, __VA_ARGS__)
+#define SIZE(...)		    CONF_RANGE(CONF_SIZE, struct scan_settings, __VA_ARGS__)
+#define ACTION(name, member, usual) CONF_ONE_OF(struct scan_settings, name, member, actions, usual)
 #define PEER(name, function)                                                                       \
 	{                                                                                          \
 		name, CONF_PLACE, .max = SCAN_PATH_MAX - 1, .take = (function)                     \

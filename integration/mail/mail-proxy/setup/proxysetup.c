@@ -12,21 +12,9 @@
 #define HOUR_MS	  (60 * MINUTE_MS)
 #define DAY_MS	  (24 * HOUR_MS)
 
-#define NUMBER(name, member, least, most, usual)                                                   \
-	{                                                                                          \
-		name, CONF_NUMBER, CONF_AT(struct proxysetup, member),                             \
-			.min = (least), .max = (most), .preset = (usual)                           \
-	}
-#define SIZE(name, member, least, most, usual)                                                     \
-	{                                                                                          \
-		name, CONF_SIZE, CONF_AT(struct proxysetup, member),                               \
-			.min = (least), .max = (most), .preset = (usual)                           \
-	}
-#define TIME(name, member, least, most, usual)                                                     \
-	{                                                                                          \
-		name, CONF_MS, CONF_AT(struct proxysetup, member), .min = (least), .max = (most),  \
-								   .preset = (usual)               \
-	}
+#define NUMBER(...) CONF_RANGE(CONF_NUMBER, struct proxysetup, __VA_ARGS__)
+#define TIME(...)   CONF_RANGE(CONF_MS, struct proxysetup, __VA_ARGS__)
+#define SIZE(...)   CONF_RANGE(CONF_SIZE, struct proxysetup, __VA_ARGS__)
 
 static const struct conf_item proxy_items[] = {
 	{ "hostname", CONF_TEXT, CONF_AT(struct proxysetup, proxy.hostname),
@@ -77,8 +65,7 @@ static const struct conf_item listener_items[] = {
 	{ "next-hop", CONF_PLACE, IN(next_hop), .max = PLACE_TEXT_MAX },
 	{ "tls", CONF_CHOICE, IN(tls), .choices = tls_words, .preset = "usual" },
 	{ "proxy-to", CONF_CHOICE, IN(proxy_to), .choices = versions, .preset = "no" },
-	{ "proxy-of", CONF_TEXT, IN(proxy_of), .max = NETWORKS_LINE_MAX, .take = networks_take,
-	  .is_list = true },
+	NETWORKS_ROW("proxy-of", struct proxysetup_listener, proxy_of),
 };
 
 static const struct conf_item limits_items[] = {
@@ -97,8 +84,7 @@ static const struct conf_item limits_items[] = {
 	NUMBER("site-multiple", limits.site_multiple, 1, 1000, "2"),
 	NUMBER("connections", limits.connections_max, 0, 1000000, "100"),
 	NUMBER("rate", limits.rate_max, 0, 1000000, "600"),
-	{ "unlimited", CONF_TEXT, CONF_AT(struct proxysetup, limits.unlimited),
-	  .max = NETWORKS_LINE_MAX, .take = networks_take, .is_list = true },
+	NETWORKS_ROW("unlimited", struct proxysetup, limits.unlimited),
 };
 
 static const struct conf_item pop3_items[] = {

@@ -96,16 +96,8 @@ void *nodesetup_find_peer(void *section)
 
 /* ---- the tables ---- */
 
-#define NUMBER(name, member, least, most, usual)                                                   \
-	{                                                                                          \
-		name, CONF_NUMBER, CONF_AT(struct nodesetup, member),                              \
-			.min = (least), .max = (most), .preset = (usual)                           \
-	}
-#define TIME(name, member, least, most, usual)                                                     \
-	{                                                                                          \
-		name, CONF_MS, CONF_AT(struct nodesetup, member), .min = (least), .max = (most),   \
-								  .preset = (usual)                \
-	}
+#define NUMBER(...)  CONF_RANGE(CONF_NUMBER, struct nodesetup, __VA_ARGS__)
+#define TIME(...)    CONF_RANGE(CONF_MS, struct nodesetup, __VA_ARGS__)
 #define PEER(member) CONF_AT(struct nodesetup_peer, member)
 
 const struct conf_item nodesetup_items[NODESETUP_ITEMS] = {

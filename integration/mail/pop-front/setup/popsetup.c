@@ -48,30 +48,9 @@ static const char *take_way(void *member, const struct conf_value *value)
 #define HOUR_MS	  (60 * MINUTE_MS)
 #define DAY_MS	  (24 * HOUR_MS)
 
-#define NUMBER(name, member, least, most, usual)                                                   \
-	{                                                                                          \
-		name, CONF_NUMBER, CONF_AT(struct popsetup, member),                               \
-			.min = (least), .max = (most), .preset = (usual)                           \
-	}
-#define TIME(name, member, least, most, usual)                                                     \
-	{                                                                                          \
-		name, CONF_MS, CONF_AT(struct popsetup, member), .min = (least), .max = (most),    \
-								 .preset = (usual)                 \
-	}
-#define CHOICE(name, member, words, usual)                                                         \
-	{                                                                                          \
-		name, CONF_CHOICE, CONF_AT(struct popsetup, member), .choices = (words),           \
-								     .preset = (usual)             \
-	}
-#define PATH(name, member)                                                                         \
-	{                                                                                          \
-		name, CONF_PATH, CONF_AT(struct popsetup, member)                                  \
-	}
-#define NETWORKS(name, member)                                                                     \
-	{                                                                                          \
-		name, CONF_TEXT, CONF_AT(struct popsetup, member),                                 \
-			.max = NETWORKS_LINE_MAX, .take = networks_take, .is_list = true           \
-	}
+#define NUMBER(...) CONF_RANGE(CONF_NUMBER, struct popsetup, __VA_ARGS__)
+#define TIME(...)   CONF_RANGE(CONF_MS, struct popsetup, __VA_ARGS__)
+#define CHOICE(...) CONF_ONE_OF(struct popsetup, __VA_ARGS__)
 
 static const char *const capacities[] = { "wait", "refuse", NULL };
 
@@ -86,7 +65,7 @@ static const struct conf_item pop_items[] = {
 	OWNER_USER("worker-user", struct popsetup, pop.worker_owner),
 	OWNER_USER("check-user", struct popsetup, pop.check_owner),
 	OWNER_USER("key-user", struct popsetup, pop.key_owner),
-	PATH("chroot", pop.chroot),
+	{ "chroot", CONF_PATH, CONF_AT(struct popsetup, pop.chroot) },
 	NUMBER("edges", pop.edges, 0, LISTENERS_EDGES_MAX, "0"),
 	NUMBER("workers", pop.workers, 1, POPSETUP_WORKERS_MAX, "50"),
 	NUMBER("sessions-per-worker", pop.sessions_per_worker, 1, 1000000, "1000"),
@@ -95,9 +74,9 @@ static const struct conf_item pop_items[] = {
 	TIME("queue-timeout", pop.queue_timeout_ms, 0, HOUR_MS, "30s"),
 	TIME("gather", pop.batching_ms, 0, 50, "4ms"),
 	TIME("drain", pop.drain_ms, 0, HOUR_MS, "30s"),
-	PATH("metrics", pop.metrics),
+	{ "metrics", CONF_PATH, CONF_AT(struct popsetup, pop.metrics) },
 	CHOICE("log-level", pop.log_level, conf_log_levels, "info"),
-	NETWORKS("proxy", pop.proxy),
+	NETWORKS_ROW("proxy", struct popsetup, pop.proxy),
 };
 
 static const struct conf_item store_items[] = {
@@ -107,7 +86,7 @@ static const struct conf_item store_items[] = {
 };
 
 static const struct conf_item login_items[] = {
-	PATH("users", login.users),
+	{ "users", CONF_PATH, CONF_AT(struct popsetup, login.users) },
 	{ "mechanisms", CONF_TEXT, CONF_AT(struct popsetup, login.ways), .max = 32, .is_list = true,
 	  .take = take_way, .preset = "user plain scram-sha-256" },
 	NUMBER("checkers", login.checkers, 1, POPSETUP_CHECKERS_MAX, "2"),
@@ -139,7 +118,7 @@ static const struct conf_item limits_items[] = {
 	/* The default is a fifth of the workers. */
 	NUMBER("workers", limits.workers_max, 0, POPSETUP_WORKERS_MAX, NULL),
 	NUMBER("rate", limits.rate_max, 0, 1000000, "600"),
-	NETWORKS("unlimited", limits.unlimited),
+	NETWORKS_ROW("unlimited", struct popsetup, limits.unlimited),
 };
 
 static const struct conf_item tls_items[] = {

@@ -22,39 +22,10 @@ static const char *take_listen(void *data, const struct conf_value *value)
 #define HOUR_MS		(60 * MINUTE_MS)
 #define DAY_MS		(24 * HOUR_MS)
 
-#define NUMBER(name, member, least, most, usual)                                                   \
-	{                                                                                          \
-		name, CONF_NUMBER, CONF_AT(struct setup, member), .min = (least), .max = (most),   \
-								  .preset = (usual)                \
-	}
-#define TIME(name, member, least, most, usual)                                                     \
-	{                                                                                          \
-		name, CONF_MS, CONF_AT(struct setup, member), .min = (least), .max = (most),       \
-							      .preset = (usual)                    \
-	}
-#define SIZE(name, member, least, most, usual)                                                     \
-	{                                                                                          \
-		name, CONF_SIZE, CONF_AT(struct setup, member), .min = (least), .max = (most),     \
-								.preset = (usual)                  \
-	}
-#define CHOICE(name, member, words, usual)                                                         \
-	{                                                                                          \
-		name, CONF_CHOICE, CONF_AT(struct setup, member), .choices = (words),              \
-								  .preset = (usual)                \
-	}
-#define PATH(name, member)                                                                         \
-	{                                                                                          \
-		name, CONF_PATH, CONF_AT(struct setup, member)                                     \
-	}
-#define PLACE(name, member)                                                                        \
-	{                                                                                          \
-		name, CONF_PLACE, CONF_AT(struct setup, member), .max = SETUP_PATH_MAX             \
-	}
-#define NETWORKS(name, member)                                                                     \
-	{                                                                                          \
-		name, CONF_TEXT, CONF_AT(struct setup, member),                                    \
-			.max = NETWORKS_LINE_MAX, .take = networks_take, .is_list = true           \
-	}
+#define NUMBER(...) CONF_RANGE(CONF_NUMBER, struct setup, __VA_ARGS__)
+#define TIME(...)   CONF_RANGE(CONF_MS, struct setup, __VA_ARGS__)
+#define SIZE(...)   CONF_RANGE(CONF_SIZE, struct setup, __VA_ARGS__)
+#define CHOICE(...) CONF_ONE_OF(struct setup, __VA_ARGS__)
 
 static const char *const capacities[] = { "wait", "refuse", NULL };
 static const char *const talkers[] = { "reject", "ignore", NULL };
@@ -71,7 +42,7 @@ static const struct conf_item front_items[] = {
 	OWNER_USER("user", struct setup, front.edge_owner),
 	OWNER_USER("worker-user", struct setup, front.worker_owner),
 	OWNER_USER("key-user", struct setup, front.key_owner),
-	PATH("chroot", front.chroot),
+	{ "chroot", CONF_PATH, CONF_AT(struct setup, front.chroot) },
 	NUMBER("edges", front.edges, 0, LISTENERS_EDGES_MAX, "0"),
 	NUMBER("workers", front.workers, 1, SETUP_WORKERS_MAX, "100"),
 	NUMBER("mails-per-worker", front.mails_per_worker, 1, 1000000, "100"),
@@ -81,10 +52,10 @@ static const struct conf_item front_items[] = {
 	TIME("queue-timeout", front.queue_timeout_ms, 0, HOUR_MS, "30s"),
 	TIME("gather", front.batching_ms, 0, BATCHING_MAX_MS, "4ms"),
 	TIME("drain", front.drain_ms, 0, HOUR_MS, "30s"),
-	PATH("metrics", front.metrics),
+	{ "metrics", CONF_PATH, CONF_AT(struct setup, front.metrics) },
 	CHOICE("log-level", front.log_level, conf_log_levels, "info"),
-	NETWORKS("proxy", front.proxy),
-	NETWORKS("xclient", front.xclient),
+	NETWORKS_ROW("proxy", struct setup, front.proxy),
+	NETWORKS_ROW("xclient", struct setup, front.xclient),
 };
 
 static const struct conf_item limits_items[] = {
@@ -92,7 +63,7 @@ static const struct conf_item limits_items[] = {
 	TIME("greet-cache", limits.greet_cache_ms, 0, INT64_C(30) * DAY_MS, "1d"),
 	CHOICE("early-talker", limits.early_talker, talkers, "reject"),
 	CHOICE("bare-newline", limits.bare_newline, newlines, "reject"),
-	NETWORKS("bare-newline-exclusions", limits.normalized),
+	NETWORKS_ROW("bare-newline-exclusions", struct setup, limits.normalized),
 	SIZE("size", limits.size_max, 1 << 10, INT64_C(1) << 40, "50M"),
 	NUMBER("recipients", limits.recipients_max, 1, 10000, "100"),
 	NUMBER("commands", limits.commands_max, 1, 1000000, "1000"),
@@ -107,7 +78,7 @@ static const struct conf_item limits_items[] = {
 	/* The default follows from others: FIFTH. */
 	NUMBER("workers", limits.workers_max, 0, SETUP_WORKERS_MAX, NULL),
 	NUMBER("rate", limits.rate_max, 0, 1000000, "600"),
-	NETWORKS("unlimited", limits.unlimited),
+	NETWORKS_ROW("unlimited", struct setup, limits.unlimited),
 	TIME("tarpit", limits.tarpit_ms, 0, MINUTE_MS, "0"),
 	TIME("command-timeout", limits.command_timeout_ms, 100, HOUR_MS,
 	     "5m"), /* RFC 5321 4.5.3.2 */
@@ -123,8 +94,8 @@ static const struct conf_item limits_items[] = {
 };
 
 static const struct conf_item trust_items[] = {
-	PATH("users", trust.users),
-	PLACE("forward", trust.forward),
+	{ "users", CONF_PATH, CONF_AT(struct setup, trust.users) },
+	{ "forward", CONF_PLACE, CONF_AT(struct setup, trust.forward), .max = SETUP_PATH_MAX },
 	TIME("forward-timeout", trust.forward_timeout_ms, 100, HOUR_MS, "10s"),
 	TIME("forward-cache", trust.forward_cache_ms, 0, 7 * DAY_MS, "1h"),
 };
@@ -137,12 +108,12 @@ static const struct conf_item tls_items[] = {
 
 static const struct conf_item sink_items[] = {
 	CHOICE("kind", sink.kind, kinds, "smtp"),
-	PLACE("to", sink.to),
+	{ "to", CONF_PLACE, CONF_AT(struct setup, sink.to), .max = SETUP_PATH_MAX },
 	CHOICE("tell", sink.tell, tells, "none"),
 	TIME("connect-timeout", sink.connect_timeout_ms, 100, HOUR_MS, "10s"),
 	TIME("timeout", sink.timeout_ms, 100, HOUR_MS, "5m"),
 	NUMBER("lmtp-recipients", sink.lmtp_recipients_max, 0, 10000, "0"),
-	PATH("delivered", sink.delivered),
+	{ "delivered", CONF_PATH, CONF_AT(struct setup, sink.delivered) },
 	CHOICE("maildir", sink.maildir, maildirs, "one"),
 };
 
