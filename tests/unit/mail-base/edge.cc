@@ -286,9 +286,9 @@ class words
 		rules.drain_ms = 60000;
 		rules.proxy = &proxies;
 		rules.unlimited = &unlimited;
-		rules.prefix_ipv4 = 24;
-		rules.prefix_ipv6 = 56;
-		rules.site_multiple = 1;
+		rules.network.prefix_ipv4 = 24;
+		rules.network.prefix_ipv6 = 56;
+		rules.network.site_multiple = 1;
 		rules.judge = &judge_;
 		rules.command_timeout_ms = 60000;
 		rules.stress_timeout_ms = 60000;
@@ -622,7 +622,7 @@ TEST_CASE("no client of a TLS place is refused in the clear", "[mail][edge][tls]
 	/* Of a network with too many connections, and of an edge that is full. */
 	const edge_refusal refusal = GENERATE(EDGE_CONNECTIONS, EDGE_FULL);
 	if (refusal == EDGE_CONNECTIONS)
-		served.rules.connections_max = 1;
+		served.rules.network.connections_max = 1;
 	else
 		served.rules.sessions_max = 1;
 	const std::string refused = "refused " + std::to_string(refusal) + "\r\n";

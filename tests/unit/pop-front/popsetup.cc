@@ -125,12 +125,12 @@ TEST_CASE("limits of pop-front have their defaults", "[pop][setup]")
 	CHECK(limits.errors_max == 20);
 	CHECK(limits.commands_max == 0);
 	CHECK(limits.messages_max == 1000000);
-	CHECK(limits.prefix_ipv4 == 24);
-	CHECK(limits.prefix_ipv6 == 56);
-	CHECK(limits.prefix_ipv6_site == 48);
-	CHECK(limits.site_multiple == 2);
-	CHECK(limits.connections_max == 100);
-	CHECK(limits.rate_max == 600);
+	CHECK(limits.network.prefix_ipv4 == 24);
+	CHECK(limits.network.prefix_ipv6 == 56);
+	CHECK(limits.network.prefix_ipv6_site == 48);
+	CHECK(limits.network.site_multiple == 2);
+	CHECK(limits.network.connections_max == 100);
+	CHECK(limits.network.rate_max == 600);
 }
 
 TEST_CASE("places of listen come first, those of listen-tls behind them", "[pop][setup]")
@@ -192,7 +192,7 @@ TEST_CASE("a network has a fifth of pop-front's workers, or none are counted", "
 	CAPTURE(std::get<0>(row));
 	const parsed file(POP + std::get<0>(row) + LOGIN);
 	REQUIRE(file.status == 0);
-	CHECK(file.setup.limits.workers_max == std::get<1>(row));
+	CHECK(file.setup.limits.network.held_max == std::get<1>(row));
 }
 
 TEST_CASE("a role of pop-front without a user of its own has that of edges", "[pop][setup]")

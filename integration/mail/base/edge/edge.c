@@ -161,30 +161,22 @@ static void term_on_raise(uv_signal_t *raised, int number)
 /* Of the workers that a network may have, this edge's part: the kernel spreads its clients. */
 static unsigned share_of(const struct edge_rules *rules)
 {
-	return (rules->workers_max + rules->edges - 1) / rules->edges;
+	return (rules->network.held_max + rules->edges - 1) / rules->edges;
 }
 
 static int open_memory(struct edge *edge)
 {
-	const struct edge_rules *rules = edge->rules;
-	const struct limits_rules limits = {
-		.connections_max = rules->connections_max,
-		.held_max = share_of(rules),
-		.rate_max = rules->rate_max,
-		.prefix_ipv4 = rules->prefix_ipv4,
-		.prefix_ipv6 = rules->prefix_ipv6,
-		.prefix_ipv6_site = rules->prefix_ipv6_site,
-		.site_multiple = rules->site_multiple,
-	};
+	struct limits_rules network = edge->rules->network;
 	uint64_t random[2] = { 0, 0 };
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return -EIO;
 	edge->next_id = random[0];
-	edge->counts_held = limits.connections_max > 0 || limits.held_max > 0;
+	network.held_max = share_of(edge->rules);
+	edge->counts_held = network.connections_max > 0 || network.held_max > 0;
 	int ret = arena_new(edge->session_max, edge->protocol->near_size, edge->protocol->far_size,
 			    &edge->arena);
 	if (ret == 0)
-		ret = limits_new((size_t)edge->session_max * 4, random[1], &limits, &edge->limits);
+		ret = limits_new((size_t)edge->session_max * 4, random[1], &network, &edge->limits);
 	return ret;
 }
 

@@ -16,6 +16,7 @@
 
 #include "integration/common/judge.h"
 #include "integration/common/networks.h"
+#include "integration/mail/base/loop/limits.h"
 #include "integration/mail/base/tls/keys.h"
 
 #ifdef __cplusplus
@@ -32,13 +33,7 @@ struct edge_rules {
 	const struct networks *proxy;	  /* clients that must send a PROXY header first */
 	const struct networks *xclient;	  /* clients that may name others; NULL: none */
 	const struct networks *unlimited; /* clients that the limits are not for */
-	unsigned prefix_ipv4;		  /* bits of the prefix that is counted for */
-	unsigned prefix_ipv6;
-	unsigned prefix_ipv6_site; /* of the site that has it; 0: sites are not counted */
-	unsigned site_multiple;	   /* it may have so many times as much; never 0 */
-	unsigned connections_max;  /* open at once, of a prefix, in one edge */
-	unsigned workers_max;	   /* at a time, of a prefix, of all edges */
-	unsigned rate_max;	   /* new in a minute, of a prefix, in one edge */
+	struct limits_rules network; /* of one edge, but for held_max: by workers, of all edges */
 
 	/* Before the banner. */
 	unsigned greet_pause_ms; /* silence; with TLS from the start the client may break it */

@@ -135,21 +135,12 @@ static void term_on_raise(uv_signal_t *raised, int number)
 
 static int open_limits(struct proxyworker *worker)
 {
-	const struct proxysetup_limits *wanted = &worker->setup->limits;
-	const struct limits_rules rules = {
-		.connections_max = wanted->connections_max,
-		.rate_max = wanted->rate_max,
-		.prefix_ipv4 = wanted->prefix_ipv4,
-		.prefix_ipv6 = wanted->prefix_ipv6,
-		.prefix_ipv6_site = wanted->prefix_ipv6_site,
-		.site_multiple = wanted->site_multiple,
-	};
 	uint64_t random[2] = { 0, 0 };
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return -EIO;
 	worker->loop.next_id = random[0];
-	return limits_new((size_t)worker->loop.pair_max * 4, random[1], &rules,
-			  &worker->loop.limits);
+	return limits_new((size_t)worker->loop.pair_max * 4, random[1],
+			  &worker->setup->limits.network, &worker->loop.limits);
 }
 
 /* What is opened by name: before the process is confined. */

@@ -78,12 +78,12 @@ static const struct conf_item limits_items[] = {
 	SIZE("size", limits.size_max, 0, INT64_MAX, "0"),
 	NUMBER("errors", limits.errors_max, 0, 10000, "20"),
 	NUMBER("commands", limits.commands_max, 0, INT_MAX, "0"),
-	NUMBER("prefix-ipv4", limits.prefix_ipv4, 8, 32, "24"),
-	NUMBER("prefix-ipv6", limits.prefix_ipv6, 16, 128, "56"),
-	NUMBER("prefix-ipv6-site", limits.prefix_ipv6_site, 0, 64, "48"),
-	NUMBER("site-multiple", limits.site_multiple, 1, 1000, "2"),
-	NUMBER("connections", limits.connections_max, 0, 1000000, "100"),
-	NUMBER("rate", limits.rate_max, 0, 1000000, "600"),
+	NUMBER("prefix-ipv4", limits.network.prefix_ipv4, 8, 32, "24"),
+	NUMBER("prefix-ipv6", limits.network.prefix_ipv6, 16, 128, "56"),
+	NUMBER("prefix-ipv6-site", limits.network.prefix_ipv6_site, 0, 64, "48"),
+	NUMBER("site-multiple", limits.network.site_multiple, 1, 1000, "2"),
+	NUMBER("connections", limits.network.connections_max, 0, 1000000, "100"),
+	NUMBER("rate", limits.network.rate_max, 0, 1000000, "600"),
 	NETWORKS_ROW("unlimited", struct proxysetup, limits.unlimited),
 };
 

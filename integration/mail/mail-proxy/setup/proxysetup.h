@@ -30,6 +30,7 @@
 #include "integration/common/networks.h"
 #include "integration/common/owner.h"
 #include "integration/common/program.h"
+#include "integration/mail/base/loop/limits.h"
 #include "integration/mail/base/scan/scan_settings.h"
 #include "integration/mail/base/setup/mailsetup.h"
 
@@ -89,12 +90,7 @@ struct proxysetup_limits {
 	uint64_t size_max;   /* of a mail */
 	unsigned errors_max;
 	unsigned commands_max;
-	unsigned prefix_ipv4;
-	unsigned prefix_ipv6;
-	unsigned prefix_ipv6_site;
-	unsigned site_multiple;
-	unsigned connections_max;
-	unsigned rate_max;
+	struct limits_rules network;
 	struct networks unlimited;
 };
 

@@ -30,14 +30,10 @@ static void set_asked(void *context, unsigned count)
 static int open_failures(struct pop_edge *pop)
 {
 	const struct popsetup *setup = pop_own(&pop->edge)->setup;
-	const struct limits_rules rules = {
-		.rate_max = setup->login.failure_rate,
-		.prefix_ipv4 = setup->limits.prefix_ipv4,
-		.prefix_ipv6 = setup->limits.prefix_ipv6,
-		.prefix_ipv6_site = setup->limits.prefix_ipv6_site,
-		.site_multiple = setup->limits.site_multiple,
-	};
+	struct limits_rules rules = setup->limits.network;
 	uint64_t seed = 0;
+	rules.connections_max = rules.held_max = 0;
+	rules.rate_max = setup->login.failure_rate;
 	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
 		return -EIO;
 	return limits_new((size_t)pop->edge.session_max * FAILURES_OF_SESSION, seed, &rules,
@@ -185,13 +181,7 @@ static struct edge_rules rules_of(const struct popsetup *setup)
 		.drain_ms = pop->drain_ms,
 		.proxy = &pop->proxy,
 		.unlimited = &limits->unlimited,
-		.prefix_ipv4 = limits->prefix_ipv4,
-		.prefix_ipv6 = limits->prefix_ipv6,
-		.prefix_ipv6_site = limits->prefix_ipv6_site,
-		.site_multiple = limits->site_multiple,
-		.connections_max = limits->connections_max,
-		.workers_max = limits->workers_max,
-		.rate_max = limits->rate_max,
+		.network = limits->network,
 		.has_zones = setup->has_zones,
 		.judge = &setup->judge,
 		.client = setup->handle.client,

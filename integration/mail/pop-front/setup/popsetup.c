@@ -110,14 +110,14 @@ static const struct conf_item limits_items[] = {
 	NUMBER("errors", limits.errors_max, 1, 10000, "20"),
 	NUMBER("commands", limits.commands_max, 0, INT_MAX, "0"),
 	NUMBER("messages", limits.messages_max, 1, 10000000, "1000000"),
-	NUMBER("prefix-ipv4", limits.prefix_ipv4, 8, 32, "24"),
-	NUMBER("prefix-ipv6", limits.prefix_ipv6, 16, 128, "56"),
-	NUMBER("prefix-ipv6-site", limits.prefix_ipv6_site, 0, 64, "48"),
-	NUMBER("site-multiple", limits.site_multiple, 1, 1000, "2"),
-	NUMBER("connections", limits.connections_max, 0, 1000000, "100"),
+	NUMBER("prefix-ipv4", limits.network.prefix_ipv4, 8, 32, "24"),
+	NUMBER("prefix-ipv6", limits.network.prefix_ipv6, 16, 128, "56"),
+	NUMBER("prefix-ipv6-site", limits.network.prefix_ipv6_site, 0, 64, "48"),
+	NUMBER("site-multiple", limits.network.site_multiple, 1, 1000, "2"),
+	NUMBER("connections", limits.network.connections_max, 0, 1000000, "100"),
 	/* The default is a fifth of the workers. */
-	NUMBER("workers", limits.workers_max, 0, POPSETUP_WORKERS_MAX, NULL),
-	NUMBER("rate", limits.rate_max, 0, 1000000, "600"),
+	NUMBER("workers", limits.network.held_max, 0, POPSETUP_WORKERS_MAX, NULL),
+	NUMBER("rate", limits.network.rate_max, 0, 1000000, "600"),
 	NETWORKS_ROW("unlimited", struct popsetup, limits.unlimited),
 };
 
@@ -197,9 +197,9 @@ static void complete(struct popsetup *setup)
 	if (pop->edges == 0)
 		pop->edges = mailsetup_count_cores();
 	/* Where connections are not counted all clients may have one address, that of a balancer. */
-	if (setup->limits.workers_max == FIFTH)
-		setup->limits.workers_max =
-			setup->limits.connections_max > 0 ? (pop->workers + 4) / 5 : 0;
+	if (setup->limits.network.held_max == FIFTH)
+		setup->limits.network.held_max =
+			setup->limits.network.connections_max > 0 ? (pop->workers + 4) / 5 : 0;
 	complete_owners(pop);
 	networks_sort(&pop->proxy);
 	networks_sort(&setup->limits.unlimited);
@@ -212,7 +212,7 @@ int popsetup_parse(const char *text, size_t text_size, void *ret_setup,
 	struct popsetup *setup = ret_setup;
 	memset(setup, 0, sizeof(*setup));
 	gethostname(setup->pop.hostname, MAILSETUP_HOSTNAME_MAX);
-	setup->limits.workers_max = FIFTH;
+	setup->limits.network.held_max = FIFTH;
 	int ret = handle_init(&setup->handle, PROGRAM_REQUESTS);
 	if (ret == 0)
 		ret = judge_init(&setup->judge, setup->handle.client);

@@ -31,6 +31,7 @@
 #include "integration/common/networks.h"
 #include "integration/common/owner.h"
 #include "integration/common/program.h"
+#include "integration/mail/base/loop/limits.h"
 #include "integration/mail/base/setup/mailsetup.h"
 
 #ifdef __cplusplus
@@ -92,14 +93,8 @@ struct popsetup_limits {
 	unsigned worker_timeout_ms;  /* all of it behind the login */
 	unsigned errors_max;
 	unsigned commands_max;
-	unsigned messages_max; /* of a maildrop that a session sees */
-	unsigned prefix_ipv4;
-	unsigned prefix_ipv6;
-	unsigned prefix_ipv6_site;
-	unsigned site_multiple;
-	unsigned connections_max;
-	unsigned workers_max; /* of a network */
-	unsigned rate_max;
+	unsigned messages_max;	     /* of a maildrop that a session sees */
+	struct limits_rules network; /* held_max: by workers, of all edges */
 	struct networks unlimited;
 };
 

@@ -26,13 +26,7 @@ _Static_assert(EDGE_REPLY_MAX >= DIALOGUE_REPLY_MAX, "a reply does not fit");
 static void take_limits(struct edge_rules *rules, const struct setup_limits *limits)
 {
 	rules->unlimited = &limits->unlimited;
-	rules->prefix_ipv4 = limits->prefix_ipv4;
-	rules->prefix_ipv6 = limits->prefix_ipv6;
-	rules->prefix_ipv6_site = limits->prefix_ipv6_site;
-	rules->site_multiple = limits->site_multiple;
-	rules->connections_max = limits->connections_max;
-	rules->workers_max = limits->workers_max;
-	rules->rate_max = limits->rate_max;
+	rules->network = limits->network;
 	rules->greet_pause_ms = limits->greet_pause_ms;
 	rules->greet_cache_ms = limits->greet_cache_ms;
 	rules->refuses_early = limits->early_talker == SETUP_TALKER_REJECT;

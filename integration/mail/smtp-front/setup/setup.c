@@ -70,14 +70,14 @@ static const struct conf_item limits_items[] = {
 	NUMBER("junk-commands", limits.junk_max, 1, 1000000, "100"),
 	NUMBER("errors", limits.errors_max, 1, 10000, "10"),
 	NUMBER("mails", limits.mails_max, 1, 10000, "1000"),
-	NUMBER("prefix-ipv4", limits.prefix_ipv4, 8, 32, "24"),
-	NUMBER("prefix-ipv6", limits.prefix_ipv6, 16, 128, "56"),
-	NUMBER("prefix-ipv6-site", limits.prefix_ipv6_site, 0, 64, "48"),
-	NUMBER("site-multiple", limits.site_multiple, 1, 1000, "2"),
-	NUMBER("connections", limits.connections_max, 0, 1000000, "100"),
+	NUMBER("prefix-ipv4", limits.network.prefix_ipv4, 8, 32, "24"),
+	NUMBER("prefix-ipv6", limits.network.prefix_ipv6, 16, 128, "56"),
+	NUMBER("prefix-ipv6-site", limits.network.prefix_ipv6_site, 0, 64, "48"),
+	NUMBER("site-multiple", limits.network.site_multiple, 1, 1000, "2"),
+	NUMBER("connections", limits.network.connections_max, 0, 1000000, "100"),
 	/* The default follows from others: FIFTH. */
-	NUMBER("workers", limits.workers_max, 0, SETUP_WORKERS_MAX, NULL),
-	NUMBER("rate", limits.rate_max, 0, 1000000, "600"),
+	NUMBER("workers", limits.network.held_max, 0, SETUP_WORKERS_MAX, NULL),
+	NUMBER("rate", limits.network.rate_max, 0, 1000000, "600"),
 	NETWORKS_ROW("unlimited", struct setup, limits.unlimited),
 	TIME("tarpit", limits.tarpit_ms, 0, MINUTE_MS, "0"),
 	TIME("command-timeout", limits.command_timeout_ms, 100, HOUR_MS,
@@ -201,9 +201,9 @@ static const char *check(const struct setup *setup)
 static unsigned workers_of_network(const struct setup *setup)
 {
 	const struct setup_limits *limits = &setup->limits;
-	if (limits->workers_max != FIFTH)
-		return limits->workers_max;
-	return limits->connections_max > 0 ? (setup->front.workers + 4) / 5 : 0;
+	if (limits->network.held_max != FIFTH)
+		return limits->network.held_max;
+	return limits->network.connections_max > 0 ? (setup->front.workers + 4) / 5 : 0;
 }
 
 /* EHLO is to say what the sink takes. */
@@ -222,7 +222,7 @@ static void complete_recipients(struct setup *setup)
 static void complete(struct setup *setup)
 {
 	struct setup_front *front = &setup->front;
-	setup->limits.workers_max = workers_of_network(setup);
+	setup->limits.network.held_max = workers_of_network(setup);
 	complete_recipients(setup);
 	if (front->edges == 0)
 		front->edges = mailsetup_count_cores();
@@ -259,7 +259,7 @@ int setup_parse(const char *text, size_t text_size, void *ret_setup,
 	struct setup *setup = ret_setup;
 	memset(setup, 0, sizeof(*setup));
 	gethostname(setup->front.hostname, MAILSETUP_HOSTNAME_MAX);
-	setup->limits.workers_max = FIFTH;
+	setup->limits.network.held_max = FIFTH;
 	int ret = handle_init(&setup->handle, PROGRAM_REQUESTS);
 	if (ret == 0)
 		ret = judge_init(&setup->judge, setup->handle.client);

@@ -34,6 +34,7 @@
 #include "integration/common/networks.h"
 #include "integration/common/owner.h"
 #include "integration/common/program.h"
+#include "integration/mail/base/loop/limits.h"
 #include "integration/mail/base/scan/scan_settings.h"
 #include "integration/mail/base/setup/mailsetup.h"
 
@@ -108,22 +109,16 @@ struct setup_limits {
 	unsigned greet_cache_ms; /* so long it is spared clients whose mail was taken; 0: never */
 	enum setup_talker early_talker;
 	enum setup_newline bare_newline;
-	struct networks normalized; /* clients whose lone LFs are taken as CR LF in any case */
-	uint64_t size_max;	    /* bytes of a mail; never 0 */
-	unsigned recipients_max;    /* of a mail; never 0 */
-	unsigned commands_max;	    /* of a session; never 0 */
-	unsigned junk_max;	    /* that bring no mail nearer, since the last one; never 0 */
-	unsigned errors_max;	    /* the same */
-	unsigned mails_max;	    /* the same */
-	unsigned prefix_ipv4;	    /* bits of the prefix that is counted for */
-	unsigned prefix_ipv6;
-	unsigned prefix_ipv6_site; /* of the site that has it; 0: sites are not counted */
-	unsigned site_multiple;	   /* it may have so many times as much; never 0 */
-	unsigned connections_max;  /* open at once, of a prefix, in one edge */
-	unsigned workers_max;	   /* at a time, of a prefix, of all edges */
-	unsigned rate_max;	   /* new in a minute, of a prefix, in one edge */
-	struct networks unlimited; /* clients the three above are not for */
-	unsigned tarpit_ms;	   /* pause before each refusal, in the edge */
+	struct networks normalized;  /* clients whose lone LFs are taken as CR LF in any case */
+	uint64_t size_max;	     /* bytes of a mail; never 0 */
+	unsigned recipients_max;     /* of a mail; never 0 */
+	unsigned commands_max;	     /* of a session; never 0 */
+	unsigned junk_max;	     /* that bring no mail nearer, since the last one; never 0 */
+	unsigned errors_max;	     /* the same */
+	unsigned mails_max;	     /* the same */
+	struct limits_rules network; /* held_max: by workers, of all edges */
+	struct networks unlimited;   /* clients that is not for */
+	unsigned tarpit_ms;	     /* pause before each refusal, in the edge */
 	unsigned command_timeout_ms;
 	unsigned stress_timeout_ms;  /* instead of it, when under stress */
 	unsigned stress_share;	     /* per cent of sessions_max from which on it is stress */

@@ -203,7 +203,7 @@ TEST_CASE("a network has a fifth of the workers, or none are counted where conne
 	}));
 	const parsed file(std::get<0>(row) + TRUST + SINK);
 	REQUIRE(file.status == 0);
-	CHECK(file.setup.limits.workers_max == std::get<1>(row));
+	CHECK(file.setup.limits.network.held_max == std::get<1>(row));
 }
 
 TEST_CASE("a role without a user of its own has that of edges", "[front][setup]")
