@@ -74,6 +74,12 @@ void mailsetup_free_chains(struct mailsetup_tls *tls)
 	tls->chains = NULL;
 }
 
+void mailsetup_complete_network(struct limits_rules *network, unsigned workers)
+{
+	if (network->held_max == MAILSETUP_FIFTH)
+		network->held_max = network->connections_max > 0 ? (workers + 4) / 5 : 0;
+}
+
 unsigned mailsetup_count_cores(void)
 {
 	cpu_set_t set;

@@ -11,8 +11,10 @@
  * The functions mailsetup_take_...() are for .take of a row: NULL, or why the value is refused.
  */
 
+#include <limits.h>
 #include <stdbool.h>
 
+#include "integration/mail/base/loop/limits.h"
 #include "integration/mail/base/nanny/listeners.h"
 #include "integration/mail/base/tls/keys.h"
 #include "lib/common/conf.h"
@@ -45,6 +47,13 @@ const char *mailsetup_take_certificate(void *member, const struct conf_value *va
 int mailsetup_read_chains(struct mailsetup_tls *tls, struct conf_error *reterr_error);
 /* Takes one that was not read. */
 void mailsetup_free_chains(struct mailsetup_tls *tls);
+
+/*
+ * held_max is a fifth of the workers where it is MAILSETUP_FIFTH: not given. Where connections are
+ * not counted it is none then: all clients may have one address, that of a balancer.
+ */
+#define MAILSETUP_FIFTH UINT_MAX
+void mailsetup_complete_network(struct limits_rules *network, unsigned workers);
 
 /* Processors that this process may use, LISTENERS_EDGES_MAX at most: as many edges there are. */
 unsigned mailsetup_count_cores(void);

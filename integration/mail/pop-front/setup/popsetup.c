@@ -115,7 +115,7 @@ static const struct conf_item limits_items[] = {
 	NUMBER("prefix-ipv6-site", limits.network.prefix_ipv6_site, 0, 64, "48"),
 	NUMBER("site-multiple", limits.network.site_multiple, 1, 1000, "2"),
 	NUMBER("connections", limits.network.connections_max, 0, 1000000, "100"),
-	/* The default is a fifth of the workers. */
+	/* The default follows from others: MAILSETUP_FIFTH. */
 	NUMBER("workers", limits.network.held_max, 0, POPSETUP_WORKERS_MAX, NULL),
 	NUMBER("rate", limits.network.rate_max, 0, 1000000, "600"),
 	NETWORKS_ROW("unlimited", struct popsetup, limits.unlimited),
@@ -177,8 +177,6 @@ static const char *check(const struct popsetup *setup)
 	return NULL;
 }
 
-#define FIFTH UINT_MAX
-
 static void complete_owners(struct popsetup_pop *pop)
 {
 	struct owner *const owners[] = { &pop->worker_owner, &pop->check_owner, &pop->key_owner };
@@ -196,10 +194,7 @@ static void complete(struct popsetup *setup)
 	pop->place_count = pop->clear_count + pop->tls_count;
 	if (pop->edges == 0)
 		pop->edges = mailsetup_count_cores();
-	/* Where connections are not counted all clients may have one address, that of a balancer. */
-	if (setup->limits.network.held_max == FIFTH)
-		setup->limits.network.held_max =
-			setup->limits.network.connections_max > 0 ? (pop->workers + 4) / 5 : 0;
+	mailsetup_complete_network(&setup->limits.network, pop->workers);
 	complete_owners(pop);
 	networks_sort(&pop->proxy);
 	networks_sort(&setup->limits.unlimited);
@@ -212,7 +207,7 @@ int popsetup_parse(const char *text, size_t text_size, void *ret_setup,
 	struct popsetup *setup = ret_setup;
 	memset(setup, 0, sizeof(*setup));
 	gethostname(setup->pop.hostname, MAILSETUP_HOSTNAME_MAX);
-	setup->limits.network.held_max = FIFTH;
+	setup->limits.network.held_max = MAILSETUP_FIFTH;
 	int ret = handle_init(&setup->handle, PROGRAM_REQUESTS);
 	if (ret == 0)
 		ret = judge_init(&setup->judge, setup->handle.client);

@@ -31,7 +31,6 @@
 #include "integration/common/networks.h"
 #include "integration/common/owner.h"
 #include "integration/common/program.h"
-#include "integration/mail/base/loop/limits.h"
 #include "integration/mail/base/setup/mailsetup.h"
 
 #ifdef __cplusplus

@@ -2,7 +2,6 @@
 #include "integration/mail/smtp-front/setup/setup.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -75,7 +74,7 @@ static const struct conf_item limits_items[] = {
 	NUMBER("prefix-ipv6-site", limits.network.prefix_ipv6_site, 0, 64, "48"),
 	NUMBER("site-multiple", limits.network.site_multiple, 1, 1000, "2"),
 	NUMBER("connections", limits.network.connections_max, 0, 1000000, "100"),
-	/* The default follows from others: FIFTH. */
+	/* The default follows from others: MAILSETUP_FIFTH. */
 	NUMBER("workers", limits.network.held_max, 0, SETUP_WORKERS_MAX, NULL),
 	NUMBER("rate", limits.network.rate_max, 0, 1000000, "600"),
 	NETWORKS_ROW("unlimited", struct setup, limits.unlimited),
@@ -191,21 +190,6 @@ static const char *check(const struct setup *setup)
 	return NULL;
 }
 
-/* Of the workers, once it is known how many there are. */
-#define FIFTH UINT_MAX
-
-/*
- * The limit as given, else a fifth of the workers. Where connections are not counted there is no
- * such default: all clients may have one address, that of a balancer.
- */
-static unsigned workers_of_network(const struct setup *setup)
-{
-	const struct setup_limits *limits = &setup->limits;
-	if (limits->network.held_max != FIFTH)
-		return limits->network.held_max;
-	return limits->network.connections_max > 0 ? (setup->front.workers + 4) / 5 : 0;
-}
-
 /* EHLO is to say what the sink takes. */
 static void complete_recipients(struct setup *setup)
 {
@@ -222,7 +206,7 @@ static void complete_recipients(struct setup *setup)
 static void complete(struct setup *setup)
 {
 	struct setup_front *front = &setup->front;
-	setup->limits.network.held_max = workers_of_network(setup);
+	mailsetup_complete_network(&setup->limits.network, front->workers);
 	complete_recipients(setup);
 	if (front->edges == 0)
 		front->edges = mailsetup_count_cores();
@@ -259,7 +243,7 @@ int setup_parse(const char *text, size_t text_size, void *ret_setup,
 	struct setup *setup = ret_setup;
 	memset(setup, 0, sizeof(*setup));
 	gethostname(setup->front.hostname, MAILSETUP_HOSTNAME_MAX);
-	setup->limits.network.held_max = FIFTH;
+	setup->limits.network.held_max = MAILSETUP_FIFTH;
 	int ret = handle_init(&setup->handle, PROGRAM_REQUESTS);
 	if (ret == 0)
 		ret = judge_init(&setup->judge, setup->handle.client);

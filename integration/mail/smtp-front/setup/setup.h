@@ -34,7 +34,6 @@
 #include "integration/common/networks.h"
 #include "integration/common/owner.h"
 #include "integration/common/program.h"
-#include "integration/mail/base/loop/limits.h"
 #include "integration/mail/base/scan/scan_settings.h"
 #include "integration/mail/base/setup/mailsetup.h"
 
