@@ -16,6 +16,7 @@
 #include "integration/common/upkeep.h"
 #include "lib/common/log.h"
 #include "lib/process/listening.h"
+#include "lib/process/systemd.h"
 
 #define BACKLOG 512 /* connections of the mail server that wait; its processes come at once */
 
@@ -31,6 +32,7 @@ struct service {
 	uv_timer_t grace;
 	uint64_t grace_end_ms;
 	struct upkeep upkeep;
+	uint64_t values[MILTERLOOP_COUNTERS_MAX]; /* of labels, for a report */
 	int status;
 };
 
@@ -82,11 +84,16 @@ int milterloop_open(const struct smfiDesc *filter, const struct milterplace *pla
 
 /* ---- the end ---- */
 
+static uint32_t count_open(const struct milterloop *milter)
+{
+	return __atomic_load_n(milter->open, __ATOMIC_RELAXED);
+}
+
 static void grace_on_timer(uv_timer_t *timer)
 {
 	struct service *service = timer->data;
 	const struct milterloop *milter = service->milter;
-	const uint32_t open = milter->count(milter->data);
+	const uint32_t open = count_open(milter);
 	const bool is_late = uv_now(&service->loop) >= service->grace_end_ms;
 	if (open > 0 && !is_late)
 		return;
@@ -122,14 +129,26 @@ static void ended_on_async(uv_async_t *async)
 
 static void measure(void *data, struct report *ret_report)
 {
-	const struct service *service = data;
-	service->milter->measure(service->milter->data, ret_report);
+	struct service *service = data;
+	const struct milterloop *milter = service->milter;
+	for (size_t i = 0; i < milter->counter_count; i++)
+		service->values[i] = counts_get(&milter->counters[i]);
+	*ret_report = (struct report){
+		.gauge = { "sessions", "SMTP sessions that are open." },
+		.gauge_value = count_open(milter),
+		.labels = milter->labels,
+		.values = service->values,
+		.count = milter->counter_count,
+		.client = milter->client,
+	};
 }
 
 static void reload(void *data)
 {
 	const struct service *service = data;
+	systemd_notify_reloading();
 	service->milter->reload(service->milter->data);
+	systemd_notify("READY=1");
 }
 
 static const struct upkeep_work work = { measure, reload, stop };

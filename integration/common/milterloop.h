@@ -22,12 +22,13 @@
 
 #include "integration/common/milterplace.h"
 #include "integration/common/owner.h"
-#include "integration/common/report.h"
+#include "lib/common/counts.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+struct dnsblv6;
 struct smfiDesc;
 
 /*
@@ -38,16 +39,21 @@ struct smfiDesc;
 int milterloop_open(const struct smfiDesc *filter, const struct milterplace *place,
 		    const struct owner *owner);
 
+#define MILTERLOOP_COUNTERS_MAX 32
+
 /* Of a program. All borrowed until milterloop_run() returns, and called by the loop alone. */
 struct milterloop {
 	const char *context; /* in the log, and the program's name in metrics */
 	const struct milterplace *place;
-	const char *metrics; /* path of their file; "": none */
-	void *data;	     /* for the functions */
-	/* As those of upkeep.h. */
-	void (*measure)(void *data, struct report *ret_report);
+	const char *metrics;  /* path of their file; "": none */
+	const uint32_t *open; /* sessions that are; read atomically, as counters are */
+	const struct counts_label *labels;
+	const uint64_t *counters;
+	size_t counter_count;	/* MILTERLOOP_COUNTERS_MAX at most */
+	struct dnsblv6 *client; /* NULL: nothing about the library */
+	void *data;		/* for the functions */
+	/* SIGHUP; the service manager is told before and behind it. */
 	void (*reload)(void *data);
-	uint32_t (*count)(void *data); /* sessions that are open */
 	/* Handles of its own, in the loop. 0, or a status of libuv. May be NULL. */
 	int (*open_handles)(void *data, uv_loop_t *loop);
 	/* Everything is there, and the loop is about to run. */

@@ -25,6 +25,17 @@ struct counts_label {
 	const char *help; /* what it counts */
 };
 
+/* A counter that several threads add to: each stands for itself, so that no order is asked for. */
+static inline void counts_add(uint64_t *counter, uint64_t count)
+{
+	__atomic_fetch_add(counter, count, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t counts_get(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
 enum counts_type { COUNTS_COUNTER, COUNTS_GAUGE, COUNTS_UNTYPED };
 
 /* All that is said of a metric but its values. prefix and name are borrowed. */

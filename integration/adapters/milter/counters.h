@@ -4,12 +4,10 @@
 /*
  * counters.h - what dnsblv6-milter has done, counted by whatever thread does it.
  *
- * Flow: session.c -> counters_increment() -> milter_service.c.
- *
- * Lies in the memory of its owner; all zero at the beginning. Nothing here takes a lock.
+ * Flow: session.c -> counts_add() -> milterloop.c.
  */
 
-#include <stdint.h>
+#include "lib/common/counts.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,13 +36,6 @@ enum counters_number {
 #undef X
 		COUNTERS_COUNT
 };
-
-struct counters {
-	uint64_t values[COUNTERS_COUNT];
-};
-
-void counters_increment(struct counters *counters, enum counters_number number);
-uint64_t counters_get(const struct counters *counters, enum counters_number number);
 
 #ifdef __cplusplus
 }

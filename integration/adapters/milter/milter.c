@@ -153,7 +153,7 @@ static sfsistat on_end(SMFICTX *ctx)
 		return SMFIS_ACCEPT;
 	session_end_mail(session, &changes);
 	if (!change(ctx, &changes)) {
-		counters_increment(&sessions->counters, COUNTERS_FAILED);
+		counts_add(&sessions->counters[COUNTERS_FAILED], 1);
 		log_warning(session->id, "mail not changed, client=%s (the mail server refuses)",
 			    session->client);
 	}

@@ -6,7 +6,6 @@
 #include "integration/common/milterloop.h"
 #include "integration/common/program.h"
 #include "lib/common/log.h"
-#include "lib/process/systemd.h"
 #include "lib/common/version.h"
 
 #define PROBE_MS 1 /* only sends: answers come later */
@@ -22,39 +21,14 @@ static const struct counts_label labels[COUNTERS_COUNT] = {
 struct service {
 	const struct milter_setup *setup;
 	struct session_shared *sessions;
-	uint64_t values[COUNTERS_COUNT]; /* of labels, for a report */
 };
-
-static uint32_t count(void *data)
-{
-	const struct service *service = data;
-	return session_shared_count(service->sessions);
-}
-
-static void measure(void *data, struct report *ret_report)
-{
-	struct service *service = data;
-	for (unsigned i = 0; i < COUNTERS_COUNT; i++)
-		service->values[i] =
-			counters_get(&service->sessions->counters, (enum counters_number)i);
-	*ret_report = (struct report){
-		.gauge = { "sessions", "SMTP sessions that are open." },
-		.gauge_value = session_shared_count(service->sessions),
-		.labels = labels,
-		.values = service->values,
-		.count = COUNTERS_COUNT,
-		.client = service->setup->handle.client,
-	};
-}
 
 static void reload(void *data)
 {
 	struct service *service = data;
 	struct networks_error error;
-	systemd_notify_reloading();
 	int ret = session_shared_reload(service->sessions, &error);
 	judge_log_reload(service->sessions->judge, context, ret, &error);
-	systemd_notify("READY=1");
 }
 
 static void ready(void *data)
@@ -76,9 +50,12 @@ int milter_service_run(const struct milter_setup *setup, struct session_shared *
 		.place = &setup->place,
 		.metrics = setup->metrics,
 		.data = &service,
-		.measure = measure,
+		.open = &sessions->open,
+		.labels = labels,
+		.counters = sessions->counters,
+		.counter_count = COUNTERS_COUNT,
+		.client = setup->handle.client,
 		.reload = reload,
-		.count = count,
 		.ready = ready,
 	};
 	const int status = program_start_library(context, setup->handle.client);

@@ -29,11 +29,6 @@ bool session_shared_want_headers(const struct session_shared *sessions)
 	return sessions->judge->action == JUDGE_PREPEND || sessions->is_quarantine;
 }
 
-uint32_t session_shared_count(const struct session_shared *sessions)
-{
-	return __atomic_load_n(&sessions->open, __ATOMIC_RELAXED);
-}
-
 int session_shared_reload(struct session_shared *sessions, struct networks_error *reterr_error)
 {
 	pthread_rwlock_wrlock(&sessions->allowing);
@@ -72,7 +67,7 @@ void session_free(struct session *session)
 
 static void count(struct session *session, enum counters_number number)
 {
-	counters_increment(&session->all->counters, number);
+	counts_add(&session->all->counters[number], 1);
 }
 
 /* A line of this session, whose end says which client it is about. */

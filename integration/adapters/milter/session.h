@@ -35,7 +35,7 @@ struct session_shared {
 	struct judge *judge; /* borrowed */
 	bool is_quarantine;
 	pthread_rwlock_t allowing; /* the allow list, which session_shared_reload() replaces */
-	struct counters counters;
+	uint64_t counters[COUNTERS_COUNT];
 	uint32_t last_id;
 	uint32_t open;
 };
@@ -72,8 +72,6 @@ int session_shared_init(struct session_shared *ret_sessions, struct judge *judge
 void session_shared_deinit(struct session_shared *sessions);
 /* Headers of mails have to be seen and written. */
 bool session_shared_want_headers(const struct session_shared *sessions);
-/* How many are open. */
-uint32_t session_shared_count(const struct session_shared *sessions);
 /* judge_reload() while sessions go on. */
 int session_shared_reload(struct session_shared *sessions, struct networks_error *reterr_error);
 

@@ -4,12 +4,10 @@
 /*
  * scancounts.h - what mail-scan-milter has done, counted by whatever thread does it.
  *
- * Flow: scansession.c -> scancounts_add() -> scanservice.c: metrics, the log.
- *
- * Lies in the memory of its owner; all zero at the beginning. Nothing here takes a lock.
+ * Flow: scansession.c -> counts_add() -> milterloop.c: metrics, the log.
  */
 
-#include <stdint.h>
+#include "lib/common/counts.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,23 +33,6 @@ enum scancounts_number {
 #undef X
 		SCANCOUNTS_COUNT
 };
-
-struct scancounts {
-	uint64_t values[SCANCOUNTS_COUNT];
-};
-
-/* Each stands for itself, so that no order is asked for. */
-static inline void scancounts_add(struct scancounts *counts, enum scancounts_number number,
-				  uint64_t count)
-{
-	__atomic_fetch_add(&counts->values[number], count, __ATOMIC_RELAXED);
-}
-
-static inline uint64_t scancounts_get(const struct scancounts *counts,
-				      enum scancounts_number number)
-{
-	return __atomic_load_n(&counts->values[number], __ATOMIC_RELAXED);
-}
 
 #ifdef __cplusplus
 }

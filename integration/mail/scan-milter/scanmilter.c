@@ -237,7 +237,7 @@ static sfsistat say(SMFICTX *ctx, struct scansession *session, const struct scan
 	}
 	if (is_done)
 		return SMFIS_CONTINUE;
-	scancounts_add(&sessions->counts, SCANCOUNTS_FAILED, 1);
+	counts_add(&sessions->counts[SCANCOUNTS_FAILED], 1);
 	log_warning(session->id, "mail not changed, client=%s (the mail server refuses)",
 		    session->client);
 	/* What was to be kept apart is not let through for that. */

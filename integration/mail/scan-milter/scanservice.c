@@ -7,7 +7,6 @@
 #include "integration/common/milterloop.h"
 #include "lib/common/log.h"
 #include "lib/common/version.h"
-#include "lib/process/systemd.h"
 
 #define REFRESH_MS 60000
 
@@ -23,14 +22,7 @@ struct service {
 	const struct scansetup *setup;
 	struct scansession_shared *sessions;
 	uv_timer_t refresh;
-	uint64_t values[SCANCOUNTS_COUNT]; /* of labels, for a report */
 };
-
-static uint32_t count(void *data)
-{
-	const struct service *service = data;
-	return scansession_count(service->sessions);
-}
 
 static void refresh_on_timer(uv_timer_t *timer)
 {
@@ -46,27 +38,10 @@ static int open_handles(void *data, uv_loop_t *loop)
 	return uv_timer_start(&service->refresh, refresh_on_timer, REFRESH_MS, REFRESH_MS);
 }
 
-static void measure(void *data, struct report *ret_report)
-{
-	struct service *service = data;
-	for (unsigned i = 0; i < SCANCOUNTS_COUNT; i++)
-		service->values[i] =
-			scancounts_get(&service->sessions->counts, (enum scancounts_number)i);
-	*ret_report = (struct report){
-		.gauge = { "sessions", "SMTP sessions that are open." },
-		.gauge_value = scansession_count(service->sessions),
-		.labels = labels,
-		.values = service->values,
-		.count = SCANCOUNTS_COUNT,
-	};
-}
-
 static void reload(void *data)
 {
-	struct service *service = data;
-	systemd_notify_reloading();
+	const struct service *service = data;
 	scanwork_refresh(&service->sessions->work);
-	systemd_notify("READY=1");
 }
 
 static void ready(void *data)
@@ -87,9 +62,11 @@ int scanservice_run(const struct scansetup *setup, struct scansession_shared *se
 		.place = &setup->place,
 		.metrics = setup->metrics,
 		.data = &service,
-		.measure = measure,
+		.open = &sessions->open,
+		.labels = labels,
+		.counters = sessions->counts,
+		.counter_count = SCANCOUNTS_COUNT,
 		.reload = reload,
-		.count = count,
 		.open_handles = open_handles,
 		.ready = ready,
 	};

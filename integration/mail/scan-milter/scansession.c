@@ -19,14 +19,9 @@ int scansession_shared_init(struct scansession_shared *ret_all, struct scanner *
 	return scanwork_init(&ret_all->work, scanner);
 }
 
-uint32_t scansession_count(const struct scansession_shared *all)
-{
-	return __atomic_load_n(&all->open, __ATOMIC_RELAXED);
-}
-
 static void count(struct scansession *session, enum scancounts_number number)
 {
-	scancounts_add(&session->all->counts, number, 1);
+	counts_add(&session->all->counts[number], 1);
 }
 
 /* ---- one session ---- */
@@ -152,7 +147,7 @@ enum scansession_step scansession_begin(struct scansession *session, const char 
 
 static void flush(struct scansession *session)
 {
-	scancounts_add(&session->all->counts, SCANCOUNTS_BYTES, session->size);
+	counts_add(&session->all->counts[SCANCOUNTS_BYTES], session->size);
 	scanwork_push(&session->all->work, session->scan, session->bytes, session->size);
 	session->size = 0;
 }
@@ -201,7 +196,7 @@ void scansession_body(struct scansession *session, const uint8_t *bytes, size_t 
 		return;
 	}
 	flush(session);
-	scancounts_add(&session->all->counts, SCANCOUNTS_BYTES, size);
+	counts_add(&session->all->counts[SCANCOUNTS_BYTES], size);
 	scanwork_push(&session->all->work, session->scan, bytes, size);
 }
 

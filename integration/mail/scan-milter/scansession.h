@@ -44,7 +44,7 @@ enum scansession_step {
 struct scansession_shared {
 	struct scanwork work;
 	const struct scan_settings *settings; /* borrowed */
-	struct scancounts counts;
+	uint64_t counts[SCANCOUNTS_COUNT];
 	uint32_t last_id;
 	uint32_t open;
 };
@@ -73,8 +73,6 @@ struct scansession {
 
 int scansession_shared_init(struct scansession_shared *ret_all, struct scanner *scanner,
 			    const struct scan_settings *settings);
-/* How many are open. */
-uint32_t scansession_count(const struct scansession_shared *all);
 
 /* NULL without memory. */
 struct scansession *scansession_new(struct scansession_shared *all);

@@ -42,7 +42,7 @@ class desk
 	~desk()
 	{
 		session_free(session);
-		CHECK(session_shared_count(&sessions) == 0);
+		CHECK(sessions.open == 0);
 		session_shared_deinit(&sessions);
 		milter_setup_deinit(&setup);
 	}
@@ -64,7 +64,7 @@ class desk
 	}
 	uint64_t counted(counters_number number) const
 	{
-		return counters_get(&sessions.counters, number);
+		return counts_get(&sessions.counters[number]);
 	}
 
 	milter_setup setup = {};
@@ -174,7 +174,7 @@ TEST_CASE("the next client on the same connection is judged anew", "[milter][ses
 	CHECK(desk.connect(0xC0000201) == SESSION_LEAVE);
 	CHECK(desk.session->id != id);
 	CHECK(session_rcpt(desk.session) == SESSION_GO_ON);
-	CHECK(session_shared_count(&desk.sessions) == 1);
+	CHECK(desk.sessions.open == 1);
 }
 
 TEST_CASE("a recipient before everything else is not refused", "[milter][session]")
