@@ -12,30 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/format/bytes.h"
+
 static void require(bool is_true, const char *what)
 {
 	if (is_true)
 		return;
 	fprintf(stderr, "%s\n", what);
 	abort();
-}
-
-static void put(uint8_t *bytes, uint32_t value)
-{
-	for (unsigned i = 0; i < 4; i++)
-		bytes[i] = (uint8_t)(value >> (24 - 8 * i));
-}
-
-/* CRC-32, bit by bit. */
-static uint32_t sum_of(const uint8_t *bytes, size_t size)
-{
-	uint32_t sum = UINT32_MAX;
-	for (size_t i = 0; i < size; i++) {
-		sum ^= bytes[i];
-		for (int bit = 0; bit < 8; bit++)
-			sum = sum >> 1 ^ ((sum & 1) != 0 ? 0xedb88320U : 0);
-	}
-	return ~sum;
 }
 
 /* Of a mailbox with one mail: the worker's answer, a command, and the end. */
@@ -66,7 +50,7 @@ static void check(const uint8_t *bytes, size_t size)
 	static uint8_t again[HANDOVER_SIZE_MAX];
 	size_t again_size = 0;
 	const int ret = popcapsule_decode(bytes, size, &capsule);
-	require(ret == 0 || strcmp(popcapsule_strerror(ret), "") != 0, "a refusal has its reason");
+	require(ret == 0 || strcmp(seal_strerror(ret), "") != 0, "a refusal has its reason");
 	if (ret != 0)
 		return;
 	require(popcapsule_encode(&capsule, again, &again_size) == 0, "it can be sent on");
@@ -80,12 +64,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static uint8_t bytes[HANDOVER_SIZE_MAX];
 	check(data, size);
-	if (size < 16 || size > sizeof(bytes))
+	if (size < SEAL_SIZE || size > sizeof(bytes))
 		return 0;
 	memcpy(bytes, data, size);
-	put(bytes + 8, (uint32_t)size);
-	put(bytes + 12, 0);
-	put(bytes + 12, sum_of(bytes, size));
+	seal_put(bytes, size, (uint32_t)bytes_get(bytes, 4), (uint16_t)bytes_get(bytes + 4, 2));
 	check(bytes, size);
 	return 0;
 }

@@ -204,11 +204,6 @@ int hand_over(session *of, const handover_fds *fds)
 			     static_cast<size_t>(size), fds);
 }
 
-const char *status_text(int status)
-{
-	return strerror(-status);
-}
-
 void log_end(const session *of, const char *end)
 {
 	snprintf(observed_of(of->edge)->end, sizeof(observed::end), "%s", end);
@@ -243,7 +238,6 @@ edge_protocol protocol_of_words()
 	made.on_verdict = on_verdict;
 	made.refuse = refuse;
 	made.hand_over = hand_over;
-	made.strerror = status_text;
 	made.log_end = log_end;
 	made.count = count;
 	made.set = set;

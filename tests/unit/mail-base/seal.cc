@@ -28,7 +28,7 @@ bytes sealed(const std::string &content)
 	return made;
 }
 
-seal_result check(const bytes &made)
+int check(const bytes &made)
 {
 	const guarded input(made);
 	return seal_check(input.data(), input.size(), MAGIC, VERSION);
@@ -58,7 +58,7 @@ TEST_CASE("numbers are big-endian, of one to eight bytes", "[mail][seal]")
 TEST_CASE("a seal has magic, version, size and the sum of RFC 1952", "[mail][seal]")
 {
 	bytes made = sealed("some bytes");
-	CHECK(check(made) == SEAL_WHOLE);
+	CHECK(check(made) == 0);
 	CHECK(bytes_get(&made[0], 4) == MAGIC);
 	CHECK(bytes_get(&made[4], 2) == VERSION);
 	CHECK(bytes_get(&made[6], 2) == 0);
@@ -81,9 +81,9 @@ TEST_CASE("the program's own two bytes are sealed, and kept", "[mail][seal]")
 	made[7] = 0x34;
 	seal_put(made.data(), made.size(), MAGIC, VERSION);
 	CHECK(made[6] == 0x12);
-	CHECK(check(made) == SEAL_WHOLE);
+	CHECK(check(made) == 0);
 	made[7] = 0x35;
-	CHECK(check(made) == SEAL_BROKEN);
+	CHECK(check(made) == SEAL_EBAD);
 }
 
 TEST_CASE("what is cut, longer or of which a byte is altered is broken", "[mail][seal]")
@@ -92,27 +92,36 @@ TEST_CASE("what is cut, longer or of which a byte is altered is broken", "[mail]
 	unsigned taken = 0;
 	for (size_t size = 0; size < whole.size(); size++)
 		taken += check({ whole.begin(), whole.begin() + static_cast<long>(size) }) !=
-			 SEAL_BROKEN;
+			 SEAL_EBAD;
 	bytes longer = whole;
 	longer.push_back(0);
-	taken += check(longer) != SEAL_BROKEN;
+	taken += check(longer) != SEAL_EBAD;
 	for (size_t i = 0; i < whole.size(); i++) {
 		for (unsigned other = 1; other < 256; other++) {
 			bytes altered = whole;
 			altered[i] ^= static_cast<uint8_t>(other);
-			taken += check(altered) != SEAL_BROKEN;
+			taken += check(altered) != SEAL_EBAD;
 		}
 	}
 	CHECK(taken == 0);
-	CHECK(check(whole) == SEAL_WHOLE);
+	CHECK(check(whole) == 0);
 }
 
 TEST_CASE("a whole one of another version says so, one of another program is broken",
 	  "[mail][seal]")
 {
 	bytes made = sealed("some bytes");
-	CHECK(seal_check(made.data(), made.size(), MAGIC, VERSION + 1) == SEAL_VERSION);
-	CHECK(seal_check(made.data(), made.size(), MAGIC + 1, VERSION) == SEAL_BROKEN);
+	CHECK(seal_check(made.data(), made.size(), MAGIC, VERSION + 1) == SEAL_EVERSION);
+	CHECK(seal_check(made.data(), made.size(), MAGIC + 1, VERSION) == SEAL_EBAD);
 	made.back() ^= 1;
-	CHECK(seal_check(made.data(), made.size(), MAGIC, VERSION + 1) == SEAL_BROKEN);
+	CHECK(seal_check(made.data(), made.size(), MAGIC, VERSION + 1) == SEAL_EBAD);
+}
+
+TEST_CASE("each status of a capsule has a text of its own", "[mail][seal]")
+{
+	CHECK(std::string(seal_strerror(0)) == "success");
+	CHECK(std::string(seal_strerror(SEAL_EBAD)) == "cut, altered, or no capsule");
+	CHECK(std::string(seal_strerror(SEAL_EVERSION)) == "capsule of another version");
+	CHECK(std::string(seal_strerror(SEAL_EVALUE)) == "capsule of what no edge makes");
+	CHECK(std::string(seal_strerror(-EMFILE)) == "Too many open files");
 }

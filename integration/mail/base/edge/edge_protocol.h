@@ -159,11 +159,9 @@ struct edge_protocol {
 	/*
 	 * Makes a capsule of the session, with handout_facts(), handout_queued_at_us() and the bytes
 	 * that are kept in the far part, and sends it to edge->start->queue_fd with fds. 0, or a
-	 * negative status of its own or of handover_send(); then the session is as before.
+	 * negative status of seal.h or of handover_send(); then the session is as before.
 	 */
 	int (*hand_over)(struct session *session, const struct handover_fds *fds);
-	/* Text for what hand_over() has returned. Never NULL. */
-	const char *(*strerror)(int status);
 	/* The line about a session that ends in the edge, after session_reckon(). */
 	void (*log_end)(const struct session *session, const char *end);
 

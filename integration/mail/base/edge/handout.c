@@ -9,6 +9,7 @@
 
 #include "integration/mail/base/edge/channel.h"
 #include "integration/mail/base/edge/session.h"
+#include "integration/mail/base/handover/seal.h"
 #include "lib/common/log.h"
 #include "lib/process/clock.h"
 
@@ -140,7 +141,7 @@ static bool try_to_part(struct session *session)
 	if (is_for_now(edge, ret))
 		return false;
 	log_error(edge->protocol->context, "session not handed over, edge=%u (%s)",
-		  edge->start->index, edge->protocol->strerror(ret));
+		  edge->start->index, seal_strerror(ret));
 	session_refuse(session, EDGE_BUSY, "error");
 	return true;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/base/handover/seal.h"
 
+#include <string.h>
+
 #include "lib/format/bytes.h"
 
 #define AT_MAGIC   0
@@ -38,11 +40,39 @@ void seal_put(uint8_t *bytes, size_t size, uint32_t magic, uint16_t version)
 	seal_put_number(bytes + AT_SUM, 4, sum_of(bytes, size));
 }
 
-enum seal_result seal_check(const uint8_t *bytes, size_t size, uint32_t magic, uint16_t version)
+int seal_check(const uint8_t *bytes, size_t size, uint32_t magic, uint16_t version)
 {
 	if (size < SEAL_SIZE || bytes_get(bytes + AT_MAGIC, 4) != magic ||
 	    bytes_get(bytes + AT_SIZE, 4) != size ||
 	    bytes_get(bytes + AT_SUM, 4) != sum_of(bytes, size))
-		return SEAL_BROKEN;
-	return bytes_get(bytes + AT_VERSION, 2) == version ? SEAL_WHOLE : SEAL_VERSION;
+		return SEAL_EBAD;
+	return bytes_get(bytes + AT_VERSION, 2) == version ? 0 : SEAL_EVERSION;
+}
+
+const char *seal_strerror(int status)
+{
+	switch (status) {
+	case 0:
+		return "success";
+	case SEAL_EBAD:
+		return "cut, altered, or no capsule";
+	case SEAL_EVERSION:
+		return "capsule of another version";
+	case SEAL_EVALUE:
+		return "capsule of what no edge makes";
+	default:
+		return strerror(-status);
+	}
+}
+
+bool seal_is_clean(const char *text, size_t room)
+{
+	const size_t size = strnlen(text, room);
+	if (size == room)
+		return false;
+	for (size_t i = 0; i < size; i++) {
+		if (text[i] < ' ' || text[i] > '~')
+			return false;
+	}
+	return true;
 }

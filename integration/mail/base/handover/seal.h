@@ -18,6 +18,8 @@
  * keeps a pointer or logs.
  */
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,10 +35,17 @@ void seal_put_number(uint8_t *bytes, unsigned size, uint64_t value);
 /* bytes has all but magic, version, size and sum, which are written; size is SEAL_SIZE at least. */
 void seal_put(uint8_t *bytes, size_t size, uint32_t magic, uint16_t version);
 
-enum seal_result { SEAL_WHOLE, SEAL_BROKEN, SEAL_VERSION };
+#define SEAL_EBAD     (-EBADMSG) /* cut, altered, or not a capsule; also of handover.h */
+#define SEAL_EVERSION (-2351)	 /* whole, and of another version */
+#define SEAL_EVALUE   (-2352)	 /* whole, but not what an edge makes */
 
-/* SEAL_VERSION: it is whole, and of another version. Any bytes may be given. */
-enum seal_result seal_check(const uint8_t *bytes, size_t size, uint32_t magic, uint16_t version);
+/* 0, SEAL_EBAD or SEAL_EVERSION. Any bytes may be given. */
+int seal_check(const uint8_t *bytes, size_t size, uint32_t magic, uint16_t version);
+/* Text for these and for -errno values. Never NULL. */
+const char *seal_strerror(int status);
+
+/* A text of a capsule that is to go into headers, logs and replies as it is: printable ASCII, ended. */
+bool seal_is_clean(const char *text, size_t room);
 
 #ifdef __cplusplus
 }

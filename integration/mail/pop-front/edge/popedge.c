@@ -216,7 +216,6 @@ static const struct edge_protocol protocol = {
 	.on_tls = poptalk_on_tls,
 	.refuse = poptalk_refuse,
 	.hand_over = hand_over,
-	.strerror = popcapsule_strerror,
 	.log_end = log_end,
 	.count = count,
 	.set = set,

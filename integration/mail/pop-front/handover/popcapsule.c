@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "integration/mail/base/handover/seal.h"
 #include "lib/format/bytes.h"
 
 #define MAGIC	0x44423650U /* "DB6P" */
@@ -138,19 +137,6 @@ static void walk_all(struct walk *walk, struct popcapsule *capsule)
 
 /* ---- what an edge makes ---- */
 
-/* Printable ASCII: it goes into the log as it is. */
-static bool is_clean(const char *text, size_t room)
-{
-	const size_t size = strnlen(text, room);
-	if (size == room)
-		return false;
-	for (size_t i = 0; i < size; i++) {
-		if (text[i] < ' ' || text[i] > '~')
-			return false;
-	}
-	return true;
-}
-
 static bool is_mailbox(const char *name, size_t room)
 {
 	const size_t size = strnlen(name, room);
@@ -175,17 +161,17 @@ static bool is_valid(const struct popcapsule *capsule)
 	const struct pop3_dialogue *dialogue = &capsule->dialogue;
 	return capsule->unread_size <= POPCAPSULE_UNREAD_MAX &&
 	       is_mailbox(capsule->mailbox, sizeof(capsule->mailbox)) &&
-	       is_clean(capsule->zones, sizeof(capsule->zones)) &&
-	       is_clean(capsule->tls, sizeof(capsule->tls)) && has_valid_verdict(&capsule->facts) &&
-	       dialogue->state == POP3_AT_LOGIN_ASKED && pop3_dialogue_is_valid(dialogue) &&
-	       dialogue->is_tls == (capsule->tls[0] != '\0');
+	       seal_is_clean(capsule->zones, sizeof(capsule->zones)) &&
+	       seal_is_clean(capsule->tls, sizeof(capsule->tls)) &&
+	       has_valid_verdict(&capsule->facts) && dialogue->state == POP3_AT_LOGIN_ASKED &&
+	       pop3_dialogue_is_valid(dialogue) && dialogue->is_tls == (capsule->tls[0] != '\0');
 }
 
 int popcapsule_encode(const struct popcapsule *capsule, uint8_t *ret_bytes, size_t *ret_size)
 {
 	struct walk walk = { .out = ret_bytes };
 	if (!is_valid(capsule))
-		return POPCAPSULE_EVALUE;
+		return SEAL_EVALUE;
 	memset(ret_bytes, 0, SEAL_SIZE);
 	/* It is read alone. */
 	walk_all(&walk, (struct popcapsule *)(uintptr_t)capsule);
@@ -198,28 +184,12 @@ int popcapsule_encode(const struct popcapsule *capsule, uint8_t *ret_bytes, size
 int popcapsule_decode(const uint8_t *bytes, size_t size, struct popcapsule *ret_capsule)
 {
 	struct walk walk = { .in = bytes, .size = size };
-	const enum seal_result result = seal_check(bytes, size, MAGIC, VERSION);
-	if (result != SEAL_WHOLE)
-		return result == SEAL_BROKEN ? POPCAPSULE_EBAD : POPCAPSULE_EVERSION;
+	const int ret = seal_check(bytes, size, MAGIC, VERSION);
+	if (ret != 0)
+		return ret;
 	memset(ret_capsule, 0, sizeof(*ret_capsule));
 	walk_all(&walk, ret_capsule);
 	if (walk.has_failed || walk.at != size || bytes_get(bytes + 6, 2) != 0)
-		return POPCAPSULE_EVALUE;
-	return is_valid(ret_capsule) ? 0 : POPCAPSULE_EVALUE;
-}
-
-const char *popcapsule_strerror(int status)
-{
-	switch (status) {
-	case 0:
-		return "success";
-	case POPCAPSULE_EBAD:
-		return "cut, altered, or no capsule";
-	case POPCAPSULE_EVERSION:
-		return "capsule of another version";
-	case POPCAPSULE_EVALUE:
-		return "capsule of what no edge makes";
-	default:
-		return strerror(-status);
-	}
+		return SEAL_EVALUE;
+	return is_valid(ret_capsule) ? 0 : SEAL_EVALUE;
 }

@@ -16,10 +16,9 @@
  * A plain value of some 5 KiB. Nothing here keeps a pointer, allocates or logs.
  */
 
-#include <errno.h>
-
 #include "integration/mail/base/edge/session_facts.h"
 #include "integration/mail/base/handover/handover.h"
+#include "integration/mail/base/handover/seal.h"
 #include "integration/mail/base/users/users.h"
 #include "integration/mail/pop-front/handover/ticket.h"
 #include "lib/pop3/pop3_dialogue.h"
@@ -30,10 +29,6 @@ extern "C" {
 
 #define POPCAPSULE_UNREAD_MAX 2048 /* of an edge's buffer */
 #define POPCAPSULE_TLS_MAX    15
-
-#define POPCAPSULE_EBAD	    (-EBADMSG) /* cut, altered, or not a capsule */
-#define POPCAPSULE_EVERSION (-2353)    /* of a version that this program does not know */
-#define POPCAPSULE_EVALUE   (-2354)    /* whole, but not what an edge makes */
 
 struct popcapsule {
 	/* Of bytes_in what is unread is no part, or it would be counted twice. */
@@ -49,14 +44,12 @@ struct popcapsule {
 };
 
 /*
- * ret_bytes has HANDOVER_SIZE_MAX bytes, of which *ret_size are used. 0, or POPCAPSULE_EVALUE for
+ * ret_bytes has HANDOVER_SIZE_MAX bytes, of which *ret_size are used. 0, or SEAL_EVALUE for
  * what popcapsule_decode() would refuse.
  */
 int popcapsule_encode(const struct popcapsule *capsule, uint8_t *ret_bytes, size_t *ret_size);
-/* 0 or a status above; *ret_capsule has no value then. Any bytes may be given. */
+/* 0 or a status of seal.h; *ret_capsule has no value then. Any bytes may be given. */
 int popcapsule_decode(const uint8_t *bytes, size_t size, struct popcapsule *ret_capsule);
-/* Text for these and for -errno values. Never NULL. */
-const char *popcapsule_strerror(int status);
 
 #ifdef __cplusplus
 }

@@ -88,14 +88,12 @@ static int judge(const struct popworker *worker, int ret)
 	/* There are neither edges nor a nanny. */
 	if (ret == -EPIPE && *intake_told() != 0)
 		return EX_OK;
-	if (ret == POPCAPSULE_EBAD || ret == POPCAPSULE_EVERSION || ret == POPCAPSULE_EVALUE ||
-	    ret == -EMFILE) {
+	if (ret == SEAL_EBAD || ret == SEAL_EVERSION || ret == SEAL_EVALUE || ret == -EMFILE) {
 		bank_add(worker->start->counters, POP_CAPSULES_BAD, 1);
-		log_error(context, "session lost on its way to a worker (%s)",
-			  popcapsule_strerror(ret));
+		log_error(context, "session lost on its way to a worker (%s)", seal_strerror(ret));
 		return -1;
 	}
-	log_error(context, "queue not read (%s)", popcapsule_strerror(ret));
+	log_error(context, "queue not read (%s)", seal_strerror(ret));
 	return EX_OSERR;
 }
 

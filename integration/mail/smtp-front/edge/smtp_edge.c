@@ -222,7 +222,6 @@ static const struct edge_protocol protocol = {
 	.is_passed_on = is_passed_on,
 	.refuse = talk_refuse,
 	.hand_over = pack_hand_over,
-	.strerror = capsule_strerror,
 	.log_end = log_end,
 	.count = count,
 	.set = set,

@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "integration/mail/base/handover/seal.h"
 #include "lib/format/bytes.h"
 
 /* ---- the fixed part: CAPSULE.md, 2 ---- */
@@ -118,26 +117,13 @@ _Static_assert(FIXED_SIZE + 2 * (TEXT_COUNT + 1) + ENVELOPE_HELO_MAX + 2 * ENVEL
 
 /* ---- what an edge makes ---- */
 
-/* Printable ASCII: these go into headers, logs and replies as they are. */
-static bool is_clean(const char *text, size_t room)
-{
-	size_t size = strnlen(text, room);
-	if (size == room)
-		return false;
-	for (size_t i = 0; i < size; i++) {
-		if (text[i] < ' ' || text[i] > '~')
-			return false;
-	}
-	return true;
-}
-
 /* Without a verdict these are not looked at, and not sent. */
 static bool has_valid_verdict(const struct capsule *capsule)
 {
 	if (!capsule->facts.has_verdict)
 		return true;
-	return !capsule->facts.is_exempt && is_clean(capsule->zones, sizeof(capsule->zones)) &&
-	       is_clean(capsule->header, sizeof(capsule->header)) &&
+	return !capsule->facts.is_exempt && seal_is_clean(capsule->zones, sizeof(capsule->zones)) &&
+	       seal_is_clean(capsule->header, sizeof(capsule->header)) &&
 	       (unsigned)capsule->facts.action <= JUDGE_PREPEND &&
 	       (unsigned)capsule->facts.verdict <= DNSBLV6_DEFER;
 }
@@ -153,9 +139,9 @@ static bool has_valid_tls(const struct capsule *capsule)
 {
 	bool is_empty = capsule->tls_protocol[0] == '\0' && capsule->tls_cipher[0] == '\0' &&
 			capsule->tls_sni[0] == '\0';
-	return is_clean(capsule->tls_protocol, sizeof(capsule->tls_protocol)) &&
-	       is_clean(capsule->tls_cipher, sizeof(capsule->tls_cipher)) &&
-	       is_clean(capsule->tls_sni, sizeof(capsule->tls_sni)) &&
+	return seal_is_clean(capsule->tls_protocol, sizeof(capsule->tls_protocol)) &&
+	       seal_is_clean(capsule->tls_cipher, sizeof(capsule->tls_cipher)) &&
+	       seal_is_clean(capsule->tls_sni, sizeof(capsule->tls_sni)) &&
 	       (capsule->dialogue.is_tls || is_empty);
 }
 
@@ -255,7 +241,7 @@ static uint8_t *put_text(uint8_t *at, const char *text)
 int capsule_encode(const struct capsule *capsule, uint8_t *ret_bytes, size_t *ret_size)
 {
 	if (!is_valid(capsule))
-		return CAPSULE_EVALUE;
+		return SEAL_EVALUE;
 	put_fixed(capsule, ret_bytes);
 	uint8_t *at = ret_bytes + FIXED_SIZE;
 	for (size_t i = 0; i < TEXT_COUNT; i++) {
@@ -348,14 +334,14 @@ static bool take_texts(struct rest *rest, struct capsule *ret_capsule)
 /* The version before the rest: of another one nothing but these is known. */
 static int check_frame(const uint8_t *bytes, size_t size)
 {
-	const enum seal_result result = seal_check(bytes, size, MAGIC, VERSION);
-	if (result == SEAL_BROKEN || size < FIXED_SIZE || size > CAPSULE_SIZE_MAX)
-		return CAPSULE_EBAD;
-	if (result == SEAL_VERSION)
-		return CAPSULE_EVERSION;
+	const int ret = seal_check(bytes, size, MAGIC, VERSION);
+	if (ret == SEAL_EBAD || size < FIXED_SIZE || size > CAPSULE_SIZE_MAX)
+		return SEAL_EBAD;
+	if (ret != 0)
+		return ret;
 	if ((bytes_get(bytes + AT_FLAGS, 4) & ~(uint64_t)FLAG_ALL) != 0 ||
 	    bytes_get(bytes + AT_ZERO, 2) != 0)
-		return CAPSULE_EVALUE;
+		return SEAL_EVALUE;
 	return 0;
 }
 
@@ -368,10 +354,10 @@ int capsule_decode(const uint8_t *bytes, size_t size, struct capsule *ret_capsul
 	memset(ret_capsule, 0, sizeof(*ret_capsule));
 	take_fixed(bytes, ret_capsule);
 	if (!take_texts(&rest, ret_capsule))
-		return CAPSULE_EVALUE;
+		return SEAL_EVALUE;
 	if (!ret_capsule->facts.has_verdict && !has_no_judgement(ret_capsule))
-		return CAPSULE_EVALUE;
-	return is_valid(ret_capsule) ? 0 : CAPSULE_EVALUE;
+		return SEAL_EVALUE;
+	return is_valid(ret_capsule) ? 0 : SEAL_EVALUE;
 }
 
 int capsule_send(int queue_fd, const struct capsule *capsule, const struct handover_fds *fds)
@@ -380,20 +366,4 @@ int capsule_send(int queue_fd, const struct capsule *capsule, const struct hando
 	size_t size = 0;
 	const int ret = capsule_encode(capsule, bytes, &size);
 	return ret == 0 ? handover_send(queue_fd, bytes, size, fds) : ret;
-}
-
-const char *capsule_strerror(int status)
-{
-	switch (status) {
-	case 0:
-		return "success";
-	case CAPSULE_EBAD:
-		return "cut, altered, or no capsule";
-	case CAPSULE_EVERSION:
-		return "capsule of another version";
-	case CAPSULE_EVALUE:
-		return "capsule of what no edge makes";
-	default:
-		return strerror(-status);
-	}
 }

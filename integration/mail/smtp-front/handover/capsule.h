@@ -24,13 +24,13 @@
  * allocates or logs.
  */
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "integration/mail/base/edge/session_facts.h"
 #include "integration/mail/base/handover/handover.h"
+#include "integration/mail/base/handover/seal.h"
 #include "lib/smtp/dialogue.h"
 #include "lib/smtp/envelope.h"
 
@@ -44,10 +44,6 @@ extern "C" {
 #define CAPSULE_TLS_SNI_MAX	 255
 /* Enough for any: the fixed part, eleven sizes and all texts at their longest. */
 #define CAPSULE_SIZE_MAX HANDOVER_SIZE_MAX
-
-#define CAPSULE_EBAD	 (-EBADMSG) /* cut, altered, or not a capsule; also of handover.h */
-#define CAPSULE_EVERSION (-2351)    /* of a version that this program does not know */
-#define CAPSULE_EVALUE	 (-2352)    /* whole, but not what an edge makes */
 
 enum capsule_kind {
 	CAPSULE_TRUSTED = 1,
@@ -72,19 +68,16 @@ struct capsule {
 };
 
 /*
- * ret_bytes has CAPSULE_SIZE_MAX bytes, of which *ret_size are used. 0, or CAPSULE_EVALUE for what
+ * ret_bytes has CAPSULE_SIZE_MAX bytes, of which *ret_size are used. 0, or SEAL_EVALUE for what
  * capsule_decode() would refuse: then nothing is written.
  */
 int capsule_encode(const struct capsule *capsule, uint8_t *ret_bytes, size_t *ret_size);
 
-/* 0 or a status above; *ret_capsule has no value then. */
+/* 0 or a status of seal.h; *ret_capsule has no value then. */
 int capsule_decode(const uint8_t *bytes, size_t size, struct capsule *ret_capsule);
 
-/* As handover_send(), with a capsule, or one of the statuses above. */
+/* As handover_send(), with a capsule, or a status of seal.h. */
 int capsule_send(int queue_fd, const struct capsule *capsule, const struct handover_fds *fds);
-
-/* Text for these and for -errno values. Never NULL. */
-const char *capsule_strerror(int status);
 
 #ifdef __cplusplus
 }

@@ -162,14 +162,14 @@ static int work(struct worker *worker)
 		   that is an error, after which the next worker comes with a pause. */
 		if (status == -EPIPE && *intake_told() != 0)
 			return EX_OK;
-		if (status == CAPSULE_EBAD || status == CAPSULE_EVERSION ||
-		    status == CAPSULE_EVALUE || status == -EMFILE) {
+		if (status == SEAL_EBAD || status == SEAL_EVERSION || status == SEAL_EVALUE ||
+		    status == -EMFILE) {
 			bank_add(worker->start->counters, TALLY_CAPSULES_BAD, 1);
 			log_error(context, "session lost on its way to a worker (%s)",
-				  capsule_strerror(status));
+				  seal_strerror(status));
 			continue;
 		}
-		log_error(context, "queue not read (%s)", capsule_strerror(status));
+		log_error(context, "queue not read (%s)", seal_strerror(status));
 		return EX_OSERR;
 	}
 	if (*intake_told() == 0)

@@ -413,7 +413,7 @@ TEST_CASE("what lies behind the socket is a pipe, or the message is refused", "[
 	send_raw(q.sending(), wire_of(1), sent);
 	const auto found = std::make_unique<capsule>();
 	handover_fds fds = { -1, -1 };
-	CHECK(receive(q.receiving(), found.get(), &fds) == CAPSULE_EBAD);
+	CHECK(receive(q.receiving(), found.get(), &fds) == SEAL_EBAD);
 	CHECK(fds.connection == -1);
 	CHECK(fds.hold == -1);
 	CHECK(open_descriptors() == before);
@@ -432,7 +432,7 @@ TEST_CASE("a message without exactly one socket is refused, and its descriptors 
 	send_raw(q.sending(), wire_of(1), std::vector<int>(count, q.sending()));
 	const auto found = std::make_unique<capsule>();
 	int fd = -1;
-	CHECK(take(q.receiving(), found.get(), &fd) == CAPSULE_EBAD);
+	CHECK(take(q.receiving(), found.get(), &fd) == SEAL_EBAD);
 	CHECK(fd == -1);
 	CHECK(open_descriptors() == before);
 }
@@ -446,7 +446,7 @@ TEST_CASE("a descriptor that is no socket is refused", "[front][handover]")
 	send_raw(q.sending(), wire_of(1), { file });
 	const auto found = std::make_unique<capsule>();
 	int fd = -1;
-	CHECK(take(q.receiving(), found.get(), &fd) == CAPSULE_EBAD);
+	CHECK(take(q.receiving(), found.get(), &fd) == SEAL_EBAD);
 	CHECK(open_descriptors() == before);
 	close(file);
 }
@@ -465,7 +465,7 @@ TEST_CASE("a capsule that is cut or longer than any is refused with its descript
 	send_raw(q.sending(), data, { q.sending() });
 	const auto found = std::make_unique<capsule>();
 	int fd = -1;
-	CHECK(take(q.receiving(), found.get(), &fd) == CAPSULE_EBAD);
+	CHECK(take(q.receiving(), found.get(), &fd) == SEAL_EBAD);
 	CHECK(open_descriptors() == before);
 
 	// And the next one is not touched by it.
