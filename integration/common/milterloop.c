@@ -188,7 +188,7 @@ static int start_handles(struct service *service)
 		ret = milter->open_handles(milter->data, &service->loop);
 	if (ret != 0)
 		return ret;
-	return upkeep_open(&service->upkeep, &service->loop, milter->context, milter->metrics,
+	return upkeep_open(&service->upkeep, &service->loop, NULL, milter->context, milter->metrics,
 			   &work, service);
 }
 
@@ -202,12 +202,9 @@ int milterloop_run(const struct milterloop *milter)
 		ret = start_handles(&service);
 	if (ret == 0)
 		ret = start_libmilter(&service);
-	if (ret != 0) {
-		log_error(milter->context, "loop not started (%s)", uv_strerror(ret));
-		return EX_OSERR;
-	}
+	if (ret != 0)
+		return upkeep_refuse_loop(milter->context, ret);
 	milter->ready(milter->data);
-	uv_run(&service.loop, UV_RUN_DEFAULT);
-	upkeep_write_metrics(&service.upkeep);
+	upkeep_run(&service.upkeep);
 	return service.status;
 }

@@ -2,6 +2,7 @@
 #include "integration/common/upkeep.h"
 
 #include <string.h>
+#include <sysexits.h>
 #include <time.h>
 
 #include "lib/common/log.h"
@@ -64,12 +65,13 @@ static void signal_on_raise(uv_signal_t *raised, int number)
 	}
 }
 
-int upkeep_open(struct upkeep *ret_upkeep, uv_loop_t *loop, const char *program,
-		const char *metrics_path, const struct upkeep_work *work, void *service)
+int upkeep_open(struct upkeep *ret_upkeep, uv_loop_t *loop, struct dnsblv6 *client,
+		const char *program, const char *metrics_path, const struct upkeep_work *work,
+		void *service)
 {
 	struct upkeep *upkeep = ret_upkeep;
-	int ret = 0;
 	memset(upkeep, 0, sizeof(*upkeep));
+	int ret = client != NULL ? uvhandle_open(&upkeep->uvhandle, loop, client) : 0;
 	upkeep->work = work;
 	upkeep->service = service;
 	upkeep->program = program;
@@ -89,9 +91,26 @@ int upkeep_open(struct upkeep *ret_upkeep, uv_loop_t *loop, const char *program,
 	return ret;
 }
 
+void upkeep_run(struct upkeep *upkeep)
+{
+	/* Sends the first probes; what comes back is the loop's. */
+	if (upkeep->uvhandle.client != NULL)
+		dnsblv6_probe(upkeep->uvhandle.client, 1);
+	uv_run(upkeep->interval.loop, UV_RUN_DEFAULT);
+	/* What zones were like to the end. */
+	upkeep_write_metrics(upkeep);
+}
+
 void upkeep_close(struct upkeep *upkeep)
 {
+	uvhandle_close(&upkeep->uvhandle);
 	uv_close((uv_handle_t *)&upkeep->interval, NULL);
 	for (size_t i = 0; i < UPKEEP_SIGNALS; i++)
 		uv_close((uv_handle_t *)&upkeep->signals[i], NULL);
+}
+
+int upkeep_refuse_loop(const char *program, int ret)
+{
+	log_error(program, "loop not started (%s)", uv_strerror(ret));
+	return EX_OSERR;
 }

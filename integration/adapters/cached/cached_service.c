@@ -6,7 +6,6 @@
 #include <sysexits.h>
 #include <uv.h>
 
-#include "integration/common/uvhandle.h"
 #include "integration/adapters/cached/callers.h"
 #include "integration/common/program.h"
 #include "integration/common/upkeep.h"
@@ -25,7 +24,6 @@ struct service {
 	const struct cached_setup *setup;
 	uv_loop_t loop;
 	struct callers *callers;
-	struct uvhandle uvhandle;
 	struct upkeep upkeep;
 };
 
@@ -55,23 +53,12 @@ static void stop(void *data, int number)
 	struct service *service = data;
 	program_tell_stopping(context, number);
 	callers_close(service->callers);
-	uvhandle_close(&service->uvhandle);
 	upkeep_close(&service->upkeep);
 }
 
 static const struct upkeep_work work = { measure, reload, stop };
 
 /* ---- begin and end ---- */
-
-static int start_handles(struct service *service)
-{
-	const struct cached_setup *setup = service->setup;
-	int ret = uvhandle_open(&service->uvhandle, &service->loop, setup->handle.client);
-	if (ret != 0)
-		return ret;
-	return upkeep_open(&service->upkeep, &service->loop, context, setup->metrics, &work,
-			   service);
-}
 
 static int open_callers(struct service *service)
 {
@@ -95,16 +82,12 @@ static int serve(struct service *service)
 	int status = open_callers(service);
 	if (status != EX_OK)
 		return status;
-	int ret = start_handles(service);
-	if (ret != 0) {
-		log_error(context, "loop not started (%s)", uv_strerror(ret));
-		return EX_OSERR;
-	}
+	int ret = upkeep_open(&service->upkeep, &service->loop, service->setup->handle.client,
+			      context, service->setup->metrics, &work, service);
+	if (ret != 0)
+		return upkeep_refuse_loop(context, ret);
 	log_ready(service);
-	/* Sends the first probes; what comes back is the loop's. */
-	dnsblv6_probe(service->setup->handle.client, 1);
-	uv_run(&service->loop, UV_RUN_DEFAULT);
-	upkeep_write_metrics(&service->upkeep);
+	upkeep_run(&service->upkeep);
 	return EX_OK;
 }
 
@@ -123,10 +106,8 @@ int cached_service_run(const struct cached_setup *setup)
 	if (ret != 0)
 		return refuse_start(setup, ret);
 	ret = uv_loop_init(&service.loop);
-	if (ret != 0) {
-		log_error(context, "loop not started (%s)", uv_strerror(ret));
-		return EX_OSERR;
-	}
+	if (ret != 0)
+		return upkeep_refuse_loop(context, ret);
 	int status = serve(&service);
 	callers_free(service.callers);
 	/* With something in it only when the start has failed; then the process ends anyway. */

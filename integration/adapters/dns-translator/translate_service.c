@@ -8,7 +8,6 @@
 #include <sysexits.h>
 #include <uv.h>
 
-#include "integration/common/uvhandle.h"
 #include "integration/adapters/dns-translator/answer.h"
 #include "integration/common/upkeep.h"
 #include "lib/common/log.h"
@@ -86,7 +85,6 @@ struct service {
 	uv_loop_t loop;
 	struct udp *udp;
 	struct tcp *tcp;
-	struct uvhandle uvhandle;
 	struct upkeep upkeep;
 	TAILQ_HEAD(, request) requests;
 	size_t worker;
@@ -249,7 +247,6 @@ static void stop(void *data, int number)
 {
 	struct service *service = data;
 	(void)number;
-	uvhandle_close(&service->uvhandle);
 	upkeep_close(&service->upkeep);
 	udp_drain(service->udp);
 	tcp_drain(service->tcp);
@@ -270,16 +267,6 @@ static void reload(void *data)
 static const struct upkeep_work work = { measure, reload, stop };
 
 /* ---- begin and end ---- */
-
-static int start_handles(struct service *service)
-{
-	const struct translate_setup *setup = service->setup;
-	int ret = uvhandle_open(&service->uvhandle, &service->loop, setup->handle.client);
-	if (ret != 0)
-		return ret;
-	return upkeep_open(&service->upkeep, &service->loop, context,
-			   service->worker == 0 ? setup->metrics : "", &work, service);
-}
 
 static int start_engines(struct service *service, const struct listener *listener, size_t worker)
 {
@@ -303,9 +290,11 @@ static int start_engines(struct service *service, const struct listener *listene
 
 static int start(struct service *service, const struct listener *listener, size_t worker)
 {
+	const struct translate_setup *setup = service->setup;
 	int ret = uv_loop_init(&service->loop);
 	if (ret == 0)
-		ret = start_handles(service);
+		ret = upkeep_open(&service->upkeep, &service->loop, setup->handle.client, context,
+				  service->worker == 0 ? setup->metrics : "", &work, service);
 	return ret == 0 ? start_engines(service, listener, worker) : ret;
 }
 
@@ -337,15 +326,10 @@ int translate_service_run(const struct translate_setup *setup, const struct list
 		TAILQ_INIT(&service->requests);
 		ret = start(service, listener, worker);
 	}
-	if (ret != 0) {
-		/* Handles in a loop cannot be freed: the process ends with them. */
-		log_error(context, "loop not started (%s)", uv_strerror(ret));
-		return EX_OSERR;
-	}
-	/* Sends the first probes; what comes back is the loop's. */
-	dnsblv6_probe(setup->handle.client, 1);
-	uv_run(&service->loop, UV_RUN_DEFAULT);
-	upkeep_write_metrics(&service->upkeep);
+	/* Handles in a loop cannot be freed: the process ends with them. */
+	if (ret != 0)
+		return upkeep_refuse_loop(context, ret);
+	upkeep_run(&service->upkeep);
 	/* No callback comes any more, and the library forgets what it was asked. */
 	deinit(service);
 	return EX_OK;

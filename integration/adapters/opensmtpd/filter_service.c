@@ -7,7 +7,6 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "integration/common/uvhandle.h"
 #include "integration/adapters/opensmtpd/lines.h"
 #include "integration/adapters/opensmtpd/queue.h"
 #include "integration/common/program.h"
@@ -31,7 +30,6 @@ struct service {
 	struct lines lines;
 	struct queue queue;
 	uv_loop_t loop;
-	struct uvhandle uvhandle;
 	uv_poll_t in;
 	uv_poll_t out;
 	struct upkeep upkeep;
@@ -49,7 +47,6 @@ static void stop(struct service *service)
 	if (service->is_stopping)
 		return;
 	service->is_stopping = true;
-	uvhandle_close(&service->uvhandle);
 	uv_close((uv_handle_t *)&service->in, NULL);
 	if (service->has_out)
 		uv_close((uv_handle_t *)&service->out, NULL);
@@ -221,10 +218,8 @@ static int start_handles(struct service *service)
 	if (ret != 0)
 		return ret;
 	service->in.data = service;
-	ret = upkeep_open(&service->upkeep, &service->loop, context, "", &work, service);
-	if (ret == 0)
-		ret = uvhandle_open(&service->uvhandle, &service->loop,
-				    service->setup->handle.client);
+	ret = upkeep_open(&service->upkeep, &service->loop, service->setup->handle.client, context,
+			  "", &work, service);
 	return ret != 0 ? ret : uv_poll_start(&service->in, UV_READABLE, in_on_readable);
 }
 
@@ -234,16 +229,10 @@ static int serve(struct service *service)
 	int ret = filter_init(&service->filter, &service->setup->options, &means);
 	if (ret == 0)
 		ret = start_handles(service);
-	if (ret != 0) {
-		log_error(context, "loop not started (%s)", uv_strerror(ret));
-		filter_deinit(&service->filter);
-		return EX_OSERR;
-	}
-	/* The first client should not wait for the test points of the zones. */
-	dnsblv6_probe(service->setup->handle.client, 1);
-	uv_run(&service->loop, UV_RUN_DEFAULT);
+	if (ret == 0)
+		upkeep_run(&service->upkeep);
 	filter_deinit(&service->filter);
-	return EX_OK;
+	return ret == 0 ? EX_OK : upkeep_refuse_loop(context, ret);
 }
 
 int filter_service_run(struct filter_setup *setup, int in_fd, int out_fd)
@@ -256,10 +245,8 @@ int filter_service_run(struct filter_setup *setup, int in_fd, int out_fd)
 	if (status != EX_OK)
 		return status;
 	int ret = uv_loop_init(&service.loop);
-	if (ret != 0) {
-		log_error(context, "loop not started (%s)", uv_strerror(ret));
-		return EX_OSERR;
-	}
+	if (ret != 0)
+		return upkeep_refuse_loop(context, ret);
 	status = serve(&service);
 	queue_deinit(&service.queue);
 	/* With something in it only when the start has failed; then the process ends anyway. */

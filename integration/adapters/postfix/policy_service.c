@@ -4,7 +4,6 @@
 #include <sysexits.h>
 #include <uv.h>
 
-#include "integration/common/uvhandle.h"
 #include "integration/adapters/postfix/peers.h"
 #include "integration/common/program.h"
 #include "integration/common/upkeep.h"
@@ -25,7 +24,6 @@ struct service {
 	struct sockets *sockets;
 	uv_loop_t loop;
 	struct peers *peers;
-	struct uvhandle uvhandle;
 	struct upkeep upkeep;
 };
 
@@ -59,7 +57,6 @@ static void reload(void *data)
 static void peers_on_done(void *service_data)
 {
 	struct service *service = service_data;
-	uvhandle_close(&service->uvhandle);
 	upkeep_close(&service->upkeep);
 }
 
@@ -79,14 +76,11 @@ static const struct upkeep_work work = { measure, reload, stop };
 static int start_handles(struct service *service)
 {
 	const struct policy_setup *setup = service->setup;
-	int ret = uvhandle_open(&service->uvhandle, &service->loop, setup->handle.client);
+	int ret = peers_open(&service->loop, setup, service->sockets, &service->peers);
 	if (ret != 0)
 		return ret;
-	ret = peers_open(&service->loop, setup, service->sockets, &service->peers);
-	if (ret != 0)
-		return ret;
-	return upkeep_open(&service->upkeep, &service->loop, context, setup->metrics, &work,
-			   service);
+	return upkeep_open(&service->upkeep, &service->loop, setup->handle.client, context,
+			   setup->metrics, &work, service);
 }
 
 static void log_ready(const struct service *service)
@@ -101,15 +95,10 @@ static void log_ready(const struct service *service)
 static int serve(struct service *service)
 {
 	int ret = start_handles(service);
-	if (ret != 0) {
-		log_error(context, "loop not started (%s)", uv_strerror(ret));
-		return EX_OSERR;
-	}
+	if (ret != 0)
+		return upkeep_refuse_loop(context, ret);
 	log_ready(service);
-	/* Sends the first probes; what comes back is the loop's. */
-	dnsblv6_probe(service->setup->handle.client, 1);
-	uv_run(&service->loop, UV_RUN_DEFAULT);
-	upkeep_write_metrics(&service->upkeep);
+	upkeep_run(&service->upkeep);
 	log_info(context, "stopped");
 	return EX_OK;
 }
@@ -121,10 +110,8 @@ int policy_service_run(struct policy_setup *setup, struct sockets *sockets)
 	if (status != EX_OK)
 		return status;
 	int ret = uv_loop_init(&service.loop);
-	if (ret != 0) {
-		log_error(context, "loop not started (%s)", uv_strerror(ret));
-		return EX_OSERR;
-	}
+	if (ret != 0)
+		return upkeep_refuse_loop(context, ret);
 	status = serve(&service);
 	/* With something in it only when the start has failed; then the process ends anyway. */
 	uv_loop_close(&service.loop);

@@ -23,8 +23,8 @@ class service
 	{
 		log_set_level(LOG_LEVEL_ERROR);
 		REQUIRE(uv_loop_init(&loop) == 0);
-		REQUIRE(upkeep_open(&upkeep, &loop, "dnsblv6-test", path_.c_str(), &work, this) ==
-			0);
+		REQUIRE(upkeep_open(&upkeep, &loop, nullptr, "dnsblv6-test", path_.c_str(), &work,
+				    this) == 0);
 	}
 	~service()
 	{

@@ -243,8 +243,8 @@ static int start_handles(struct service *service)
 	};
 	int ret = clients_open(&service->loop, &start, &service->clients);
 	if (ret == 0)
-		ret = upkeep_open(&service->upkeep, &service->loop, context, setup->metrics, &work,
-				  service);
+		ret = upkeep_open(&service->upkeep, &service->loop, NULL, context, setup->metrics,
+				  &work, service);
 	return ret;
 }
 
@@ -272,10 +272,8 @@ static int serve(struct service *service)
 		ret = begin_cluster(service);
 	if (ret == 0)
 		ret = start_handles(service);
-	if (ret != 0) {
-		log_error(context, "loop not started (%s)", uv_strerror(ret));
-		return EX_OSERR;
-	}
+	if (ret != 0)
+		return upkeep_refuse_loop(context, ret);
 	if (service->lister_fd < 0 || are_users_there(service))
 		tell_ready(service);
 	else

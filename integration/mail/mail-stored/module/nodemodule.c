@@ -193,7 +193,7 @@ static int open_handles(struct module *module)
 		ret = socketmap_open(&module->loop, start->location_fd, &module->locate,
 				     &module->map);
 	if (ret == 0)
-		ret = upkeep_open(&module->upkeep, &module->loop, "mail-stored-nodes",
+		ret = upkeep_open(&module->upkeep, &module->loop, NULL, "mail-stored-nodes",
 				  module->metrics, &work, module);
 	return ret;
 }

@@ -251,8 +251,8 @@ static int start_handles(struct service *service)
 	if (ret == 0)
 		ret = keeper_open(&service->keeper, &service->loop);
 	if (ret == 0)
-		ret = upkeep_open(&service->upkeep, &service->loop, context, setup->metrics, &work,
-				  service);
+		ret = upkeep_open(&service->upkeep, &service->loop, NULL, context, setup->metrics,
+				  &work, service);
 	return ret;
 }
 
@@ -260,10 +260,8 @@ static int serve(struct service *service)
 {
 	const struct stored_setup *setup = service->start->setup;
 	int ret = start_handles(service);
-	if (ret != 0) {
-		log_error(context, "loop not started (%s)", uv_strerror(ret));
-		return EX_OSERR;
-	}
+	if (ret != 0)
+		return upkeep_refuse_loop(context, ret);
 	log_info(context, "ready, version=%s layer=%s directory=%s", DNSBLV6_VERSION,
 		 service->layer->ops->name, setup->directory);
 	program_tell_ready(context);
