@@ -25,6 +25,10 @@ struct counts_label {
 	const char *help; /* what it counts */
 };
 
+/* For a table of rows X(number, "name", "help"): its labels, and the numbers of its enum. */
+#define COUNTS_LABEL(number, name, help)  { name, help },
+#define COUNTS_NUMBER(number, name, help) number,
+
 /* A counter that several threads add to: each stands for itself, so that no order is asked for. */
 static inline void counts_add(uint64_t *counter, uint64_t count)
 {

@@ -14,11 +14,7 @@
 
 static const char context[] = "dnsblv6-cached";
 
-static const struct counts_label labels[CALLERS_COUNTER_COUNT] = {
-#define X(number, text, sentence) [number] = { text, sentence },
-	CALLERS_COUNTER_MAP(X)
-#undef X
-};
+static const struct counts_label labels[] = { CALLERS_COUNTER_MAP(COUNTS_LABEL) };
 
 struct service {
 	const struct cached_setup *setup;

@@ -22,6 +22,7 @@
 #include <uv.h>
 
 #include "integration/adapters/cached/cached_setup.h"
+#include "lib/common/counts.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,12 +44,7 @@ struct callers; /* opaque */
 	X(CALLERS_NO_ZONE, "replies-no-zone", "Questions about other zones.")                      \
 	X(CALLERS_BUSY, "replies-busy", "Questions when there were too many.")
 
-enum callers_counter {
-#define X(name, text, help) name,
-	CALLERS_COUNTER_MAP(X)
-#undef X
-		CALLERS_COUNTER_COUNT
-};
+enum callers_counter { CALLERS_COUNTER_MAP(COUNTS_NUMBER) CALLERS_COUNTER_COUNT };
 
 /*
  * Makes DIRECTORY/socket, with its group and mode, in the place of one that is there: no other

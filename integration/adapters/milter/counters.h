@@ -30,12 +30,7 @@ extern "C" {
 	X(COUNTERS_CLEANED, "cleaned", "Mails that came with a header of that name already.")      \
 	X(COUNTERS_FAILED, "failed", "Changes of mails that the mail server did not take.")
 
-enum counters_number {
-#define X(number, text, sentence) number,
-	COUNTERS_MAP(X)
-#undef X
-		COUNTERS_COUNT
-};
+enum counters_number { COUNTERS_MAP(COUNTS_NUMBER) COUNTERS_COUNT };
 
 #ifdef __cplusplus
 }

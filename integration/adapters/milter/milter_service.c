@@ -12,11 +12,7 @@
 
 static const char context[] = "dnsblv6-milter";
 
-static const struct counts_label labels[COUNTERS_COUNT] = {
-#define X(number, text, sentence) [number] = { text, sentence },
-	COUNTERS_MAP(X)
-#undef X
-};
+static const struct counts_label labels[] = { COUNTERS_MAP(COUNTS_LABEL) };
 
 struct service {
 	const struct milter_setup *setup;

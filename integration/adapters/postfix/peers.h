@@ -25,6 +25,7 @@
 
 #include "integration/adapters/postfix/policy_setup.h"
 #include "integration/adapters/postfix/sockets.h"
+#include "lib/common/counts.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,12 +52,7 @@ struct peers; /* opaque */
 	X(PEERS_DEFERRED, "replies-deferred", "The same, when a zone's outage means defer.")       \
 	X(PEERS_BUSY, "replies-busy", "Questions when there were too many.")
 
-enum peers_counter {
-#define X(name, text, help) name,
-	PEERS_COUNTER_MAP(X)
-#undef X
-		PEERS_COUNTER_COUNT
-};
+enum peers_counter { PEERS_COUNTER_MAP(COUNTS_NUMBER) PEERS_COUNTER_COUNT };
 
 /*
  * setup and sockets are borrowed. 0 or -errno: then the loop is of no use, and *ret_peers may be half

@@ -13,11 +13,7 @@
 
 static const char context[] = "dnsblv6-policy";
 
-static const struct counts_label labels[PEERS_COUNTER_COUNT] = {
-#define X(number, text, sentence) [number] = { text, sentence },
-	PEERS_COUNTER_MAP(X)
-#undef X
-};
+static const struct counts_label labels[] = { PEERS_COUNTER_MAP(COUNTS_LABEL) };
 
 struct service {
 	struct policy_setup *setup;

@@ -27,12 +27,7 @@ extern "C" {
 	X(SCANCOUNTS_BUSY, "busy", "Mails that came when as many were scanned as may be.")         \
 	X(SCANCOUNTS_FAILED, "failed", "Changes of mails that the mail server did not take.")
 
-enum scancounts_number {
-#define X(number, text, sentence) number,
-	SCANCOUNTS_MAP(X)
-#undef X
-		SCANCOUNTS_COUNT
-};
+enum scancounts_number { SCANCOUNTS_MAP(COUNTS_NUMBER) SCANCOUNTS_COUNT };
 
 #ifdef __cplusplus
 }

@@ -12,11 +12,7 @@
 
 static const char context[] = "mail-scan-milter";
 
-static const struct counts_label labels[SCANCOUNTS_COUNT] = {
-#define X(number, text, sentence) [number] = { text, sentence },
-	SCANCOUNTS_MAP(X)
-#undef X
-};
+static const struct counts_label labels[] = { SCANCOUNTS_MAP(COUNTS_LABEL) };
 
 struct service {
 	const struct scansetup *setup;

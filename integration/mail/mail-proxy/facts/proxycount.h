@@ -54,13 +54,10 @@ extern "C" {
 	X(PROXY_BLOCKS, "buffers", "Buffers of 16 KiB that sessions have.")
 
 enum proxycount_number {
-#define X(number, name, sentence) number,
-	PROXYCOUNT_MAP(X) PROXY_COUNTERS,
+	PROXYCOUNT_MAP(COUNTS_NUMBER) PROXY_COUNTERS,
 	/* Gauges stand behind the counters. */
 	PROXY_BEFORE_GAUGES = PROXY_COUNTERS - 1,
-	PROXYCOUNT_GAUGE_MAP(X)
-#undef X
-		PROXY_NUMBERS
+	PROXYCOUNT_GAUGE_MAP(COUNTS_NUMBER) PROXY_NUMBERS
 };
 
 extern const struct bank_table proxycount_table;

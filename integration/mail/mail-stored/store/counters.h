@@ -8,7 +8,7 @@
  *       log. They are shared memory that the parent made, and outlive the process.
  */
 
-#include <stdint.h>
+#include "lib/common/counts.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,12 +42,7 @@ extern "C" {
 	X(STORED_LOCKS, "locks", "Mailboxes that a client has locked.")                            \
 	X(STORED_LOCKS_REFUSED, "locks-refused", "Locks that another client had.")
 
-enum stored_counter {
-#define X(name, text, help) name,
-	STORED_COUNTER_MAP(X)
-#undef X
-		STORED_COUNTER_COUNT
-};
+enum stored_counter { STORED_COUNTER_MAP(COUNTS_NUMBER) STORED_COUNTER_COUNT };
 
 #ifdef __cplusplus
 }

@@ -23,11 +23,7 @@
 
 static const char context[] = "mail-stored";
 
-static const struct counts_label labels[STORED_COUNTER_COUNT] = {
-#define X(number, text, sentence) [number] = { text, sentence },
-	STORED_COUNTER_MAP(X)
-#undef X
-};
+static const struct counts_label labels[] = { STORED_COUNTER_MAP(COUNTS_LABEL) };
 
 enum gauge { GAUGE_MAILS, GAUGE_ENTRIES, GAUGE_SEGMENTS, GAUGE_LOG, GAUGE_LIVE, GAUGE_COUNT };
 

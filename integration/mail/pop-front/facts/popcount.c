@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/pop-front/facts/popcount.h"
 
-#define X(number, name, sentence) { name, sentence },
-static const struct counts_label counters[] = { POPCOUNT_MAP(X) };
-static const struct counts_label gauges[] = { POPCOUNT_GAUGE_MAP(X) };
-#undef X
+static const struct counts_label counters[] = { POPCOUNT_MAP(COUNTS_LABEL) };
+static const struct counts_label gauges[] = { POPCOUNT_GAUGE_MAP(COUNTS_LABEL) };
 
 const struct bank_table popcount_table = {
 	.context = "pop-front",

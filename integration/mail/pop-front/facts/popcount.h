@@ -82,13 +82,10 @@ extern "C" {
 	X(POP_BUSY, "workers-busy", "Workers that have a session.")
 
 enum popcount_number {
-#define X(number, name, sentence) number,
-	POPCOUNT_MAP(X) POP_COUNTERS,
+	POPCOUNT_MAP(COUNTS_NUMBER) POP_COUNTERS,
 	/* Gauges stand behind the counters. */
 	POP_BEFORE_GAUGES = POP_COUNTERS - 1,
-	POPCOUNT_GAUGE_MAP(X)
-#undef X
-		POP_NUMBERS
+	POPCOUNT_GAUGE_MAP(COUNTS_NUMBER) POP_NUMBERS
 };
 
 extern const struct bank_table popcount_table;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/smtp-front/facts/tally.h"
 
-#define X(number, name, sentence) { name, sentence },
-static const struct counts_label counters[] = { TALLY_MAP(X) };
-static const struct counts_label gauges[] = { TALLY_GAUGE_MAP(X) };
-#undef X
+static const struct counts_label counters[] = { TALLY_MAP(COUNTS_LABEL) };
+static const struct counts_label gauges[] = { TALLY_GAUGE_MAP(COUNTS_LABEL) };
 
 const struct bank_table tally_table = {
 	.context = "smtp-front",

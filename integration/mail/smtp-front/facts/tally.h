@@ -96,13 +96,10 @@ extern "C" {
 	X(TALLY_HOP_DOWN, "next-hop-down", "1 while the next hop is down.")
 
 enum tally_number {
-#define X(number, name, sentence) number,
-	TALLY_MAP(X) TALLY_COUNT,
+	TALLY_MAP(COUNTS_NUMBER) TALLY_COUNT,
 	/* Gauges stand behind the counters. */
 	TALLY_BEFORE_GAUGES = TALLY_COUNT - 1,
-	TALLY_GAUGE_MAP(X)
-#undef X
-		TALLY_NUMBERS
+	TALLY_GAUGE_MAP(COUNTS_NUMBER) TALLY_NUMBERS
 };
 
 extern const struct bank_table tally_table;
