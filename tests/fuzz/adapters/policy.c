@@ -9,23 +9,15 @@
 #include "integration/adapters/postfix/request.h"
 
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "tests/fuzz/require.h"
 
 struct seen {
 	struct question last;
 	unsigned count;
 	bool is_endless;
 };
-
-static void require(bool is_true, const char *what)
-{
-	if (is_true)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
 
 static void check_question(const struct question *question)
 {

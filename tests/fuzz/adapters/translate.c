@@ -9,9 +9,9 @@
 
 #include "integration/adapters/dns-translator/answer.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,12 +30,6 @@ static const char config[] =
 
 static struct translate_setup setup;
 static uint8_t out[65535];
-
-static void expect(bool is_so)
-{
-	if (!is_so)
-		abort();
-}
 
 static void start(void)
 {

@@ -18,15 +18,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/fuzz/require.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { GOOD_SIZE = CACHE_SIZE_MIN, GOOD_KEYS = 100, SLOTS_TRIED = 64 };
-
-static void expect(bool is_so)
-{
-	if (!is_so)
-		abort();
-}
 
 static struct cache_key key_of(unsigned number)
 {

@@ -10,16 +10,11 @@
 #include "client-lib/cache/ranges.h"
 #include "lib/format/key.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/require.h"
 
-static void expect(bool is_so)
-{
-	if (!is_so)
-		abort();
-}
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct input {
 	const uint8_t *data;

@@ -12,17 +12,10 @@
 #include <libknot/libknot.h>
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "reply: %s\n", what);
-	abort();
-}
+#include "tests/fuzz/require.h"
 
 /* The question of the packet, or some other. */
 static struct message_question find_question(const uint8_t *data, size_t size)

@@ -15,15 +15,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static struct config config, before, again; /* large */
+#include "tests/fuzz/require.h"
 
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "sites: %s\n", what);
-	abort();
-}
+static struct config config, before, again; /* large */
 
 static int set(struct config *to, const char *key, const char *value)
 {

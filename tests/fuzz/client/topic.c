@@ -7,17 +7,10 @@
 
 #include "client-lib/config/topic.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "topic: %s\n", what);
-	abort();
-}
+#include "tests/fuzz/require.h"
 
 static void check_name(const struct topic *topic)
 {

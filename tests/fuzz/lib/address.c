@@ -5,16 +5,11 @@
  */
 #include "lib/format/address.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/require.h"
 
-static void expect(bool is_so)
-{
-	if (!is_so)
-		abort();
-}
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,8 +4,9 @@
 
 #include "lib/common/conf.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "tests/fuzz/require.h"
 
 struct settings {
 	struct sockaddr_storage listen;
@@ -15,12 +16,6 @@ struct settings {
 	int log_level;
 	char store[4096];
 };
-
-static void expect(bool is_so)
-{
-	if (!is_so)
-		abort();
-}
 
 static void *find_entry(void *context)
 {

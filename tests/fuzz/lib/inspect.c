@@ -13,21 +13,13 @@
 
 #include "lib/inspect/inspect.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "tests/fuzz/require.h"
 
 #define ARCHIVES 64
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "inspect: %s\n", what);
-	abort();
-}
 
 /* FNV-1a of what has gone to another process. */
 struct archives {

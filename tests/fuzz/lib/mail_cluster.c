@@ -12,19 +12,12 @@
 #include "lib/mailcluster/names.h"
 #include "lib/mailcluster/values.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/require.h"
 
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "mail_cluster: %s\n", what);
-	abort();
-}
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void compare(const uint8_t *bytes, size_t size, const uint8_t *again, size_t again_size)
 {

@@ -14,21 +14,14 @@
 
 #include "lib/mailstore/mailrecord.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define SEED 0x5eed
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "mail_record: %s\n", what);
-	abort();
-}
 
 /* The last four bytes are the checksum of those before; of a record behind its seed. */
 static void seal(uint8_t *bytes, size_t size, uint32_t seed)

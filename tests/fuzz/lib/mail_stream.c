@@ -10,9 +10,10 @@
 
 #include "lib/mstream/mstream.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tests/fuzz/require.h"
 
 #define ODDITIES_MAX 1000 /* as mstream.h has it */
 #define PARTS_MAX    512  /* that are compared: more are not made */
@@ -33,14 +34,6 @@ struct log {
 	unsigned odd[MSTREAM_ODDITY_COUNT];
 	struct part parts[PARTS_MAX];
 };
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "mail_stream: %s\n", what);
-	abort();
-}
 
 /* FNV-1a. */
 static uint64_t digest(uint64_t sum, const void *data, size_t size)

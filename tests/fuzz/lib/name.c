@@ -8,13 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/require.h"
 
-static void expect(bool is_so)
-{
-	if (!is_so)
-		abort();
-}
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void try_block_name(const struct dnsblv6_labels *lower, enum dnsblv6_style style,
 			   const uint8_t *data, size_t size)

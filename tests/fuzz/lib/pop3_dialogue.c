@@ -16,22 +16,14 @@
 #include "lib/pop3/pop3_dialogue.h"
 #include "lib/pop3/scram.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define UNREAD_MAX    8192
 #define MESSAGE_COUNT 3
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "pop3_dialogue: %s\n", what);
-	abort();
-}
 
 struct run {
 	struct pop3_limits limits;

@@ -13,9 +13,10 @@
 
 #include "lib/pop3/pop3_multi.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,14 +26,6 @@ struct text {
 	size_t used; /* of the input */
 	bool is_end;
 };
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "pop3_multi: %s\n", what);
-	abort();
-}
 
 static struct text take(const uint8_t *in, size_t size, size_t piece, size_t room)
 {

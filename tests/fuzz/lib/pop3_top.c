@@ -12,19 +12,11 @@
 
 #include "lib/pop3/pop3_top.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/require.h"
 
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "pop3_top: %s\n", what);
-	abort();
-}
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Behind the next CR LF from at on; size when there is none. */
 static size_t line_end(const uint8_t *bytes, size_t size, size_t at)

@@ -7,21 +7,14 @@
 
 #include "lib/wire/proxy.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define UNWRITTEN 0xa5
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "proxy: %s\n", what);
-	abort();
-}
 
 static bool is_unwritten(const struct proxy *proxy)
 {

@@ -12,17 +12,10 @@
 #include <libknot/cookies.h>
 #include <libknot/libknot.h>
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "question: %s\n", what);
-	abort();
-}
+#include "tests/fuzz/require.h"
 
 static bool has_common_options(const knot_rrset_t *opt)
 {

@@ -9,13 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/require.h"
 
-static void expect(bool is_so)
-{
-	if (!is_so)
-		abort();
-}
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void try_bitmap(const uint8_t *data, size_t size)
 {

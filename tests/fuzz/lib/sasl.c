@@ -16,21 +16,14 @@
 #include "lib/pop3/sasl.h"
 #include "lib/pop3/scram.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define TEXT_MAX 4096
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "sasl: %s\n", what);
-	abort();
-}
 
 /* Of exactly that size, so that a byte too many is seen. */
 static uint8_t *copy(const uint8_t *bytes, size_t size)

@@ -17,21 +17,14 @@
 #include "lib/smtp/dialogue.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define UNREAD_MAX 8192
 #define ANSWER_MAX 64
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "smtp_dialogue: %s\n", what);
-	abort();
-}
 
 enum reading { COMMANDS, DATA, CHUNK, SWALLOW, SKIP };
 

@@ -11,20 +11,12 @@
 
 #include "lib/smtp/messageid.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/require.h"
 
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "smtp_messageid: %s\n", what);
-	abort();
-}
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool has_name(const uint8_t *mail, size_t size)
 {

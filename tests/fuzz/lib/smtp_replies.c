@@ -11,20 +11,9 @@
 
 #include "lib/smtp/replies.h"
 #include "tests/fuzz/replies.h"
-
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "smtp_replies: %s\n", what);
-	abort();
-}
 
 /* Of the next reply from *at on, in pieces: its code, 0: it has no end yet, -1: it is none. */
 static int read_reply(struct replies *replies, const uint8_t *said, size_t size, size_t piece,

@@ -5,18 +5,13 @@
  */
 #include "lib/dns/soa.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { ID = 0x1234 };
-
-static void expect(bool is_so)
-{
-	if (!is_so)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

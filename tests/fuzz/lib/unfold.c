@@ -9,16 +9,11 @@
 #include "lib/format/journal.h"
 #include "lib/format/unfold.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/require.h"
 
-static void expect(bool is_so)
-{
-	if (!is_so)
-		abort();
-}
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool is_inside(const uint8_t *at, size_t size, const uint8_t *whole, size_t whole_size)
 {

@@ -8,19 +8,10 @@
 
 #include "integration/mail/smtp-front/handover/capsule.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/format/bytes.h"
-
-static void require(bool is_true, const char *what)
-{
-	if (is_true)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
+#include "tests/fuzz/require.h"
 
 /* The worker's answer, and the command behind it. */
 static void go_on(struct capsule *capsule)

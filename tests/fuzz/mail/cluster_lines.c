@@ -10,13 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void require(bool is_true, const char *what)
-{
-	if (is_true)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
+#include "tests/fuzz/require.h"
 
 static size_t check_rows(const char *text)
 {

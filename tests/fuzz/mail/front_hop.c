@@ -22,6 +22,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "tests/fuzz/require.h"
+
 #define WAITS	    0x01
 #define HANGS_UP    0x02
 #define WAITS_NOT   0x03
@@ -64,14 +66,6 @@ static uv_loop_t loop;
 static struct sockaddr_un place = { .sun_family = AF_UNIX };
 static char directory[64];
 static int listener = -1;
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "front_hop: %s\n", what);
-	abort();
-}
 
 static void leave(void)
 {

@@ -34,6 +34,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "tests/fuzz/require.h"
+
 #define WAITS	    0x01
 #define HANGS_UP    0x02
 #define UNASKED	    0x03
@@ -86,14 +88,6 @@ static size_t mail_size;
 static uint8_t stuffed[MAIL_MAX];
 static size_t stuffed_size;
 static uint8_t content[MAIL_MAX]; /* as it has come */
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "front_sink: %s\n", what);
-	abort();
-}
 
 static void add(struct run *run, const void *bytes, size_t size)
 {

@@ -8,21 +8,13 @@
 
 #include "integration/mail/base/tls/hello.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "tests/fuzz/require.h"
 
 #define SIZE_MAX_ALLOWED 4096
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool is_true, const char *what)
-{
-	if (is_true)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -17,10 +17,11 @@
 #include "lib/common/log.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,14 +37,6 @@ struct run {
 	uint64_t asked;
 	size_t column; /* of what was said */
 };
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "lmtp: %s\n", what);
-	abort();
-}
 
 static void add(uint64_t *hash, const void *bytes, size_t size)
 {

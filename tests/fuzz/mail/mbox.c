@@ -10,18 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/require.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Where four digits of a year end: 9999-12-31. */
 #define TIME_MAX_US (UINT64_C(253402300799) * 1000000)
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "mbox: %s\n", what);
-	abort();
-}
 
 struct text {
 	uint8_t *bytes;

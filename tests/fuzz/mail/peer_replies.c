@@ -15,19 +15,11 @@
 #include "integration/mail/base/peers/peer_replies.h"
 #include "integration/mail/base/peers/rspamd_reply.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/require.h"
 
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "peer_replies: %s\n", what);
-	abort();
-}
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* All that came out, by FNV-1a. */
 struct seen {

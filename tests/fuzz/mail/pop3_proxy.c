@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/require.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* No text of an answer has it, as control characters are not passed on in one. */
@@ -52,14 +54,6 @@ struct run {
 	unsigned holds;
 	struct popproxy_verdict verdict;
 };
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "pop3_proxy: %s\n", what);
-	abort();
-}
 
 static void append(struct output *output, const void *bytes, size_t size)
 {

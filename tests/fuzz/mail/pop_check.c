@@ -8,17 +8,9 @@
 
 #include "integration/mail/pop-front/login/check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static void require(bool is_true, const char *what)
-{
-	if (is_true)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
+#include "tests/fuzz/require.h"
 
 static bool ends(const char *text, size_t room)
 {

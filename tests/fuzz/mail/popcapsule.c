@@ -8,19 +8,10 @@
 
 #include "integration/mail/pop-front/handover/popcapsule.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/format/bytes.h"
-
-static void require(bool is_true, const char *what)
-{
-	if (is_true)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
+#include "tests/fuzz/require.h"
 
 /* Of a mailbox with one mail: the worker's answer, a command, and the end. */
 static void go_on(const struct popcapsule *capsule)

@@ -7,18 +7,9 @@
 
 #include "integration/mail/mail-stored/rados/rados_json.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool is_true, const char *what)
-{
-	if (is_true)
-		return;
-	fprintf(stderr, "rados_json: %s\n", what);
-	abort();
-}
 
 static void look(struct json_at value, struct json_at whole)
 {

@@ -11,19 +11,11 @@
 
 #include "integration/mail/base/scan/scan_frame.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/require.h"
 
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "scan_frames: %s\n", what);
-	abort();
-}
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_text(const char *text, size_t room)
 {

@@ -17,20 +17,13 @@
 #include "integration/mail/mail-proxy/smtp/mailtalk.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/require.h"
+
 #define BLOCK	  16384
 #define INPUT_MAX 4096
-
-static void require(bool is_true, const char *what)
-{
-	if (is_true)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
 
 struct bytes {
 	uint8_t *at;

@@ -8,17 +8,9 @@
 
 #include "integration/mail/base/users/users_list.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static void require(bool is_true, const char *what)
-{
-	if (is_true)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
+#include "tests/fuzz/require.h"
 
 static bool is_same(const struct users_key *one, const struct users_key *other)
 {

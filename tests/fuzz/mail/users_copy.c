@@ -7,17 +7,9 @@
 
 #include "integration/mail/base/users/users_copy.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static void require(bool is_true, const char *what)
-{
-	if (is_true)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,20 +10,13 @@
 
 #include "lib/match/stream/match_db.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <openssl/evp.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/require.h"
 
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "match_db: %s\n", what);
-	abort();
-}
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What is found, as a number. */
 static void take(void *context, const struct match_finding *finding)

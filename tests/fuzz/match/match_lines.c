@@ -9,22 +9,14 @@
  *        1      .   the line
  */
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/match/lines/sigbody.h"
 #include "lib/match/lines/sigline.h"
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "match_lines: %s\n", what);
-	abort();
-}
 
 static void check_bytes(const char *text, unsigned flags, bool wants_start)
 {

@@ -23,22 +23,14 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "tests/fuzz/require.h"
 
 #define HEAD_SIZE 9
 #define NOW_S	  0x60000000U
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "cookie: %s\n", what);
-	abort();
-}
 
 /* ---- as libknot sees it ---- */
 
@@ -78,8 +70,8 @@ static knot_edns_cookie_params_t make_params(const uint8_t *secret, const struct
 	return params;
 }
 
-static enum cookie_verdict expect(const struct cookie_secrets *secrets, const struct client *client,
-				  const uint8_t *data, size_t size)
+static enum cookie_verdict predict(const struct cookie_secrets *secrets,
+				   const struct client *client, const uint8_t *data, size_t size)
 {
 	knot_edns_cookie_t theirs;
 	knot_edns_cookie_t ours;
@@ -115,9 +107,9 @@ static void check(const struct cookie_secrets *secrets, const struct client *cli
 		  const uint8_t *data, size_t size)
 {
 	require(cookie_check(secrets, (const struct sockaddr *)&client->address, NOW_S, data,
-			     size) == expect(secrets, client, data, size),
+			     size) == predict(secrets, client, data, size),
 		"another verdict");
-	require(expect(secrets, client, data, size) <= COOKIE_CLIENT ||
+	require(predict(secrets, client, data, size) <= COOKIE_CLIENT ||
 			cookie_check(secrets, NULL, NOW_S, data, size) == COOKIE_BAD,
 		"good for nobody");
 }

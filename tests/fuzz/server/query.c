@@ -26,6 +26,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/fuzz/require.h"
+
 #define NOW_S	  10000
 #define SECONDARY 0xc0000201 /* 192.0.2.1 */
 
@@ -108,14 +110,6 @@ static void set_up_all(void)
 }
 
 /* ---- with and without the short cut ---- */
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "query: %s\n", what);
-	abort();
-}
 
 static knot_pkt_t *parse(uint8_t *wire, size_t size)
 {

@@ -28,6 +28,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tests/fuzz/require.h"
+
 #define HEAD_SIZE 4
 #define NOW_S	  10000
 
@@ -64,14 +66,6 @@ static struct settings settings;
 static struct catalog catalog;
 static struct counters_bank bank;
 static struct answer *answer;
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "store: %s\n", what);
-	abort();
-}
 
 static void clean_up(void)
 {

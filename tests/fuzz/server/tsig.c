@@ -24,10 +24,10 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "tests/fuzz/require.h"
 
 #define PACKET_MAX  4096
 #define HEAD_SIZE   12
@@ -66,14 +66,6 @@ struct record {
 	const uint8_t *other;
 	unsigned other_size;
 };
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "tsig: %s\n", what);
-	abort();
-}
 
 static void set_up(void)
 {

@@ -18,6 +18,8 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
+#include "tests/fuzz/require.h"
+
 enum { NOW_S = 10000, LINES_MAX = 400, PAYLOAD = 1232 };
 #define NOW_NS UINT64_C(5000000000)
 
@@ -54,14 +56,6 @@ static void clean_up(void)
 		unlink(path);
 	}
 	rmdir(directory);
-}
-
-static void require(bool is_so, const char *what)
-{
-	if (is_so)
-		return;
-	fprintf(stderr, "xdp: %s\n", what);
-	abort();
 }
 
 /* The one with flat names has cookies, and neighbours as well. */

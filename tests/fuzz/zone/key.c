@@ -6,18 +6,13 @@
 #include "zone-tools/keys/key.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/require.h"
 
-static void expect(bool is_so)
-{
-	if (!is_so)
-		abort();
-}
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void try_key(const struct key *key)
 {

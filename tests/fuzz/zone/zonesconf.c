@@ -6,8 +6,9 @@
 #include "zone-tools/zones/zonesconf.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -18,12 +19,6 @@ struct command {
 	bool is_digest;
 	unsigned repeated;
 };
-
-static void expect(bool is_so)
-{
-	if (!is_so)
-		abort();
-}
 
 static const char *take_ns(void *member, const char *text)
 {
