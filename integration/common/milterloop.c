@@ -82,6 +82,24 @@ int milterloop_open(const struct smfiDesc *filter, const struct milterplace *pla
 	return ret;
 }
 
+/* ---- a reply ---- */
+
+void milterloop_reply(struct smfi_str *ctx, const char *code, const char *enhanced,
+		      const char *text)
+{
+	/* Mail servers read a text as a format: what is to be '%' there is "%%". */
+	char doubled[2 * MILTERLOOP_TEXT_MAX + 2];
+	size_t used = 0;
+	for (; *text != '\0' && used + 2 < sizeof(doubled); text++) {
+		doubled[used++] = *text;
+		if (*text == '%')
+			doubled[used++] = '%';
+	}
+	doubled[used] = '\0';
+	/* libmilter wants them writable, and does not write. */
+	smfi_setreply(ctx, (char *)(uintptr_t)code, (char *)(uintptr_t)enhanced, doubled);
+}
+
 /* ---- the end ---- */
 
 static uint32_t count_open(const struct milterloop *milter)

@@ -30,6 +30,7 @@ extern "C" {
 
 struct dnsblv6;
 struct smfiDesc;
+struct smfi_str;
 
 /*
  * Registers what libmilter calls, binds the socket and gives it to owner. All is borrowed for the
@@ -38,6 +39,14 @@ struct smfiDesc;
  */
 int milterloop_open(const struct smfiDesc *filter, const struct milterplace *place,
 		    const struct owner *owner);
+
+/*
+ * For a callback of ctx, a "451" or "550" with an enhanced code, or NULL, and a text of
+ * MILTERLOOP_TEXT_MAX bytes at most. When libmilter refuses it the mail server has a text of its own.
+ */
+#define MILTERLOOP_TEXT_MAX 400
+void milterloop_reply(struct smfi_str *ctx, const char *code, const char *enhanced,
+		      const char *text);
 
 #define MILTERLOOP_COUNTERS_MAX 32
 

@@ -18,31 +18,15 @@ static struct session_shared *sessions; /* see the header */
 
 /* ---- callbacks ---- */
 
-/* Mail servers read a text as a format: what is to be '%' there is "%%". */
-static void double_percents(const char *text, char *ret_text, size_t size)
-{
-	size_t used = 0;
-	for (; *text != '\0' && used + 2 < size; text++) {
-		ret_text[used++] = *text;
-		if (*text == '%')
-			ret_text[used++] = '%';
-	}
-	ret_text[used] = '\0';
-}
-
 static sfsistat status_of(SMFICTX *ctx, const struct session *session, enum session_step step)
 {
-	char text[2 * JUDGE_TEXT_MAX + 2];
-	/* libmilter wants it writable, and does not write. */
-	char *code = (char *)(uintptr_t)session->judgement.code;
-	double_percents(session->judgement.text, text, sizeof(text));
+	const struct judgement *judgement = &session->judgement;
 	switch (step) {
 	case SESSION_REJECT:
-		/* Without its text when that is refused. */
-		smfi_setreply(ctx, (char *)(uintptr_t) "550", code, text);
+		milterloop_reply(ctx, "550", judgement->code, judgement->text);
 		return SMFIS_REJECT;
 	case SESSION_DEFER:
-		smfi_setreply(ctx, (char *)(uintptr_t) "451", code, text);
+		milterloop_reply(ctx, "451", judgement->code, judgement->text);
 		return SMFIS_TEMPFAIL;
 	case SESSION_LEAVE:
 		return SMFIS_ACCEPT;

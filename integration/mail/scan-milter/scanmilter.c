@@ -36,30 +36,16 @@ static sfsistat go_on(const struct scansession *session)
 	return session->is_silent ? SMFIS_NOREPLY : SMFIS_CONTINUE;
 }
 
-/* Mail servers read a text as a format: what is to be '%' there is "%%". */
-static void double_percents(const char *text, char *ret_text, size_t size)
-{
-	size_t used = 0;
-	for (; *text != '\0' && used + 2 < size; text++) {
-		ret_text[used++] = *text;
-		if (*text == '%')
-			ret_text[used++] = '%';
-	}
-	ret_text[used] = '\0';
-}
-
 #define ENHANCED_MAX 11
 
-/* text begins with an enhanced code. When libmilter refuses it the mail server has its own. */
+/* text begins with an enhanced code. */
 static void set_reply(SMFICTX *ctx, const char *code, const char *text)
 {
 	char enhanced[ENHANCED_MAX + 1];
-	char doubled[2 * SCAN_TEXT_MAX + 2];
 	size_t size = strspn(text, "0123456789.");
 	const bool has_code = size > 0 && size <= ENHANCED_MAX && text[size] == ' ';
 	snprintf(enhanced, sizeof(enhanced), "%.*s", has_code ? (int)size : 0, text);
-	double_percents(has_code ? text + size + 1 : text, doubled, sizeof(doubled));
-	smfi_setreply(ctx, writable(code), has_code ? enhanced : NULL, doubled);
+	milterloop_reply(ctx, code, has_code ? enhanced : NULL, has_code ? text + size + 1 : text);
 }
 
 static sfsistat put_off(SMFICTX *ctx)
