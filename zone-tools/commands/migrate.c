@@ -27,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
@@ -215,6 +216,8 @@ static void write_server(const struct migrate *migrate, FILE *out)
 			"    # Where dnsblv6d is started by root, and not by its unit.\n"
 			"    #user: %s\n",
 			line->user);
+	fprintf(out, "    # The socket of dnsblv6ctl(8); the unit makes its directory.\n"
+		     "    #control: /run/dnsblv6/control\n");
 	fprintf(out, "zone:\n");
 }
 
@@ -254,6 +257,28 @@ static int check_text(const struct migrate *migrate)
 	return ret == 0 ? EX_OK : EX_DATAERR;
 }
 
+/*
+ * A key that root makes comes to belong to the owner of its directory: watch, which signs with it,
+ * is not root. By a descriptor, and no file with two names: that owner may move what is there.
+ */
+static int give_key(const char *path, const char *directory)
+{
+	struct stat owner;
+	struct stat file;
+	if (geteuid() != 0)
+		return 0;
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int ret = stat(directory, &owner) != 0 || fstat(fd, &file) != 0 ? -errno : 0;
+	if (ret == 0 && (!S_ISREG(file.st_mode) || file.st_nlink != 1))
+		ret = -EEXIST;
+	if (ret == 0 && fchown(fd, owner.st_uid, owner.st_gid) != 0)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
 /* A key that is there stays: the zone above may know it. */
 static int make_key(const struct migrate *migrate, const char *zone)
 {
@@ -271,6 +296,11 @@ static int make_key(const struct migrate *migrate, const char *zone)
 	if (ret != DNSBLV6_OK)
 		log_error(path, "key not written (%s)", key_strerror(ret));
 	key_free(key);
+	if (ret != DNSBLV6_OK)
+		return commands_exit_status(ret);
+	ret = give_key(path, migrate->keys);
+	if (ret != 0)
+		log_error(path, "owner of the key not changed (%s)", strerror(-ret));
 	return commands_exit_status(ret);
 }
 
@@ -285,7 +315,15 @@ static int make_keys(const struct migrate *migrate)
 	return status;
 }
 
-/* A file that is there is the operator's. */
+/* A file that is there is the operator's: then nothing is made, no key either. */
+static int check_file(const char *path)
+{
+	if (path == NULL || access(path, F_OK) != 0)
+		return EX_OK;
+	log_error(path, "file not written (%s)", strerror(EEXIST));
+	return commands_exit_status(-EEXIST);
+}
+
 static int write_file(const char *path, const char *text)
 {
 	if (path == NULL) {
@@ -315,6 +353,10 @@ static int run(struct migrate *migrate, const char *text)
 	int status = make_texts(migrate);
 	if (status == EX_OK)
 		status = check_text(migrate);
+	if (status == EX_OK)
+		status = check_file(migrate->output);
+	if (status == EX_OK)
+		status = check_file(migrate->server);
 	if (status == EX_OK && !migrate->is_unsigned)
 		status = make_keys(migrate);
 	if (status == EX_OK)

@@ -10,9 +10,12 @@ Needs: rbldnsd; for the real list, the files of UCEPROTECT (harness.data_file).
 """
 
 import os
+import pwd
 import re
 import shlex
+import stat
 import subprocess
+import unittest
 
 import harness
 from harness import (CLASSIC, EX_DATAERR, EX_USAGE, NXDOMAIN, A, Server, ask, data_file, main, peer, program, wait_for)
@@ -172,6 +175,22 @@ class Migrate(RbldnsdTest):
         result = self.migrate("rbldnsd bl.example:ip4set:base", "--ns", "ns2.example.net.", expect=73)
         self.assertRegex(result.err, r"^error: \[.*zones\.conf\] file not written \(File exists\)$")
         self.assertEqual(self.read("zones.conf"), before)
+        # As with the dnsblv6d.conf that the package has: then there is no zones.conf or key either.
+        os.remove(self.path("zones.conf"))
+        os.remove(self.path("bl6.example.pem"))
+        result = self.migrate("rbldnsd bl.example:ip4set:base", "--ns", "ns2.example.net.", expect=73)
+        self.assertRegex(result.err, r"^error: \[.*dnsblv6d\.conf\] file not written \(File exists\)$")
+        self.assertEqual(sorted(os.listdir(self.directory)), ["base", "dnsblv6d.conf", "half"])
+
+    @unittest.skipUnless(os.geteuid() == 0, "a directory of another user's needs root")
+    def test_a_key_belongs_to_the_owner_of_its_directory(self):
+        self.write("base", "192.0.2.1\n")
+        nobody = pwd.getpwnam("nobody")
+        os.chown(self.directory, nobody.pw_uid, nobody.pw_gid)
+        self.migrate("rbldnsd bl.example:ip4set:base", "--ns", "ns1.example.net.")
+        found = os.stat(self.path("bl6.example.pem"))
+        self.assertEqual((found.st_uid, found.st_gid), (nobody.pw_uid, nobody.pw_gid))
+        self.assertEqual(stat.S_IMODE(found.st_mode), 0o600)
 
 
 if __name__ == "__main__":
