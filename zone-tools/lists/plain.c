@@ -48,6 +48,14 @@ static size_t size_of(struct rest word)
 	return (size_t)(word.end - word.at);
 }
 
+/* "$SOA", ":127.0.0.2:text". No address begins with one colon. */
+static bool is_of_rbldnsd(struct rest rest)
+{
+	if (*rest.at == '$')
+		return true;
+	return *rest.at == ':' && size_of(rest) > 1 && rest.at[1] != ':';
+}
+
 /* 192.0.2.1/24 as 192.0.2.0/24. Everything but the host bits is known to be right. */
 static const char *cut_host_bits(struct rest word, struct plain_entry *entry)
 {
@@ -111,6 +119,8 @@ const char *plain_parse(const char *text, size_t text_size, const struct sources
 		*ret_entry = entry;
 		return NULL;
 	}
+	if (is_of_rbldnsd(rest))
+		return "a line of rbldnsd's: its lists are named TYPE:FILE, such as ip4set:FILE";
 	entry.kind = skip_char(&rest, '!') ? PLAIN_EXCLUDED : PLAIN_LISTED;
 	if (entry.kind == PLAIN_EXCLUDED)
 		skip_blanks(&rest);

@@ -37,6 +37,7 @@ struct sample {
 };
 
 const char COLUMNS[] = "more than an address in the line; --ignore-columns takes the first column";
+const char OF_RBLDNSD[] = "a line of rbldnsd's: its lists are named TYPE:FILE, such as ip4set:FILE";
 } // namespace
 
 TEST_CASE("a plain line is an address, a prefix or a range, with a comment behind it",
@@ -82,7 +83,9 @@ TEST_CASE("a plain line that says anything else is refused with the reason", "[z
 		sample{ "!", "not an IP address" }, sample{ "!!192.0.2.1", "not an IP address" },
 		sample{ "[2001:db8::1]", "not an IP address" },
 		sample{ "2001:db8::1::2", "not an IP address" },
-		sample{ "\xff\xfe", "not an IP address" },
+		sample{ "\xff\xfe", "not an IP address" }, sample{ ":", "not an IP address" },
+		sample{ "$NS 1h ns1.example.net", OF_RBLDNSD },
+		sample{ " :127.0.0.2:text", OF_RBLDNSD },
 		sample{ "192.0.2.9-192.0.2.3", "range ends before it begins" },
 		sample{ "2001:db8::2-2001:db8::1", "range ends before it begins" },
 		sample{ "192.0.2.1-2001:db8::1", "range from one address family to the other" },
