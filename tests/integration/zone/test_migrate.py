@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
-From a command line of rbldnsd to a zone that is served, signed and follows its lists, in two commands:
+From a command line of rbldnsd to a zone that is served, signed and follows its lists:
 migrate writes zones.conf and dnsblv6d.conf, and the services are started (here without systemd).
 
 rbldnsd runs by that very line, beside ours: both answer the same, before and after a list changes.
