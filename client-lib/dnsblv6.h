@@ -35,6 +35,8 @@
  *             return 0;
  *     }
  *
+ *     cc program.c $(pkg-config --cflags --libs dnsblv6)
+ *
  * Errors. Functions that may fail return 0 (or a count) or a negative errno
  * value; dnsblv6_strerror() has a text for each. One that fails writes nothing to
  * ret_..., but for dnsblv6_peek() with -EAGAIN. What DNS does is no error of a
@@ -281,7 +283,10 @@ DNSBLV6_API int dnsblv6_check_name(struct dnsblv6 *client, const char *name, uin
  */
 typedef void (*dnsblv6_fn)(void *context, const struct dnsblv6_result *result);
 
-/* Becomes readable when there is work; borrowed until dnsblv6_free(), another one after fork(). */
+/*
+ * Becomes readable when there is work; borrowed until dnsblv6_free(), another one after fork().
+ * -EINVAL before the start, or -EBADF in a child without descriptors.
+ */
 DNSBLV6_API int dnsblv6_fd(struct dnsblv6 *client);
 /* Milliseconds until dnsblv6_process() has something to do by itself; -1: nothing. */
 DNSBLV6_API int dnsblv6_timeout_ms(struct dnsblv6 *client);
@@ -304,7 +309,10 @@ DNSBLV6_API int dnsblv6_submit_name(struct dnsblv6 *client, const char *name, ui
  * there is no such request.
  */
 DNSBLV6_API int dnsblv6_cancel(struct dnsblv6 *client, uint64_t id);
-/* Reads answers, minds deadlines, calls callbacks. Does not wait. Returns how many it called. */
+/*
+ * Reads answers, minds deadlines, calls callbacks. Does not wait. Returns how many it called, or
+ * -EINVAL before the start.
+ */
 DNSBLV6_API int dnsblv6_process(struct dnsblv6 *client);
 
 /* ---- reasons and names ---- */
