@@ -131,6 +131,15 @@ class Clients(Case):
         self.assertEqual(front.wait_for_sessions(1)[0]["end"], "stuck")
 
 
+    def test_every_octet_of_one_that_waits_for_no_reply_is_in_the_log(self):
+        front = PopFront(self)
+        lines = [f"USER {MAILBOX}", f"PASS {PASSWORD}", *["NOOP"] * 50, "QUIT"]
+        client = Pop(self, front.address)
+        client.send(*lines)
+        self.assertEqual(len(client.file.readlines()), len(lines))
+        self.assertEqual(front.wait_for_sessions(1)[0]["in"], sum(len(line) + 2 for line in lines))
+
+
 class Store(Case):
     def test_one_that_is_silent_for_a_while_is_left_with_its_lock(self):
         front = PopFront(self, store={"timeout": "5s"})

@@ -471,6 +471,7 @@ static void begin(struct popvisit *visit, const struct popcapsule *capsule, int 
 		.user = capsule->mailbox,
 		.queue_us = clock_now_us() - capsule->queued_at_us,
 	};
+	visit->account.facts.bytes_in += capsule->unread_size;
 	(void)session_facts_format_id(capsule->facts.id, visit->id);
 }
 
