@@ -14,7 +14,7 @@ const char *keyset_strerror(int status)
 	case KEYSET_EUNSIGNED:
 		return "store is not signed; 'sign --force' signs it";
 	case KEYSET_ESIGNED:
-		return "store is signed; its --key is needed";
+		return "store is signed; its --key or --keys is needed";
 	case KEYSET_EKEY:
 		return "store has been signed by another key; publish the new one first";
 	case KEYSET_EKEYS:

@@ -42,7 +42,7 @@ static int exit_status(int status)
 int clustertool_fail(const struct clustertool *tool, const char *what, int status)
 {
 	const char *reason = status == -EOPNOTSUPP
-				     ? "the store there has no cluster, or not this of one"
+				     ? "the store there has no cluster, or one that cannot say this"
 				     : mailstore_strerror(status);
 	log_error(NULL, "%s, store=%s (%s)", what, tool->socket, reason);
 	return exit_status(status);

@@ -142,7 +142,7 @@ class Rollback(RollbackCase):
         before = self.content()
         signed, self.keys = self.keys, ()
         for options, line in (
-                ((), r"published=\d+ \(store is signed; its --key is needed\)"),
+                ((), r"published=\d+ \(store is signed; its --key or --keys is needed\)"),
                 (("--key", self.keygen("other.pem")), r"published=\d+ given=\d+ \(.*\)"),
                 ((*signed, "--to", str(first - 1)), r"\(journal has no version of that serial\)"),
         ):
