@@ -58,7 +58,8 @@ static void signal_on_raise(uv_signal_t *raised, int number)
 	if (number == SIGUSR1) {
 		log_report(upkeep);
 	} else if (number == SIGHUP) {
-		upkeep->work->reload(upkeep->service);
+		if (upkeep->work->reload != NULL)
+			upkeep->work->reload(upkeep->service);
 	} else if (!upkeep->is_stopping) {
 		upkeep->is_stopping = true;
 		upkeep->work->stop(upkeep->service, number);

@@ -31,6 +31,7 @@ struct upkeep_work {
 	/* All of *ret_report but program and started_s; what it borrows holds until the next event.
 	 */
 	void (*measure)(void *service, struct report *ret_report);
+	/* NULL: another process does what SIGHUP asks for. */
 	void (*reload)(void *service);
 	/* Once at most. */
 	void (*stop)(void *service, int signal_number);

@@ -5,9 +5,11 @@
 #include "lib/process/packet.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -163,4 +165,30 @@ int storelink_call(struct storelink *link, struct storewire_request *request,
 	else if (ret_fd != NULL && ret == 0)
 		*ret_fd = fd;
 	return is_other ? -EPROTO : ret;
+}
+
+/* ---- the daemon's end ---- */
+
+int storelink_answer(int socket_fd, const struct storewire_reply *reply, int fd)
+{
+	uint8_t head[STOREWIRE_REPLY_HEAD];
+	const struct iovec parts[] = { { head, sizeof(head) },
+				       { (void *)(uintptr_t)reply->rows, reply->rows_size } };
+	storewire_encode_reply(reply, head);
+	ssize_t sent = packet_send(socket_fd, parts, reply->rows_size > 0 ? 2 : 1, &fd, fd >= 0);
+	return sent < 0 ? (int)sent : 0;
+}
+
+bool storelink_has_unread(int socket_fd)
+{
+	int size = 0;
+	return ioctl(socket_fd, SIOCOUTQ, &size) == 0 && size > 0;
+}
+
+bool storelink_is_own(int socket_fd)
+{
+	struct ucred peer = { 0 };
+	socklen_t size = sizeof(peer);
+	return getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.uid == 0 || peer.uid == geteuid());
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * storelink.h - a client's connection to mail-stored: requests and replies.
+ * storelink.h - a client's connection to mail-stored: requests and replies; and what the daemon does at its end.
  *
  * Flow: sink_store.c of smtp-front, the LMTP process of mail-stored, remote.c of mail-store -> here
  *       -> storewire.h, packet.h.
@@ -66,6 +66,18 @@ int storelink_take(struct storelink *link, struct storewire_reply *ret_reply, in
 int storelink_call(struct storelink *link, struct storewire_request *request,
 		   const struct storelink_memory *memory, int timeout_ms,
 		   struct storewire_reply *ret_reply, int *ret_fd);
+
+/* ---- the daemon's end ---- */
+
+/* A reply, with a descriptor that is the caller's or -1. 0 or -errno. */
+int storelink_answer(int socket_fd, const struct storewire_reply *reply, int fd);
+/*
+ * Are there replies that the client has not read? One that comes in memory is small in the socket, which so
+ * would hold a gigabyte of them for a client that asks and does not read.
+ */
+bool storelink_has_unread(int socket_fd);
+/* Does the client run as root, or as this process does? */
+bool storelink_is_own(int socket_fd);
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,6 @@
 #include "integration/mail/mail-stored/cluster/lister.h"
 #include "integration/mail/mail-stored/rados/objects_rados.h"
 #include "integration/mail/mail-stored/store/clients.h"
-#include "integration/mail/mail-stored/store/counters.h"
 #include "integration/mail/mail-stored/store/jobs.h"
 #include "integration/mail/mail-stored/store/store_confine.h"
 #include "lib/common/log.h"
@@ -19,8 +18,6 @@
 #include <unistd.h>
 
 static const char context[] = "mail-stored";
-
-static const struct counts_label labels[] = { STORED_COUNTER_MAP(COUNTS_LABEL) };
 
 enum gauge {
 	GAUGE_REACHED,
@@ -142,22 +139,7 @@ static void measure(void *data, struct report *ret_report)
 	service->gauge_values[GAUGE_RUNNING] = work.running;
 	service->gauge_values[GAUGE_WAITING] = work.waiting;
 	service->gauge_values[GAUGE_USERS] = state.users_version;
-	*ret_report = (struct report){
-		.gauge = { "clients", "Clients that are connected." },
-		.gauge_value = clients_count(service->clients),
-		.gauges = gauges,
-		.gauge_values = service->gauge_values,
-		.gauge_count = GAUGE_COUNT,
-		.labels = labels,
-		.values = service->start->counters,
-		.count = STORED_COUNTER_COUNT,
-	};
-}
-
-/* The parent says so. */
-static void reload(void *data)
-{
-	(void)data;
+	clients_report(service->clients, gauges, service->gauge_values, GAUGE_COUNT, ret_report);
 }
 
 static void on_stop(void *data, int number)
@@ -166,7 +148,7 @@ static void on_stop(void *data, int number)
 	stop(data);
 }
 
-static const struct upkeep_work work = { measure, reload, on_stop };
+static const struct upkeep_work work = { .measure = measure, .stop = on_stop };
 
 /* ---- begin ---- */
 

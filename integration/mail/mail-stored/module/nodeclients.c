@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/module/nodeclients.h"
 
+#include "integration/mail/base/store/storelink.h"
 #include "integration/mail/mail-stored/login/logins.h"
 #include "lib/common/log.h"
 #include "lib/process/doors.h"
 #include "lib/process/packet.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 static const char context[] = "mail-stored";
@@ -94,13 +93,7 @@ static void watch(struct client *client);
 
 static void say(struct client *client, const struct storewire_reply *reply, int fd)
 {
-	uint8_t head[STOREWIRE_REPLY_HEAD];
-	const struct iovec parts[] = { { head, sizeof(head) },
-				       { (void *)(uintptr_t)reply->rows, reply->rows_size } };
-	if (client->is_closed)
-		return;
-	storewire_encode_reply(reply, head);
-	if (packet_send(client->fd, parts, reply->rows_size > 0 ? 2 : 1, &fd, fd >= 0) < 0)
+	if (!client->is_closed && storelink_answer(client->fd, reply, fd) != 0)
 		cut_off(client);
 }
 
@@ -130,13 +123,6 @@ static void client_on_answer(void *owner, const struct storewire_reply *reply, i
 
 /* ---- requests ---- */
 
-/* Of replies: see clients.c of the store process. */
-static bool has_unread(const struct client *client)
-{
-	int size = 0;
-	return ioctl(client->fd, SIOCOUTQ, &size) == 0 && size > 0;
-}
-
 static void refuse(struct client *client, const struct storewire_request *request, int status)
 {
 	const struct storewire_reply reply = { .type = request->type,
@@ -153,7 +139,7 @@ static void take_request(struct client *client, const struct storewire_request *
 		.parts = clients->start.parts,
 		.pin = &client->pin,
 		.is_brief = (request->type == STOREWIRE_LIST || request->type == STOREWIRE_BOXES) &&
-			    has_unread(client),
+			    storelink_has_unread(client->fd),
 		.answer = client_on_answer,
 		.owner = client,
 	};
@@ -242,14 +228,6 @@ static void watch(struct client *client)
 
 /* ---- clients ---- */
 
-static bool is_own(int fd)
-{
-	struct ucred peer = { 0 };
-	socklen_t size = sizeof(peer);
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	       (peer.uid == 0 || peer.uid == geteuid());
-}
-
 /* Some node may have quotas, and any may be down: CHECK is worth asking. */
 static void greet(struct client *client)
 {
@@ -273,7 +251,7 @@ static void take_client(void *owner, unsigned door, int fd, const struct sockadd
 	clients->count++;
 	client->clients = clients;
 	client->fd = fd;
-	client->is_own = is_own(fd);
+	client->is_own = storelink_is_own(fd);
 	client->pin.lost = pin_on_lost;
 	client->poll.data = client;
 	LIST_INSERT_HEAD(&clients->list, client, entry);

@@ -125,13 +125,7 @@ static void measure(void *data, struct report *ret_report)
 	};
 }
 
-/* The parent says so. */
-static void reload(void *data)
-{
-	(void)data;
-}
-
-static const struct upkeep_work work = { measure, reload, on_stop };
+static const struct upkeep_work work = { .measure = measure, .stop = on_stop };
 
 /* ---- begin ---- */
 

@@ -6,12 +6,9 @@
 #include "lib/common/log.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/queue.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +22,23 @@ static const char context[] = "mail-stored";
 unsigned clients_count(const struct clients *clients)
 {
 	return clients->count;
+}
+
+static const struct counts_label labels[] = { STORED_COUNTER_MAP(COUNTS_LABEL) };
+
+void clients_report(const struct clients *clients, const struct counts_label *gauges,
+		    const uint64_t *values, size_t count, struct report *ret_report)
+{
+	*ret_report = (struct report){
+		.gauge = { "clients", "Clients that are connected." },
+		.gauge_value = clients->count,
+		.gauges = gauges,
+		.gauge_values = values,
+		.gauge_count = count,
+		.labels = labels,
+		.values = clients->start.counters,
+		.count = STORED_COUNTER_COUNT,
+	};
 }
 
 struct clients_work clients_measure(const struct clients *clients)
@@ -107,26 +121,10 @@ void client_settle(struct client *client)
 
 void client_say(struct client *client, const struct storewire_reply *reply, int fd)
 {
-	uint8_t head[STOREWIRE_REPLY_HEAD];
-	const struct iovec parts[] = { { head, sizeof(head) },
-				       { (void *)(uintptr_t)reply->rows, reply->rows_size } };
-	if (client->is_closed)
-		return;
-	storewire_encode_reply(reply, head);
-	if (packet_send(client->fd, parts, reply->rows_size > 0 ? 2 : 1, &fd, fd >= 0) >= 0)
+	if (client->is_closed || storelink_answer(client->fd, reply, fd) == 0)
 		return;
 	client->clients->start.counters[STORED_CONNECTIONS_CUT]++;
 	client_cut_off(client);
-}
-
-/*
- * One that comes in memory is small in the socket, which so would hold a gigabyte of them for a client
- * that asks and does not read.
- */
-bool client_has_unread(const struct client *client)
-{
-	int size = 0;
-	return ioctl(client->fd, SIOCOUTQ, &size) == 0 && size > 0;
 }
 
 /* ---- requests ---- */
@@ -211,14 +209,6 @@ static void greet(struct client *client)
 	client_say(client, &hello, -1);
 }
 
-static bool is_own(int fd)
-{
-	struct ucred peer = { 0 };
-	socklen_t size = sizeof(peer);
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	       (peer.uid == 0 || peer.uid == geteuid());
-}
-
 static void take_client(void *owner, unsigned door, int fd, const struct sockaddr *peer)
 {
 	struct clients *clients = owner;
@@ -236,7 +226,7 @@ static void take_client(void *owner, unsigned door, int fd, const struct sockadd
 	clients->count++;
 	client->clients = clients;
 	client->fd = fd;
-	client->is_own = is_own(fd);
+	client->is_own = storelink_is_own(fd);
 	jobs_init_owner(&client->owner);
 	client->poll.data = client;
 	LIST_INSERT_HEAD(&clients->list, client, link);

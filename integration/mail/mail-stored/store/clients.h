@@ -22,6 +22,7 @@
  * it ends by itself before clients_free().
  */
 
+#include "integration/common/report.h"
 #include "integration/mail/mail-stored/store/clients_start.h"
 
 #include <uv.h>
@@ -41,6 +42,9 @@ int clients_open(uv_loop_t *loop, const struct clients_start *start, struct clie
 void clients_close(struct clients *clients);
 void clients_free(struct clients *clients);
 unsigned clients_count(const struct clients *clients);
+/* The counters, and count gauges of the caller, which are borrowed as upkeep.h says. */
+void clients_report(const struct clients *clients, const struct counts_label *gauges,
+		    const uint64_t *values, size_t count, struct report *ret_report);
 
 /* Of layers; all 0 without. */
 struct clients_work {

@@ -79,7 +79,7 @@ static void take_request(struct client *client, const struct storewire_request *
 	struct clients *clients = client->clients;
 	struct requests_answer answer;
 	const bool has_rows = request->type == STOREWIRE_LIST || request->type == STOREWIRE_BOXES;
-	clients->start.requests->is_brief = has_rows && client_has_unread(client);
+	clients->start.requests->is_brief = has_rows && storelink_has_unread(client->fd);
 	clients->start.requests->is_own = client->is_own;
 	requests_take(clients->start.requests, request, fd, clients_now_us(), &answer);
 	if (answer.waits)

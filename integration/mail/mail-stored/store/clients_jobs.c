@@ -81,7 +81,7 @@ static int request_begin(struct job *job)
 			  ? layers->make(layers->owner, &client->layer)
 			  : 0;
 	own->requests.layer = client->layer;
-	bool has_unread = client_has_unread(client);
+	bool has_unread = storelink_has_unread(client->fd);
 	own->requests.is_brief = has_unread;
 	/* It may be a whole mail in memory, of which one for each client is enough. */
 	return ret == 0 && type == STOREWIRE_SEGMENT && has_unread ? -EAGAIN : ret;

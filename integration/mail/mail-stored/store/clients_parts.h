@@ -15,6 +15,7 @@
  * end() frees what the way keeps of it and says client_is_ended(); then its memory goes.
  */
 
+#include "integration/mail/base/store/storelink.h"
 #include "integration/mail/mail-stored/boxes/boxlocks.h"
 #include "integration/mail/mail-stored/login/logins.h"
 #include "integration/mail/mail-stored/store/clients_start.h"
@@ -91,8 +92,6 @@ void client_cut_off(struct client *client);
 /* Behind the last use of a request: it may be read again, or its memory may go. */
 void client_settle(struct client *client);
 void client_is_ended(struct client *client);
-/* Of replies. */
-bool client_has_unread(const struct client *client);
 /* The store is of no use any more. */
 void clients_fail(struct clients *clients, int status);
 uint64_t clients_now_us(void);

@@ -5,7 +5,6 @@
 #include "integration/mail/mail-stored/layers/layers.h"
 #include "integration/mail/mail-stored/store/clients.h"
 #include "integration/mail/mail-stored/store/commit.h"
-#include "integration/mail/mail-stored/store/counters.h"
 #include "integration/mail/mail-stored/store/keeper.h"
 #include "integration/mail/mail-stored/store/store_confine.h"
 #include "integration/mail/mail-stored/store/store_index.h"
@@ -22,8 +21,6 @@
 #include <unistd.h>
 
 static const char context[] = "mail-stored";
-
-static const struct counts_label labels[] = { STORED_COUNTER_MAP(COUNTS_LABEL) };
 
 enum gauge { GAUGE_MAILS, GAUGE_ENTRIES, GAUGE_SEGMENTS, GAUGE_LOG, GAUGE_LIVE, GAUGE_COUNT };
 
@@ -192,22 +189,7 @@ static void measure(void *data, struct report *ret_report)
 	service->gauge_values[GAUGE_SEGMENTS] = info.segments;
 	service->gauge_values[GAUGE_LOG] = info.log_size;
 	service->gauge_values[GAUGE_LIVE] = info.live_size;
-	*ret_report = (struct report){
-		.gauge = { "clients", "Clients that are connected." },
-		.gauge_value = clients_count(service->clients),
-		.gauges = gauges,
-		.gauge_values = service->gauge_values,
-		.gauge_count = GAUGE_COUNT,
-		.labels = labels,
-		.values = service->start->counters,
-		.count = STORED_COUNTER_COUNT,
-	};
-}
-
-/* The parent says so. */
-static void reload(void *data)
-{
-	(void)data;
+	clients_report(service->clients, gauges, service->gauge_values, GAUGE_COUNT, ret_report);
 }
 
 static void on_stop(void *data, int number)
@@ -216,7 +198,7 @@ static void on_stop(void *data, int number)
 	stop(data);
 }
 
-static const struct upkeep_work work = { measure, reload, on_stop };
+static const struct upkeep_work work = { .measure = measure, .stop = on_stop };
 
 /* ---- begin ---- */
 
