@@ -74,14 +74,23 @@ static bool is_copied(const struct nodework *work, unsigned at)
 	return has_copies(work) && (name.size == 0 || name.bytes[0] != COPYNAME_MARK);
 }
 
+/* Of the mailbox of its copies, into MAILBOX_NAME_MAX bytes; 0: it has none. */
+static size_t name_copies(const struct nodework *work, unsigned at, uint8_t *ret_bytes)
+{
+	return is_copied(work, at)
+		       ? copyname_make(number_at(work, work->nodes[at]), work->names[at], ret_bytes)
+		       : 0;
+}
+
 /* How many names each node will have, so that all lie in one array. */
 static void make_rooms(const struct nodework *work, struct groups *groups)
 {
+	uint8_t bytes[MAILBOX_NAME_MAX];
 	size_t counts[NODES_MAX] = { 0 };
 	size_t at = 0;
 	for (unsigned i = 0; i < work->name_count; i++) {
 		counts[work->nodes[i]]++;
-		if (is_copied(work, i))
+		if (name_copies(work, i, bytes) > 0)
 			counts[locate_next(work->start.parts->setup, work->nodes[i])]++;
 	}
 	for (unsigned node = 0; node < NODES_MAX; node++) {
@@ -96,7 +105,7 @@ static void add_copy(const struct nodework *work, struct groups *groups, unsigne
 {
 	const unsigned node = work->nodes[at];
 	uint8_t *bytes = groups->copy_names + (size_t)at * MAILBOX_NAME_MAX;
-	const size_t size = copyname_make(number_at(work, node), work->names[at], bytes);
+	const size_t size = name_copies(work, at, bytes);
 	if (size > 0)
 		add_name(groups, locate_next(work->start.parts->setup, node),
 			 (struct mailname){ bytes, size });
@@ -114,9 +123,8 @@ static int make_groups(const struct nodework *work, struct groups *groups)
 		add_name(groups, work->nodes[i], work->names[i]);
 		groups->of[work->nodes[i]].has_own = true;
 	}
-	for (unsigned i = 0; i < work->name_count; i++)
-		if (is_copied(work, i))
-			add_copy(work, groups, i);
+	for (unsigned i = 0; has_copies(work) && i < work->name_count; i++)
+		add_copy(work, groups, i);
 	return 0;
 }
 
@@ -217,7 +225,8 @@ int nodedeliver_begin(struct nodework *work)
 		ret = find_nodes(work, &meta);
 	if (ret != 0)
 		return ret;
-	bool is_one = !has_copies(work);
+	/* Without any recipient it is the store's to refuse. */
+	bool is_one = !has_copies(work) || work->name_count == 0;
 	for (unsigned i = 1; is_one && i < work->name_count; i++)
 		is_one = work->nodes[i] == work->nodes[0];
 	if (!is_one)
@@ -240,12 +249,14 @@ static const struct nodepart *part_of(const struct nodework *work, unsigned node
 static void count_copies(const struct nodework *work)
 {
 	struct nodework_counters *counters = work->start.parts->counters;
+	uint8_t bytes[MAILBOX_NAME_MAX];
 	bool is_missing = false;
 	for (unsigned i = 0; i < work->name_count; i++) {
 		const unsigned next = locate_next(work->start.parts->setup, work->nodes[i]);
-		is_missing = is_missing ||
-			     (is_copied(work, i) && part_of(work, work->nodes[i])->status == 0 &&
-			      part_of(work, next)->status != 0);
+		is_missing =
+			is_missing ||
+			(is_copied(work, i) && part_of(work, work->nodes[i])->status == 0 &&
+			 (name_copies(work, i, bytes) == 0 || part_of(work, next)->status != 0));
 	}
 	counters->copied += !is_missing;
 	counters->uncopied += is_missing;
