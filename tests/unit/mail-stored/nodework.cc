@@ -2,10 +2,15 @@
 // Requests of clients to nodes, of which this one has a played store.
 #include "integration/mail/mail-stored/module/nodework.h"
 
+#include "integration/mail/mail-stored/lmtp/lmtp_nodes.h"
 #include "lib/mailstore/mailrecord.h"
 #include "tests/lib/mailname.hh"
+#include "tests/unit/mail-base/tls_fixture.hh"
 #include "tests/unit/mail-stored/played_store.hh"
 #include "tests/unit/mail-stored/routed.hh"
+
+#include <openssl/evp.h>
+#include <openssl/x509.h>
 
 namespace
 {
@@ -81,6 +86,21 @@ class worked
 	}
 };
 
+// "sha256//" and the hash of a key, as a configuration has it.
+std::string pin_of(const front::x509_ptr &certificate)
+{
+	uint8_t *bytes = nullptr;
+	uint8_t hash[EVP_MAX_MD_SIZE];
+	unsigned size = 0;
+	unsigned char text[64];
+	const int key_size = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate.get()), &bytes);
+	REQUIRE(EVP_Digest(bytes, static_cast<size_t>(key_size), hash, &size, EVP_sha256(),
+			   nullptr) == 1);
+	OPENSSL_free(bytes);
+	EVP_EncodeBlock(text, hash, static_cast<int>(size));
+	return "sha256//" + std::string(reinterpret_cast<const char *>(text));
+}
+
 } // namespace
 
 TEST_CASE("a mail without recipients is answered, also where there are second copies",
@@ -105,4 +125,50 @@ TEST_CASE("a mailbox whose copies would have too long a name has none, and that 
 	CHECK(work.counters.delivered == 1);
 	CHECK(work.counters.copied == 0);
 	CHECK(work.counters.uncopied == 1);
+}
+
+TEST_CASE("what nodes have said about a mail of LMTP does not wait for another event",
+	  "[mail-stored][nodework]")
+{
+	const tmpdir dir;
+	const front::pkey_ptr key = front::make_key("EC");
+	const front::x509_ptr certificate = front::make_certificate(key, "node");
+	front::files files;
+	const keys_paths paths = files.add(front::pem_of(certificate), front::pem_of(key));
+	auto setup = std::make_unique<stored_setup>();
+	nodesetup &own = setup->nodes;
+	own.peer_count = own.links_max = own.copies = 1;
+	own.silence_ms = own.timeout_ms = 20000;
+	own.peers[0].is_spread = true;
+	std::strcpy(own.certificate, paths.chain);
+	std::strcpy(own.key, paths.key);
+	std::strcpy(own.peers[0].pin, pin_of(certificate).c_str());
+	uv_loop_t loop = {};
+	lmtp_nodes *nodes = nullptr;
+	const std::string nowhere = dir.path() + "/nowhere";
+	REQUIRE(uv_loop_init(&loop) == 0);
+	REQUIRE(lmtp_nodes_open(setup.get(), nowhere.c_str(), nullptr, &nodes) == 0);
+	REQUIRE(lmtp_nodes_start(nodes, &loop) == 0);
+	mail_asked mail({ "a@b" });
+	const iovec part = { mail.memory.data(), mail.memory.size() };
+	const storelink_memory memory = { -1, &part, 1 };
+	int heard = 0;
+	lmtp_ask ask = {};
+	ask.request = &mail.request;
+	ask.memory = &memory;
+	ask.owner = &heard;
+	ask.answer = [](lmtp_ask *asked, int status, const mailid *) {
+		*static_cast<int *>(asked->owner) = status;
+	};
+	lmtp_nodes_ask(nodes, &ask);
+	CHECK(heard == 0);
+	for (int turns = 0; heard == 0 && turns < 10; turns++) {
+		uv_run(&loop, UV_RUN_NOWAIT);
+		CHECK((heard != 0 || uv_backend_timeout(&loop) == 0));
+	}
+	CHECK(heard == MAILSTORE_EAWAY);
+	lmtp_nodes_close(nodes);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	lmtp_nodes_free(nodes);
+	uv_loop_close(&loop);
 }

@@ -21,17 +21,18 @@ struct lmtp_nodes {
 	struct nodework_counters counters;
 	struct nodework_parts parts;
 	struct lmtp_asks answered;
-	uv_prepare_t prepare;
+	uv_idle_t idle; /* with it the loop does not wait: there are answers */
 	bool is_closed;
 };
 
 /* ---- requests ---- */
 
 /* The session may ask again at once: its request is done with before. */
-static void prepare_on_wait(uv_prepare_t *prepare)
+static void idle_on_turn(uv_idle_t *idle)
 {
-	struct lmtp_nodes *nodes = prepare->data;
+	struct lmtp_nodes *nodes = idle->data;
 	struct lmtp_ask *ask = NULL;
+	uv_idle_stop(idle);
 	while ((ask = TAILQ_FIRST(&nodes->answered)) != NULL) {
 		uint8_t *fates = ask->fates;
 		TAILQ_REMOVE(&nodes->answered, ask, link);
@@ -59,6 +60,7 @@ static void work_on_answer(void *owner, const struct storewire_reply *reply, int
 	if (ask->fates != NULL)
 		memcpy(ask->fates, reply->rows, reply->rows_size);
 	TAILQ_INSERT_TAIL(&nodes->answered, ask, link);
+	uv_idle_start(&nodes->idle, idle_on_turn);
 }
 
 void lmtp_nodes_ask(struct lmtp_nodes *nodes, struct lmtp_ask *ask)
@@ -118,9 +120,9 @@ int lmtp_nodes_start(struct lmtp_nodes *nodes, uv_loop_t *loop)
 						.locate = &nodes->locate,
 						.setup = &nodes->setup->nodes,
 						.counters = &nodes->counters };
-	uv_prepare_init(loop, &nodes->prepare); /* it cannot fail */
-	nodes->prepare.data = nodes;
-	return uv_prepare_start(&nodes->prepare, prepare_on_wait);
+	uv_idle_init(loop, &nodes->idle); /* it cannot fail */
+	nodes->idle.data = nodes;
+	return 0;
 }
 
 void lmtp_nodes_close(struct lmtp_nodes *nodes)
@@ -133,7 +135,7 @@ void lmtp_nodes_close(struct lmtp_nodes *nodes)
 		free(ask->fates);
 	TAILQ_INIT(&nodes->answered);
 	noderouter_close(nodes->router);
-	uv_close((uv_handle_t *)&nodes->prepare, NULL);
+	uv_close((uv_handle_t *)&nodes->idle, NULL);
 }
 
 void lmtp_nodes_free(struct lmtp_nodes *nodes)
