@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Limits of mailboxes, asked for by several threads at a time.
 #include "integration/mail/mail-stored/boxes/quota.h"
+
+#include "integration/mail/mail-stored/boxes/expiry.h"
 #include "tests/unit/mail-users/users.hh"
 
 #include "tests/lib/tmpdir.hh"
@@ -43,4 +45,76 @@ TEST_CASE("limits are those of the mailbox, whatever other threads ask for", "[m
 	for (auto &thread : asking)
 		thread.join();
 	CHECK(wrong == 0);
+}
+
+namespace
+{
+
+// Mailboxes with one mail each, of 1970.
+struct old_boxes {
+	maillayer layer; // first
+	std::vector<std::string> names;
+	std::vector<std::string> erased;
+};
+
+int next_old_box(maillayer *layer, mailname behind, uint8_t *ret_name, size_t *ret_size,
+		 mailcounts *ret_counts)
+{
+	const std::string last(reinterpret_cast<const char *>(behind.bytes), behind.size);
+	*ret_counts = {};
+	for (const auto &name : reinterpret_cast<old_boxes *>(layer)->names) {
+		if (name <= last)
+			continue;
+		memcpy(ret_name, name.data(), name.size());
+		*ret_size = name.size();
+		return 0;
+	}
+	return DNSBLV6_ENOTFOUND;
+}
+
+int list_old_box(maillayer *, mailname, uint64_t, size_t, mailentry *ret_entries, size_t *ret_count)
+{
+	*ret_entries = {};
+	*ret_count = 1;
+	return 0;
+}
+
+int erase_old(maillayer *layer, mailname mailbox, const uint64_t *, size_t, uint64_t)
+{
+	reinterpret_cast<old_boxes *>(layer)->erased.emplace_back(
+		reinterpret_cast<const char *>(mailbox.bytes), mailbox.size);
+	return 0;
+}
+
+} // namespace
+
+TEST_CASE("second copies are kept as long as the mailbox that they are of", "[mail-stored][expiry]")
+{
+	const tmpdir dir;
+	const auto path = dir.file("users.mdb");
+	REQUIRE(build(path, { "short@example.org keep=1d", "usual@example.org" }) == STORE_OK);
+	const opened_users opened(path);
+	REQUIRE(opened.status() == 0);
+	maillayer_ops ops = {};
+	ops.next_box = next_old_box;
+	ops.list = list_old_box;
+	ops.erase = erase_old;
+	old_boxes boxes = { { &ops },
+			    { "\0013/short@example.org", "\0013/usual@example.org",
+			      "short@example.org", "usual@example.org" },
+			    {} };
+	stored_setup setup = {};
+	const quota quota = { &setup, opened.get(), nullptr };
+	uint64_t expired = 0;
+	expiry expiry = {};
+	expiry.layer = &boxes.layer;
+	expiry.quota = &quota;
+	expiry.expired = &expired;
+	int ret = 0;
+	while (ret == 0)
+		ret = expiry_step(&expiry);
+	CHECK(ret == DNSBLV6_ENOTFOUND);
+	CHECK(boxes.erased ==
+	      std::vector<std::string>{ "\0013/short@example.org", "short@example.org" });
+	CHECK(expired == 2);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/boxes/expiry.h"
 
+#include "integration/mail/base/store/copyname.h"
+
 #include <time.h>
 
 #define MAILS_MAX 256 /* in one step, and so in one deletion */
@@ -40,8 +42,10 @@ static int expire_some(struct expiry *expiry, struct mailname mailbox, uint64_t 
 int expiry_step(struct expiry *expiry)
 {
 	struct mailname name = { expiry->box, expiry->box_size };
+	struct mailname owner;
 	struct mailcounts counts;
 	struct quota_limits limits;
+	unsigned number;
 	bool has_more = false;
 	uint64_t now = now_us();
 	int ret = 0;
@@ -49,8 +53,11 @@ int expiry_step(struct expiry *expiry)
 		ret = maillayer_next_box(expiry->layer, name, expiry->box, &expiry->box_size,
 					 &counts);
 	name.size = expiry->box_size;
+	/* Copies are kept as long as what they are copies of. */
+	if (!copyname_parse(name, &number, &owner))
+		owner = name;
 	if (ret == 0)
-		ret = quota_limits(expiry->quota, name, &limits);
+		ret = quota_limits(expiry->quota, owner, &limits);
 	if (ret == 0 && limits.keep_s > 0 && limits.keep_s <= now / 1000000)
 		ret = expire_some(expiry, name, now - limits.keep_s * 1000000, &has_more);
 	if (ret != 0 || !has_more)
