@@ -398,12 +398,35 @@ class Strangers(Nodes):
 
     def test_what_is_no_frame_ends_the_link(self):
         node = self.begin()[0]
+        self.expect_log("warning: .mail-stored. node breaks the protocol, node=")
         other = self.cluster.nodes[1].stored.sections["nodes"]
         for junk in (b"Mnf2" + bytes(12), struct.pack(">4sIQ", b"Mnf1", 1 << 20, 0), struct.pack(">4sIQ", b"Mnf1", 0, 5),
                      struct.pack(">4sIQ", b"Mnf1", 60, 1 << 40), struct.pack(">4sIQ", b"Mnf1", 60, 0) + bytes(60)):
             with self.connect(node, other["certificate"], other["key"]) as link:
                 link.sendall(junk)
                 self.assertEqual(link.recv(100), b"")
+
+    def test_half_a_frame_ends_the_link_in_time(self):
+        node = self.begin(nodes={"timeout": "3s"})[0]
+        self.expect_log("warning: .mail-stored. node breaks the protocol, node=")
+        other = self.cluster.nodes[1].stored.sections["nodes"]
+        whole = struct.pack(">4sIQ", b"Mnf1", 0, 0)
+        for half in (whole[:1], whole[:15], struct.pack(">4sIQ", b"Mnf1", 60, 1 << 20) + bytes(30)):
+            with self.connect(node, other["certificate"], other["key"]) as link:
+                link.sendall(whole)
+                self.assertTrue(link.recv(100))
+                link.sendall(half)
+                self.assertEqual(link.recv(100), b"")
+
+    def test_connections_of_strangers_take_no_places_of_nodes(self):
+        node = self.begin(nodes={"links": "1"})[0]
+        self.expect_log("warning: .mail-stored. connection of no node refused")
+        own = node.stored.sections["nodes"]
+        host, port = own["listen"].split("@")
+        for _ in range(3 * (1 + 16) + 10):
+            self.addCleanup(socket.create_connection((host, int(port)), DEADLINE_S).close)
+        other = self.cluster.nodes[1].stored.sections["nodes"]
+        self.assertTrue(self.is_answered(node, certificate=other["certificate"], key=other["key"]))
 
 
 if __name__ == "__main__":

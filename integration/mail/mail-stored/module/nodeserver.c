@@ -267,6 +267,20 @@ static int open_store(struct session *session)
 
 /* ---- requests of the other node ---- */
 
+static void log_broken(const struct nodelink *link)
+{
+	const struct nodesetup_peer *peer = nodelink_peer(link);
+	log_warning(context, "node breaks the protocol, node=%s place=%s", peer->name,
+		    peer->address.text);
+}
+
+/* What it has said is no request. */
+static void break_off(struct session *session)
+{
+	log_broken(session->peer);
+	end_session(session);
+}
+
 /* 0, or why it is refused. What came is borrowed, and kept until the store has answered. */
 static int keep(struct session *session, const struct storewire_request *request,
 		struct nodelink_message *message)
@@ -335,7 +349,7 @@ static void take_request(struct session *session, struct nodelink_message *messa
 	if (session->is_asked ||
 	    storewire_decode_request(message->packet, message->packet_size, &request) != 0 ||
 	    request.has_memory) {
-		end_session(session);
+		break_off(session);
 		return;
 	}
 	session->is_asked = true;
@@ -354,7 +368,7 @@ static void take_request(struct session *session, struct nodelink_message *messa
 static void take_ping(struct session *session)
 {
 	if (session->is_asked) {
-		end_session(session);
+		break_off(session);
 		return;
 	}
 	session->is_asked = true;
@@ -384,8 +398,9 @@ static void peer_on_ready(void *owner, struct nodelink *link)
 static void peer_on_lost(void *owner, struct nodelink *link, int status)
 {
 	struct session *session = owner;
-	(void)link;
-	if (!session->is_ready)
+	if (session->is_ready && status == -EPROTO)
+		log_broken(link);
+	else if (!session->is_ready)
 		log_warning(context, "connection of no node refused (%s)",
 			    status == -EACCES ? "its key is not that of a peer"
 			    : status > -2000  ? strerror(-status)
@@ -398,14 +413,27 @@ static const struct nodelink_rules peer_rules = { peer_on_ready, peer_on_message
 
 /* ---- connections ---- */
 
+/* One that has shown no key yet makes room, the oldest: whatever takes all places so is no node. */
+static bool make_room(struct server *server)
+{
+	const struct nodesetup *setup = &server->start->setup->nodes;
+	struct session *session = NULL;
+	struct session *found = NULL;
+	if (server->count < setup->peer_count * (setup->links_max + MORE_LINKS))
+		return true;
+	LIST_FOREACH(session, &server->list, entry)
+	if (!session->is_ready)
+		found = session;
+	if (found != NULL)
+		end_session(found);
+	return found != NULL;
+}
+
 static void take_peer(void *owner, unsigned door, int fd, const struct sockaddr *peer)
 {
 	struct server *server = owner;
 	const struct nodesetup *setup = &server->start->setup->nodes;
-	struct session *session =
-		server->count < setup->peer_count * (setup->links_max + MORE_LINKS)
-			? calloc(1, sizeof(*session))
-			: NULL;
+	struct session *session = make_room(server) ? calloc(1, sizeof(*session)) : NULL;
 	const struct nodelink_start start = {
 		.loop = &server->loop,
 		.rules = &peer_rules,

@@ -84,7 +84,9 @@ static void lose(struct nodelink *link, int status)
 
 static void timer_on_end(uv_timer_t *timer)
 {
-	lose(timer->data, -ETIMEDOUT);
+	struct nodelink *link = timer->data;
+	/* Of a server that has shaken hands it is for half a message. */
+	lose(link, link->is_server && link->state == OPEN ? -EPROTO : -ETIMEDOUT);
 }
 
 void nodelink_limit(struct nodelink *link, unsigned timeout_ms)
@@ -116,6 +118,11 @@ static void become_ready(struct nodelink *link)
 	link->state = OPEN;
 	nodelink_limit(link, 0);
 	link->start.rules->ready(link->start.owner, link);
+}
+
+const struct nodesetup_peer *nodelink_peer(const struct nodelink *link)
+{
+	return link->peer;
 }
 
 bool nodelink_has_quotas(const struct nodelink *link)
@@ -338,6 +345,8 @@ static void take_message(struct nodelink *link)
 		message.memory.bytes = in->bytes;
 		message.memory.bytes_size = (size_t)in->memory_size;
 	}
+	if (link->is_server)
+		nodelink_limit(link, 0);
 	tell(link, &message);
 	if (in->fd >= 0 && message.memory.fd < 0)
 		in->fd = -1; /* taken */
@@ -357,7 +366,7 @@ static void take_bytes(struct nodelink *link, const uint8_t *bytes, size_t size)
 	}
 }
 
-static void read_tls(struct nodelink *link)
+static void read_all(struct nodelink *link)
 {
 	uint8_t bytes[READ_SIZE];
 	for (unsigned i = 0; !link->is_closed; i++) {
@@ -373,6 +382,15 @@ static void read_tls(struct nodelink *link)
 			return;
 		lose(link, got == TLS_CLOSED ? -ECONNRESET : (int)got);
 	}
+}
+
+/* What comes for a server has no limit of its owner, and half a mail would hold its room for as long as it stays so. */
+static void read_tls(struct nodelink *link)
+{
+	read_all(link);
+	if (link->is_server && nodewire_is_amid(&link->in) && !link->is_closed &&
+	    !uv_is_active((uv_handle_t *)&link->timer))
+		nodelink_limit(link, link->start.setup->timeout_ms);
 }
 
 /* ---- TLS: begin ---- */

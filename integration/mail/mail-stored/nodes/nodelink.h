@@ -60,7 +60,10 @@ int nodelink_open_local(const struct nodelink_start *start, const char *path,
 			struct nodelink **ret_link);
 int nodelink_open_peer(const struct nodelink_start *start, const struct nodesetup_peer *peer,
 		       struct nodelink **ret_link);
-/* fd is handed over, also when it fails. Any peer of the setup may be there. */
+/*
+ * fd is handed over, also when it fails. Any peer of the setup may be there. A message that has begun to come has
+ * "timeout" of the setup for the rest: else the link is lost with -EPROTO.
+ */
 int nodelink_open_server(const struct nodelink_start *start, int fd, struct nodelink **ret_link);
 
 /*
@@ -78,6 +81,8 @@ int nodelink_ping(struct nodelink *link);
 
 /* Without an answer in time it is lost with -ETIMEDOUT; 0: it has all the time there is. */
 void nodelink_limit(struct nodelink *link, unsigned timeout_ms);
+/* Of one over TLS that is ready: the node at its other end. */
+const struct nodesetup_peer *nodelink_peer(const struct nodelink *link);
 /* Of the store's greeting. */
 bool nodelink_has_quotas(const struct nodelink *link);
 /* lost() does not come any more. Takes NULL. */

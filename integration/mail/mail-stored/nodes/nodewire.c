@@ -192,6 +192,11 @@ static bool is_whole(const struct nodewire_input *input)
 	       input->at == NODEWIRE_HEAD + input->packet_size + input->memory_size;
 }
 
+bool nodewire_is_amid(const struct nodewire_input *input)
+{
+	return input->at > 0 && !is_whole(input);
+}
+
 int nodewire_take(struct nodewire_input *input, const uint8_t *bytes, size_t size, size_t *ret_used)
 {
 	size_t used = 0;

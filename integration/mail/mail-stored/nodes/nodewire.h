@@ -83,6 +83,8 @@ struct nodewire_input {
  */
 int nodewire_take(struct nodewire_input *input, const uint8_t *bytes, size_t size,
 		  size_t *ret_used);
+/* A part of a message has come, and the rest has not. */
+bool nodewire_is_amid(const struct nodewire_input *input);
 /* Of what has come, in any state. */
 void nodewire_deinit(struct nodewire_input *input);
 
