@@ -128,3 +128,27 @@ TEST_CASE("a request that cannot be sent takes none with it that waits",
 	CHECK(side.comes([&] { return waits.heard == std::vector<int>{ 0 }; }));
 	close(broken.memory.fd);
 }
+
+TEST_CASE("memory of more bytes than a node takes is refused, and no link is closed for it",
+	  "[mail-stored][noderouter]")
+{
+	const uint64_t more = GENERATE(0, 1);
+	routed side(1);
+	played_store played(side.path);
+	one_question asked = {};
+	asked.request.type = STOREWIRE_DELIVER;
+	asked.has_memory = true;
+	asked.memory.fd = memfd_create("large", MFD_CLOEXEC);
+	asked.memory.size = (1 << 20) + more;
+	REQUIRE(ftruncate(asked.memory.fd, static_cast<off_t>(asked.memory.size)) == 0);
+	side.ask_with(asked);
+	if (more > 0) {
+		CHECK(side.comes([&] { return asked.heard == std::vector<int>{ -EFBIG }; }));
+		CHECK_FALSE(played.accept_one());
+	} else {
+		REQUIRE(take_link(side, played));
+		played.answer(0, 0);
+		CHECK(side.comes([&] { return asked.heard == std::vector<int>{ 0 }; }));
+	}
+	close(asked.memory.fd);
+}

@@ -60,6 +60,16 @@ class routed
 		uv_loop_close(&loop);
 	}
 
+	void ask_with(one_question &asked)
+	{
+		asked.answer = [](nodeask *ask, int status, const storewire_reply *reply,
+				  nodelink_message *) {
+			static_cast<one_question *>(ask)->heard.push_back(
+				status != 0 ? status : reply->status);
+		};
+		noderouter_ask(router, &asked);
+	}
+
 	one_question &ask(nodepin *pin = nullptr)
 	{
 		asks.push_back(std::make_unique<one_question>());
@@ -67,12 +77,7 @@ class routed
 		made.request.type = pin != nullptr ? STOREWIRE_LOCK : STOREWIRE_MAKE_ID;
 		made.memory.fd = -1;
 		made.pin = pin;
-		made.answer = [](nodeask *asked, int status, const storewire_reply *reply,
-				 nodelink_message *) {
-			static_cast<one_question *>(asked)->heard.push_back(
-				status != 0 ? status : reply->status);
-		};
-		noderouter_ask(router, &made);
+		ask_with(made);
 		return made;
 	}
 

@@ -451,6 +451,15 @@ static void ask_any(struct node *node, struct nodeask *ask)
 		go_down(node, strerror(-status));
 }
 
+/* The other side would take it for no message, and close the link. */
+static bool is_too_large(const struct noderouter *router, const struct nodeask *ask)
+{
+	const struct nodewire_memory *memory = &ask->memory;
+	const uint64_t max = router->start.memory_max;
+	return ask->has_memory && (memory->bytes_size > max ||
+				   (memory->fd >= 0 && memory->size > max - memory->bytes_size));
+}
+
 void noderouter_ask(struct noderouter *router, struct nodeask *ask)
 {
 	struct node *node = &router->nodes[ask->node];
@@ -461,6 +470,8 @@ void noderouter_ask(struct noderouter *router, struct nodeask *ask)
 	if (router->is_closed || node->is_down ||
 	    (is_local(node) && router->start.store_path == NULL)) {
 		fail(node, ask, MAILSTORE_EAWAY);
+	} else if (is_too_large(router, ask)) {
+		fail(node, ask, -EFBIG);
 	} else if (node->waiting_count >= WAITING_MAX) {
 		fail(node, ask, -EBUSY);
 	} else if (pinned == NULL) {

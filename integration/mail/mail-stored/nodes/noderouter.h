@@ -57,7 +57,7 @@ struct nodeask {
 	/* NULL: any link. With a slot: that one; without: the link that is taken becomes the pin's. */
 	struct nodepin *pin;
 	/*
-	 * status is why there is no reply: MAILSTORE_EAWAY, -ETIMEDOUT ...; else 0, with the reply, whose rows
+	 * status is why there is no reply: MAILSTORE_EAWAY, -ETIMEDOUT, -EFBIG ...; else 0, with the reply, whose rows
 	 * are borrowed, as is all of message.
 	 */
 	void (*answer)(struct nodeask *ask, int status, const struct storewire_reply *reply,
