@@ -418,6 +418,27 @@ class Strangers(Nodes):
                 link.sendall(half)
                 self.assertEqual(link.recv(100), b"")
 
+    def test_a_reply_that_is_on_its_way_is_whole_when_its_process_is_told_to_end(self):
+        node = self.begin()[0]
+        client = self.client(node)
+        text = os.urandom(8 << 20).hex().encode() + b"\r\n"
+        box = self.boxes_by_node(client)[1][0]
+        client.deliver(text, [box])
+        (mail, _, _), = client.entries(box)
+        other = self.cluster.nodes[1].stored.sections["nodes"]
+        packet = stored.REQUEST.pack(b"Msr1", stored.SEGMENT, 0, 0, 7, mail & 0xffffffffffffff, 0, bytes(16), 0, 0)
+        with self.connect(node, other["certificate"], other["key"]) as idle, \
+                self.connect(node, other["certificate"], other["key"]) as link, link.makefile("rb") as replies:
+            link.sendall(struct.pack(">4sIQ", b"Mnf1", len(packet), 0) + packet)
+            _, packet_size, memory_size = struct.unpack(">4sIQ", replies.read(16))
+            os.kill(node.stored.pid_of("node"), signal.SIGTERM)
+            self.assertEqual(idle.recv(1), b"")
+            self.assertEqual(len(replies.read(packet_size + memory_size)), packet_size + memory_size)
+            self.assertEqual(link.recv(1), b"")
+        self.expect_log("warning: .mail-stored. process ended, role=node ")
+        # Other nodes come again while the next process begins, or while all end.
+        self.expect_log("warning: .mail-stored. connection of no node refused")
+
     def test_connections_of_strangers_take_no_places_of_nodes(self):
         node = self.begin(nodes={"links": "1"})[0]
         self.expect_log("warning: .mail-stored. connection of no node refused")

@@ -98,10 +98,24 @@ static void end_session(struct session *session)
 	session->server->count--;
 }
 
+/* Those whose reply is on its way end behind it. */
+static void end_idle(struct server *server)
+{
+	struct session *session = LIST_FIRST(&server->list);
+	while (session != NULL) {
+		struct session *behind = LIST_NEXT(session, entry);
+		if (!session->is_asked && !nodelink_is_sending(session->peer))
+			end_session(session);
+		session = behind;
+	}
+}
+
 static void prepare_on_wait(uv_prepare_t *prepare)
 {
 	struct server *server = prepare->data;
 	struct session *session = NULL;
+	if (server->is_stopping)
+		end_idle(server);
 	while ((session = LIST_FIRST(&server->ended)) != NULL) {
 		LIST_REMOVE(session, entry);
 		free(session);
@@ -120,8 +134,6 @@ static void answer(struct session *session, struct storewire_reply *reply,
 	session->is_asked = false;
 	forget_memory(session);
 	if (nodelink_answer(session->peer, reply, memory) != 0)
-		end_session(session);
-	else if (session->server->is_stopping)
 		end_session(session);
 }
 
@@ -478,7 +490,6 @@ static void drain_on_timer(uv_timer_t *timer)
 static void term_on_raise(uv_signal_t *raised, int number)
 {
 	struct server *server = raised->data;
-	struct session *session = LIST_FIRST(&server->list);
 	(void)number;
 	if (server->is_stopping)
 		return;
@@ -486,12 +497,6 @@ static void term_on_raise(uv_signal_t *raised, int number)
 	doors_close(server->doors);
 	server->doors = NULL;
 	uv_timer_start(&server->drain, drain_on_timer, NODESERVER_DRAIN_MS, 0);
-	while (session != NULL) {
-		struct session *behind = LIST_NEXT(session, entry);
-		if (!session->is_asked)
-			end_session(session);
-		session = behind;
-	}
 }
 
 static int open_handles(struct server *server)

@@ -120,6 +120,11 @@ static void become_ready(struct nodelink *link)
 	link->start.rules->ready(link->start.owner, link);
 }
 
+bool nodelink_is_sending(const struct nodelink *link)
+{
+	return link->out.at < link->out.size || link->out.fd_left > 0;
+}
+
 const struct nodesetup_peer *nodelink_peer(const struct nodelink *link)
 {
 	return link->peer;

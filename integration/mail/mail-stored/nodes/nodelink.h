@@ -81,6 +81,8 @@ int nodelink_ping(struct nodelink *link);
 
 /* Without an answer in time it is lost with -ETIMEDOUT; 0: it has all the time there is. */
 void nodelink_limit(struct nodelink *link, unsigned timeout_ms);
+/* Of one over TLS: is something still to be written? */
+bool nodelink_is_sending(const struct nodelink *link);
 /* Of one over TLS that is ready: the node at its other end. */
 const struct nodesetup_peer *nodelink_peer(const struct nodelink *link);
 /* Of the store's greeting. */
