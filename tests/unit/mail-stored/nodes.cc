@@ -5,6 +5,7 @@
 #include "integration/mail/mail-stored/nodes/nodewire.h"
 #include "integration/mail/mail-stored/nodes/socketmap.h"
 #include "integration/mail/mail-stored/stored_setup.h"
+#include "lib/process/listening.h"
 #include "tests/lib/mailname.hh"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
@@ -12,11 +13,15 @@
 
 #include <catch2/catch.hpp>
 
+#include <cstring>
 #include <fcntl.h>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <vector>
 
@@ -293,6 +298,57 @@ TEST_CASE("a question to the socketmap is taken when it is whole", "[mail-stored
 	CHECK(std::string(reinterpret_cast<const char *>(key.bytes), key.size) == "anna@a.exam");
 	for (const std::string bad : { ":", "x", "3:a b;", "3:abc,", "99999:", "123456", "-1:a" })
 		CHECK(socketmap_parse(bad.data(), bad.size(), &map, &key) == -EPROTO);
+}
+
+TEST_CASE("a size of five digits is not looked at behind its end", "[mail-stored][nodes]")
+{
+	mailname map = {};
+	mailname key = {};
+	CHECK(socketmap_parse("00010:", 5, &map, &key) == -EPROTO);
+}
+
+TEST_CASE("silent clients of the socketmap take no places of others", "[mail-stored][nodes]")
+{
+	const parsed one(HEAD + peer("a", 1, 'A'));
+	const locate where = { &one.setup.nodes, nullptr };
+	const tmpdir dir;
+	const std::string path = dir.path() + "/location";
+	const rlimit more = { 4096, 4096 };
+	uv_loop_t loop = {};
+	socketmap *served = nullptr;
+	int door = -1;
+	REQUIRE(setrlimit(RLIMIT_NOFILE, &more) == 0);
+	REQUIRE(listening_bind_path(path.c_str(), SOCK_STREAM, &door) == 0);
+	REQUIRE(listen(door, 8) == 0);
+	REQUIRE(uv_loop_init(&loop) == 0);
+	REQUIRE(socketmap_open(&loop, door, &where, &served) == 0);
+	sockaddr_un address = {};
+	address.sun_family = AF_UNIX;
+	std::strcpy(address.sun_path, path.c_str());
+	std::vector<int> clients;
+	for (int i = 0; i <= SOCKETMAP_CLIENTS_MAX; i++) {
+		clients.push_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+		REQUIRE(connect(clients.back(), reinterpret_cast<const sockaddr *>(&address),
+				sizeof(address)) == 0);
+		uv_run(&loop, UV_RUN_NOWAIT);
+	}
+	char text[100];
+	ssize_t got = -1;
+	REQUIRE(send(clients.back(), "15:location a@b.ex,", 19, MSG_NOSIGNAL) == 19);
+	for (int turns = 0; got < 0 && turns < 1000; turns++) {
+		uv_run(&loop, UV_RUN_NOWAIT);
+		got = recv(clients.back(), text, sizeof(text), 0);
+	}
+	CHECK(std::string(text, got > 0 ? static_cast<size_t>(got) : 0) == "17:OK a 192.0.2.1 24,");
+	CHECK(recv(clients.front(), text, sizeof(text), 0) == 0);
+	CHECK(recv(clients[1], text, sizeof(text), 0) == -1);
+	for (const int client : clients)
+		close(client);
+	socketmap_close(served);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	socketmap_free(served);
+	uv_loop_close(&loop);
+	close(door);
 }
 
 TEST_CASE("the socketmap says where a mailbox is, in the words of each mail server",

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/nodes/socketmap.h"
 
+#include "lib/common/log.h"
 #include "lib/process/doors.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+static const char context[] = "mail-stored";
 
 #define PAUSE_MS 1000
 /* "1024:", and the comma. */
@@ -23,8 +27,8 @@ static int parse_size(const char *bytes, size_t size, size_t *ret_size)
 	size_t at = 0;
 	while (at < size && at < 5 && bytes[at] >= '0' && bytes[at] <= '9')
 		found = 10 * found + (size_t)(bytes[at++] - '0');
-	if (at == size && at < 5)
-		return 0;
+	if (at == size)
+		return at < 5 ? 0 : -EPROTO;
 	if (at == 0 || bytes[at] != ':' || found > SOCKETMAP_LINE_MAX)
 		return -EPROTO;
 	*ret_size = found;
@@ -125,7 +129,7 @@ size_t socketmap_answer(const struct locate *locate, struct mailname name, struc
 /* ---- clients ---- */
 
 struct client {
-	LIST_ENTRY(client) entry;
+	TAILQ_ENTRY(client) entry;
 	struct socketmap *map;
 	uv_poll_t poll;
 	int fd;
@@ -140,7 +144,7 @@ struct socketmap {
 	struct doors *doors;
 	int listen_fd;
 	unsigned count;
-	LIST_HEAD(map_list, client) list;
+	TAILQ_HEAD(map_list, client) list; /* the one that has asked last is the first */
 };
 
 static void client_on_close(uv_handle_t *handle)
@@ -156,7 +160,7 @@ static void cut_off(struct client *client)
 		return;
 	client->is_closed = true;
 	client->map->count--;
-	LIST_REMOVE(client, entry);
+	TAILQ_REMOVE(&client->map->list, client, entry);
 	uv_close((uv_handle_t *)&client->poll, client_on_close);
 }
 
@@ -194,14 +198,17 @@ static void client_on_readable(uv_poll_t *poll, int status, int events)
 		return;
 	}
 	client->size += (size_t)got;
+	TAILQ_REMOVE(&client->map->list, client, entry);
+	TAILQ_INSERT_HEAD(&client->map->list, client, entry);
 	answer_all(client);
 }
 
 static void take_client(void *owner, unsigned door, int fd, const struct sockaddr *peer)
 {
 	struct socketmap *map = owner;
-	struct client *client =
-		map->count < SOCKETMAP_CLIENTS_MAX ? calloc(1, sizeof(*client)) : NULL;
+	if (map->count >= SOCKETMAP_CLIENTS_MAX)
+		cut_off(TAILQ_LAST(&map->list, map_list));
+	struct client *client = calloc(1, sizeof(*client));
 	(void)door;
 	(void)peer;
 	if (client == NULL || uv_poll_init(map->loop, &client->poll, fd) != 0) {
@@ -213,7 +220,7 @@ static void take_client(void *owner, unsigned door, int fd, const struct sockadd
 	client->fd = fd;
 	client->poll.data = client;
 	map->count++;
-	LIST_INSERT_HEAD(&map->list, client, entry);
+	TAILQ_INSERT_HEAD(&map->list, client, entry);
 	if (uv_poll_start(&client->poll, UV_READABLE, client_on_readable) != 0)
 		cut_off(client);
 }
@@ -221,7 +228,7 @@ static void take_client(void *owner, unsigned door, int fd, const struct sockadd
 static void log_wait(void *owner, int error)
 {
 	(void)owner;
-	(void)error;
+	log_warning(context, "clients have to wait (%s)", strerror(error));
 }
 
 static const struct doors_rules door_rules = { PAUSE_MS, NULL, take_client, log_wait };
@@ -237,7 +244,7 @@ int socketmap_open(uv_loop_t *loop, int listen_fd, const struct locate *locate,
 	map->locate = locate;
 	map->loop = loop;
 	map->listen_fd = listen_fd;
-	LIST_INIT(&map->list);
+	TAILQ_INIT(&map->list);
 	*ret_map = map;
 	int ret = doors_open(loop, &map->listen_fd, 1, &door_rules, map, &map->doors);
 	return ret == 0 ? doors_watch(map->doors) : ret;
@@ -249,8 +256,8 @@ void socketmap_close(struct socketmap *map)
 		return;
 	doors_close(map->doors);
 	map->doors = NULL;
-	while (!LIST_EMPTY(&map->list))
-		cut_off(LIST_FIRST(&map->list));
+	while (!TAILQ_EMPTY(&map->list))
+		cut_off(TAILQ_FIRST(&map->list));
 }
 
 void socketmap_free(struct socketmap *map)
