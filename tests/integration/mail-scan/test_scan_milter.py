@@ -194,6 +194,14 @@ class ScanMilter(Case):
                  "the other signatures")
         self.assertIn("Another.One", self.refusal(postfix, message))
 
+    def test_signatures_that_cannot_be_seen_any_more_stay(self):
+        milter, postfix = self.start_both()
+        os.rename(self.path("mail.signatures"), self.path("elsewhere"))
+        self.expect_log(r"signatures stay as they are")
+        milter.send_signal(signal.SIGHUP)
+        milter.wait_for_log(r"^warning: \[mail-scan-milter\] signatures stay as they are, path=\S+ \(No such file")
+        self.assertIn(NAME, self.refusal(postfix, mail_with(eicar(), "a.com")))
+
     def test_clamd_besides(self):
         clamd, path = start_clamd(self)
         _, postfix = self.start_both(f"clamd: {path}", has_signatures=False)

@@ -33,6 +33,7 @@ struct scanner {
 	int ask_fd;
 	pid_t template_pid; /* 0: it is shared, and not forked here */
 	uint64_t lost_ms;   /* when it was last said that it has gone */
+	bool is_blind;	    /* it was said that the file of signatures cannot be seen */
 };
 
 /* Pages behind the first ones are taken when a mail has to wait. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -70,11 +71,24 @@ void scan_leave_lore(struct scanner *scanner, struct lore *lore)
 		free_lore(lore);
 }
 
+/* A file that cannot be seen never looks new, so that is said: once, until it can be. */
+static bool can_see_signatures(struct scanner *scanner)
+{
+	struct stat facts;
+	const bool can_see = stat(scanner->settings.signatures, &facts) == 0;
+	if (!can_see && !scanner->is_blind)
+		log_warning(scanner->context, "signatures stay as they are, path=%s (%s)",
+			    scanner->settings.signatures, strerror(errno));
+	scanner->is_blind = !can_see;
+	return can_see;
+}
+
 void scanner_refresh(struct scanner *scanner)
 {
 	struct lore *lore;
 	struct lore *old = scanner->lore;
-	if (old->db == NULL || !match_is_stale(old->db, scanner->settings.signatures))
+	if (old->db == NULL || !can_see_signatures(scanner) ||
+	    !match_is_stale(old->db, scanner->settings.signatures))
 		return;
 	if (make_lore(&scanner->settings, scanner->context, &lore) != 0)
 		return;
