@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define TOOL_DATABASE "/var/lib/dnsblv6/mail.signatures"
+#define TOOL_DATABASE "/var/lib/mail-scan/mail.signatures"
 
 /* Exit statuses of scan_command(), which are clamscan's. */
 enum { TOOL_CLEAN, TOOL_FOUND, TOOL_FAILED };

@@ -10,7 +10,7 @@
  *     milter:
  *         socket: /run/mail-scan-milter/socket
  *     scan:
- *         signatures: /var/lib/dnsblv6/mail.signatures
+ *         signatures: /var/lib/mail-scan/mail.signatures
  *
  * A plain value.
  */

@@ -13,7 +13,7 @@
  *     };
  *
  *     scan:
- *       signatures: /var/lib/dnsblv6/mail.signatures     mail-scan compile has made it
+ *       signatures: /var/lib/mail-scan/mail.signatures   mail-scan compile has made it
  *       clamd: /run/clamav/clamd.ctl                     or ADDRESS@PORT; besides
  *       rspamd: 127.0.0.1@11333
  *       milter: /run/other.sock

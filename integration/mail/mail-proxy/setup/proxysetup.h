@@ -16,7 +16,7 @@
  *         protocol: pop3
  *         next-hop: 127.0.0.1@10110
  *     scan:
- *         signatures: /var/lib/dnsblv6/mail.signatures
+ *         signatures: /var/lib/mail-scan/mail.signatures
  *     tls:
  *         certificates: [ /etc/ssl/mail.pem ]
  *
