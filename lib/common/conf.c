@@ -109,6 +109,30 @@ static struct conf_error *begin_error(struct reading *r)
 	return r->error;
 }
 
+/* Whether the text names an item of any section whose values are secret. */
+static bool names_secret(const struct reading *r, const char *text, size_t size)
+{
+	for (size_t i = 0; i < r->table->section_count; i++) {
+		const struct conf_section *section = &r->table->sections[i];
+		for (size_t k = 0; k < section->item_count; k++) {
+			const struct conf_item *item = &section->items[k];
+			if (item->is_secret &&
+			    memmem(text, size, item->name, strlen(item->name)) != NULL)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The text as a log may have it. */
+static void quote(const struct reading *r, const char *text, size_t size, bool is_secret)
+{
+	if (is_secret)
+		snprintf(r->error->value, sizeof(r->error->value), "hidden");
+	else
+		log_quote(text, size, r->error->value);
+}
+
 /* The parser could not read a line at all: its keys are those of a line before. */
 static int refuse_line(struct reading *r, int ret)
 {
@@ -120,7 +144,8 @@ static int refuse_line(struct reading *r, int ret)
 		line = feed != NULL ? feed + 1 : end;
 	}
 	const char *feed = memchr(line, '\n', (size_t)(end - line));
-	log_quote(line, (size_t)((feed != NULL ? feed : end) - line), error->value);
+	size_t size = (size_t)((feed != NULL ? feed : end) - line);
+	quote(r, line, size, names_secret(r, line, size));
 	add_reason(error->reason, "%s",
 		   ret == KNOT_EPARSEFAIL ? "not of the form item: value" : knot_strerror(ret));
 	return -EINVAL;
@@ -132,10 +157,9 @@ static int refuse_value(struct reading *r, const char *reason, const struct conf
 	char copy[CONF_REASON_MAX]; /* it may be in the error */
 	snprintf(copy, sizeof(copy), "%s", reason != NULL ? reason : "");
 	struct conf_error *error = begin_error(r);
-	if (item != NULL && item->is_secret)
-		snprintf(error->value, sizeof(error->value), "hidden");
-	else
-		log_quote(r->parser.data, r->parser.data_len, error->value);
+	/* A secret in the wrong section is one, too. */
+	quote(r, r->parser.data, r->parser.data_len,
+	      item != NULL ? item->is_secret : names_secret(r, r->parser.key, r->parser.key_len));
 	if (item != NULL)
 		snprintf(error->item, sizeof(error->item), "%s", item->name);
 	else

@@ -240,6 +240,27 @@ static easel easel_of(const std::string &text)
 	return value;
 }
 
+TEST_CASE("a secret is in no error, in whatever way its line is wrong", "[common][conf]")
+{
+	conf_item phrase = item("phrase", CONF_TEXT, 0, 8);
+	phrase.is_secret = true;
+	const conf_item safe_items[] = { phrase };
+	const conf_section rooms[] = { { "easel", easel_items, 8, 0, nullptr },
+				       { "safe", safe_items, 1, 0, nullptr } };
+	const conf_table house = { rooms, 2 };
+	for (const std::string text :
+	     { "safe:\n    phrase opensesame\n", "safe:\n    phrase: open sesame\n",
+	       "safe:\n\tphrase: sesame\n", "safe:\n    phrase: \"sesame\n",
+	       "safe:\n    phrase: opensesame\n", "easel:\n    phrase: sesame\n",
+	       "safe:\n    a-phrase: sesame\n", "phrase: sesame\n" }) {
+		CAPTURE(text);
+		reader r;
+		CHECK(conf_parse(text.data(), text.size(), &house, &r, &r.error) == -EINVAL);
+		CHECK(std::string(r.error.value) == "hidden");
+		CHECK(std::string(r.error.item).find("sesame") == std::string::npos);
+	}
+}
+
 TEST_CASE("values go to the members that rows name", "[common][conf]")
 {
 	const easel value = easel_of("    wet: green\n    legs: 4\n    weight: 5G\n    mode: 0600\n"
