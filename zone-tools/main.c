@@ -13,9 +13,12 @@
 #include "lib/common/subcommands.h"
 #include "lib/common/version.h"
 #include "lib/format/status.h"
+#include "lib/lmdb/fence.h"
 #include "lib/lmdb/store.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <sysexits.h>
 
 static const struct subcommand commands[] = {
@@ -56,6 +59,20 @@ int commands_exit_status(int status)
 	default:
 		return store_exit_status(status);
 	}
+}
+
+int commands_read_store(const char *store, int (*read)(void *context), void *context)
+{
+	int status = 0;
+	int ret = fence_run(read, context, &status);
+	if (ret != STORE_OK) {
+		log_error(store, "store not read (%s)", store_strerror(ret));
+		return commands_exit_status(ret);
+	}
+	/* A reader that has gone ends both by SIGPIPE. */
+	if (WIFSIGNALED(status))
+		raise(WTERMSIG(status));
+	return WEXITSTATUS(status);
 }
 
 int main(int argc, char **argv)

@@ -41,6 +41,12 @@ int sign_zone(const struct zonesconf_zone *zone);
  */
 int commands_end_output(bool may_stop);
 
+/*
+ * What read() returns, which prints of a store what can be read. It has a process of its own: where
+ * that crashes over damaged pages, there is a line about the store and EX_DATAERR.
+ */
+int commands_read_store(const char *store, int (*read)(void *context), void *context);
+
 /* The sysexits value for a status of lib/store, builder.h, key.h or -errno. */
 int commands_exit_status(int status);
 

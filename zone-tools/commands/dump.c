@@ -251,16 +251,22 @@ static int print_all(struct dump *dump)
 	return ret;
 }
 
+static int read_store(void *context)
+{
+	struct dump *dump = context;
+	int ret = print_all(dump);
+	if (ret != DNSBLV6_OK) {
+		log_error(dump->store, "store not read (%s)", store_strerror(ret));
+		return commands_exit_status(ret);
+	}
+	return commands_end_output(true);
+}
+
 static int run_command(int argc, char **argv)
 {
 	struct dump dump = { 0 };
 	parse_command_line(&dump, argc, argv);
-	int ret = print_all(&dump);
-	if (ret != DNSBLV6_OK) {
-		log_error(dump.store, "store not read (%s)", store_strerror(ret));
-		return commands_exit_status(ret);
-	}
-	return commands_end_output(true);
+	return commands_read_store(dump.store, read_store, &dump);
 }
 
 int dump_command(int argc, char **argv)

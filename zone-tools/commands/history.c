@@ -418,16 +418,22 @@ static int print_all(struct history_log *log)
 	return ret;
 }
 
+static int read_store(void *context)
+{
+	struct history_log *log = context;
+	int ret = print_all(log);
+	if (ret != DNSBLV6_OK) {
+		log_error(log->store, "store not read (%s)", chain_strerror(ret));
+		return commands_exit_status(ret);
+	}
+	return commands_end_output(true);
+}
+
 static int run_command(int argc, char **argv)
 {
 	struct history_log log = { .count = 10, .shown = SHOWN };
 	parse_command_line(&log, argc, argv);
-	int ret = print_all(&log);
-	if (ret != DNSBLV6_OK) {
-		log_error(log.store, "store not read (%s)", chain_strerror(ret));
-		return commands_exit_status(ret);
-	}
-	return commands_end_output(true);
+	return commands_read_store(log.store, read_store, &log);
 }
 
 int history_command(int argc, char **argv)

@@ -21,20 +21,17 @@
 #include "lib/common/options.h"
 #include "lib/common/output.h"
 #include "lib/common/version.h"
+#include "lib/lmdb/fence.h"
 #include "lib/lmdb/store.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <time.h>
-#include <unistd.h>
 
 struct update {
 	struct change_source *sources; /* one for each --add and --remove; ours */
@@ -238,13 +235,12 @@ static int change_store(struct update *update)
 	return commands_exit_status(ret);
 }
 
-static int await_child(pid_t pid, int *ret_status)
+static int change_fenced(void *context)
 {
-	while (waitpid(pid, ret_status, 0) < 0) {
-		if (errno != EINTR)
-			return -errno;
-	}
-	return 0;
+	struct update *update = context;
+	int code = change_store(update);
+	keydir_close(&update->keydir, update->is_written);
+	return code;
 }
 
 /*
@@ -255,31 +251,14 @@ static int await_child(pid_t pid, int *ret_status)
 static int change_store_in_child(struct update *update)
 {
 	int status = 0;
-	pid_t parent_pid = getpid();
-	pid_t pid = fork();
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent_pid)
-			_exit(EX_TEMPFAIL); /* it died before that took effect */
-		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-		int code = change_store(update);
-		keydir_close(&update->keydir, update->is_written);
-		_exit(code);
-	}
-	int ret = pid < 0 ? -errno : await_child(pid, &status);
-	if (ret != 0) {
+	int ret = fence_run(change_fenced, update, &status);
+	if (ret != STORE_OK) {
 		log_error(update->job.path, "store not changed (%s)", chain_strerror(ret));
-		return EX_OSERR;
+		return ret == STORE_ECORRUPT ? commands_exit_status(ret) : EX_OSERR;
 	}
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
-	int number = WTERMSIG(status);
-	if (number == SIGSEGV || number == SIGBUS || number == SIGABRT) {
-		log_error(update->job.path, "store not changed (%s)",
-			  chain_strerror(STORE_ECORRUPT));
-		return commands_exit_status(STORE_ECORRUPT);
-	}
-	log_error(update->job.path, "store not changed, signal=%d", number);
+	log_error(update->job.path, "store not changed, signal=%d", WTERMSIG(status));
 	return EX_SOFTWARE;
 }
 

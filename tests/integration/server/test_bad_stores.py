@@ -10,7 +10,7 @@ is full. dnsblv6d starts all the same and serves the zones that are good.
 import os
 import subprocess
 
-from harness import (AAAA, NOERROR, SERVFAIL, ZONE, Case, main, peer, program, wait_for)
+from harness import (AAAA, EX_DATAERR, NOERROR, SERVFAIL, ZONE, Case, main, peer, program, wait_for)
 
 BAD = "bad.example."
 LISTED = b"\x40" + bytes(15)
@@ -91,6 +91,22 @@ class BadStores(Case):
         dumped = self.run_zone("dump", "--store", self.path("bad.mdb")).out
         original = self.run_zone("dump", "--store", self.path("bl6.mdb")).out
         self.assertEqual(dumped, original)
+
+    def test_pages_that_lead_nowhere_end_what_prints_a_store_with_a_line(self):
+        commands = (["dump"], ["dump", "--values"], ["dump", "--zonefile"], ["log"],
+                    ["log", "--since", "1"], ["update", "--add", "44.0.0.9"])
+        for at in (16, 18, 20, 22):  # where nodes of a page are, counted from its beginning
+            damaged = bytearray(self.good)
+            for page in range(2 * 4096, len(damaged), 4096):
+                damaged[page + at : page + at + 2] = b"\xff\xff"
+            for words in commands:
+                with self.subTest(at=at, words=words):
+                    self.replace(bytes(damaged))
+                    store = self.path("bad.mdb")
+                    result = self.run_zone(words[0], "--store", store, *words[1:], expect=None)
+                    self.assertEqual(result.returncode, EX_DATAERR, result.err)
+                    self.assertRegex(result.err, rf"\Aerror: \[{store}\] store not "
+                                                 r"(read|changed) \(.*\)\n\Z")
 
     def test_a_damaged_store_leaves_the_server_and_its_other_zones_alive(self):
         self.expect_log("store not opened")
