@@ -30,6 +30,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -238,6 +239,26 @@ static void close_running(struct running *running)
 	*running = (struct running){ .out = -1, .err = -1 };
 }
 
+/*
+ * A pipe, or a terminal behind a name, is waited for without end, and a device may have none: no
+ * other zone would be built again.
+ */
+static void refuse_endless(void *ret_status, const char *path)
+{
+	struct stat found;
+	if (stat(path, &found) != 0 || S_ISREG(found.st_mode) || S_ISDIR(found.st_mode))
+		return;
+	log_error(path, "file not read (not a regular file: watch might wait for it without end)");
+	*(int *)ret_status = EX_NOINPUT;
+}
+
+static int build(const struct zonesconf_zone *zone)
+{
+	int status = EX_OK;
+	each_file(zone, refuse_endless, &status);
+	return status == EX_OK ? build_zone(zone) : status;
+}
+
 /* In the process: its streams are in memory, and its signals are what they were. */
 static int run_child(const struct watch *watch, const struct watched *watched)
 {
@@ -246,8 +267,8 @@ static int run_child(const struct watch *watch, const struct watched *watched)
 	close(watch->signals);
 	if (dup2(running->out, STDOUT_FILENO) < 0 || dup2(running->err, STDERR_FILENO) < 0)
 		return EX_OSERR;
-	int status = running->job == SCHEDULE_BUILD ? build_zone(watched->zone)
-						    : sign_zone(watched->zone);
+	int status =
+		running->job == SCHEDULE_BUILD ? build(watched->zone) : sign_zone(watched->zone);
 	fflush(NULL);
 	return status;
 }

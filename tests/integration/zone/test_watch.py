@@ -221,6 +221,21 @@ class Alone(WatchCase):
         self.assertFalse(os.path.exists(self.store))
         self.assertEqual(watch.stop(), 0)
 
+    def test_a_list_that_is_a_pipe_holds_up_no_other_zone(self):
+        self.configure(f"except: {self.path('pipe')}")
+        os.mkfifo(self.path("pipe"))
+        watch = self.watch()
+        watch.wait_for_log(rf"^error: \[{re.escape(ZONE)}\] zone not built, status=66 again=10s"
+                           rf" \(\[{self.path('pipe')}\] file not read \(not a regular file: ")
+        self.built(watch, 1, OTHER)
+        os.unlink(self.list)
+        os.rename(self.path("pipe"), self.list)
+        self.write("pipe", "192.0.2.7\n")
+        watch.wait_for_log(rf"^error: .* \(\[{self.list}\] file not read \(not a regular file: ")
+        self.replace(self.list, "192.0.2.1\n192.0.2.9\n")
+        self.built(watch, 1)
+        self.assertEqual(watch.stop(), 0)
+
     def test_what_nothing_can_be_watched_with_ends_it(self):
         self.configure()
         result = self.run_zone("watch", "--config", self.config, "third.example", expect=EX_CONFIG)
