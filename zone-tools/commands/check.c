@@ -186,10 +186,12 @@ static int check_store(struct check *check, struct dnsblv6_facts *ret_facts)
 			     "$TIMESTAMP of its list");
 	if (ret == DNSBLV6_OK)
 		return EX_OK;
-	bool is_finding = ret <= -2000; /* and not a disk, or a permission */
+	/* And not a disk, a permission or a verifier that was killed, which say nothing of the file. */
+	int status = commands_exit_status(ret);
+	bool is_finding = status == EX_DATAERR;
 	log_error(check->store, "store not %s (%s)", is_finding ? "sound" : "read",
 		  store_strerror(ret));
-	return is_finding ? 1 : commands_exit_status(ret);
+	return is_finding ? 1 : status;
 }
 
 /* ---- lists ---- */

@@ -152,6 +152,18 @@ class BadLists(Case):
         self.assertIn(path, result.stderr + result.stdout)
         self.assertIn("Permission denied", result.stderr + result.stdout)
 
+    def test_a_lock_file_of_another_user_is_no_fault_of_the_store(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can become another user")
+        os.chmod(self.store + "-lock", 0o644)
+        copy = shutil.copy(program("dnsblv6-zone"), self.path("dnsblv6-zone"))
+        for command in ("check", "dump"):
+            result = subprocess.run([copy, command, "--store", self.store], user="nobody",
+                                    capture_output=True, text=True, check=False, timeout=60)
+            self.assertEqual((result.returncode, result.stderr), (
+                EX_NOPERM, f"error: [{self.store}] store not read (no write permission for the lock"
+                           " file beside the store)\n"), command)
+
     def test_a_store_that_may_not_be_written_is_named(self):
         said = self.build("/proc/bl6.mdb", self.path("good.txt"),
                           expect=None).err
