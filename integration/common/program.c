@@ -42,8 +42,11 @@ int program_parse(const char *text, size_t text_size, const struct conf_table *t
 	return judge_finish(judge, reterr_error);
 }
 
-static int say_good(void)
+static int check(const struct program *program, void *setup)
 {
+	const int status = program->check == NULL ? EX_OK : program->check(setup);
+	if (status != EX_OK)
+		return status;
 	puts("configuration OK");
 	return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
 }
@@ -57,7 +60,7 @@ int program_main(const struct program *program, int argc, char **argv, void *set
 	if (program_read(command.config_path, program->parse, setup, &error) != 0)
 		conf_log_error(command.config_path, &error);
 	else
-		status = command.is_check ? say_good() : program->run(setup);
+		status = command.is_check ? check(program, setup) : program->run(setup);
 	program->deinit(setup);
 	return status;
 }

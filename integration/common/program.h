@@ -46,6 +46,7 @@ struct program {
 	program_parse_fn parse;
 	int (*run)(void *setup); /* an exit status */
 	void (*deinit)(void *setup);
+	int (*check)(void *setup); /* of what --check looks at besides; NULL: nothing */
 };
 
 /* All of it; setup is all zero. Returns an exit status, or exits on wrong use. */

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "integration/common/program.h"
+#include "integration/mail/base/scan/scanner.h"
 #include "integration/mail/mail-proxy/process/mailproxy.h"
 #include "lib/common/log.h"
 
@@ -33,6 +34,8 @@ static const struct options_table table = {
 static int check(struct proxysetup *setup)
 {
 	int status = mailproxy_check(setup);
+	if (status == EX_OK)
+		status = scanner_check(&setup->scan, context);
 	if (status == EX_OK) {
 		puts("configuration OK");
 		status = fflush(stdout) == 0 ? EX_OK : EX_IOERR;

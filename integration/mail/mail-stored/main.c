@@ -65,8 +65,8 @@ static int run(void *data)
 
 int main(int argc, char **argv)
 {
-	static const struct program program = { &table, MAIL_STORED_CONF, stored_setup_parse, run,
-						stored_setup_deinit };
+	static const struct program program = { &table, MAIL_STORED_CONF,    stored_setup_parse,
+						run,	stored_setup_deinit, NULL };
 	static struct stored_setup setup;
 	return program_main(&program, argc, argv, &setup);
 }

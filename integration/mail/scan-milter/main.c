@@ -78,10 +78,18 @@ static int run(void *data)
 	_exit(scanservice_run(setup, &sessions));
 }
 
+/* As the user who opens them. */
+static int check(void *data)
+{
+	struct scansetup *setup = data;
+	const int status = geteuid() == 0 ? owner_drop(&setup->owner, context) : EX_OK;
+	return status == EX_OK ? scanner_check(&setup->scan, context) : status;
+}
+
 int main(int argc, char **argv)
 {
-	static const struct program program = { &table, MAIL_SCAN_MILTER_CONF, scansetup_parse, run,
-						scansetup_deinit };
+	static const struct program program = { &table, MAIL_SCAN_MILTER_CONF, scansetup_parse,
+						run,	scansetup_deinit,      check };
 	static struct scansetup setup;
 	return program_main(&program, argc, argv, &setup);
 }

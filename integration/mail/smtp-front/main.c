@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "integration/common/program.h"
+#include "integration/mail/base/scan/scanner.h"
 #include "integration/mail/smtp-front/nanny/front.h"
 #include "integration/mail/smtp-front/nanny/precheck.h"
 #include "lib/common/log.h"
@@ -33,6 +34,8 @@ static const struct options_table table = {
 static int check(struct setup *setup)
 {
 	int status = precheck_run(setup, context);
+	if (status == EX_OK)
+		status = scanner_check(&setup->scan, context);
 	if (status == EX_OK) {
 		puts("configuration OK");
 		status = fflush(stdout) == 0 ? EX_OK : EX_IOERR;

@@ -194,6 +194,24 @@ class ScanMilter(Case):
                  "the other signatures")
         self.assertIn("Another.One", self.refusal(postfix, message))
 
+    def test_check_opens_the_signatures(self):
+        host, port = self.free_address()
+        texts = {"mail-scan-milter": f"milter:\n    socket: {host}@{port}\n",
+                 "mail-proxy": f"listener:\n  - listen: {host}@{port}\n    next-hop: 127.0.0.1@25\n",
+                 "smtp-front": "front:\n    hostname: mx.example.org\ntrust:\n"
+                               f"    forward: 127.0.0.1@25\nsink:\n    kind: smtp\n    to: 127.0.0.1@25\n"}
+        for name, text in texts.items():
+            with self.subTest(name=name):
+                path = self.path(f"{name}.signatures")
+                config = self.write(f"{name}.conf", f"{text}scan:\n    signatures: {path}\n")
+                command = [program(name), "--config", config, "--check"]
+                done = subprocess.run(command, capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 66, done.stderr)
+                self.assertIn(f"error: [{name}] signatures not opened, {path}: No such file", done.stderr)
+                compile_signatures(self, f"{name}.signatures")
+                done = subprocess.run(command, capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stdout), (0, "configuration OK\n"), done.stderr)
+
     def test_signatures_that_cannot_be_seen_any_more_stay(self):
         milter, postfix = self.start_both()
         os.rename(self.path("mail.signatures"), self.path("elsewhere"))

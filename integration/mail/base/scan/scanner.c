@@ -39,6 +39,11 @@ static void free_lore(struct lore *lore)
 	free(lore);
 }
 
+static void log_not_opened(const char *context, const char *error, int ret)
+{
+	log_error(context, "signatures not opened, %s", error[0] != '\0' ? error : strerror(-ret));
+}
+
 static int make_lore(const struct scan_settings *settings, const char *context,
 		     struct lore **ret_lore)
 {
@@ -55,8 +60,7 @@ static int make_lore(const struct scan_settings *settings, const char *context,
 	if (ret == 0)
 		ret = inspect_pool_new(lore->worker, &sizes, &lore->pool);
 	if (ret != 0) {
-		log_error(context, "signatures not opened, %s",
-			  error[0] != '\0' ? error : strerror(-ret));
+		log_not_opened(context, error, ret);
 		free_lore(lore);
 		return ret;
 	}
@@ -139,6 +143,19 @@ int scanner_open(const struct scan_settings *settings, const char *context, int 
 	}
 	*ret_scanner = scanner;
 	return EX_OK;
+}
+
+int scanner_check(const struct scan_settings *settings, const char *context)
+{
+	char error[MATCH_ERROR_SIZE] = "";
+	struct match_db *db = NULL;
+	if (settings->signatures[0] == '\0')
+		return EX_OK;
+	const int ret = match_open(settings->signatures, &db, error);
+	if (ret != 0)
+		log_not_opened(context, error, ret);
+	match_close(db);
+	return ret == 0 ? EX_OK : EX_NOINPUT;
 }
 
 int scanner_run_template(const struct scan_settings *settings, const char *context, int ask_fd,

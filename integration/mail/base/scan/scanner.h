@@ -69,6 +69,8 @@ struct scan_verdict {
  */
 int scanner_open(const struct scan_settings *settings, const char *context, int ask_fd,
 		 struct scanner **ret_scanner);
+/* For --check: can the signatures be opened? An exit status; what is wrong is logged. */
+int scanner_check(const struct scan_settings *settings, const char *context);
 /*
  * The template of several processes, in one of its own: maps the signatures and serves ask_fd of
  * template.h. confine may be NULL, and is called when all that is outside has been opened. An exit
