@@ -439,6 +439,22 @@ class Strangers(Nodes):
         # Other nodes come again while the next process begins, or while all end.
         self.expect_log("warning: .mail-stored. connection of no node refused")
 
+    def test_connections_of_strangers_do_not_fill_the_log(self):
+        node = self.begin()[0]
+        line = r"(?m)^warning: .mail-stored. connection of no node refused, client=[0-9.]+ \("
+        self.expect_log(line)
+        host, port = node.stored.sections["nodes"]["listen"].split("@")
+
+        def come_again():
+            socket.create_connection((host, int(port)), DEADLINE_S).close()
+            log = node.stored.process.log()
+            left_out = re.findall(r"(?m)^info: .mail-stored. lines left out, count=(\d+)$", log)
+            return len(re.findall(line, log)), sum(map(int, left_out))
+
+        for _ in range(40):
+            come_again()
+        wait_for(lambda: come_again()[1] > 0 and sum(come_again()) >= 40, "what was left out")
+
     def test_connections_of_strangers_take_no_places_of_nodes(self):
         node = self.begin(nodes={"links": "1"})[0]
         self.expect_log("warning: .mail-stored. connection of no node refused")

@@ -4,7 +4,10 @@
 #include "integration/mail/mail-stored/module/nodeadmit.h"
 #include "integration/mail/mail-stored/module/nodeanswers.h"
 #include "lib/common/log.h"
+#include "lib/format/address.h"
 #include "lib/process/doors.h"
+#include "lib/process/ration.h"
+#include "lib/wire/proxy.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,6 +27,8 @@ static const char context[] = "mail-stored";
 #define LOOKS_MAX 4
 /* Beside the links of a module, its pulse, and those that are being lost. */
 #define MORE_LINKS 16
+/* Lines about connections without a key, in a second: anything that reaches the port causes them. */
+#define STRANGER_LINES_MAX 5
 
 /* A link of another node, and that to the store which is for it. */
 struct session {
@@ -34,6 +39,7 @@ struct session {
 	bool is_ready;		/* the peer */
 	bool has_store;		/* the store has greeted */
 	bool is_ended;
+	char address[DNSBLV6_ADDR_TEXT_SIZE]; /* the peer's */
 	/* The request at hand. */
 	bool is_asked;
 	uint8_t type;
@@ -58,6 +64,7 @@ struct server {
 	struct locate locate;
 	uint64_t misplaced; /* since the last line about them */
 	uint64_t misplaced_ms;
+	struct ration strangers; /* lines about them */
 	struct doors *doors;
 	LIST_HEAD(session_list, session) list;
 	struct session_list ended;
@@ -407,16 +414,28 @@ static void peer_on_ready(void *owner, struct nodelink *link)
 	session->is_ready = true;
 }
 
+static void log_stranger(struct session *session, int status)
+{
+	struct ration *lines = &session->server->strangers;
+	const uint64_t now_ms = uv_now(&session->server->loop);
+	const unsigned left_out = ration_settle(lines, now_ms);
+	if (left_out > 0)
+		log_info(context, "lines left out, count=%u", left_out);
+	if (!ration_take(lines, now_ms, STRANGER_LINES_MAX))
+		return;
+	log_warning(context, "connection of no node refused, client=%s (%s)", session->address,
+		    status == -EACCES ? "its key is not that of a peer"
+		    : status > -2000  ? strerror(-status)
+				      : "no TLS of ours");
+}
+
 static void peer_on_lost(void *owner, struct nodelink *link, int status)
 {
 	struct session *session = owner;
 	if (session->is_ready && status == -EPROTO)
 		log_broken(link);
 	else if (!session->is_ready)
-		log_warning(context, "connection of no node refused (%s)",
-			    status == -EACCES ? "its key is not that of a peer"
-			    : status > -2000  ? strerror(-status)
-					      : "no TLS of ours");
+		log_stranger(session, status);
 	session->peer = NULL;
 	end_session(session);
 }
@@ -441,6 +460,13 @@ static bool make_room(struct server *server)
 	return found != NULL;
 }
 
+static void name_peer(const struct sockaddr *peer, char *ret_text)
+{
+	struct proxy ends;
+	proxy_of_socket(peer, peer, &ends);
+	dnsblv6_addr_format(ends.client_addr, ret_text);
+}
+
 static void take_peer(void *owner, unsigned door, int fd, const struct sockaddr *peer)
 {
 	struct server *server = owner;
@@ -456,12 +482,12 @@ static void take_peer(void *owner, unsigned door, int fd, const struct sockaddr 
 		.memory_max = server->start->setup->size_max + NODEANSWERS_MEMORY_MORE,
 	};
 	(void)door;
-	(void)peer;
 	if (session == NULL) {
 		close(fd);
 		return;
 	}
 	session->server = server;
+	name_peer(peer, session->address);
 	session->memory.fd = -1;
 	if (nodelink_open_server(&start, fd, &session->peer) != 0) {
 		free(session);
