@@ -8,6 +8,8 @@
 #include "lib/dns/tcp.h"
 #include "server/transfer/transfer.h"
 
+#define REFUSAL_LINES_MAX 10 /* of one worker in a second */
+
 static void put_sample(const struct serving *serving, uint64_t asked_ns,
 		       const struct responder_query *query, const uint8_t *response, size_t size)
 {
@@ -16,24 +18,38 @@ static void put_sample(const struct serving *serving, uint64_t asked_ns,
 	tap_put(serving->tap, asked_ns, query->fd, query->is_tcp, query->client, in, out);
 }
 
-static void log_refused(const struct transfer *transfer)
+/*
+ * A secondary may be whatever has the key, at any address: then all the world could fill the disk
+ * by asking without it.
+ */
+static bool take_line(struct serving *serving, uint64_t now_ms)
+{
+	unsigned left_out = ration_settle(&serving->refusals, now_ms);
+	if (left_out > 0)
+		log_info("dnsblv6d", "lines left out, refusals=%u", left_out);
+	return ration_take(&serving->refusals, now_ms, REFUSAL_LINES_MAX);
+}
+
+static void log_refused(struct serving *serving, const struct transfer *transfer, uint64_t now_ms)
 {
 	char client[PEER_TEXT_SIZE];
-	peer_format((const struct sockaddr *)&transfer->client, client);
 	bool is_stranger =
 		transfer->verdict == TRANSFER_ADDRESS || transfer->verdict == TRANSFER_CLASSIC;
+	if (!is_stranger && !take_line(serving, now_ms))
+		return;
+	peer_format((const struct sockaddr *)&transfer->client, client);
 	log_line(is_stranger ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, transfer->name->text,
 		 "transfer refused, client=%s (%s)", client, transfer_explain(transfer));
 }
 
 /* A response of no size may be a transfer that is granted. */
-static void look_for_transfer(const struct serving *serving, size_t size)
+static void look_for_transfer(struct serving *serving, size_t size, uint64_t now_ms)
 {
 	const struct transfer *transfer = answer_transfer(serving->answer);
 	if (transfer == NULL)
 		return;
 	if (size > 0)
-		log_refused(transfer);
+		log_refused(serving, transfer, now_ms);
 	else if (transfer->verdict == TRANSFER_GRANTED)
 		tcp_hand_over(serving->tcp);
 }
@@ -56,7 +72,7 @@ static size_t answer(void *context, const struct responder_query *query, uint8_t
 	if (is_sampled)
 		put_sample(serving, asked_ns, query, ret_wire, size);
 	if (query->is_tcp)
-		look_for_transfer(serving, size);
+		look_for_transfer(serving, size, query->now_ms);
 	return size;
 }
 

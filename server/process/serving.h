@@ -9,10 +9,11 @@
  *       answer_end() behind a batch.
  *
  * Everything is borrowed. A stranger that wants a zone is no news to the log; the operator of
- * a secondary that is configured and refused wants to know why.
+ * a secondary that is configured and refused wants to know why, if not each time.
  */
 
 #include "lib/dns/responder.h"
+#include "lib/process/ration.h"
 #include "server/answer/answer.h"
 #include "server/transfer/forks.h"
 #include "server/querylog/tap.h"
@@ -27,8 +28,9 @@ struct serving {
 	struct answer *answer;
 	struct forks *forks;
 	struct counters counters;
-	struct tap *tap; /* NULL: no query log */
-	struct tcp *tcp; /* NULL until there is one; before the first query of one */
+	struct tap *tap;	/* NULL: no query log */
+	struct tcp *tcp;	/* NULL until there is one; before the first query of one */
+	struct ration refusals; /* lines about transfers; zero at the beginning */
 };
 
 /* For udp_new() and tcp_new(). serving is borrowed. */

@@ -9,6 +9,7 @@ three Tor lists.
 
 import ipaddress
 import os
+import re
 import signal
 import socket
 import struct
@@ -369,6 +370,22 @@ class AccessTest(TransferCase):
         self.assertEqual((reply.rcode(), self.ede(reply)), (REFUSED, [18]))
         self.server.wait_for_log(r"warning: \[bl6.example.\] transfer refused,"
                                  r" client=127.0.0.1 \(TSIG lacks")
+
+    def test_a_flood_of_refused_requests_does_not_fill_the_disk(self):
+        self.expect_log("transfer refused")
+        request = framed(dns.message.make_query(ZONE, "AXFR", use_edns=0).to_wire())
+        with socket.create_connection(self.server.address, timeout=10,
+                                      source_address=(SOURCE, 0)) as sock:
+            sock.sendall(request * 500)
+            replies = sock.makefile("rb")
+            for _ in range(500):
+                size = struct.unpack(">H", replies.read(2))[0]
+                self.assertEqual(replies.read(size)[3] & 15, REFUSED)
+        # What was left out is told with the next line, in a later second.
+        told = wait_for(lambda: self.query("AXFR") and re.findall(r"lines left out, refusals=(\d+)",
+                                                                  self.server.log()), "the number")
+        self.assertGreater(sum(map(int, told)), 400)
+        self.assertLess(len(re.findall("transfer refused", self.server.log())), 100)
 
     def test_the_address_alone_decides_about_one_without(self):
         reply = self.query("AXFR", source=self.host)
