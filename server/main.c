@@ -108,6 +108,15 @@ static int drop_privileges(const struct settings *settings)
 	return daemon_drop_privileges(&user, context);
 }
 
+/* SIGHUP has it read by the user that the server has become. */
+static void warn_of_reload(const char *config_path)
+{
+	if (access(config_path, R_OK) != 0)
+		log_warning(config_path,
+			    "configuration cannot be read again, reloads will be refused (%s)",
+			    strerror(errno));
+}
+
 static int confine(const struct settings *settings, struct callfilter *ret_worker_filter)
 {
 	struct confine_means means = confine_look();
@@ -150,6 +159,8 @@ static int serve(const struct daemon_command *command, struct settings *settings
 	if (status == EX_OK)
 		status = drop_privileges(settings);
 	if (status == EX_OK)
+		warn_of_reload(command->config_path);
+	if (status == EX_OK)
 		status = confine(settings, &worker_filter);
 	if (status == EX_OK)
 		status = parent_run(command->config_path, settings, &configured, &listener,
@@ -164,9 +175,10 @@ static int serve(const struct daemon_command *command, struct settings *settings
 }
 
 /* settings is taken over. */
-static int check(struct settings *settings)
+static int check(const char *config_path, struct settings *settings)
 {
 	int status = rehearse_stores(settings);
+	warn_of_reload(config_path);
 	settings_deinit(settings);
 	if (status != EX_OK)
 		return status;
@@ -186,7 +198,7 @@ int main(int argc, char **argv)
 	}
 	settings_log_warnings(command.config_path, &settings);
 	if (command.is_check)
-		return check(&settings);
+		return check(command.config_path, &settings);
 	log_set_level((enum log_level)settings.log_level);
 	return serve(&command, &settings);
 }

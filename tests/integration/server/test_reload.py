@@ -7,6 +7,7 @@ killed workers, and the end.
 
 import os
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -223,6 +224,24 @@ class Configuration(Reload):
                                                      ["user: nobody:nogroup"]))
         self.assertEqual(self.start_server("--config", config, "--check"), (0, True))
         self.assertNotEqual(os.stat(self.store + "-lock").st_uid, 0)
+
+    def test_a_file_that_the_user_of_the_server_may_not_read_is_told_before_a_reload(self):
+        if os.geteuid() != 0:
+            self.skipTest("no other user here (not root?)")
+        os.chmod(self.directory, 0o777)
+        os.chmod(self.store + "-lock", 0o666)
+        line = r"^warning: \[.*\.conf\] configuration cannot be read again, .*\(Permission denied\)$"
+        config = self.write("user.conf", config_text(self.free_address(), [(ZONE, self.store, None)],
+                                                     ["user: nobody:nogroup"]))
+        os.chmod(config, 0o600)
+        for words in (["--check"], []):
+            server = self.start([program("dnsblv6d"), "--config", config, *words], "unread")
+            server.wait_for_log(line)
+        server.wait_for_log(r"^info: \[dnsblv6d\] ready, ")
+        shutil.chown(config, group="nogroup")
+        os.chmod(config, 0o640)
+        server = self.start([program("dnsblv6d"), "--config", config, "--check"], "read")
+        self.assertEqual((server.popen.wait(20), server.log()), (0, "configuration OK\n"))
 
     def start_server(self, *arguments):
         """Exit status, and whether it said that all is well."""
