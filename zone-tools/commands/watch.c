@@ -36,10 +36,11 @@
 #include <unistd.h>
 
 enum {
-	BLIND_MS = 5000,      /* between looks where the kernel does not tell */
-	LOOK_MS = 60000,      /* and where it does */
-	PATIENCE_MS = 10000,  /* for a process that was told to end */
-	SAID_MAX = 64 * 1024, /* bytes of what a process has said that are read */
+	BLIND_MS = 5000,       /* between looks where the kernel does not tell */
+	LOOK_MS = 60000,       /* and where it does */
+	LATE_LEAST_MS = 10000, /* a job may take so long, whatever --refresh says */
+	PATIENCE_MS = 10000,   /* for a process that was told to end */
+	SAID_MAX = 64 * 1024,  /* bytes of what a process has said that are read */
 };
 
 struct watched {
@@ -52,8 +53,9 @@ struct watched {
 struct running {
 	struct crew_slot slot; /* pid 0: none */
 	enum schedule_job job;
-	char *domain; /* ours */
-	int out;      /* what it says, in memory */
+	uint64_t late_ms; /* from when on others wait too long; SCHEDULE_NEVER: that was said */
+	char *domain;	  /* ours */
+	int out;	  /* what it says, in memory */
 	int err;
 };
 
@@ -278,10 +280,16 @@ static const char *job_word(enum schedule_job job)
 	return job == SCHEDULE_BUILD ? "built" : "signed";
 }
 
+static uint64_t late_after_ms(const struct watch *watch)
+{
+	return watch->pace.refresh_ms > LATE_LEAST_MS ? watch->pace.refresh_ms : LATE_LEAST_MS;
+}
+
 static void start(struct watch *watch, struct watched *watched, enum schedule_job job)
 {
 	struct running *running = &watch->running;
 	running->job = job;
+	running->late_ms = clock_now_ms() + late_after_ms(watch);
 	running->domain = strdup(watched->zone->domain);
 	running->out = memfd_create("output", MFD_CLOEXEC);
 	running->err = memfd_create("errors", MFD_CLOEXEC);
@@ -396,6 +404,21 @@ static void reap(struct watch *watch)
 		end_job(watch, status);
 }
 
+/*
+ * It may wait for a writer of the store that was stopped, for a secondary, or for a disk. It is not
+ * ended: a large zone takes long, and would begin again without end.
+ */
+static void tell_late(struct watch *watch)
+{
+	struct running *running = &watch->running;
+	if (running->slot.pid == 0 || clock_now_ms() < running->late_ms)
+		return;
+	running->late_ms = SCHEDULE_NEVER;
+	log_warning(running->domain,
+		    "zone not %s yet, pid=%d after=%" PRIu64 "s (other zones wait for it)",
+		    job_word(running->job), (int)running->slot.pid, late_after_ms(watch) / 1000);
+}
+
 /* ---- the loop ---- */
 
 static void start_due(struct watch *watch)
@@ -419,6 +442,8 @@ static int timeout_ms(const struct watch *watch)
 {
 	uint64_t now_ms = clock_now_ms();
 	uint64_t next_ms = now_ms + (watch->lookout.is_blind ? BLIND_MS : LOOK_MS);
+	if (watch->running.slot.pid != 0 && watch->running.late_ms < next_ms)
+		next_ms = watch->running.late_ms;
 	for (size_t i = 0; watch->running.slot.pid == 0 && i < watch->conf.count; i++) {
 		if (watch->zones[i].zone == NULL)
 			continue;
@@ -459,6 +484,7 @@ static void wait_and_look(struct watch *watch)
 	if (count > 0 && pollers[1].revents != 0)
 		lookout_drain(&watch->lookout);
 	look(watch);
+	tell_late(watch);
 }
 
 /* A build that is ended leaves the store as it was. */
