@@ -16,6 +16,7 @@ import signal
 import smtplib
 import socket
 import ssl
+import struct
 import subprocess
 
 import mta
@@ -297,6 +298,29 @@ class OwnHop(Case):
             client.expect(250)
             client.say("QUIT", 221)
         self.assertTrue(self.hop.mails == [TEXTS["large"]])
+
+    def test_a_handshake_that_fails_ends_its_session(self):
+        self.start_proxy(certificates=[make_certificate(self, HOSTNAME)])
+        with Client(self.address) as client:
+            client.begin()
+            client.say("STARTTLS", 220)
+            client.send(b"this is no handshake\r\n" * 10)
+            client.socket.shutdown(socket.SHUT_WR)
+            self.proxy.wait_for_log("TLS failed, id=")
+            self.proxy.wait_for_log("session ended, .* end=tls")
+        self.assertEqual(self.proxy.counters()["tls-failed"], 1)
+
+    def test_a_session_that_breaks_off_under_tls_has_had_its_handshake(self):
+        certificate = make_certificate(self, HOSTNAME)
+        self.start_proxy(certificates=[certificate])
+        with Client(self.address) as client:
+            client.begin()
+            client.say("STARTTLS", 220)
+            client.start_tls(tls_of(certificate))
+            client.say("EHLO client.example.net", 250)
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.proxy.wait_for_log("session ended, ")
+        self.assertEqual(self.proxy.counters()["tls-failed"], 0)
 
     def test_a_proxy_header_comes_in_and_goes_out(self):
         self.start_proxy(**{"proxy-of": "127.0.0.0/8", "proxy-to": "v1"})

@@ -253,15 +253,20 @@ static void take_header(struct pair *pair)
 	admit(pair);
 }
 
+void pair_tell_tls_failure(struct pair *pair)
+{
+	proxyloop_count(pair->loop, PROXY_TLS_FAILED, 1);
+	log_info(context, "TLS failed, id=%s client=%s (%s)", pair->id, pair->client_text,
+		 tls_reason(pair->client->tls, pair->client->error));
+}
+
 static void shake(struct pair *pair)
 {
 	if (pair->client->state == SIDE_OPEN) {
 		proxyloop_count(pair->loop, PROXY_TLS_SESSIONS, 1);
 		begin_talk(pair);
 	} else if (pair->client->state == SIDE_FAILED) {
-		proxyloop_count(pair->loop, PROXY_TLS_FAILED, 1);
-		log_info(context, "TLS failed, id=%s client=%s (%s)", pair->id, pair->client_text,
-			 tls_reason(pair->client->tls, pair->client->error));
+		pair_tell_tls_failure(pair);
 		cut(pair, "tls");
 	}
 }

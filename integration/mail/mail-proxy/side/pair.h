@@ -143,6 +143,8 @@ void pair_drop(struct pair *pair);
  * SIDE_SHAKING, then SIDE_OPEN or SIDE_FAILED. 0; -EAGAIN: it has not gone out yet; or a failure.
  */
 int pair_begin_tls(struct pair *pair);
+/* The handshake has failed: counts it, and a line in the log says why. */
+void pair_tell_tls_failure(struct pair *pair);
 /* From here on bytes are passed both ways and not looked at; turn() is not called any more. */
 void pair_tunnel(struct pair *pair);
 /* What is written to the client goes out first. why is a word for the log, static. */

@@ -197,6 +197,12 @@ static void begin_tls(struct mailpair *own)
 	size_t size = 0;
 	if (pair->client->state == SIDE_SHAKING)
 		return;
+	if (pair->client->state == SIDE_FAILED) {
+		if (pair->client->tls != NULL)
+			pair_tell_tls_failure(pair);
+		pair_close(pair, "tls");
+		return;
+	}
 	if (pair->client->tls != NULL && pair->client->state == SIDE_OPEN) {
 		proxyloop_count(pair->loop, PROXY_TLS_SESSIONS, 1);
 		mailtalk_secured(&own->talk);
@@ -309,8 +315,6 @@ static void turn(struct pair *pair)
 	struct mailpair *own = (struct mailpair *)pair;
 	struct mailtalk_io io;
 	bool has_more = true;
-	if (pair->client->state == SIDE_FAILED && pair->client->tls != NULL)
-		proxyloop_count(pair->loop, PROXY_TLS_FAILED, 1);
 	while (has_more && pair->phase == PAIR_TALK) {
 		look_at_hop(own);
 		if (own->is_asked && !pair_scan_is_busy(pair))
