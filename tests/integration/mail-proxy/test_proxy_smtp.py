@@ -367,6 +367,19 @@ class OwnHop(Case):
         self.assertEqual(self.proxy.process.popen.wait(PATIENCE_S), 0)
         self.assertEqual(self.hop.mails, [b"late\r\n"])
 
+    def test_sigterm_reaches_sessions_that_are_in_their_handshake(self):
+        certificate = make_certificate(self, HOSTNAME)
+        self.start_proxy(certificates=[certificate], tls="implicit", sections={"proxy": {"drain": "1m"}})
+        plain = socket.create_connection(self.address, timeout=PATIENCE_S)
+        with plain:
+            self.proxy.process.send_signal(signal.SIGTERM)
+            self.proxy.wait_for_log("process drains")
+            with tls_of(certificate).wrap_socket(plain, server_hostname=HOSTNAME) as secure, \
+                    secure.makefile("rb") as file:
+                self.assertIn(b"220 ", file.readline())
+                self.assertIn(b"421 ", file.readline())
+        self.assertEqual(self.proxy.process.popen.wait(PATIENCE_S), 0)
+
     def test_sighup_reads_the_configuration(self):
         self.start_proxy()
         with Client(self.address) as client:

@@ -347,6 +347,9 @@ static void begin(struct pair *pair)
 	};
 	mailtalk_init(&own->talk, &own->rules);
 	own->waits = MAILTALK_FOR_OTHER;
+	/* Its handshake or its PROXY header came behind the word to end. */
+	if (pair->loop->is_draining)
+		mailtalk_drain(&own->talk);
 }
 
 static void expire(struct pair *pair)
