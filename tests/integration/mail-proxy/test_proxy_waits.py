@@ -19,7 +19,7 @@ import threading
 from harness import Case, main, peer, wait_for
 from popfront import make_certificate
 from proxying import (EICAR, HOSTNAME, PATIENCE_S, RECIPIENT, SENDER, Client, Hop, MailProxy, close_listener,
-                      dotted)
+                      dotted, place)
 
 MAIL = b"Subject: a\r\n\r\n" + b"0123456789\r\n" * 100
 LARGE = b"Subject: a\r\n\r\n" + b"0123456789\r\n" * 400000
@@ -221,6 +221,43 @@ class Waits(Case):
                 self.assertIn("Eicar-Signature", reply)
         self.send(MAIL)
         self.assertEqual(self.hop.mails, [MAIL])
+
+
+class Milter:
+    """Goes on with each packet, and has those that it got: [(letter, data)]."""
+
+    def __init__(self, case):
+        self.packets = []
+        self.socket = socket.create_server((case.host, 0))
+        self.address = self.socket.getsockname()[:2]
+        case.addCleanup(close_listener, self.socket)
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        client, _ = self.socket.accept()
+        with client, client.makefile("rb") as file:
+            while head := file.read(4):
+                packet = file.read(struct.unpack(">I", head)[0])
+                self.packets.append((packet[:1], packet[1:]))
+                if packet[:1] == b"O":
+                    client.sendall(struct.pack(">IcIII", 13, b"O", 6, 0, 0))
+                elif packet[:1] not in b"DQ":
+                    client.sendall(struct.pack(">Ic", 1, b"c"))
+
+
+class BesideMilter(Case):
+    def test_it_hears_of_each_recipient(self):
+        recipients = [f"inbox{i}@example.com" for i in range(40)]
+        milter, hop = Milter(self), Hop(self)
+        proxy = MailProxy(self, [{"next-hop": hop.address}], scan={"milter": place(milter.address)})
+        with Client(proxy.addresses[0]) as client:
+            client.begin()
+            client.begin_mail(recipients)
+            client.send(MAIL + b".\r\n")
+            client.expect(250)
+            client.say("QUIT", 221)
+        self.assertEqual([data for letter, data in milter.packets if letter == b"R"],
+                         [f"<{recipient}>\0".encode() for recipient in recipients])
 
 
 class Passed(Case):

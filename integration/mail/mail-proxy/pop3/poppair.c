@@ -24,6 +24,7 @@ struct poppair {
 	struct pair pair; /* the first */
 	struct popproxy_limits limits;
 	struct popproxy proxy;
+	const char *recipients[1]; /* in proxy; peers ask for it while they scan */
 	struct popproxy_verdict verdict;
 	bool is_begun;
 	bool is_tls_due; /* STLS is answered, and the answer on its way */
@@ -88,10 +89,10 @@ static void log_session(const struct poppair *own)
 static bool call_begin(void *own_context)
 {
 	struct poppair *own = own_context;
-	const char *recipients[1] = { own->proxy.user };
+	own->recipients[0] = own->proxy.user;
 	const struct scan_envelope envelope = {
 		.client = own->pair.client_text,
-		.recipients = recipients,
+		.recipients = own->recipients,
 		.recipient_count = own->proxy.user[0] != '\0' ? 1 : 0,
 		.id = own->pair.id,
 	};

@@ -23,6 +23,7 @@ struct mailpair {
 	enum mailtalk_waits waits;
 	uint64_t steps;
 	uint64_t moved;
+	const char *recipients[RECIPIENTS_TOLD]; /* in talk; peers ask for them while they scan */
 };
 
 /* ---- the log ---- */
@@ -89,13 +90,13 @@ static void count_mail(const struct mailpair *own)
 
 static int begin_scan(struct mailpair *own)
 {
-	const char *recipients[RECIPIENTS_TOLD];
 	const struct scan_envelope envelope = {
 		.client = own->pair.client_text,
 		.helo = own->talk.helo,
 		.sender = own->talk.sender,
-		.recipients = recipients,
-		.recipient_count = mailtalk_recipients(&own->talk, recipients, RECIPIENTS_TOLD),
+		.recipients = own->recipients,
+		.recipient_count =
+			mailtalk_recipients(&own->talk, own->recipients, RECIPIENTS_TOLD),
 		.id = own->pair.id,
 	};
 	own->mail_ms = proxyloop_now(own->pair.loop);
