@@ -15,6 +15,7 @@ import ssl
 import struct
 import subprocess
 import threading
+import time
 
 from harness import Case, main, peer, wait_for
 from popfront import make_certificate
@@ -258,6 +259,29 @@ class BesideMilter(Case):
             client.say("QUIT", 221)
         self.assertEqual([data for letter, data in milter.packets if letter == b"R"],
                          [f"<{recipient}>\0".encode() for recipient in recipients])
+
+
+class Deaf(Case):
+    """Clients that say much and read nothing."""
+
+    def test_its_session_ends(self):
+        hop = Hop(self)
+        limits = {"command-timeout": "3s", "data-timeout": "1s"}
+        proxy = MailProxy(self, [{"next-hop": hop.address}], limits=limits)
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+            client.connect(proxy.addresses[0])
+            client.settimeout(1)
+            # Slowly: the system has taken all that it takes of the replies when the last of these come.
+            try:
+                for _ in range(1000):
+                    client.sendall(b"HELP\r\n" * 40)
+                    time.sleep(0.005)
+            except OSError:
+                pass
+            proxy.wait_for_log("session ended, ")
+        self.assertEqual(proxy.counters()["timeouts"], 1)
 
 
 class Passed(Case):

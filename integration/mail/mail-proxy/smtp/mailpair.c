@@ -18,6 +18,7 @@ struct mailpair {
 	struct mailtalk_rules rules;
 	struct mailtalk talk;
 	bool is_asked;	  /* talk waits for the scan that has ended */
+	bool is_late;	  /* its client was: the session ends, also when that cannot be said */
 	uint64_t mail_ms; /* when the mail on its way began */
 	/* What the time runs for: it begins anew when one of these is another. */
 	enum mailtalk_waits waits;
@@ -297,6 +298,8 @@ static void set_time(struct mailpair *own)
 	const uint64_t moved = pair->client->bytes_in + pair->client->bytes_out;
 	const uint64_t now_ms = proxyloop_now(pair->loop);
 	const bool has_moved = waits == MAILTALK_FOR_DATA && moved != own->moved;
+	if (own->is_late)
+		return;
 	if (waits == own->waits && own->talk.steps == own->steps && !has_moved)
 		return;
 	own->waits = waits;
@@ -357,13 +360,17 @@ static void expire(struct pair *pair)
 {
 	struct mailpair *own = (struct mailpair *)pair;
 	const enum mailtalk_waits waits = mailtalk_waits(&own->talk);
-	if (waits == MAILTALK_FOR_OTHER) {
+	if (waits == MAILTALK_FOR_OTHER || own->is_late) {
 		pair_close(pair, "timeout");
 		return;
 	}
-	if (waits == MAILTALK_FOR_COMMAND || waits == MAILTALK_FOR_DATA)
-		proxyloop_count(pair->loop, PROXY_TIMEOUTS, 1);
+	own->is_late = waits == MAILTALK_FOR_COMMAND || waits == MAILTALK_FOR_DATA;
 	mailtalk_expire(&own->talk);
+	if (!own->is_late)
+		return;
+	proxyloop_count(pair->loop, PROXY_TIMEOUTS, 1);
+	/* The turn that follows has the last words, if there is room for them. */
+	pair_wait(pair, 1);
 }
 
 static void drain(struct pair *pair)
