@@ -214,9 +214,10 @@ static void tell(struct scansession *session, const struct scan_verdict *verdict
 	count(session, numbers[verdict->action]);
 	if (verdict->result != NULL && verdict->result->counts[INSPECT_SIGNATURE] > 0)
 		count(session, SCANCOUNTS_FOUND);
-	log_line(verdict->action == SCAN_ACCEPT ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, session->id,
-		 "%s, client=%s queue=%s sender=%s %s", words[verdict->action], session->client,
-		 session->queue, quote_sender(session, sender), verdict->log);
+	log_line(verdict->action == SCAN_ACCEPT && !verdict->has_missed ? LOG_LEVEL_DEBUG
+									: LOG_LEVEL_INFO,
+		 session->id, "%s, client=%s queue=%s sender=%s %s", words[verdict->action],
+		 session->client, session->queue, quote_sender(session, sender), verdict->log);
 }
 
 const struct scan_verdict *scansession_end(struct scansession *session)

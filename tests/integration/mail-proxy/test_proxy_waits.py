@@ -143,6 +143,7 @@ class Waits(Case):
         self.start_proxy(self.path("nowhere"), **{"on-unavailable": "accept"})
         self.expect_log("warning: .*clamd", "error: .*clamd")
         self.send(MAIL)
+        self.proxy.wait_for_log("mail scanned, action=accept found=.* class=busy peer=clamd ")
         self.assertIn("Eicar-Signature", self.send(b"\r\n" + EICAR.encode() + b"\r\n", 550))
         self.assertEqual(self.hop.mails, [MAIL])
 

@@ -109,6 +109,9 @@ TEST_CASE("peers are heard", "[mail-scan]")
 		CHECK(mail.make().action == SCAN_DEFER);
 		mail.settings.on_unavailable = SCAN_ACCEPT;
 		CHECK(mail.make().action == SCAN_ACCEPT);
+		CHECK(std::string(mail.verdict.text).empty());
+		CHECK(std::string(mail.verdict.log) == "found=\"connect: Connection refused\" "
+						       "class=busy peer=clamd path=\"\" offset=0");
 	}
 	SECTION("one that has nothing to say")
 	{

@@ -59,6 +59,7 @@ struct scan_verdict {
 	/* For one line of a log: "found=... path=... offset=..."; "clean". */
 	char log[SCAN_TEXT_MAX];
 	const struct inspect_result *result; /* of our own inspection */
+	bool has_missed; /* the mail is accepted, though a peer has failed: log says which */
 };
 
 /*

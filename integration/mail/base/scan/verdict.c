@@ -16,6 +16,8 @@ struct reason {
 	const char *name;
 };
 
+static const char *const peer_names[SCAN_PEER_COUNT] = { "clamd", "rspamd", "milter" };
+
 static void take_findings(const struct scan_settings *settings, const struct inspect_result *result,
 			  struct reason *reason)
 {
@@ -42,7 +44,6 @@ static void take_findings(const struct scan_settings *settings, const struct ins
 static void take_peer(const struct scan_settings *settings, enum scan_peer kind,
 		      const struct verdict_peer *peer, struct reason *reason)
 {
-	static const char *const names[SCAN_PEER_COUNT] = { "clamd", "rspamd", "milter" };
 	enum scan_action action = peer->action;
 	if (!peer->is_asked)
 		return;
@@ -58,8 +59,24 @@ static void take_peer(const struct scan_settings *settings, enum scan_peer kind,
 	*reason = (struct reason){ .action = action,
 				   .class_ = peer->has_failed ? (int)INSPECT_BUSY
 							      : (int)INSPECT_SIGNATURE,
-				   .peer = names[kind],
+				   .peer = peer_names[kind],
 				   .name = peer->name != NULL ? peer->name : "" };
+}
+
+/* A mail that passes without a peer is not one that all have found clean. */
+static bool take_missed(const struct verdict_peer *peers, struct reason *reason)
+{
+	bool has_missed = false;
+	for (unsigned i = SCAN_PEER_COUNT; i-- > 0 && reason->action == SCAN_ACCEPT;) {
+		if (!peers[i].is_asked || !peers[i].has_failed)
+			continue;
+		*reason = (struct reason){ .action = SCAN_ACCEPT,
+					   .class_ = (int)INSPECT_BUSY,
+					   .peer = peer_names[i],
+					   .name = peers[i].name };
+		has_missed = true;
+	}
+	return has_missed;
 }
 
 /* ASCII that can be seen, and may stand in quotes. */
@@ -120,6 +137,7 @@ void verdict_make(const struct scan_settings *settings, const struct inspect_res
 	take_findings(settings, result, &reason);
 	for (unsigned i = 0; i < SCAN_PEER_COUNT; i++)
 		take_peer(settings, (enum scan_peer)i, &peers[i], &reason);
+	ret_verdict->has_missed = take_missed(peers, &reason);
 	ret_verdict->result = result;
 	ret_verdict->action = reason.action;
 	ret_verdict->code = reason.action == SCAN_REJECT  ? 550

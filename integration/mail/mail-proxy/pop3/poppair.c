@@ -164,7 +164,7 @@ static const struct popproxy_verdict *call_verdict(void *own_context)
 	if (pair_scan_is_busy(&own->pair))
 		return NULL;
 	const struct scan_verdict *verdict = pair_scan_verdict(&own->pair);
-	if (verdict->action != SCAN_ACCEPT)
+	if (verdict->action != SCAN_ACCEPT || verdict->has_missed)
 		log_info(own->pair.id, "mail scanned, action=%s %s",
 			 scan_action_name(verdict->action), verdict->log);
 	own->verdict = (struct popproxy_verdict){

@@ -109,7 +109,7 @@ static void judge(struct mailpair *own)
 {
 	struct pair *pair = &own->pair;
 	const struct scan_verdict *verdict = pair_scan_verdict(pair);
-	if (verdict->action != SCAN_ACCEPT)
+	if (verdict->action != SCAN_ACCEPT || verdict->has_missed)
 		log_info(pair->id, "mail scanned, action=%s %s", scan_action_name(verdict->action),
 			 verdict->log);
 	own->is_asked = false;
