@@ -370,6 +370,16 @@ TEST_CASE("a client that is gone amid a mail leaves none", "[mailtalk]")
 	CHECK_FALSE(talked.is_connected);
 	CHECK(talked.outcomes == Texts{ "cut 0" });
 
+	Talked chunked;
+	chunked.greet();
+	chunked.mail();
+	(void)chunked.client("BDAT 3\r\na\r\n");
+	(void)chunked.server("354 Go\r\n");
+	chunked.end_client();
+	CHECK(chunked.is_closed);
+	CHECK_FALSE(chunked.is_connected);
+	CHECK(chunked.outcomes == Texts{ "cut 0" });
+
 	Talked late;
 	late.greet();
 	late.data();

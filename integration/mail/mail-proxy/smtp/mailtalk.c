@@ -171,7 +171,7 @@ void mailtalk_lose(struct mailtalk *talk, const char *text)
 
 static void lose_client(struct mailtalk *talk)
 {
-	if (is_amid_mail(talk)) {
+	if (is_amid_mail(talk) || talk->is_chunking) {
 		mailtalk_fail(talk, MAILTALK_CUT, 451, "4.4.2 Client is gone");
 		mailtalk_set_outcome(talk, MAILTALK_CUT, 0, "");
 		talk->fail_code = 0;
