@@ -11,6 +11,7 @@ import re
 import signal
 import socket
 import ssl
+import threading
 import time
 
 from harness import DEADLINE_S, Case, main, wait_for
@@ -130,6 +131,18 @@ class Clients(Case):
             pass
         self.assertEqual(front.wait_for_sessions(1)[0]["end"], "stuck")
 
+
+    def test_one_that_takes_its_replies_late_has_all_of_them(self):
+        front = PopFront(self, limits={"commands": 0})
+        count = 3000000
+        client = Pop(self, front.address, room=32768)
+        self.assertRegex(client.login(), r"^\+OK")
+        sender = threading.Thread(target=client.send, args=["NOOP"] * count + ["QUIT"])
+        sender.start()
+        self.addCleanup(sender.join)
+        # Longer than a worker waits between two looks at whether it is to end.
+        time.sleep(2)
+        self.assertEqual(client.file.read().count(b"+OK"), count + 1)
 
     def test_every_octet_of_one_that_waits_for_no_reply_is_in_the_log(self):
         front = PopFront(self)

@@ -88,12 +88,22 @@ static int64_t send_deadline(const struct popvisit *visit)
 	return due_ms < visit->end_ms ? due_ms : visit->end_ms;
 }
 
+/* Of what is sent to the client. */
+static bool has_sent(struct popvisit *visit, int status)
+{
+	if (status != 0)
+		end(visit, status == -ETIMEDOUT ? "stuck" : "reset");
+	return status == 0;
+}
+
 static bool put(struct popvisit *visit, const void *bytes, size_t size)
 {
-	const int ret = stream_put(&visit->stream, bytes, size, send_deadline(visit));
-	if (ret != 0)
-		end(visit, ret == -ETIMEDOUT ? "stuck" : "reset");
-	return ret == 0;
+	return has_sent(visit, stream_put(&visit->stream, bytes, size, send_deadline(visit)));
+}
+
+static bool flush(struct popvisit *visit)
+{
+	return has_sent(visit, stream_flush(&visit->stream, send_deadline(visit)));
 }
 
 static bool say(struct popvisit *visit)
@@ -399,6 +409,9 @@ static void time_out(struct popvisit *visit)
 
 static void wait_for_bytes(struct popvisit *visit)
 {
+	/* With all of the time for it: what is not taken at the end of a look would be lost. */
+	if (!flush(visit))
+		return;
 	const int64_t since_ms = stream_deadline(0);
 	int ret = -ETIMEDOUT;
 	/* In pieces, as the worker may be told to end meanwhile. */
