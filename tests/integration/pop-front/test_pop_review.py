@@ -144,6 +144,16 @@ class Clients(Case):
         time.sleep(2)
         self.assertEqual(client.file.read().count(b"+OK"), count + 1)
 
+    def test_one_that_has_said_much_under_tls_has_all_answers_behind_that_of_a_login(self):
+        front = PopFront(self, certificates=[make_certificate(self)])
+        client = Pop(self, front.tls_address, tls=True)
+        lines = [f"USER {MAILBOX}", "PASS wrong", *["CAPA"] * 500, "NOOP", "QUIT"]
+        # More than an edge reads at a time, in one record, and nothing behind it.
+        client.send(*lines)
+        answers = client.file.read()
+        self.assertEqual(answers.count(b"+OK capabilities"), 500)
+        self.assertRegex(answers, rb"\+OK Bye\r\n$")
+
     def test_every_octet_of_one_that_waits_for_no_reply_is_in_the_log(self):
         front = PopFront(self)
         lines = [f"USER {MAILBOX}", f"PASS {PASSWORD}", *["NOOP"] * 50, "QUIT"]

@@ -39,7 +39,8 @@ static void delay(struct session *session)
 	session_set_timer(session, session->edge->rules->tarpit_ms);
 }
 
-void exchange_go_on(struct session *session)
+/* With edge->in loaded; to the end of what has come with it. */
+static void go_on(struct session *session)
 {
 	enum channel_status status = CHANNEL_SOME;
 	while (status == CHANNEL_SOME && take_group(session))
@@ -75,8 +76,15 @@ void exchange_on_event(struct session *session)
 			return;
 		}
 		session->is_ended = status == CHANNEL_ENDED;
-		exchange_go_on(session);
+		go_on(session);
 	} while (status == CHANNEL_SOME && has_more(session));
+}
+
+void exchange_go_on(struct session *session)
+{
+	go_on(session);
+	if (has_more(session))
+		exchange_on_event(session);
 }
 
 void exchange_resume(struct session *session)
@@ -84,8 +92,6 @@ void exchange_resume(struct session *session)
 	session_enter(session, SESSION_TALK);
 	channel_load(session);
 	exchange_go_on(session);
-	if (has_more(session))
-		exchange_on_event(session);
 }
 
 static void greet(struct session *session)
@@ -96,8 +102,6 @@ static void greet(struct session *session)
 	channel_load(session);
 	session->edge->protocol->greet(session);
 	exchange_go_on(session);
-	if (has_more(session))
-		exchange_on_event(session);
 }
 
 void exchange_begin(struct session *session)

@@ -39,7 +39,7 @@ void exchange_wait(struct session *session, uint64_t ms);
 void exchange_take_up(struct session *session);
 /* The client that was named in place of the first is judged. */
 void exchange_on_verdict(struct session *session);
-/* With edge->in loaded; to the end of the event. */
+/* With edge->in loaded; to the end of the event, also of what TLS alone knows to have come. */
 void exchange_go_on(struct session *session);
 
 /* What is to be said now is a refusal: the tarpit is for it, if there is one and no stress. */
