@@ -365,6 +365,34 @@ TEST_CASE("a worker that has ended and a client that stays are not for ever", "[
 	CHECK(all.end() == 0);
 }
 
+TEST_CASE("a client that takes nothing keeps no relay by what it says to a worker that has gone",
+	  "[front][relay]")
+{
+	const uint64_t idle_ms = 300;
+	world all;
+	const std::string text = much(100000);
+	unsigned in_vain = 0;
+	all.begin(idle_ms);
+	while (in_vain < 100) {
+		const ssize_t count =
+			send(all.worker(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+		in_vain = count > 0 ? 0 : in_vain + 1;
+		all.turn();
+	}
+	all.leave();
+	const uint64_t begun_ms = all.now_ms();
+	uint64_t said_ms = 0;
+	all.turn_until([&] {
+		if (all.status == NOT_DONE && all.now_ms() > said_ms + idle_ms / 10) {
+			ERR_clear_error();
+			SSL_write(all.ssl(), "x", 1);
+			said_ms = all.now_ms();
+		}
+		return all.status != NOT_DONE || all.now_ms() > begun_ms + 10 * idle_ms;
+	});
+	CHECK(all.status == -ETIMEDOUT);
+}
+
 TEST_CASE("a worker may end his words and still listen", "[front][relay]")
 {
 	world all;

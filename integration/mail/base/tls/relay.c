@@ -78,7 +78,11 @@ static bool read_client(struct relay *relay)
 		relay->to_worker_at = 0;
 		relay->to_worker_size = relay->is_worker_gone ? 0 : (size_t)count;
 		relay->from_client_bytes += (uint64_t)count;
-		count_moved(relay, (size_t)count);
+		/* What is thrown away is no reason to wait longer for the client to take its replies. */
+		if (relay->is_worker_gone)
+			relay->turn += (size_t)count;
+		else
+			count_moved(relay, (size_t)count);
 		return true;
 	}
 	if (count == TLS_WANT_READ || count == TLS_WANT_WRITE) {

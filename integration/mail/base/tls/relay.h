@@ -17,7 +17,8 @@
  * client still sends is read and thrown away for at most RELAY_LINGER_MS, because closing a socket
  * with unread bytes would take the last reply from the client.
  *
- * No byte in either direction for idle_ms ends it, as does relay_abort(). Deadlines of SMTP are
+ * No byte in either direction for idle_ms ends it, as does relay_abort(); one for a worker that has
+ * gone does not count. Deadlines of SMTP are
  * the worker's; this one is for a worker that never comes.
  *
  * Lies in the memory of its owner, of fixed size. Closing: done() is called once, from the loop,
