@@ -98,6 +98,16 @@ static bool are_all_ready(const struct hub *hub)
 	return true;
 }
 
+/* When the last program is ready, or the one that was not is not wanted any more. */
+static void note_ready(struct hub *hub)
+{
+	if (hub->was_ready || hub->is_stopping || !are_all_ready(hub))
+		return;
+	hub->was_ready = true;
+	log_info(hub_context, "ready, version=%s", DNSBLV6_VERSION);
+	program_tell_ready(hub_context);
+}
+
 static void take_ready(struct hub *hub, unsigned program)
 {
 	if (!hub_ready_take(hub->ready_fds[program]) || hub->crew.slots[program].pid == 0)
@@ -108,11 +118,7 @@ static void take_ready(struct hub *hub, unsigned program)
 	hub->is_stale[program] = false;
 	if (program == HUB_STORE)
 		allow(hub);
-	if (hub->was_ready || hub->is_stopping || !are_all_ready(hub))
-		return;
-	hub->was_ready = true;
-	log_info(hub_context, "ready, version=%s", DNSBLV6_VERSION);
-	program_tell_ready(hub_context);
+	note_ready(hub);
 }
 
 /* ---- a program ends ---- */
@@ -312,6 +318,7 @@ static void reload(struct hub *hub)
 	}
 	if (told == 0 && hub->was_ready)
 		program_tell_ready(hub_context);
+	note_ready(hub);
 }
 
 /* ---- signals ---- */

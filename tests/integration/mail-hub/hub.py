@@ -26,7 +26,7 @@ ANNA = "anna@example.com"
 SENDER = "sender@example.net"
 
 # Says that it is ready, and what it is told. With a file NAME.refuses beside it its --check fails, and
-# with NAME.fails it ends at SIGUSR1 with the status that the file has.
+# with NAME.fails it ends at SIGUSR1 with the status that the file has; with NAME.silent it is never ready.
 PLAYED = """#!{python}
 import os, signal, socket, sys, time
 
@@ -60,7 +60,8 @@ for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
     signal.signal(number, on_signal)
 say("begun")
 with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as words:
-    words.sendto(b"STATUS=played\\nREADY=1", os.environ["NOTIFY_SOCKET"])
+    ready = b"" if os.path.exists(sys.argv[0] + ".silent") else b"\\nREADY=1"
+    words.sendto(b"STATUS=played" + ready, os.environ["NOTIFY_SOCKET"])
 while True:
     signal.pause()
 """
@@ -117,7 +118,7 @@ class Hub:
         os.chmod(path, 0o755)
 
     def mark(self, name, word, text=""):
-        """A word of PLAYED: refuses, fails."""
+        """A word of PLAYED: refuses, fails, silent."""
         with open(os.path.join(self.programs, f"{name}.{word}"), "w", encoding="ascii") as file:
             file.write(text)
 

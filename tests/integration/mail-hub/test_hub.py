@@ -327,6 +327,25 @@ class Played(Case):
         self.assertEqual(process.stop(), 0)
         self.assertEqual(self.words().count(("pop-front", "ended")), 3)
 
+    def test_a_program_that_is_never_ready_is_not_waited_for_when_it_is_not_wanted_any_more(self):
+        self.hub.mark("pop-front", "silent")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(self.path("manager"))
+            manager.settimeout(60)
+            process = self.hub.start(is_ready=False, env={**os.environ, "NOTIFY_SOCKET": self.path("manager")})
+            self.wait_for_word("pop-front", "begun")
+
+            def is_ready_but_for_pop3():
+                process.send_signal(signal.SIGUSR1)  # those that are ready hear of it
+                return ("smtp-front", "SIGUSR1") in self.words()
+
+            wait_for(is_ready_but_for_pop3, "smtp-front to be ready")
+            self.hub.reload(pop3=None)
+            process.wait_for_log(r"^info: \[mail-hub\] ready, ")
+            while manager.recv(1000) != b"READY=1":
+                pass
+        self.assertEqual(process.stop(), 0)
+
     def test_counters_are_asked_of_each(self):
         self.hub.start().send_signal(signal.SIGUSR1)
         for name in ("mail-stored", "smtp-front", "pop-front"):
