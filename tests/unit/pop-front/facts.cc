@@ -236,3 +236,17 @@ TEST_CASE("limits of the dialogue are those of the configuration", "[pop][poplim
 	char reply[POP3_REPLY_MAX];
 	CHECK(pop3_dialogue_greet(&limits, reply) <= POP3_REPLY_LINE_MAX + 2);
 }
+
+TEST_CASE("a worker that waits for the store is not taken for one that never comes",
+	  "[pop][poplimits]")
+{
+	const auto setup = std::make_unique<popsetup>();
+	setup->limits.idle_timeout_ms = 1000;
+	setup->limits.send_timeout_ms = 2000;
+	setup->store_timeout_ms = 3600000;
+	// A kept connection that has ended is tried, then another is made.
+	CHECK(poplimits_silence_ms(setup.get()) >= 3000 + 2 * setup->store_timeout_ms);
+	setup->limits.idle_timeout_ms = 86400000;
+	setup->limits.send_timeout_ms = 3600000;
+	CHECK(poplimits_silence_ms(setup.get()) > setup->limits.idle_timeout_ms);
+}

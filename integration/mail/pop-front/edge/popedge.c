@@ -192,7 +192,7 @@ static struct edge_rules rules_of(const struct popsetup *setup)
 		.tarpit_ms = setup->login.delay_ms,
 		.refuses_at_capacity = pop->refuses_at_capacity,
 		.queue_timeout_ms = pop->queue_timeout_ms,
-		.worker_silence_ms = limits->idle_timeout_ms + limits->send_timeout_ms,
+		.worker_silence_ms = poplimits_silence_ms(setup),
 		.certificate_count = setup->tls.certificate_count,
 		.chains = setup->tls.chains,
 		.tls_places = ((UINT32_C(1) << pop->tls_count) - 1) << pop->clear_count,

@@ -3,6 +3,9 @@
 
 #include "lib/common/version.h"
 
+/* Of the store, behind one another: a connection and the lock, and both again where the first had ended. */
+#define ANSWERS_MAX 4
+
 void poplimits_make(const struct popsetup *setup, struct pop3_limits *ret_limits)
 {
 	*ret_limits = (struct pop3_limits){
@@ -16,4 +19,11 @@ void poplimits_make(const struct popsetup *setup, struct pop3_limits *ret_limits
 		.hostname = setup->pop.hostname,
 		.implementation = "DNSBLv6 pop-front " DNSBLV6_VERSION,
 	};
+}
+
+unsigned poplimits_silence_ms(const struct popsetup *setup)
+{
+	const struct popsetup_limits *limits = &setup->limits;
+	return limits->idle_timeout_ms + limits->send_timeout_ms +
+	       ANSWERS_MAX * setup->store_timeout_ms;
 }

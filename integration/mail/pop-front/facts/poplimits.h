@@ -19,6 +19,9 @@ extern "C" {
 
 void poplimits_make(const struct popsetup *setup, struct pop3_limits *ret_limits);
 
+/* The longest that a worker which lives moves no byte of a session, also while it waits for the store. */
+unsigned poplimits_silence_ms(const struct popsetup *setup);
+
 #ifdef __cplusplus
 }
 #endif
