@@ -610,6 +610,34 @@ TEST_CASE("a handshake may come in one segment with a PROXY header", "[mail][edg
 	CHECK(banner == "banner 192.0.2.7 4711 tls\r\n");
 }
 
+TEST_CASE("a handshake may come while the end of a PROXY header is read", "[mail][edge][tls]")
+{
+	words served;
+	served.proxies = nets("127.0.0.0/8\n");
+	served.begin();
+	const std::string header = proxy_header(4711);
+
+	// Each time the last byte and the handshake come at another moment of the edge's look at the rest.
+	for (int i = 0; i < 1000; i++) {
+		sockets between;
+		client peer(between[0], {});
+		REQUIRE(peer.step() == 1);
+		char hello[4096];
+		const ssize_t size = recv(between[1], hello, sizeof(hello), 0);
+		REQUIRE(size > 0);
+		const talker client(served.connect_to(TLS));
+		const int on = 1;
+		setsockopt(client.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		client.say(header.substr(0, header.size() - 1));
+		for (int k = 0; k < i % 30 * 100; k++)
+			__asm__ volatile("");
+		client.say(header.substr(header.size() - 1) +
+			   std::string(hello, static_cast<size_t>(size)));
+		SSL_set_fd(peer.ssl, client.fd);
+		REQUIRE(peer.step() == 0);
+	}
+}
+
 TEST_CASE("no client of a TLS place is refused in the clear", "[mail][edge][tls]")
 {
 	words served;
