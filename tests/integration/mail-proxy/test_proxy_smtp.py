@@ -337,6 +337,35 @@ class OwnHop(Case):
             client.send("EHLO c\r\n")
             self.assertEqual(client.reply(), "")
 
+    def test_a_handshake_comes_in_one_segment_with_a_proxy_header(self):
+        certificate = make_certificate(self, HOSTNAME)
+        self.start_proxy(certificates=[certificate], tls="implicit", **{"proxy-of": "127.0.0.0/8"})
+        header = b"PROXY TCP4 192.0.2.7 198.51.100.1 51234 465\r\n"
+        for cut in (0, 1, 20, len(header) - 1, len(header), len(header) + 1):
+            with self.subTest(cut=cut), socket.create_connection(self.address, PATIENCE_S) as raw:
+                raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                come, gone = ssl.MemoryBIO(), ssl.MemoryBIO()
+                tls = tls_of(certificate).wrap_bio(come, gone, server_hostname=HOSTNAME)
+                with self.assertRaises(ssl.SSLWantReadError):
+                    tls.do_handshake()
+                segment = header + gone.read()
+                raw.sendall(segment[:cut])
+                raw.sendall(segment[cut:])
+                greeting = b""
+                while not greeting:
+                    come.write(self.some_of(raw))
+                    with contextlib.suppress(ssl.SSLWantReadError):
+                        tls.do_handshake()
+                        raw.sendall(gone.read())
+                        greeting = tls.read(100)
+                self.assertTrue(greeting.startswith(b"220 "))
+        self.proxy.wait_for_log("session ended, client=192.0.2.7 ")
+
+    def some_of(self, raw):
+        bytes_ = raw.recv(65536)
+        self.assertTrue(bytes_, "the proxy has closed")
+        return bytes_
+
     def test_limits_of_a_network(self):
         self.start_proxy(sections={"limits": {"connections": 2}})
         with Client(self.address) as one, Client(self.address) as two, Client(self.address) as three:

@@ -8,6 +8,7 @@
 #include "integration/mail/base/edge/exchange.h"
 #include "integration/mail/base/edge/handout.h"
 #include "integration/mail/base/edge/session.h"
+#include "integration/mail/base/loop/proxypeek.h"
 #include "lib/wire/proxy.h"
 
 /* For a header that a balancer sends with its first segment. */
@@ -237,24 +238,14 @@ static void take_proxy(struct session *session, const struct proxy *proxy)
 		take_early(session);
 }
 
-/*
- * What is behind the header is the handshake's, where that is next: it reads the socket itself. So no more
- * is read than was seen not to be that, as more may come meanwhile; of a header that is not whole the
- * next byte is always one of its own.
- */
+/* What is behind the header is the handshake's, where that is next: it reads the socket itself. */
 static enum channel_status read_header(struct session *session)
 {
 	struct edge *edge = session->edge;
-	struct proxy proxy;
-	size_t used = 0;
+	const size_t room = EDGE_IN_SIZE - edge->in_end;
 	if (!session->begins_with_tls)
 		return channel_read(session);
-	const ssize_t got = recv(session->fd, edge->in + edge->in_end, EDGE_IN_SIZE - edge->in_end,
-				 MSG_PEEK | MSG_DONTWAIT);
-	size_t size = got > 0 ? (size_t)got : 1;
-	if (got > 0 && proxy_parse(edge->in, edge->in_end + size, &proxy, &used) == PROXY_DONE)
-		size = used - edge->in_end;
-	return channel_read_some(session, size);
+	return channel_read_some(session, proxypeek(session->fd, edge->in, edge->in_end, room));
 }
 
 static void read_proxy(struct session *session)

@@ -248,6 +248,7 @@ static void take_header(struct pair *pair)
 		return;
 	}
 	side_take(pair->client, used);
+	pair->client->is_header = false;
 	if (!ends.is_local)
 		pair->ends = ends;
 	admit(pair);
@@ -564,6 +565,7 @@ static void begin(struct pair *pair, int fd, const struct sockaddr *peer)
 	proxy_of_socket(peer, peer, &peer_ends);
 	if (networks_contain(&pair->listener->proxy_of, peer_ends.client_addr)) {
 		pair->phase = PAIR_PROXY;
+		pair->client->is_header = pair->listener->tls == PROXY_TLS_IMPLICIT;
 		set_timer(pair, HEADER_MS);
 	} else {
 		admit(pair);

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "integration/mail/base/loop/proxypeek.h"
 #include "integration/mail/mail-proxy/side/pair.h"
 
 /* ---- buffers ---- */
@@ -229,7 +230,10 @@ bool side_fill(struct side *side)
 	const size_t room = room_of(&side->in, SIDE_BUFFER_SIZE / 4);
 	if (room == 0)
 		return false;
-	ssize_t size = read_some(side, side->in.block + side->in.end, room);
+	uint8_t *at = side->in.block + side->in.end;
+	const size_t had = side->in.end - side->in.begin;
+	const size_t most = side->is_header ? proxypeek(side->fd, at - had, had, room) : room;
+	ssize_t size = read_some(side, at, most);
 	side->read_want = 0;
 	if (size > 0) {
 		side->in.end += (size_t)size;

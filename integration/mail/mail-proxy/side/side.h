@@ -64,6 +64,7 @@ struct side {
 	bool is_shut;  /* told that nothing more comes of us */
 	/* A protocol's: nothing is read, as there is no use for it yet, and so no block is needed. */
 	bool is_paused;
+	bool is_header; /* a PROXY header comes, and a handshake behind it, which reads the socket itself */
 	int error; /* with SIDE_FAILED: -errno, or a status of tls.h */
 	struct tls *tls;
 	int read_want;	/* TLS_WANT_... of the last read and write, 0: none */
