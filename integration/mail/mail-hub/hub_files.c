@@ -40,12 +40,12 @@ static int refuse(const char *what, const char *path, int error)
 						   : EX_OSERR;
 }
 
-/* Root's, but its group may write to one that is shared. */
+/* Root's, but its group may write to one that is shared, also where it is from a time without a user. */
 static int make_directory(const struct hub_setup *setup, const char *path, bool is_shared)
 {
 	bool is_given = is_shared && geteuid() == 0 && setup->owner.user[0] != '\0';
-	if (mkdir(path, 0755) != 0)
-		return errno == EEXIST ? EX_OK : refuse("directory not made", path, errno);
+	if (mkdir(path, 0755) != 0 && errno != EEXIST)
+		return refuse("directory not made", path, errno);
 	if (is_given && (chown(path, (uid_t)-1, setup->owner.gid) != 0 || chmod(path, 0775) != 0))
 		return refuse("directory not made", path, errno);
 	return EX_OK;

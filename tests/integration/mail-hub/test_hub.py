@@ -166,6 +166,7 @@ class Mail(Case):
         hub = Hub(self, plain_logins="yes")
         address = self.free_address()
         hub.write(pop3=f"{address[0]}@{address[1]}")
+        os.makedirs(os.path.join(hub.run, "metrics"), 0o755)  # by one that had no user
         hub.start()
         for name in ("smtp-front", "mail-stored", "pop-front"):
             path = os.path.join(hub.run, "metrics", f"{name}.prom")
