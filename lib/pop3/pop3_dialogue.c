@@ -733,7 +733,7 @@ static const struct refusal_rule {
 	[POP3_IN_USE] = { "[IN-USE] Another session has this maildrop", false },
 	[POP3_LOGIN_DELAY] = { "[LOGIN-DELAY] Too soon after the last login", false },
 	[POP3_TRY_LATER] = { "[SYS/TEMP] Try again later", false },
-	[POP3_BROKEN] = { "[SYS/PERM] The maildrop cannot be opened", false },
+	[POP3_DAMAGED] = { "[SYS/PERM] The message is damaged", false },
 	[POP3_MALFORMED] = { "Malformed message of SASL", false },
 	[POP3_NO_TLS] = { "[SYS/TEMP] TLS is not available now", false },
 	[POP3_NOT_REMOVED] = { "[SYS/TEMP] Some deleted messages were not removed", false },

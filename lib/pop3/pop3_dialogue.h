@@ -159,7 +159,7 @@ enum pop3_refusal {
 	POP3_IN_USE,	  /* [IN-USE] */
 	POP3_LOGIN_DELAY, /* [LOGIN-DELAY] */
 	POP3_TRY_LATER,	  /* [SYS/TEMP] */
-	POP3_BROKEN,	  /* [SYS/PERM]: only an operator helps */
+	POP3_DAMAGED,	  /* [SYS/PERM], RETR: only an operator helps */
 	POP3_MALFORMED,	  /* a message of SASL that is none */
 	POP3_NO_TLS,	  /* [SYS/TEMP], STLS */
 	POP3_NOT_REMOVED, /* [SYS/TEMP], QUIT */

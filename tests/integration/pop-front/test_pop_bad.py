@@ -611,7 +611,7 @@ class Damage(BadCase):
                 client.close()
                 wait_for(lambda: self.try_login(JOHN).startswith("+OK"), "the maildrop to be free")
                 client = self.client(JOHN, is_tls=is_tls)
-                client.say("RETR 1", "-ERR [SYS/PERM]")
+                client.say("RETR 1", "-ERR [SYS/PERM] The message is damaged")
                 self.assertEqual(client.mail(3), b"Subject: fine\r\n\r\nx\r\n")
                 client.say("RETR 2", "+OK")
                 with self.assertRaises((EOFError, ConnectionError)):

@@ -388,6 +388,10 @@ TEST_CASE("what the store cannot do is said, and the session goes on or ends", "
 	CHECK(pop3_dialogue_refuse(&one.dialogue, &one.limits, POP3_TRY_LATER, &one.event) ==
 	      POP3_REPLY);
 	CHECK(std::string(one.event.reply) == "-ERR [SYS/TEMP] Try again later\r\n");
+	one.step("RETR 2");
+	CHECK(pop3_dialogue_refuse(&one.dialogue, &one.limits, POP3_DAMAGED, &one.event) ==
+	      POP3_REPLY);
+	CHECK(std::string(one.event.reply) == "-ERR [SYS/PERM] The message is damaged\r\n");
 	one.step("TOP 2 1");
 	CHECK(pop3_dialogue_answer(&one.dialogue, &one.limits, false, "a\r\nb\xff", &one.event) ==
 	      POP3_REPLY);

@@ -224,8 +224,6 @@ struct pop3_server {
 			refuse(POP3_IN_USE);
 		else if (user == "soon")
 			refuse(POP3_LOGIN_DELAY);
-		else if (user == "broken")
-			refuse(POP3_BROKEN);
 		else if (is_right)
 			accept();
 		else

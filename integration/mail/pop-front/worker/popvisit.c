@@ -190,7 +190,7 @@ static void refuse_mail(struct popvisit *visit, int status)
 					   &visit->event);
 	} else if (status == MAILSTORE_EDAMAGED) {
 		log_damage(visit, uid);
-		(void)refuse(visit, POP3_BROKEN);
+		(void)refuse(visit, POP3_DAMAGED);
 	} else {
 		count(visit, POP_STORE_FAILURES, 1);
 		log_store(visit, "mail not read", status);
