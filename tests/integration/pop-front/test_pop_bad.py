@@ -325,13 +325,17 @@ class Slow(BadCase):
 
 class Logins(BadCase):
     def test_the_answer_to_a_wrong_password_waits_and_others_do_not(self):
-        self.serve_pop(login={"delay": "1m"})
+        self.serve_pop({"drain": "100ms"}, login={"delay": "1m"})
         with self.client() as client:
             client.say(f"USER {JOHN}", "+OK")
             client.send(b"PASS wrong\r\n")
             wait_for(lambda: self.front.counters().get("logins-wrong", 0) == 1, "the password to be looked at")
             self.assertTrue(self.try_login(JOHN).startswith("+OK"))
             self.assertEqual(select.select([client.socket], [], [], 0)[0], [])
+            # The end of the server is the end of the wait, too.
+            self.front.process.send_signal(signal.SIGTERM)
+            client.expect("-ERR [AUTH]")
+            client.expect("-ERR [SYS/TEMP] Shutting down")
 
     def test_some_wrong_passwords_end_a_session(self):
         self.serve_pop(login={"failures": 3})

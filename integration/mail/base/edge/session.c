@@ -424,6 +424,9 @@ void session_refuse(struct session *session, enum edge_refusal refusal, const ch
 	struct edge *edge = session->edge;
 	char text[EDGE_REPLY_MAX];
 	edge->out_size = 0;
+	/* The tarpit ends here, and not with it the reply that waits there. */
+	if (session->phase == SESSION_TARPIT)
+		(void)channel_flush(session);
 	if (!can_hear(session)) {
 		session_end(session, end);
 		return;
