@@ -418,7 +418,7 @@ class Strangers(Nodes):
                 link.sendall(half)
                 self.assertEqual(link.recv(100), b"")
 
-    def test_a_reply_that_is_on_its_way_is_whole_when_its_process_is_told_to_end(self):
+    def test_a_reply_that_is_on_its_way_is_read_before_the_next_request_and_whole_at_the_end(self):
         node = self.begin()[0]
         client = self.client(node)
         text = os.urandom(8 << 20).hex().encode() + b"\r\n"
@@ -427,6 +427,11 @@ class Strangers(Nodes):
         (mail, _, _), = client.entries(box)
         other = self.cluster.nodes[1].stored.sections["nodes"]
         packet = stored.REQUEST.pack(b"Msr1", stored.SEGMENT, 0, 0, 7, mail & 0xffffffffffffff, 0, bytes(16), 0, 0)
+        with self.connect(node, other["certificate"], other["key"]) as link, link.makefile("rb") as replies:
+            link.sendall(struct.pack(">4sIQ", b"Mnf1", len(packet), 0) + packet)
+            self.assertTrue(replies.read(16))
+            link.sendall(struct.pack(">4sIQ", b"Mnf1", 0, 0))  # before the rest was read
+            node.stored.wait_for_log("warning: .mail-stored. node breaks the protocol, node=")
         with self.connect(node, other["certificate"], other["key"]) as idle, \
                 self.connect(node, other["certificate"], other["key"]) as link, link.makefile("rb") as replies:
             link.sendall(struct.pack(">4sIQ", b"Mnf1", len(packet), 0) + packet)

@@ -365,8 +365,7 @@ static int admit(struct session *session)
 static void take_request(struct session *session, struct nodelink_message *message)
 {
 	struct storewire_request request;
-	if (session->is_asked ||
-	    storewire_decode_request(message->packet, message->packet_size, &request) != 0 ||
+	if (storewire_decode_request(message->packet, message->packet_size, &request) != 0 ||
 	    request.has_memory) {
 		break_off(session);
 		return;
@@ -386,10 +385,6 @@ static void take_request(struct session *session, struct nodelink_message *messa
 /* What costs the store next to nothing is asked: behind a store that hangs the node is down. */
 static void take_ping(struct session *session)
 {
-	if (session->is_asked) {
-		break_off(session);
-		return;
-	}
 	session->is_asked = true;
 	session->type = STOREWIRE_HELLO;
 	session->serial = 0;
@@ -400,8 +395,10 @@ static void take_ping(struct session *session)
 static void peer_on_message(void *owner, struct nodelink *link, struct nodelink_message *message)
 {
 	struct session *session = owner;
-	(void)link;
-	if (message->packet_size == 0)
+	/* One request at a time: replies to what is sent without reading any would pile up here. */
+	if (session->is_asked || nodelink_is_sending(link))
+		break_off(session);
+	else if (message->packet_size == 0)
 		take_ping(session);
 	else
 		take_request(session, message);
