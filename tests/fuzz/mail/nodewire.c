@@ -37,7 +37,7 @@ static void take(const uint8_t *bytes, size_t size, size_t piece, bool takes_rec
 			continue;
 		ret_seen->count++;
 		ret_seen->sum = ret_seen->sum * 31 + input->packet_size + input->memory_size;
-		if (input->memory_size > 0 && input->fd < 0 && !input->is_dropped)
+		if (input->memory_size > 0 && input->fd < 0 && input->dropped == 0)
 			ret_seen->sum += input->bytes[input->memory_size - 1];
 	}
 	nodewire_deinit(input);

@@ -376,32 +376,35 @@ class Strangers(Nodes):
         certificate, key, _ = make_peer(self, "stranger")
         self.assertFalse(self.is_answered(node, certificate=certificate, key=key))
 
-    def deliver_as_a_peer(self, node, box):
+    def deliver_as_a_peer(self, node, box, text=TEXT):
         """Status of the node."""
         other = self.cluster.nodes[1].stored.sections["nodes"]
         head = stored.meta(b"s@example.net", [box.encode()])
         packet = stored.REQUEST.pack(b"Msr1", stored.DELIVER, stored.HAS_ID | stored.IS_MOVED, 0, 7, len(head),
-                                     len(TEXT), os.urandom(16), 0, 0)
+                                     len(text), os.urandom(16), 0, 0)
         with self.connect(node, other["certificate"], other["key"]) as link, link.makefile("rb") as replies:
-            link.sendall(struct.pack(">4sIQ", b"Mnf1", len(packet), len(head + TEXT)) + packet + head + TEXT)
+            link.sendall(struct.pack(">4sIQ", b"Mnf1", len(packet), len(head + text)) + packet + head + text)
             _, size, _ = struct.unpack(">4sIQ", replies.read(16))
             return stored.REPLY.unpack_from(replies.read(size))[3]
 
-    def test_a_mail_for_a_mailbox_of_another_node_is_refused(self):
-        node = self.begin()[0]
+    def test_a_mail_that_is_too_large_or_for_a_mailbox_of_another_node_is_refused(self):
+        node = self.begin(stored={"size": "64K"})[0]
         self.expect_log("warning: .mail-stored. mail refused whose mailbox is of another node, count=1 ")
         boxes = self.boxes_by_node(self.client(node))
         for box in (boxes[1][0], "\x013/" + boxes[3][0]):
             self.assertEqual(self.deliver_as_a_peer(node, box), 0)
         for box in (boxes[2][0], "\x012/" + boxes[2][0]):
             self.assertEqual(self.deliver_as_a_peer(node, box), EAWAY)
+        # The other node may take larger ones.
+        for size in (1 << 20, 9 << 20):
+            self.assertEqual(self.deliver_as_a_peer(node, boxes[1][0], bytes(size)), -errno.EFBIG)
 
     def test_what_is_no_frame_ends_the_link(self):
         node = self.begin()[0]
         self.expect_log("warning: .mail-stored. node breaks the protocol, node=")
         other = self.cluster.nodes[1].stored.sections["nodes"]
         for junk in (b"Mnf2" + bytes(12), struct.pack(">4sIQ", b"Mnf1", 1 << 20, 0), struct.pack(">4sIQ", b"Mnf1", 0, 5),
-                     struct.pack(">4sIQ", b"Mnf1", 60, 1 << 40), struct.pack(">4sIQ", b"Mnf1", 60, 0) + bytes(60)):
+                     struct.pack(">4sIQ", b"Mnf1", 60, 1 << 42), struct.pack(">4sIQ", b"Mnf1", 60, 0) + bytes(60)):
             with self.connect(node, other["certificate"], other["key"]) as link:
                 link.sendall(junk)
                 self.assertEqual(link.recv(100), b"")

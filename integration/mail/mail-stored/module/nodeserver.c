@@ -308,8 +308,8 @@ static int keep(struct session *session, const struct storewire_request *request
 	if (request->mailbox.size > 0)
 		memcpy(session->name, request->mailbox.bytes, request->mailbox.size);
 	session->waiting.mailbox.bytes = session->name;
-	if (message->is_dropped)
-		return -ENOSPC;
+	if (message->dropped != 0)
+		return message->dropped;
 	if (message->memory.fd >= 0) {
 		session->memory = message->memory;
 		session->room_size = message->room_size;

@@ -340,13 +340,13 @@ static void take_message(struct nodelink *link)
 		.packet = in->packet,
 		.packet_size = in->packet_size,
 		.memory = { .fd = -1 },
-		.is_dropped = in->is_dropped,
+		.dropped = in->dropped,
 	};
 	if (in->fd >= 0) {
 		message.memory.fd = in->fd;
 		message.memory.size = in->memory_size;
 		message.room_size = in->memory_size;
-	} else if (!in->is_dropped) {
+	} else if (in->dropped == 0) {
 		message.memory.bytes = in->bytes;
 		message.memory.bytes_size = (size_t)in->memory_size;
 	}

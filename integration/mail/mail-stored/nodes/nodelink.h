@@ -34,7 +34,7 @@ struct nodelink_message {
 	struct nodewire_memory memory; /* its descriptor may be taken, with -1 written here */
 	/* Of a descriptor that came over TLS and is taken: to be given back to the room. */
 	uint64_t room_size;
-	bool is_dropped; /* there was no room for the memory */
+	int dropped; /* 0, or why there is none of its memory: -ENOSPC, -EFBIG */
 };
 
 struct nodelink_rules {

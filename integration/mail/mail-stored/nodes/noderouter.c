@@ -359,8 +359,8 @@ static void slot_on_message(void *owner, struct nodelink *link, struct nodelink_
 	node->broken = 0;
 	nodelink_limit(link, 0);
 	slot->ask = NULL;
-	if (message->is_dropped && reply.status == 0)
-		ask->answer(ask, -ENOSPC, NULL, NULL);
+	if (message->dropped != 0 && reply.status == 0)
+		ask->answer(ask, message->dropped, NULL, NULL);
 	else
 		ask->answer(ask, 0, &reply, message);
 	next(slot);

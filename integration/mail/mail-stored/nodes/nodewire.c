@@ -77,7 +77,7 @@ static void forget(struct nodewire_input *input)
 	input->at = 0;
 	input->packet_size = 0;
 	input->memory_size = 0;
-	input->is_dropped = false;
+	input->dropped = 0;
 	input->is_begun = false;
 }
 
@@ -96,7 +96,7 @@ static int take_head(struct nodewire_input *input)
 	input->memory_size = bytes_take(&head, 8);
 	const bool is_fine = memcmp(magic, MAGIC, MAGIC_SIZE) == 0 &&
 			     input->packet_size <= NODEWIRE_PACKET_MAX &&
-			     input->memory_size <= input->memory_max &&
+			     input->memory_size <= NODEWIRE_MEMORY_MAX &&
 			     (input->packet_size > 0 || input->memory_size == 0);
 	return is_fine ? 0 : -EPROTO;
 }
@@ -142,25 +142,29 @@ static int begin_memory(struct nodewire_input *input)
 	input->is_begun = true;
 	if (ret != 0 || input->memory_size == 0)
 		return ret;
+	if (input->memory_size > input->memory_max) {
+		input->dropped = -EFBIG;
+		return 0;
+	}
 	if (is_record || input->memory_size > STOREWIRE_INLINE_MAX) {
-		input->is_dropped = !open_memory(input, start);
+		input->dropped = open_memory(input, start) ? 0 : -ENOSPC;
 		return 0;
 	}
 	if (input->bytes == NULL)
 		input->bytes = malloc(STOREWIRE_INLINE_MAX);
-	input->is_dropped = input->bytes == NULL;
+	input->dropped = input->bytes == NULL ? -ENOSPC : 0;
 	return 0;
 }
 
 static void take_memory(struct nodewire_input *input, uint64_t at, const uint8_t *bytes,
 			size_t size)
 {
-	if (input->is_dropped)
+	if (input->dropped != 0)
 		return;
 	if (input->fd < 0)
 		memcpy(input->bytes + at, bytes, size);
 	else if (storemail_write(input->fd, bytes, size) != 0)
-		input->is_dropped = true;
+		input->dropped = -ENOSPC;
 }
 
 /* A step of a message: some bytes of its head, its packet or its memory. Returns how many, or -EPROTO. */
@@ -220,7 +224,7 @@ int nodewire_take(struct nodewire_input *input, const uint8_t *bytes, size_t siz
 		used += (size_t)part;
 	}
 	if (input->fd >= 0 && storemail_seal_memory(input->fd) != 0)
-		input->is_dropped = true;
+		input->dropped = -ENOSPC;
 	*ret_used = used;
 	return 1;
 }

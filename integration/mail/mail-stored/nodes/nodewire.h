@@ -21,7 +21,7 @@
  * names a mail (number), the memory is the record of that, and number is where in it the body begins.
  *
  * What comes is foreign, though only nodes may send it: sizes have limits, and memory that this process
- * has no room for is read and dropped. Small memory lies in a buffer, other in a memfd, which is sealed;
+ * has no room for, or that is larger than it takes, is read and dropped. Small memory lies in a buffer, other in a memfd, which is sealed;
  * that of a record has its body at NODEWIRE_BODY_AT, whatever stands before it.
  *
  * One thread's. Nothing here logs.
@@ -37,6 +37,8 @@ extern "C" {
 /* A reply with rows; a request is smaller. */
 #define NODEWIRE_PACKET_MAX STOREWIRE_REPLY_MAX
 #define NODEWIRE_BODY_AT    (UINT64_C(16) << 20)
+/* More than any node takes for a mail: what says so is no message. */
+#define NODEWIRE_MEMORY_MAX (UINT64_C(1) << 41)
 
 /* Bytes, and behind them a part of a file: what goes with a packet. */
 struct nodewire_memory {
@@ -60,15 +62,16 @@ void nodewire_encode(size_t packet_size, uint64_t memory_size, uint8_t *out);
 struct nodewire_input {
 	/* ---- its owner's ---- */
 	struct nodewire_room *room;
-	uint64_t memory_max;
-	bool takes_records; /* replies come, among them those to SEGMENT */
+	uint64_t memory_max; /* another node may take more */
+	bool takes_records;  /* replies come, among them those to SEGMENT */
 
 	/* ---- of a message that is whole ---- */
 	size_t packet_size;
 	uint64_t memory_size;
-	uint8_t *bytes;	 /* the memory, when there is no fd */
-	int fd;		 /* the caller may take it, and writes -1 here */
-	bool is_dropped; /* there was no room for its memory, or no descriptor */
+	uint8_t *bytes; /* the memory, when there is no fd */
+	int fd;		/* the caller may take it, and writes -1 here */
+	/* Of its memory: 0; -ENOSPC: there was no room, or no descriptor; -EFBIG: it is more than memory_max. */
+	int dropped;
 	uint8_t packet[NODEWIRE_PACKET_MAX];
 
 	/* ---- nodewire.c's own ---- */
