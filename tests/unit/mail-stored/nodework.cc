@@ -58,16 +58,33 @@ class worked
 		parts.counters = &counters;
 	}
 
-	void deliver(const std::vector<std::string> &boxes)
+	void ask(const storewire_request &request)
 	{
-		const mail_asked mail(boxes);
 		nodework_start start = {};
 		start.parts = &parts;
 		start.owner = this;
 		start.answer = [](void *owner, const storewire_reply *reply, int) {
 			static_cast<worked *>(owner)->heard.push_back(reply->status);
 		};
-		nodework_begin(&start, &mail.request, -1);
+		nodework_begin(&start, &request, -1);
+	}
+
+	void deliver(const std::vector<std::string> &boxes)
+	{
+		const mail_asked mail(boxes);
+		ask(mail.request);
+	}
+
+	void erase(const std::string &box, uint64_t mail)
+	{
+		std::vector<uint8_t> memory(maildeletion_size(name_of(box), 1));
+		maildeletion_encode(name_of(box), &mail, 1, memory.data());
+		storewire_request request = {};
+		request.type = STOREWIRE_ERASE;
+		request.has_memory = true;
+		request.memory = memory.data();
+		request.memory_size = request.size = memory.size();
+		ask(request);
 	}
 
 	// All requests that the store gets until there is an answer; each is refused or accepted.
@@ -125,6 +142,32 @@ TEST_CASE("a mailbox whose copies would have too long a name has none, and that 
 	CHECK(work.counters.delivered == 1);
 	CHECK(work.counters.copied == 0);
 	CHECK(work.counters.uncopied == 1);
+}
+
+TEST_CASE("a list that begins again and again is no reason to ask for its end",
+	  "[mail-stored][nodework]")
+{
+	const size_t piece = 1024; // of nodeerase.c
+	worked work(2);
+	played_store played(work.side.path);
+	work.erase("a@b", 5);
+	REQUIRE(work.side.comes([&] { return played.accept_one(); }));
+	played.greet();
+	size_t count = 0;
+	REQUIRE(work.side.comes([&] {
+		played.take_all();
+		for (; count < played.serials.size(); count++) {
+			if (played.types[count] == STOREWIRE_LIST)
+				played.answer_rows(count,
+						   std::string(piece * STOREWIRE_ENTRY_SIZE, '\0'),
+						   piece);
+			else
+				played.answer(count, 0);
+		}
+		return !work.heard.empty() || count > 9;
+	}));
+	CHECK(played.types == std::vector<uint8_t>{ STOREWIRE_LIST, STOREWIRE_ERASE });
+	CHECK(work.heard == std::vector<int>{ 0 });
 }
 
 TEST_CASE("what nodes have said about a mail of LMTP does not wait for another event",

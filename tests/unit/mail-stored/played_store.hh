@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -78,6 +79,22 @@ class played_store
 	void answer(size_t at, int status) const
 	{
 		say(types.at(at), serials.at(at), status);
+	}
+
+	// Rows that are too many for a packet.
+	void answer_rows(size_t at, const std::string &rows, uint32_t count) const
+	{
+		storewire_reply reply = {};
+		reply.type = types.at(at);
+		reply.serial = serials.at(at);
+		reply.count = count;
+		uint8_t bytes[STOREWIRE_REPLY_HEAD];
+		storewire_encode_reply(&reply, bytes);
+		const iovec part = { bytes, sizeof(bytes) };
+		const int fd = memfd_create("rows", MFD_CLOEXEC);
+		REQUIRE(write(fd, rows.data(), rows.size()) == static_cast<ssize_t>(rows.size()));
+		REQUIRE(packet_send(client, &part, 1, &fd, 1) > 0);
+		close(fd);
 	}
 
 	void hang_up()

@@ -71,7 +71,7 @@ static int make_listing(struct nodework *work, unsigned node, enum step step,
 	return 0;
 }
 
-/* Mails of a list are in the order of their numbers. */
+/* Mails of a list are in the order of their numbers: one that is not would have no end. */
 static void find_list_end(struct nodework *work)
 {
 	const struct nodepart *part = &work->parts[0];
@@ -80,7 +80,8 @@ static void find_list_end(struct nodework *work)
 	if (part->status != 0 || part->rows_size < (size_t)PIECE_MAX * STOREWIRE_ENTRY_SIZE)
 		return;
 	storewire_decode_entry(part->rows + part->rows_size - STOREWIRE_ENTRY_SIZE, &entry);
-	work->list_from = entry.mail + 1;
+	if (entry.mail >= part->ask.request.number)
+		work->list_from = entry.mail + 1;
 }
 
 static uint64_t find_first_mail(const struct maildeletion *deletion)
