@@ -77,7 +77,7 @@ void filter_deinit(struct filter *filter);
 /* One line without its end. */
 void filter_take(struct filter *filter, const char *text, size_t text_size, bool is_cut);
 
-/* The verdict about a session that is uvhandle; borrowed. */
+/* The verdict about a session that is asking; borrowed. */
 void filter_judge(struct filter *filter, struct session *session,
 		  const struct judgement *judgement);
 

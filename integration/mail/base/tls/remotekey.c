@@ -30,7 +30,7 @@ struct remotekey {
 /* The place that OpenSSL keeps for the application, in each kind of object. */
 enum { APP_DATA = 0 };
 
-/* ---- uvhandle ---- */
+/* ---- asking ---- */
 
 int remotekey_holder_init(struct remotekey_holder *ret_holder, int fd)
 {
