@@ -170,7 +170,7 @@ void judge_log_reload(const struct judge *judge, const char *context, int ret,
 	}
 }
 
-/* ---- uvhandle ---- */
+/* ---- asking ---- */
 
 bool judge_exempts(const struct judge *judge, const struct dnsblv6_ip *ip)
 {
@@ -244,7 +244,10 @@ static void make_printable(char *text)
 			*text = '?';
 }
 
-/* Names of the zones in set; one that has several filters stands there once. */
+/*
+ * Labels of the zones in set, or names where they have none: as in dnsblv6_reason(), since a name
+ * may have a key in it. One that has several filters stands there once.
+ */
 static void format_zones(const struct judge *judge, uint64_t set, char *ret_zones, size_t size)
 {
 	struct dnsblv6_zone_info info;
@@ -252,12 +255,14 @@ static void format_zones(const struct judge *judge, uint64_t set, char *ret_zone
 	ret_zones[0] = '\0';
 	for (unsigned i = 0; i < 64; i++) {
 		char next[sizeof(info.name) + 1];
-		if ((set >> i & 1) == 0 || dnsblv6_zone_get(judge->client, i, &info) != 0 ||
-		    strcmp(info.name, last) == 0)
+		if ((set >> i & 1) == 0 || dnsblv6_zone_get(judge->client, i, &info) != 0)
 			continue;
-		snprintf(next, sizeof(next), "%s%s", ret_zones[0] != '\0' ? "," : "", info.name);
+		const char *name = info.label[0] != '\0' ? info.label : info.name;
+		if (strcmp(name, last) == 0)
+			continue;
+		snprintf(next, sizeof(next), "%s%s", ret_zones[0] != '\0' ? "," : "", name);
 		append_whole(ret_zones, size, next);
-		snprintf(last, sizeof(last), "%s", info.name);
+		snprintf(last, sizeof(last), "%s", name);
 	}
 	if (ret_zones[0] == '\0')
 		snprintf(ret_zones, size, "-");

@@ -85,7 +85,7 @@ struct judgement {
 	/* "score=3 zones=bl6.example,bl.example; 192.0.2.66 is listed by bl6.example"; "" with
 	   JUDGE_PASS */
 	char header[JUDGE_HEADER_MAX + 1];
-	/* Whose score it is: names with commas, cut to whole ones; "-" when none lists. */
+	/* Whose score it is: labels or names with commas, cut to whole ones; "-": none lists. */
 	char zones[JUDGE_ZONES_MAX + 1];
 };
 

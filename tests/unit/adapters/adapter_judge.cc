@@ -179,6 +179,16 @@ TEST_CASE("a zone that is asked with several filters stands in a header once", "
 	CHECK(std::string(court.decide(DNSBLV6_LISTED, 7).zones) == "bl.example,other.example");
 }
 
+TEST_CASE("a zone with a label is called by that, and its name is told nowhere", "[adapter][judge]")
+{
+	const court court("", "secret-key.bl.example==SBL bl.example");
+	const auto listed = court.decide(DNSBLV6_LISTED, 3);
+	CHECK(std::string(listed.zones) == "SBL,bl.example");
+	CHECK(std::string(listed.header).find("secret-key") == std::string::npos);
+	const auto deferred = court.decide(DNSBLV6_DEFER, 0, 1);
+	CHECK_THAT(deferred.text, Catch::EndsWith("no answer from SBL"));
+}
+
 TEST_CASE("own networks, the allow list and this machine are exempt", "[adapter][judge]")
 {
 	const tmpdir directory;
