@@ -63,11 +63,16 @@ void child_tell(struct crew *crew, unsigned role, uint64_t kill_ms)
 	}
 }
 
-void child_kill_overdue(const struct crew *crew, uint64_t now_ms)
+/* A process that does not end by it waits in the kernel: what is due again at once would keep its parent from resting. */
+void child_kill_overdue(struct crew *crew, uint64_t now_ms)
 {
 	for (unsigned i = 0; i < crew->count; i++) {
 		if (crew_is_overdue(crew, &crew->slots[i], now_ms))
 			kill(crew->slots[i].pid, SIGKILL);
+	}
+	for (unsigned role = 0; role < CREW_ROLES_MAX; role++) {
+		if (now_ms >= crew->kill_ms[role])
+			crew->kill_ms[role] = CREW_NEVER;
 	}
 }
 

@@ -33,7 +33,8 @@ bool child_has_broken_filter(int status);
 
 /* SIGTERM to all of a role, once; kill_ms is CREW_NEVER, or when those left are killed. */
 void child_tell(struct crew *crew, unsigned role, uint64_t kill_ms);
-void child_kill_overdue(const struct crew *crew, uint64_t now_ms);
+/* Each once. */
+void child_kill_overdue(struct crew *crew, uint64_t now_ms);
 /* Waits until it has ended, and kills it after patience_ms. Returns what waitpid() says of it. */
 int child_wait(pid_t pid, unsigned patience_ms);
 

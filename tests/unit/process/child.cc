@@ -136,7 +136,9 @@ TEST_CASE("those of a role that are told to end get SIGTERM, and SIGKILL in the 
 	child_tell(&all, 0, 1000);
 	child_kill_overdue(&all, 999);
 	CHECK(waitpid(all.slots[0].pid, nullptr, WNOHANG) == 0);
+	CHECK(crew_next_ms(&all) == 1000);
 	child_kill_overdue(&all, 1000);
+	CHECK(crew_next_ms(&all) == CREW_NEVER); // until its end is told
 	CHECK(text_of(child_wait(all.slots[0].pid, PATIENCE_MS)) == "signal=9");
 	CHECK(waitpid(all.slots[1].pid, nullptr, WNOHANG) == 0);
 	CHECK(text_of(child_wait(all.slots[1].pid, 0)) == "signal=9");
