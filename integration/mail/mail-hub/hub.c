@@ -233,10 +233,9 @@ static int write_all(const struct hub_setup *setup, char **texts)
 	return status;
 }
 
-/* Each program looks at what it would get. An exit status; nothing has changed. */
-static int try_all(const struct hub_setup *setup, char **texts)
+/* Each program looks at what it would get. What was fine to all is theirs then, without another byte to be written. */
+static bool change_all(const struct hub_setup *setup, char **texts)
 {
-	char path[HUB_FILE_MAX];
 	int status = EX_OK;
 	for (unsigned program = 0; status == EX_OK && program < HUB_PROGRAMS; program++) {
 		if (texts[program] == NULL)
@@ -244,9 +243,12 @@ static int try_all(const struct hub_setup *setup, char **texts)
 		status = hub_files_write(setup, program, HUB_FILE_NEW, texts[program]);
 		if (status == EX_OK)
 			status = hub_files_check(setup, program, HUB_FILE_NEW);
-		unlink(hub_files_path(setup, program, HUB_FILE_NEW, path));
 	}
-	return status;
+	bool is_good = status == EX_OK;
+	for (unsigned program = 0; program < HUB_PROGRAMS; program++)
+		if (texts[program] != NULL)
+			is_good = hub_files_end_trial(setup, program, is_good);
+	return is_good;
 }
 
 /* One that is not wanted any more ends; one that is begins, when the store is there. */
@@ -306,9 +308,7 @@ static void reload(struct hub *hub)
 	char *texts[HUB_PROGRAMS] = { NULL };
 	int told = systemd_notify_reloading();
 	if (read_again(hub, &setup)) {
-		bool is_good = make_texts(&setup, texts) && try_all(&setup, texts) == EX_OK &&
-			       write_all(&setup, texts) == EX_OK;
-		if (is_good) {
+		if (make_texts(&setup, texts) && change_all(&setup, texts)) {
 			take_over(hub, &setup, texts);
 			log_info(hub_context, "reloaded");
 		} else {

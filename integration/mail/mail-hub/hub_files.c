@@ -107,6 +107,20 @@ int hub_files_write(const struct hub_setup *setup, unsigned program, enum hub_fi
 	return ret == 0 ? EX_OK : refuse("file not written", path, -ret);
 }
 
+bool hub_files_end_trial(const struct hub_setup *setup, unsigned program, bool is_good)
+{
+	char path[HUB_FILE_MAX];
+	char tried[HUB_FILE_MAX];
+	hub_files_path(setup, program, HUB_FILE_CONF, path);
+	hub_files_path(setup, program, HUB_FILE_NEW, tried);
+	if (is_good && rename(tried, path) == 0)
+		return true;
+	if (is_good)
+		refuse("file not written", path, errno);
+	unlink(tried);
+	return false;
+}
+
 /* ---- programs ---- */
 
 /* The directory of this program, without a "/" at its end; "" when it is not known. */

@@ -45,6 +45,9 @@ int hub_files_open(const struct hub_setup *setup, int *ret_lock_fd);
 int hub_files_write(const struct hub_setup *setup, unsigned program, enum hub_file file,
 		    const char *text);
 
+/* What was tried is the program's configuration, or goes. Returns whether it is. */
+bool hub_files_end_trial(const struct hub_setup *setup, unsigned program, bool is_good);
+
 /* The program with --check of that file, in a process that is waited for: an exit status. */
 int hub_files_check(const struct hub_setup *setup, unsigned program, enum hub_file file);
 

@@ -312,6 +312,15 @@ class Played(Case):
             self.assertNotIn("127.0.0.1@1", file.read())
         self.assertEqual([name for name in os.listdir(self.hub.run) if ".new" in name], [])
 
+    def test_a_configuration_that_all_have_checked_is_not_written_again(self):
+        process = self.hub.start()
+        os.mkdir(os.path.join(self.hub.run, f"pop-front.conf.new-{process.pid}"))  # a write would fail
+        self.hub.reload(smtp="127.0.0.1@1", hostname="other.example.org")
+        process.wait_for_log(r"^info: \[mail-hub\] reloaded$")
+        for name in ("mail-stored", "smtp-front", "pop-front"):
+            with open(os.path.join(self.hub.run, f"{name}.conf"), encoding="ascii") as file:
+                self.assertIn("other.example.org", file.read())
+
     def test_pop3_ends_and_begins_by_reloads(self):
         process = self.hub.start()
         self.hub.reload(pop3=None)
