@@ -464,14 +464,19 @@ class Strangers(Nodes):
         wait_for(lambda: come_again()[1] > 0 and sum(come_again()) >= 40, "what was left out")
 
     def test_connections_of_strangers_take_no_places_of_nodes(self):
-        node = self.begin(nodes={"links": "1"})[0]
+        links = 46
+        node = self.begin(nodes={"links": links})[0]
         self.expect_log("warning: .mail-stored. connection of no node refused")
         own = node.stored.sections["nodes"]
         host, port = own["listen"].split("@")
-        for _ in range(3 * (1 + 16) + 10):
+        for _ in range(3 * (2 * links + 16) + 10):
             self.addCleanup(socket.create_connection((host, int(port)), DEADLINE_S).close)
         other = self.cluster.nodes[1].stored.sections["nodes"]
-        self.assertTrue(self.is_answered(node, certificate=other["certificate"], key=other["key"]))
+        for _ in range(2 * 2 * (links + 1)):  # of two nodes, whose modules and LMTP have links and a pulse each
+            link = self.connect(node, other["certificate"], other["key"])
+            self.addCleanup(link.close)
+            link.sendall(struct.pack(">4sIQ", b"Mnf1", 0, 0))
+            self.assertTrue(link.recv(100))
 
 
 if __name__ == "__main__":

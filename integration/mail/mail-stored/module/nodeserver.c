@@ -25,10 +25,11 @@ static const char context[] = "mail-stored";
 #define MISPLACED_LOG_MS 60000
 /* A mail whose segment is emptied between two requests is looked for so often. */
 #define LOOKS_MAX 4
-/* Beside the links of a module, its pulse, and those that are being lost. */
-#define MORE_LINKS 16
-/* Lines about connections without a key, in a second: anything that reaches the port causes them. */
-#define STRANGER_LINES_MAX 5
+/* Of a node: its module and its LMTP have links of their own, each with a pulse; some are being lost. */
+#define LINKS_OF_NODE 2
+#define MORE_LINKS    16
+/* Lines about connections that are refused, in a second: anything that reaches the port causes them. */
+#define REFUSAL_LINES_MAX 5
 
 /* A link of another node, and that to the store which is for it. */
 struct session {
@@ -64,7 +65,7 @@ struct server {
 	struct locate locate;
 	uint64_t misplaced; /* since the last line about them */
 	uint64_t misplaced_ms;
-	struct ration strangers; /* lines about them */
+	struct ration refusals; /* lines about them */
 	struct doors *doors;
 	LIST_HEAD(session_list, session) list;
 	struct session_list ended;
@@ -411,14 +412,19 @@ static void peer_on_ready(void *owner, struct nodelink *link)
 	session->is_ready = true;
 }
 
-static void log_stranger(struct session *session, int status)
+static bool may_log_refusal(struct server *server)
 {
-	struct ration *lines = &session->server->strangers;
-	const uint64_t now_ms = uv_now(&session->server->loop);
+	struct ration *lines = &server->refusals;
+	const uint64_t now_ms = uv_now(&server->loop);
 	const unsigned left_out = ration_settle(lines, now_ms);
 	if (left_out > 0)
 		log_info(context, "lines left out, count=%u", left_out);
-	if (!ration_take(lines, now_ms, STRANGER_LINES_MAX))
+	return ration_take(lines, now_ms, REFUSAL_LINES_MAX);
+}
+
+static void log_stranger(struct session *session, int status)
+{
+	if (!may_log_refusal(session->server))
 		return;
 	log_warning(context, "connection of no node refused, client=%s (%s)", session->address,
 		    status == -EACCES ? "its key is not that of a peer"
@@ -447,7 +453,7 @@ static bool make_room(struct server *server)
 	const struct nodesetup *setup = &server->start->setup->nodes;
 	struct session *session = NULL;
 	struct session *found = NULL;
-	if (server->count < setup->peer_count * (setup->links_max + MORE_LINKS))
+	if (server->count < setup->peer_count * (LINKS_OF_NODE * setup->links_max + MORE_LINKS))
 		return true;
 	LIST_FOREACH(session, &server->list, entry)
 	if (!session->is_ready)
@@ -468,7 +474,8 @@ static void take_peer(void *owner, unsigned door, int fd, const struct sockaddr 
 {
 	struct server *server = owner;
 	const struct nodesetup *setup = &server->start->setup->nodes;
-	struct session *session = make_room(server) ? calloc(1, sizeof(*session)) : NULL;
+	const bool has_room = make_room(server);
+	struct session *session = has_room ? calloc(1, sizeof(*session)) : NULL;
 	const struct nodelink_start start = {
 		.loop = &server->loop,
 		.rules = &peer_rules,
@@ -479,6 +486,9 @@ static void take_peer(void *owner, unsigned door, int fd, const struct sockaddr 
 		.memory_max = server->start->setup->size_max + NODEANSWERS_MEMORY_MORE,
 	};
 	(void)door;
+	if (!has_room && may_log_refusal(server))
+		log_warning(context, "link refused, as nodes have all that they may, links=%u",
+			    server->count);
 	if (session == NULL) {
 		close(fd);
 		return;
