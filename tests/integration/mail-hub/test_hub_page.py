@@ -187,7 +187,7 @@ class Whole(PageCase):
         self.assertEqual(self.mailboxes(), {})
         self.assertIn("3 mails imported", page.run(title, "mail-store import"))
         self.assertEqual(self.mailboxes(), {ANNA: "3"})
-        page.run(title, "systemctl stop", 3)
+        page.run(title, "copy=", 4)
         self.assertRegex(page.run(title, "mail-store fsck"), r"\b([3-9]|\d\d+) mails, 0 findings$")
         self.assertTrue(self.logs_in(ANNA, "second"))
 
