@@ -350,14 +350,13 @@ static int find_box(struct finds *finds, const char *root, const char *name)
 	return ret;
 }
 
-/* Not what is written first, nor what begins with a dot. */
+/* Not what begins with a dot, nor where mails are written first: that is one where a mailbox has its name. */
 static bool is_box(const char *root, const char *name)
 {
 	char path[4096];
 	struct stat st;
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	return name[0] != '.' && strcmp(name, "tmp") != 0 && stat(path, &st) == 0 &&
-	       S_ISDIR(st.st_mode);
+	snprintf(path, sizeof(path), "%s/%s%s", root, name, strcmp(name, "tmp") == 0 ? "/cur" : "");
+	return name[0] != '.' && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 static int find_all(struct finds *finds, const char *root)

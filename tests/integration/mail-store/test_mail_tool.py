@@ -215,7 +215,7 @@ class Exchange(Tool):
         self.assertEqual(self.call("fsck")[0].splitlines()[0], b"1 segments, 5 mails, 0 findings")
 
     def test_all_mailboxes_move_with_ids_and_single_copies(self):
-        boxes = (ANNA, BERT, "../odd name%/.", "J\u00fcrgen@example.org")
+        boxes = (ANNA, BERT, "../odd name%/.", "tmp", "J\u00fcrgen@example.org")
         for count, text in enumerate(self.TEXTS):
             self.deliver(text, *boxes[:1 + count % len(boxes)])
         self.deliver(self.TEXTS[0], BERT)
