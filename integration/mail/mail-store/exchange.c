@@ -37,11 +37,12 @@ struct exchange {
 	int root_fd;	 /* of its maildirs */
 	const char *box; /* the one in hand */
 	uint64_t count;
-	uint64_t renamed; /* of these, mails whose id could not be kept */
-	uint64_t total;	  /* as far as it is known */
-	bool is_damaged;  /* some mail was left out of an export */
-	bool is_only_new; /* a mail whose id the store has is passed over */
-	uint64_t known;	  /* that were */
+	uint64_t renamed;    /* of these, mails whose id could not be kept */
+	uint64_t total;	     /* as far as it is known */
+	bool is_damaged;     /* some mail was left out of an export */
+	bool is_only_new;    /* a mail whose id the store has is passed over */
+	uint64_t known;	     /* that were */
+	struct mailid given; /* the last one that a mail of this import has kept */
 	struct progress progress;
 };
 
@@ -116,6 +117,8 @@ static int import_mail(struct exchange *exchange, struct mailstore_mail mail)
 	if (mail.time_us == 0)
 		mail.time_us = tool_now_us();
 	int ret = maillayer_deliver(exchange->layer, &mail, &id);
+	if (ret == 0)
+		exchange->given = id;
 	/* The mail is wanted in any case: under an id of its own where that one is taken. */
 	if (mail.id != NULL && (ret == MAILSTORE_EID || ret == MAILSTORE_EFOREIGN)) {
 		mail.id = NULL;
@@ -177,11 +180,14 @@ static bool parse_name(const char *name, uint64_t *ret_time_us, struct mailid *r
 	return mailid_parse(text, ret_id) == 0;
 }
 
-/* 0: it is to be delivered. 1: the store has it, with all its mailboxes, as it came from there. */
+/*
+ * 0: it is to be delivered. 1: the store has it, with all its mailboxes, as it came from there. What has
+ * the id of the one before has another text.
+ */
 static int look_for(struct exchange *exchange, const struct mailid *id)
 {
 	uint64_t number;
-	if (!exchange->is_only_new)
+	if (!exchange->is_only_new || memcmp(id, &exchange->given, sizeof(*id)) == 0)
 		return 0;
 	const int ret = maillayer_find_id(exchange->layer, id, &number);
 	const bool is_new = ret == DNSBLV6_ENOTFOUND || ret == MAILSTORE_EMAIL;
@@ -282,12 +288,21 @@ static void free_finds(struct finds *finds)
 	free(finds->boxes);
 }
 
+/* Without the flags that a reader has put behind it. */
+static int compare_names(const char *one, const char *other)
+{
+	const size_t size = strcspn(one, ":");
+	const size_t other_size = strcspn(other, ":");
+	const int order = memcmp(one, other, size < other_size ? size : other_size);
+	return order != 0 ? order : (size > other_size) - (size < other_size);
+}
+
 /* As they were delivered, and those of one mail beside one another: its time and id, then the box. */
 static int compare_finds(const void *left, const void *right)
 {
 	const struct found *a = left;
 	const struct found *b = right;
-	const int order = strcmp(a->name, b->name);
+	const int order = compare_names(a->name, b->name);
 	return order != 0 ? order : (a->box > b->box) - (a->box < b->box);
 }
 
@@ -376,7 +391,10 @@ static int find_all(struct finds *finds, const char *root)
 	return ret;
 }
 
-/* How many files from the first on are of one mail: a name of an export, and the same text. */
+/*
+ * How many files from the first on are of one mail: a name of an export, and the same text. A box may have
+ * two of them, when a reader has moved one before the next export.
+ */
 static size_t count_same(const struct found *first, size_t left)
 {
 	struct mailid id;
@@ -385,7 +403,7 @@ static size_t count_same(const struct found *first, size_t left)
 	if (!parse_name(first->name, &time_us, &id))
 		return 1;
 	while (count < left && count < MAIL_RECIPIENTS_MAX &&
-	       strcmp(first[count].name, first->name) == 0 && first[count].box != first->box &&
+	       compare_names(first[count].name, first->name) == 0 &&
 	       mailfile_is_same(first->path, first[count].path))
 		count++;
 	return count;

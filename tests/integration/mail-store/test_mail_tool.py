@@ -244,6 +244,30 @@ class Exchange(Tool):
         self.assertIn(b"forged", self.call("cat", self.entries(BERT)[0][0].decode())[0])
         self.assertEqual(self.call("cat", self.entries(ANNA)[0][0].decode())[0], self.TEXTS[0])
 
+    def test_a_mail_that_one_of_its_readers_has_moved_is_still_that_of_all(self):
+        self.deliver()
+        self.call("export", "--maildirs", self.path("all"))
+        before = [self.entries(box) for box in (ANNA, BERT)]
+        name, = os.listdir(self.path(f"all/{ANNA}/new"))
+        os.rename(self.path(f"all/{ANNA}/new/{name}"), self.path(f"all/{ANNA}/cur/{name}:2,S"))
+        # The next one brings ANNA's again.
+        self.call("export", "--maildirs", self.path("all"))
+        self.store = self.path("other")
+        self.assertEqual(self.call("import", "--maildirs", self.path("all"), "--only-new")[0],
+                         b"1 mails imported, 0 were there\n")
+        self.assertEqual([self.entries(box) for box in (ANNA, BERT)], before)
+
+    def test_only_new_leaves_out_no_other_mail_that_has_the_id_of_one_of_these(self):
+        self.deliver(self.TEXTS[0], ANNA, BERT)
+        self.call("export", "--maildirs", self.path("all"))
+        name, = os.listdir(self.path(f"all/{BERT}/new"))
+        os.unlink(self.path(f"all/{BERT}/new/{name}"))
+        self.write(f"all/{BERT}/new/{name}", b"Subject: another\n\nx\n")
+        self.store = self.path("other")
+        self.assertEqual(self.call("import", "--maildirs", self.path("all"), "--only-new")[0],
+                         b"2 mails imported, 1 of them under new ids, 0 were there\n")
+        self.assertIn(b"another", self.call("cat", self.entries(BERT)[0][0].decode())[0])
+
     def test_a_directory_that_is_no_mailbox_is_named(self):
         os.makedirs(self.path("all/a%zz/new"))
         self.store = self.path("other")
