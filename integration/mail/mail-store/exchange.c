@@ -327,16 +327,16 @@ static int add_find(struct finds *finds, const char *directory, const char *name
 
 static int find_files(struct finds *finds, const char *directory)
 {
-	DIR *listing = opendir(directory);
-	const struct dirent *entry = NULL;
-	int ret = 0;
-	if (listing == NULL)
-		return -errno;
-	while (ret == 0 && (entry = readdir(listing)) != NULL) {
-		if (entry->d_name[0] != '.')
-			ret = add_find(finds, directory, entry->d_name);
+	struct dirent **entries;
+	const int count = scandir(directory, &entries, NULL, NULL);
+	int ret = count < 0 ? -errno : 0;
+	for (int i = 0; i < count; i++) {
+		if (ret == 0 && entries[i]->d_name[0] != '.')
+			ret = add_find(finds, directory, entries[i]->d_name);
+		free(entries[i]);
 	}
-	closedir(listing);
+	if (count >= 0)
+		free(entries);
 	return ret;
 }
 

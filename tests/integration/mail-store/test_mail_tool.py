@@ -268,6 +268,18 @@ class Exchange(Tool):
                          b"2 mails imported, 1 of them under new ids, 0 were there\n")
         self.assertIn(b"another", self.call("cat", self.entries(BERT)[0][0].decode())[0])
 
+    def test_a_directory_that_cannot_be_read_to_its_end_is_named(self):
+        if harness.IS_SANITIZED:
+            self.skipTest("needs a program that can be traced")
+        self.deliver()
+        self.call("export", "--maildirs", self.path("all"))
+        result = subprocess.run([harness.peer("strace"), "-P", self.path(f"all/{ANNA}/new"), "-e",
+                                 "inject=getdents64:error=EIO:when=2", "-o", self.path("trace"), program("mail-store"),
+                                 "import", "-s", self.path("other"), "--maildirs", self.path("all")],
+                                check=False, capture_output=True, timeout=harness.DEADLINE_S)
+        self.assertIn(f"maildir not read, path={self.path('all')}/{ANNA} (", result.stderr.decode())
+        self.assertEqual(result.returncode, EX_IOERR)
+
     def test_a_directory_that_is_no_mailbox_is_named(self):
         os.makedirs(self.path("all/a%zz/new"))
         self.store = self.path("other")
