@@ -202,7 +202,7 @@ static int import_bytes(struct exchange *exchange, const struct mailfile *file, 
 	mail.is_moved = parse_name(name, &mail.time_us, &id);
 	if (mail.is_moved)
 		mail.id = &id;
-	else
+	else if (mtime > 0)
 		mail.time_us = (uint64_t)mtime * 1000000;
 	const int found = mail.is_moved ? look_for(exchange, &id) : 0;
 	exchange->known += found == 1;
@@ -217,19 +217,16 @@ static const char *base_of(const char *path)
 
 static int import_file(struct exchange *exchange, int directory, const char *name)
 {
-	struct mailfile file = { 0 };
-	struct stat st;
-	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	int ret = fd < 0 || fstat(fd, &st) != 0 ? -errno : mailfile_read(fd, &file);
+	struct mailfile file;
+	time_t mtime = 0;
+	int ret = mailfile_open(directory, name, &file, &mtime);
 	if (ret == 0)
-		ret = import_bytes(exchange, &file, base_of(name), st.st_mtim.tv_sec);
+		ret = import_bytes(exchange, &file, base_of(name), mtime);
 	if (ret != 0) {
 		progress_end(&exchange->progress);
 		log_error(NULL, "mail not taken, file=%s (%s)", name, mailstore_strerror(ret));
 	}
 	mailfile_free(&file);
-	if (fd >= 0)
-		close(fd);
 	return ret;
 }
 

@@ -57,21 +57,31 @@ void mailfile_free(struct mailfile *file)
 	*file = (struct mailfile){ 0 };
 }
 
-static bool read_path(const char *path, struct mailfile *ret_file)
+int mailfile_open(int directory, const char *path, struct mailfile *ret_file, time_t *ret_mtime)
 {
+	struct stat st;
 	*ret_file = (struct mailfile){ 0 };
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	const bool is_read = fd >= 0 && mailfile_read(fd, ret_file) == 0;
+	/* A pipe without a writer is not waited for. */
+	const int fd = openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int ret = fd < 0 || fstat(fd, &st) != 0 ? -errno : 0;
+	if (ret == 0 && !S_ISREG(st.st_mode))
+		ret = -EINVAL;
+	if (ret == 0)
+		ret = mailfile_read(fd, ret_file);
+	if (ret == 0)
+		*ret_mtime = st.st_mtim.tv_sec;
 	if (fd >= 0)
 		close(fd);
-	return is_read;
+	return ret;
 }
 
 bool mailfile_is_same(const char *path, const char *other_path)
 {
 	struct mailfile one = { 0 };
 	struct mailfile other = { 0 };
-	const bool is_same = read_path(path, &one) && read_path(other_path, &other) &&
+	time_t mtime;
+	const bool is_same = mailfile_open(AT_FDCWD, path, &one, &mtime) == 0 &&
+			     mailfile_open(AT_FDCWD, other_path, &other, &mtime) == 0 &&
 			     one.size == other.size &&
 			     (one.size == 0 || memcmp(one.bytes, other.bytes, one.size) == 0);
 	mailfile_free(&one);

@@ -280,6 +280,24 @@ class Exchange(Tool):
         self.assertIn(f"maildir not read, path={self.path('all')}/{ANNA} (", result.stderr.decode())
         self.assertEqual(result.returncode, EX_IOERR)
 
+    def test_what_is_no_file_is_no_mail_and_not_waited_for(self):
+        self.deliver()
+        self.call("export", "--maildirs", self.path("all"))
+        name = f"1.{'0' * 32}"
+        for box in (ANNA, BERT):
+            os.mkfifo(self.path(f"all/{box}/new/{name}"))
+        self.store = self.path("other")
+        for option, path, *box in (("--maildirs", "all"), ("--maildir", f"all/{ANNA}", ANNA)):
+            _, said = self.call("import", option, self.path(path), *box, expect=EX_IOERR)
+            self.assertRegex(said, rf"mail not taken, file=(.*/new/)?{name} \(")
+
+    def test_a_mail_from_before_1970_is_one_of_now(self):
+        os.makedirs(self.path("maildir/cur"))
+        os.mkdir(self.path("maildir/new"))
+        os.utime(self.write("maildir/cur/1", MAIL), (-86400, -86400))
+        self.call("import", "--maildir", self.path("maildir"), ANNA)
+        self.assertRegex(self.entries(ANNA)[0][2], rb"^20\d\d-")
+
     def test_a_directory_that_is_no_mailbox_is_named(self):
         os.makedirs(self.path("all/a%zz/new"))
         self.store = self.path("other")
