@@ -233,10 +233,10 @@ int maildir_settle(struct maildir *mail)
 	return ret;
 }
 
-int maildir_link(const struct maildir *mail, const char *box)
+int maildir_link(const struct maildir *mail, const char *box, const char *name)
 {
 	const struct path from = path_of(MAILDIR_ROOT, "tmp", mail->name);
-	const struct path to = path_of(box, "new", mail->name);
+	const struct path to = path_of(box, "new", name);
 	return linkat(mail->root_fd, from.text, mail->root_fd, to.text, 0) == 0 ? 0 : -errno;
 }
 
@@ -250,7 +250,7 @@ int maildir_publish(const struct maildir *mail, const char *const *boxes, size_t
 	size_t linked = 0;
 	int ret = 0;
 	while (ret == 0 && linked < count) {
-		ret = maildir_link(mail, boxes[linked]);
+		ret = maildir_link(mail, boxes[linked], mail->name);
 		if (ret == 0)
 			ret = maildir_sync_box(mail->root_fd, boxes[linked++]);
 	}

@@ -543,15 +543,17 @@ static int export_to_maildir(struct exchange *exchange, const struct mailentry *
 	char id[MAILID_TEXT_SIZE];
 	char name[MAILDIR_NAME_SIZE];
 	struct maildir mail;
+	/* Not under its name at first: what an export that was killed has left would be in its way. */
+	maildir_make_name("mail-store", name);
+	int ret = maildir_begin(exchange->root_fd, name, &mail);
 	mailid_format(&entry->id, id);
 	snprintf(name, sizeof(name), "%" PRIu64 ".%s", entry->time_us / 1000000, id);
-	int ret = maildir_begin(exchange->root_fd, name, &mail);
 	if (ret == 0)
 		ret = write_text(exchange, entry, &mail);
 	if (ret == 0)
 		ret = maildir_settle(&mail);
 	if (ret == 0) {
-		ret = maildir_link(&mail, exchange->box);
+		ret = maildir_link(&mail, exchange->box, name);
 		/* The name has the id: it is there from an export before. */
 		if (ret == -EEXIST)
 			ret = 0;
@@ -603,6 +605,7 @@ static int export_maildir(struct exchange *exchange)
 	int ret = maildir_open_root(exchange->maildir, &exchange->root_fd);
 	if (ret != 0)
 		return ret;
+	maildir_sweep(exchange->root_fd);
 	ret = export_box(exchange, MAILDIR_ROOT);
 	close(exchange->root_fd);
 	return ret;
@@ -641,6 +644,7 @@ static int export_boxes(struct exchange *exchange)
 	int ret = maildir_open_root(exchange->maildirs, &exchange->root_fd);
 	if (ret != 0)
 		return ret;
+	maildir_sweep(exchange->root_fd);
 	while (ret == 0 &&
 	       (ret = maillayer_next_box(exchange->layer, name, bytes, &name.size, &counts)) == 0) {
 		exchange->total += counts.mails;

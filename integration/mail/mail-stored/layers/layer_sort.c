@@ -221,7 +221,8 @@ static int link_mail(const struct sort *sort, struct waiting *waiting)
 	int ret = 0;
 	while (ret == 0 && waiting->linked < waiting->box_count) {
 		ret = maildir_link(&waiting->mail,
-				   sort->boxes[waiting->box_at + waiting->linked].name);
+				   sort->boxes[waiting->box_at + waiting->linked].name,
+				   waiting->mail.name);
 		/* No other mail has its name: the mailbox was there twice. */
 		if (ret == -EEXIST)
 			ret = 0;
