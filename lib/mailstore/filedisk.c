@@ -314,8 +314,7 @@ static const struct disk_ops file_ops = {
 	.close = file_close,
 };
 
-/* Of the directory in which path is. */
-static int sync_parent(const char *path)
+int filedisk_sync_parent(const char *path)
 {
 	char copy[PATH_MAX];
 	if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
@@ -332,7 +331,7 @@ int filedisk_make(const char *path)
 	bool is_made = mkdir(path, 0700) == 0;
 	if (!is_made && errno != EEXIST)
 		return -errno;
-	int ret = sync_parent(path);
+	int ret = filedisk_sync_parent(path);
 	/* What was there may be in a directory that is not ours to read. */
 	return is_made || ret != -EACCES ? ret : 0;
 }

@@ -20,6 +20,8 @@ extern "C" {
  * and on disk by its name. 0 or -errno.
  */
 int filedisk_make(const char *path);
+/* The name of what is at path is there after a loss of power. 0 or -errno. */
+int filedisk_sync_parent(const char *path);
 /*
  * Opens a directory, which is there, for its one writer: -EBUSY while another process has it, until
  * that ends or calls close(). 0 or -errno; *ret_disk on success only, to be ended with its close().

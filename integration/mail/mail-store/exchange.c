@@ -11,6 +11,7 @@
 
 #include "lib/common/log.h"
 #include "lib/maildir/maildir.h"
+#include "lib/mailstore/filedisk.h"
 #include "lib/process/progress.h"
 
 #include <dirent.h>
@@ -621,7 +622,7 @@ static int export_mbox(struct exchange *exchange)
 		ret = -errno;
 	if (fclose(exchange->out) != 0 && ret == 0)
 		ret = -errno;
-	return ret;
+	return ret == 0 ? filedisk_sync_parent(exchange->mbox) : ret;
 }
 
 /* A mailbox whose name is too long for a directory is named, and the others go on. */

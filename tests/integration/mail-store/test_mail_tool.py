@@ -352,6 +352,17 @@ class Exchange(Tool):
         self.assertEqual(len(os.listdir(self.path("maildir/new"))), 1)
         self.assertEqual(os.listdir(self.path("maildir/tmp")), [])
 
+    def test_the_name_of_an_mbox_is_on_disk(self):
+        if harness.IS_SANITIZED:
+            self.skipTest("needs a program that can be traced")
+        self.deliver()
+        os.mkdir(self.path("boxes"))
+        subprocess.run([harness.peer("strace"), "-y", "-e", "trace=fsync", "-o", self.path("trace"),
+                        program("mail-store"), "export", "-s", self.store, "--mbox", self.path("boxes/anna"), ANNA],
+                       check=True, capture_output=True, timeout=harness.DEADLINE_S)
+        with open(self.path("trace"), encoding="utf-8", errors="replace") as file:
+            self.assertRegex(file.read(), r"(?s)/boxes/anna>\) += 0.*/boxes>\) += 0")
+
     def test_what_an_export_that_was_killed_has_left_is_neither_in_the_way_nor_the_mail(self):
         self.deliver()
         self.call("export", "--maildir", self.path("maildir"), ANNA)
