@@ -131,18 +131,23 @@ int maildir_open_root(const char *path, int *ret_root_fd)
 
 int maildir_make_box(int root_fd, const char *box)
 {
-	static const char *const folders[] = { "tmp", "new", "cur" };
 	struct stat facts;
 
-	/* cur is made last: where it is, all of them are. */
+	/* cur is made when the others are on disk: where it is, nothing is left to be synced but it. */
 	if (fstatat(root_fd, path_of(box, "cur", "").text, &facts, 0) == 0)
 		return 0;
 	int ret = strcmp(box, MAILDIR_ROOT) == 0 ? 0 : make_directory(root_fd, box);
-	for (size_t i = 0; ret == 0 && i < sizeof(folders) / sizeof(folders[0]); i++)
-		ret = make_directory(root_fd, path_of(box, folders[i], "").text);
+	if (ret == 0)
+		ret = make_directory(root_fd, path_of(box, "tmp", "").text);
+	if (ret == 0)
+		ret = make_directory(root_fd, path_of(box, "new", "").text);
 	if (ret == 0)
 		ret = sync_directory(root_fd, box);
-	return ret == 0 ? sync_directory(root_fd, ".") : ret;
+	if (ret == 0)
+		ret = sync_directory(root_fd, ".");
+	if (ret == 0)
+		ret = make_directory(root_fd, path_of(box, "cur", "").text);
+	return ret == 0 ? sync_directory(root_fd, box) : ret;
 }
 
 int maildir_sync_box(int root_fd, const char *box)

@@ -137,8 +137,9 @@ TEST_CASE("a mail for two boxes is one file, and on disk with all its names", "[
 	CHECK(read_file(f.dir.file("anna/new/1.a")) == "x\n");
 
 	const std::vector<std::string> wanted = {
-		f.real("tmp") + "/1.a", f.real("anna"),	   f.real(), f.real("bert"), f.real(),
-		f.real("anna/new"),	f.real("bert/new")
+		f.real("tmp") + "/1.a", f.real("anna"),	    f.real(),
+		f.real("anna"),		f.real("bert"),	    f.real(),
+		f.real("bert"),		f.real("anna/new"), f.real("bert/new")
 	};
 	CHECK(synced == wanted);
 	// Boxes that are there cost nothing.
@@ -175,7 +176,19 @@ TEST_CASE("when a sync fails no box has the mail", "[maildir]")
 		CHECK(f.deliver("2.a", "x\n", { "anna", "bert" }) == 0);
 		CHECK(f.names("anna/new").size() == 1);
 	}
-	CHECK(failed == 7);
+	CHECK(failed == 9);
+}
+
+TEST_CASE("a box that is not on disk yet is not taken for one that is", "[maildir]")
+{
+	fixture f;
+	f.forget(2);
+	CHECK(f.deliver("1.a", "x\n", { "anna" }) == -EIO);
+	f.forget();
+	REQUIRE(f.deliver("2.a", "x\n", { "anna" }) == 0);
+	const std::vector<std::string> wanted = { f.real("tmp") + "/2.a", f.real("anna"), f.real(),
+						  f.real("anna"), f.real("anna/new") };
+	CHECK(synced == wanted);
 }
 
 TEST_CASE("a name that is there is never replaced, and no other box gets the mail", "[maildir]")
