@@ -442,10 +442,17 @@ class Accounts(FrontCase):
         self.assertEqual(metrics["smtp_front_workers_busy"], "0")
         self.assertEqual(metrics["smtp_front_reloads_total"], "0")
 
-    def test_metrics_that_cannot_be_written_are_said(self):
+    def test_metrics_that_cannot_be_written_are_said_once(self):
         front = Front(self, front={"metrics": self.path("none/front.prom")})
-        front.wait_for_log(r"^warning: \[smtp-front\] metrics not written, path=")
+        line = r"^warning: \[smtp-front\] metrics not written, path="
+        front.wait_for_log(line)
         self.deliver(front)
+        for _ in range(2):
+            front.counters()  # the same signal has them written
+        self.assertEqual(len(re.findall(line, front.log(), re.MULTILINE)), 1)
+        os.mkdir(self.path("none"))
+        front.counters()
+        front.wait_for_log(r"^info: \[smtp-front\] metrics written again, path=")
 
     def test_counters_of_a_killed_process_stay(self):
         self.expect_log("process died")

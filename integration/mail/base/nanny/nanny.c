@@ -107,6 +107,7 @@ static int serve(struct nanny *nanny, void *setup, const char *what)
 	listeners_close(&nanny->former, &nanny->listeners);
 	if (old != NULL)
 		retire(old);
+	nanny->lacks_metrics = false;
 	log_set_level((enum log_level)values.log_level);
 	log_info(context, "%s, version=%s places=%u edges=%u workers=%u certificates=%u", what,
 		 DNSBLV6_VERSION, values.listeners.place_count, values.listeners.edge_count,
@@ -264,9 +265,13 @@ static void write_metrics(struct nanny *nanny)
 	nanny->metrics_ms = clock_now_ms() + METRICS_MS;
 	note(nanny, newest);
 	int ret = bank_write(&nanny->bank, newest->values.metrics);
-	if (ret != 0)
+	if (ret != 0 && !nanny->lacks_metrics)
 		log_warning(nanny->program->context, "metrics not written, path=%s (%s)",
 			    newest->values.metrics, strerror(-ret));
+	if (ret == 0 && nanny->lacks_metrics)
+		log_info(nanny->program->context, "metrics written again, path=%s",
+			 newest->values.metrics);
+	nanny->lacks_metrics = ret != 0;
 }
 
 static void tend(struct nanny *nanny)

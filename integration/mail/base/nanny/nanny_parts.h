@@ -65,6 +65,7 @@ struct nanny {
 	struct passed *passed;	       /* of all generations */
 	bool is_taken[NANNY_SLOTS];    /* which blocks a process has */
 	uint64_t metrics_ms;	       /* when they are written next */
+	bool lacks_metrics;	       /* the last could not be, and that was said */
 	bool is_stopping;
 	uint64_t stop_ms; /* when it was told to */
 	sigset_t waited;  /* blocked in the nanny */
