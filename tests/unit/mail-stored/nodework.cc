@@ -144,6 +144,25 @@ TEST_CASE("a mailbox whose copies would have too long a name has none, and that 
 	CHECK(work.counters.uncopied == 1);
 }
 
+TEST_CASE("a mail that one node never takes is tried again for another that is down",
+	  "[mail-stored][nodework]")
+{
+	const bool is_own_first = GENERATE(true, false);
+	worked work(2);
+	work.side.setup->copies = 1;
+	work.side.setup->peers[1].is_spread = true;
+	std::vector<std::string> boxes(2);
+	for (int i = 0; boxes[0].empty() || boxes[1].empty(); i++) {
+		const std::string box = std::to_string(i) + "@b";
+		const bool is_own = locate_find(&work.where, name_of(box)) == 0;
+		boxes[is_own == is_own_first ? 0 : 1] = box;
+	}
+	played_store played(work.side.path);
+	work.deliver(boxes);
+	CHECK(work.play(played, -EFBIG) == 1);
+	CHECK(work.heard == std::vector<int>{ MAILSTORE_EAWAY });
+}
+
 TEST_CASE("a list that begins again and again is no reason to ask for its end",
 	  "[mail-stored][nodework]")
 {

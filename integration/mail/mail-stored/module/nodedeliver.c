@@ -281,9 +281,10 @@ void nodedeliver_end(struct nodework *work, struct storewire_reply *ret_reply, u
 		const unsigned node =
 			work->name_count > 0 ? work->nodes[i] : work->start.parts->setup->self;
 		const struct nodepart *part = part_of(work, node);
-		if (part->status != 0)
+		/* It is refused for good when there is no other to be tried again. */
+		if (part->status != 0 && (ret_reply->status == 0 || ret_reply->status == -EFBIG))
 			ret_reply->status = part->status;
-		else if (!has_some)
+		else if (part->status == 0 && !has_some)
 			ret_reply->id = part->reply.id;
 		has_some = has_some || part->status == 0;
 	}
