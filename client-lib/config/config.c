@@ -390,18 +390,16 @@ static void set_topics(struct config *config)
 static void take_servers(struct config *config, const struct servers *servers)
 {
 	config->server_count = servers->count;
-	for (unsigned i = 0; i < servers->count; i++) {
-		config->servers[i] = servers->list[i];
-		config->servers[i].is_trusted = servers->trusts_ad;
-	}
+	memcpy(config->servers, servers->list, servers->count * sizeof(servers->list[0]));
 }
 
-static void find_servers(struct config *config)
+/* Does resolv.conf say that they are to be believed? */
+static bool find_servers(struct config *config)
 {
 	struct servers servers;
 
-	if (config->server_count > 0)
-		return;
+	if (config->server_count > 0 && !config->has_file_servers)
+		return false;
 	config->has_file_servers = true;
 	servers_has_changed(config->resolv_conf, &config->resolv_stamp);
 	servers_read(config->resolv_conf, &servers);
@@ -409,6 +407,7 @@ static void find_servers(struct config *config)
 	    servers_parse(LOCALHOST, strlen(LOCALHOST), &servers.list[0].address))
 		servers.count = 1;
 	take_servers(config, &servers);
+	return servers.trusts_ad;
 }
 
 /* An address with any port. */
@@ -423,13 +422,13 @@ static bool is_named(const struct config *config, const struct sockaddr_in6 *add
 	return false;
 }
 
-static void set_trust(struct config *config)
+static void set_trust(struct config *config, bool trusts_ad)
 {
 	for (unsigned i = 0; i < config->server_count; i++) {
 		struct config_server *server = &config->servers[i];
 
 		server->is_trusted = !config->trusts_nobody &&
-				     (server->is_trusted || servers_is_loopback(&server->address) ||
+				     (trusts_ad || servers_is_loopback(&server->address) ||
 				      is_named(config, &server->address));
 	}
 }
@@ -465,7 +464,7 @@ bool config_renew_servers(struct config *config)
 		return false;
 	memcpy(was, config->servers, sizeof(was));
 	take_servers(config, &servers);
-	set_trust(config);
+	set_trust(config, servers.trusts_ad);
 	if (config->server_count != was_count)
 		return true;
 	for (unsigned i = 0; i < was_count; i++) {
@@ -501,8 +500,7 @@ int config_finish(struct config *config, char *ret_error)
 		return ret;
 	set_zone_policies(config);
 	set_topics(config);
-	find_servers(config);
-	set_trust(config);
+	set_trust(config, find_servers(config));
 	return check_secure(config, ret_error);
 }
 

@@ -243,6 +243,7 @@ const char *lists_set_servers(struct config *config, const char *value, struct w
 	for (unsigned i = 0; i < count; i++)
 		config->servers[i] = (struct config_server){ .address = list[i] };
 	config->server_count = count;
+	config->has_file_servers = false;
 	return NULL;
 }
 

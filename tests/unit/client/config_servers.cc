@@ -261,3 +261,28 @@ TEST_CASE("servers that were set are not replaced by those of resolv.conf", "[cl
 	CHECK_FALSE(config_renew_servers(config.operator->()));
 	CHECK(servers_of(config) == "::ffff:192.0.2.9@53");
 }
+
+TEST_CASE("a configuration that is finished again has the servers that it was told last",
+	  "[client][config]")
+{
+	File file("nameserver 192.0.2.1\n");
+	File other("nameserver 192.0.2.2\n");
+	Config config;
+	REQUIRE(config.set("zones", "bl.example") == "");
+	REQUIRE(config.set("resolv-conf", file.path) == "");
+	REQUIRE(config.finish() == "");
+	REQUIRE(config.set("resolv-conf", other.path) == "");
+	REQUIRE(config.finish() == "");
+	CHECK(servers_of(config) == "::ffff:192.0.2.2@53");
+
+	REQUIRE(config.set("servers", "192.0.2.9") == "");
+	REQUIRE(config.set("trusted", "192.0.2.9") == "");
+	REQUIRE(config.finish() == "");
+	CHECK(servers_of(config) == "::ffff:192.0.2.9@53+");
+	REQUIRE(config.set("trusted", "") == "");
+	REQUIRE(config.finish() == "");
+	CHECK(servers_of(config) == "::ffff:192.0.2.9@53");
+	REQUIRE(rename(file.path.c_str(), other.path.c_str()) == 0);
+	CHECK_FALSE(config_renew_servers(config.operator->()));
+	CHECK(servers_of(config) == "::ffff:192.0.2.9@53");
+}
