@@ -408,8 +408,8 @@ int engine_zone_get(const struct engine *engine, unsigned entry, struct dnsblv6_
 		.asked = zone->asked,
 		.failures = zone->failures,
 	};
-	if (parts.state != DNSBLV6_ZONE_UNPROBED && now_s > parts.since_s)
-		ret_info->state_age_s = now_s - parts.since_s;
+	if (parts.state != DNSBLV6_ZONE_UNPROBED)
+		ret_info->state_age_s = health_age_s(&parts, now_s);
 	snprintf(ret_info->name, sizeof(ret_info->name), "%s", zone->config->text);
 	snprintf(ret_info->label, sizeof(ret_info->label), "%s", config->entries[entry].label);
 	return DNSBLV6_OK;

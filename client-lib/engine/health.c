@@ -9,7 +9,7 @@ _Static_assert(HEALTH_POINT_COUNT - HEALTH_CANARY == DNSBLV6_CANARY_COUNT, "a po
 
 uint64_t health_pack(const struct health_word *parts)
 {
-	uint64_t since_s = parts->since_s & ((1u << 26) - 1);
+	uint64_t since_s = parts->since_s & HEALTH_SINCE_MAX;
 	uint64_t due_s = parts->due_s < HEALTH_NEVER_S ? parts->due_s : HEALTH_NEVER_S;
 
 	return (uint64_t)parts->state | ((uint64_t)parts->mode & 3) << 3 |
@@ -202,7 +202,7 @@ static uint32_t pause_max(const struct config *config, enum dnsblv6_zone_state s
 static uint32_t next_pause(const struct config *config, const struct health_word *parts,
 			   uint32_t now_s)
 {
-	uint32_t age_s = now_s > parts->since_s ? now_s - parts->since_s : 0;
+	uint32_t age_s = health_age_s(parts, now_s);
 	uint32_t pause_s = config->failure_ttl_s + age_s;
 	uint32_t max_s = pause_max(config, parts->state, age_s);
 
@@ -301,8 +301,7 @@ bool health_is_pin_over(uint64_t word, uint32_t now_s)
 {
 	struct health_word parts = health_unpack(word);
 
-	return parts.state == DNSBLV6_ZONE_INSECURE && now_s > parts.since_s &&
-	       now_s - parts.since_s >= HEALTH_PIN_S;
+	return parts.state == DNSBLV6_ZONE_INSECURE && health_age_s(&parts, now_s) >= HEALTH_PIN_S;
 }
 
 uint64_t health_looked_well(uint64_t trust, uint32_t now_s)

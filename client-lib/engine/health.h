@@ -36,7 +36,7 @@
  *     7      its metadata name a classic zone, whose test points are right
  *     8      its negative answers are not believed: a canary got NXDOMAIN
  *     9      it has dotted and flat names: by mode, flat ones of IPv4 (dotted) or of both (flat)
- *     10-35  when it got into the state, seconds on the cache's clock
+ *     10-35  when it got into the state, seconds on the cache's clock, which has more bits
  *     36-63  when it is to be probed next, the same; all ones: never
  *
  *     BIT    its evidence; 0 is "none"
@@ -75,6 +75,7 @@ extern "C" {
 #define HEALTH_PAUSE_MAX_S  300u
 #define HEALTH_LATE_MS	    1500u /* of the two seconds that most programs have for a verdict */
 #define HEALTH_NEVER_S	    ((1u << 28) - 1)
+#define HEALTH_SINCE_MAX    ((1u << 26) - 1)
 #define HEALTH_LOOK_S	    60u
 #define HEALTH_LOOK_CREDIT  30u
 #define HEALTH_PIN_S	    86400u
@@ -146,9 +147,17 @@ static inline struct health_word health_unpack(uint64_t word)
 	parts.has_ipv6 = (word & 1u << 6) != 0;
 	parts.has_classic = (word & 1u << 7) != 0;
 	parts.doubts_no = (word & 1u << 8) != 0;
-	parts.since_s = (uint32_t)(word >> 10) & ((1u << 26) - 1);
+	parts.since_s = (uint32_t)(word >> 10) & HEALTH_SINCE_MAX;
 	parts.due_s = (uint32_t)(word >> 36);
 	return parts;
+}
+
+/* For how long it has been in its state, up to two years. */
+static inline uint32_t health_age_s(const struct health_word *parts, uint32_t now_s)
+{
+	uint32_t age_s = (now_s - parts->since_s) & HEALTH_SINCE_MAX;
+	/* Another process may have written the word behind now_s. */
+	return age_s <= HEALTH_SINCE_MAX - HEALTH_LOOK_S ? age_s : 0;
 }
 
 /* Is it well, asked for bitmaps, and has it that family? So are most words. */

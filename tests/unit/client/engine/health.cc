@@ -248,6 +248,23 @@ TEST_CASE("a sick zone is probed again within 20 seconds, and later more seldom"
 	CHECK(zone.parts().due_s == zone.now_s + 10);
 }
 
+TEST_CASE("a state begins now also where the machine has run for years", "[client][health]")
+{
+	patient zone;
+	zone.now_s = (1u << 26) + 10;
+	health_probe found = make_good(HEALTH_CLASSIC);
+	found.wants_secure = true;
+	CHECK(zone.probe(found) == DNSBLV6_ZONE_INSECURE);
+	CHECK(zone.parts().due_s == zone.now_s + 10);
+	zone.now_s += HEALTH_PIN_S - 1;
+	CHECK_FALSE(health_is_pin_over(zone.word, zone.now_s));
+	CHECK(health_is_pin_over(zone.word, zone.now_s + 1));
+	const health_word parts = zone.parts();
+	CHECK(health_age_s(&parts, zone.now_s) == HEALTH_PIN_S - 1);
+	// Another process may have written it a moment later.
+	CHECK(health_age_s(&parts, zone.now_s - HEALTH_PIN_S) == 0);
+}
+
 TEST_CASE("a zone that is merely silent is tried again within 20 seconds for ever",
 	  "[client][health]")
 {
