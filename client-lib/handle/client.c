@@ -181,10 +181,10 @@ void dnsblv6_free(struct dnsblv6 *client)
 
 /* ---- the lock, and forks ---- */
 
-/* In a child, by the first of its threads that comes. */
-static void take_over(struct dnsblv6 *client)
+/* In a child, by the first of its threads that comes. was_taken: the parent had taken it over. */
+static void take_over(struct dnsblv6 *client, bool was_taken)
 {
-	bool is_whole = pthread_mutex_trylock(&client->lock) == 0;
+	bool is_whole = was_taken && pthread_mutex_trylock(&client->lock) == 0;
 
 	/* Threads that held the one or waited for the other do not exist here. */
 	init_locks(client);
@@ -213,9 +213,10 @@ void client_enter(struct dnsblv6 *client)
 	pid_t owner = __atomic_load_n(&client->pid, __ATOMIC_ACQUIRE);
 
 	while (owner != self) {
-		if (owner != 0 && __atomic_compare_exchange_n(&client->pid, &owner, 0, false,
-							      __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
-			take_over(client);
+		if (owner != -self &&
+		    __atomic_compare_exchange_n(&client->pid, &owner, -self, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+			take_over(client, owner > 0);
 			__atomic_store_n(&client->pid, self, __ATOMIC_RELEASE);
 			break;
 		}

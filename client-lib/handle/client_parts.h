@@ -61,7 +61,7 @@ struct dnsblv6 {
 	void *log_context;
 
 	struct engine *engine; /* NULL: not started */
-	pid_t pid;	       /* whose it is; atomic. 0: a child is making it its own */
+	pid_t pid;	       /* whose it is; atomic. Negative: that child is making it its own */
 	uint64_t hits;	       /* answered by the cache alone; atomic */
 
 	pthread_mutex_t lock;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -35,6 +36,7 @@ struct puppet {
 	int refusals = 0;		   // of the next questions
 	int opened = 0, closed = 0, closed_copies = 0, cancelled = 0;
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	std::function<void()> when_copied; // the copy of a child's parent was closed
 
 	~puppet()
 	{
@@ -60,6 +62,8 @@ struct puppet {
 	{
 		auto *self = static_cast<puppet *>(resolver);
 		(is_copy != 0 ? self->closed_copies : self->closed)++;
+		if (is_copy != 0 && self->when_copied)
+			self->when_copied();
 	}
 	static int on_fd(void *resolver)
 	{
@@ -353,6 +357,43 @@ TEST_CASE("a child has a resolver of its own, and the parent's goes on", "[clien
 	client.behind.answer(client.only_question(), 0, make_reply(0, true));
 	stub_process(client.tested, 1);
 	CHECK(kept.calls == 1);
+}
+
+TEST_CASE("a child that is forked while its parent makes a handle its own has one that works",
+	  "[client][backend]")
+{
+	puppet behind;
+	dnsblv6_resolver functions = puppet::functions();
+	dnsblv6 *client = nullptr;
+	dnsblv6_ip address = {};
+	dnsblv6_result result = {};
+	REQUIRE(dnsblv6_ip_parse("192.0.2.1", &address) == 0);
+	REQUIRE(dnsblv6_new(&client) == 0);
+	REQUIRE(dnsblv6_set(client, "zones", "bl.example") == 0);
+	REQUIRE(dnsblv6_set_resolver(client, &functions, &behind) == 0);
+	REQUIRE(dnsblv6_start(client) == 0);
+	const pid_t pid = fork();
+	REQUIRE(pid >= 0);
+	if (pid == 0) {
+		int status = -1;
+		// As another thread would fork, which knows nothing of this one.
+		behind.when_copied = [&] {
+			const pid_t below = fork();
+			if (below != 0) {
+				waitpid(below, &status, 0);
+				return;
+			}
+			alarm(20);
+			const int ret = dnsblv6_check(client, &address, 1, &result);
+			_exit(ret == 0 && result.verdict == DNSBLV6_UNKNOWN ? 0 : 1);
+		};
+		const int ret = dnsblv6_check(client, &address, 1, &result);
+		_exit(ret == 0 && status == 0 ? 0 : 1);
+	}
+	int status = -1;
+	REQUIRE(waitpid(pid, &status, 0) == pid);
+	CHECK(status == 0);
+	dnsblv6_free(client);
 }
 
 TEST_CASE("a resolver is opened by the start of a handle and closed by its end",
