@@ -25,7 +25,7 @@ static const char context[] = "mail-stored";
 #define MISPLACED_LOG_MS 60000
 /* A mail whose segment is emptied between two requests is looked for so often. */
 #define LOOKS_MAX 4
-/* Of a node: its module and its LMTP have links of their own, each with a pulse; some are being lost. */
+/* Of a node: its module and, of version 2, its LMTP, each with a pulse; some are being lost. */
 #define LINKS_OF_NODE 2
 #define MORE_LINKS    16
 /* Lines about connections that are refused, in a second: anything that reaches the port causes them. */
