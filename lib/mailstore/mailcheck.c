@@ -266,7 +266,7 @@ static int check_log(struct mailcheck *check, const struct kept *kept, struct di
 /* ---- the index ---- */
 
 /* An index made from the log alone. */
-static int build(struct disk *disk, const char *scratch_path)
+static int build(struct mailcheck *check, struct disk *disk, const char *scratch_path)
 {
 	struct mailstore *store;
 	struct mailstore_recovery recovery;
@@ -274,6 +274,8 @@ static int build(struct disk *disk, const char *scratch_path)
 	int ret = mailstore_open(&setup, &store, &recovery);
 	if (ret == 0)
 		mailstore_close(store);
+	else if (ret == MAILSTORE_EDAMAGED)
+		find_damage(check, recovery.first, "it has the head of another segment");
 	return ret;
 }
 
@@ -435,7 +437,7 @@ int mailcheck_run(struct mailcheck *check, struct disk *disk, const char *index_
 	check->is_log_damaged = false;
 	int ret = check_log(check, &kept, &frozen.disk);
 	if (ret == 0)
-		ret = build(&frozen.disk, scratch_path);
+		ret = build(check, &frozen.disk, scratch_path);
 	if (ret == 0)
 		ret = check_index(check, &kept, disk, scratch_path);
 	close_index(kept.reader);
