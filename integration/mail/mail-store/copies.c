@@ -35,9 +35,10 @@ struct copies {
 	uint64_t alone;	  /* copies without a mail */
 	uint64_t deleted; /* those of them whose mails were deleted */
 	uint64_t made;
-	uint64_t kept; /* ids that the other node has had before */
-	uint64_t gone; /* copies that were deleted */
-	uint64_t away; /* mailboxes of which a node is down */
+	uint64_t kept;	 /* ids that the other node has had before */
+	uint64_t gone;	 /* copies that were deleted */
+	uint64_t away;	 /* mailboxes of which a node is down */
+	bool is_damaged; /* some mail was left out */
 };
 
 static const struct options_bound rows[] = {
@@ -114,6 +115,16 @@ static int deliver(struct copies *copies, struct mailname box, const struct mail
 	return ret == MAILSTORE_EID ? 0 : ret;
 }
 
+/* One that is damaged is left out, and the others go on. */
+static int name_mail(struct copies *copies, const struct mailentry *entry, int ret)
+{
+	char id[MAILID_TEXT_SIZE];
+	mailid_format(&entry->id, id);
+	(void)tool_fail_mail(copies->store, "mail not copied", id, ret);
+	copies->is_damaged = copies->is_damaged || ret == MAILSTORE_EDAMAGED;
+	return ret == MAILSTORE_EDAMAGED ? 0 : ret;
+}
+
 static int copy_mail(struct copies *copies, struct mailname box, const struct mailentry *entry)
 {
 	struct mailrow row;
@@ -138,7 +149,7 @@ static int copy_mail(struct copies *copies, struct mailname box, const struct ma
 		ret = deliver(copies, box, entry, decoded.sender, text, size);
 	free(text);
 	free(meta);
-	return ret;
+	return ret == 0 || ret == MAILSTORE_EAWAY ? ret : name_mail(copies, entry, ret);
 }
 
 /* ---- one mailbox ---- */
@@ -277,10 +288,12 @@ static int run(struct copies *copies)
 	       " of the copies without a mail are of mails that were deleted\n",
 	       copies->boxes, copies->mails, copies->lacking, copies->alone, copies->made,
 	       copies->kept, copies->gone, copies->away, copies->deleted);
-	const bool is_well = copies->away == 0 &&
+	const bool is_well = copies->away == 0 && !copies->is_damaged &&
 			     (copies->verb != CHECK || copies->lacking + copies->alone == 0);
 	const int status = tool_end_output();
-	return status == EX_OK && !is_well ? 1 : status;
+	if (status != EX_OK || is_well)
+		return status;
+	return copies->is_damaged ? EX_DATAERR : 1;
 }
 
 int copies_command(int argc, char **argv)

@@ -5,12 +5,15 @@ Second copies on the next node, without a file system between nodes: they come a
 mail back, and give a node whose disk has died its mails back.
 """
 
+import contextlib
+import os
 import re
 import shutil
+import struct
 import subprocess
 
 import stored
-from harness import DEADLINE_S, main, program, wait_for
+from harness import DEADLINE_S, EX_DATAERR, main, program, wait_for
 from sharing import TEXT, USERS, Nodes
 
 
@@ -63,11 +66,25 @@ class Copies(Nodes):
         expected = {ident for _, ident, _ in entries} - {ident for _, ident, _ in gone}
         wait_for(lambda: set(self.copies(box)[0][2]) == expected, "copies to go")
 
-    def run_copies(self, verb, status=0):
+    @contextlib.contextmanager
+    def damage(self, client, mail):
+        """A byte of its body is another while this lasts."""
+        segment, at, _, meta_size = struct.unpack_from(">QQQI", client.call(stored.ROW, number=mail).rows)
+        fd, = client.call(stored.SEGMENT, number=segment).fds
+        with open(f"/proc/self/fd/{fd}", "r+b", buffering=0) as file:
+            os.close(fd)
+            place = at + 104 + meta_size
+            byte = os.pread(file.fileno(), 1, place)
+            os.pwrite(file.fileno(), bytes([byte[0] ^ 1]), place)
+            yield
+            os.pwrite(file.fileno(), byte, place)
+
+    def run_copies(self, verb, status=0, said=r"^$"):
         """Numbers that mail-store copies prints, in its order."""
         result = subprocess.run([program("mail-store"), "copies", "--store", self.cluster.nodes[0].stored.socket, verb],
                                 capture_output=True, text=True, timeout=DEADLINE_S, check=False)
         self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        self.assertRegex(result.stderr, said)
         return [int(number) for number in re.findall(r"\d+", result.stdout)]
 
     def test_a_node_whose_disk_has_died_gets_its_mails_back_from_copies(self):
@@ -88,7 +105,11 @@ class Copies(Nodes):
         self.assertEqual(self.run_copies("check", 1)[2:4], [copied, lost])
         self.assertEqual(self.run_copies("forget")[6], 0)
         self.assertEqual(self.run_copies("restore")[3:5], [lost, lost])
-        self.assertEqual(self.run_copies("make")[2:5], [copied, 0, copied])
+        damaged, _ = client.entries(boxes[1][0])[0][:2]
+        with self.damage(client, damaged):
+            self.assertEqual(self.run_copies("make", EX_DATAERR, rf"id={idents[boxes[1][0]][0]} \(")[2:5],
+                             [copied, 0, copied - 1])
+        self.assertEqual(self.run_copies("make")[2:5], [1, 0, 1])
         self.assertEqual(self.run_copies("check"), [len(USERS), count, 0, 0, 0, 0, 0, 0, 0])
         for box in USERS:
             entries = client.entries(box)
