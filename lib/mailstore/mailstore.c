@@ -364,13 +364,32 @@ static int prepare(struct mailstore *store, const struct mailstore_mail *mail,
 	return 0;
 }
 
+/* Of its recipients, a copy names those that have had the mail when it was made. */
+static bool has_recipients(const struct delivery *delivery, uint8_t type, struct mailmeta *meta)
+{
+	struct mailname name;
+	if (type == MAILRECORD_MAIL && meta->recipient_count != delivery->recipient_count)
+		return false;
+	while (mailmeta_next(meta, &name))
+		if (bsearch(&name, delivery->recipients, delivery->recipient_count, sizeof(name),
+			    compare_names) == NULL)
+			return false;
+	return true;
+}
+
 static bool is_same(const struct delivery *delivery, const struct mailrecord *record,
 		    const uint8_t *meta)
 {
+	struct mailmeta given;
+	struct mailmeta known;
 	return record->body_crc == delivery->record.body_crc &&
 	       record->wire_size == delivery->record.wire_size &&
-	       record->meta_size == delivery->record.meta_size &&
-	       memcmp(meta, delivery->meta, record->meta_size) == 0;
+	       mailmeta_decode(delivery->meta, delivery->record.meta_size, &given) == 0 &&
+	       mailmeta_decode(meta, record->meta_size, &known) == 0 &&
+	       compare_names(&given.sender, &known.sender) == 0 &&
+	       given.exceptions.size == known.exceptions.size &&
+	       memcmp(given.exceptions.data, known.exceptions.data, known.exceptions.size) == 0 &&
+	       has_recipients(delivery, record->type, &known);
 }
 
 /* Of a mail that the index does not have yet. */

@@ -266,6 +266,25 @@ TEST_CASE("a second try with an id does nothing, another mail with it is refused
 	CHECK(f.read("a").size() == 1);
 }
 
+TEST_CASE("a second try does nothing when some have deleted the mail and it was collected",
+	  "[mailstore][store]")
+{
+	fixture f;
+	REQUIRE(f.open() == 0);
+	mailid id{};
+	REQUIRE(mailstore_make_id(f.store, &id) == 0);
+	REQUIRE(f.deliver({ "a", "b" }, "x\ny\r\n", nullptr, &id) == 0);
+	const uint64_t number = f.mail_at("a");
+	REQUIRE(mailstore_delete(f.store, name_of("a"), &number, 1, 0) == 0);
+	uint64_t segment = 0;
+	REQUIRE(mailstore_collect(f.store, 101, &segment) == 0);
+	CHECK(f.deliver({ "a", "b" }, "x\ny\r\n", nullptr, &id) == 0);
+	CHECK(f.read("a").empty());
+	CHECK(f.read("b").size() == 1);
+	CHECK(f.deliver({ "a", "b" }, "x\r\ny\n", nullptr, &id) == MAILSTORE_EID);
+	CHECK(f.deliver({ "a" }, "x\ny\r\n", nullptr, &id) == MAILSTORE_EID);
+}
+
 TEST_CASE("a mail that moves in keeps its id, unless a mail has it or had it", "[mailstore][store]")
 {
 	fixture f;
