@@ -336,7 +336,7 @@ TEST_CASE("a commit of sort that fails leaves nothing of its mails, and the next
 		REQUIRE(maillayer_sync(f.layer) == 0);
 		CHECK(f.read("bert") == texts{ "behind\n" });
 	}
-	CHECK(failed == 66 + 2 + 2); // files, the new mailbox, both new/
+	CHECK(failed == 66 + 3 + 2); // files, the new mailbox, both new/
 }
 
 TEST_CASE("sort refuses what is no mailbox, or cannot be the name of a directory",
