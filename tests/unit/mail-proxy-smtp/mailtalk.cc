@@ -416,6 +416,58 @@ TEST_CASE("time runs for what is waited for", "[mailtalk]")
 		CHECK(talked.said().substr(0, 9) == "451 4.4.2");
 		CHECK(talked.outcomes == Texts{ "unknown 451" });
 	}
+	SECTION("a next hop that takes nothing more of a mail")
+	{
+		talked.hop_room = 0;
+		CHECK(talked.client("a\r\n").empty());
+		CHECK(mailtalk_waits(&talked.talk) == MAILTALK_FOR_ROOM);
+		talked.expire();
+		CHECK(talked.client(".\r\n").substr(0, 9) == "451 4.4.2");
+		CHECK(talked.outcomes == Texts{ "lost 451" });
+		CHECK(talked.client("NOOP\r\n").substr(0, 3) == "250");
+	}
+	SECTION("a next hop that takes something again")
+	{
+		talked.hop_room = 0;
+		talked.client("a\r\n");
+		(void)talked.heard();
+		talked.hop_room = 16384;
+		talked.go();
+		CHECK(talked.heard() == "a\r\n");
+		CHECK(mailtalk_waits(&talked.talk) == MAILTALK_FOR_DATA);
+	}
+	SECTION("a next hop that does not take a mail's end")
+	{
+		talked.verdict = 0;
+		talked.client("a\r\n.\r\n");
+		talked.hop_room = 0;
+		mailtalk_judge(&talked.talk, 250, "");
+		talked.go();
+		CHECK(mailtalk_waits(&talked.talk) == MAILTALK_FOR_ROOM);
+		talked.expire();
+		CHECK(talked.said().substr(0, 9) == "451 4.4.2");
+		CHECK(talked.outcomes == Texts{ "lost 451" });
+	}
+}
+
+TEST_CASE("DATA that the next hop refuses is a mail refused, and its transaction goes on",
+	  "[mailtalk]")
+{
+	Talked talked;
+	talked.greet();
+	talked.mail();
+	talked.client("DATA\r\n");
+	CHECK(talked.server("451 4.3.0 not now\r\n") == "451 4.3.0 not now\r\n");
+	CHECK(talked.outcomes == Texts{ "refused 451" });
+	CHECK(talked.talk.refused_count == 1);
+	(void)talked.heard();
+	talked.client("DATA\r\n");
+	CHECK(talked.heard() == "DATA\r\n");
+	talked.server("354 Go\r\n");
+	talked.client("a\r\n.\r\n");
+	CHECK(talked.server("250 queued\r\n") == "250 queued\r\n");
+	CHECK(talked.outcomes == Texts{ "refused 451", "accepted 250" });
+	CHECK(talked.client("MAIL FROM:<a@x.test>\r\n").empty());
 }
 
 TEST_CASE("STARTTLS is ended here, or passed on, or not there", "[mailtalk]")

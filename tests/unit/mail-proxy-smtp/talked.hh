@@ -16,6 +16,7 @@ class Talked
 	unsigned connections = 0;
 	bool is_connected = false, is_reached = true, is_closed = false, is_tunnel = false;
 	bool has_room_to_scan = true;
+	size_t hop_room = 16384; // for what goes to it, in a turn
 	int verdict = 250;
 	mailtalk talk;
 	mailtalk_rules rules{};
@@ -120,7 +121,7 @@ class Talked
 		io.to_client = out.data();
 		io.to_client_room = out.size();
 		io.to_server = up.data();
-		io.to_server_room = is_connected && !is_server_ended ? up.size() : 0;
+		io.to_server_room = is_connected && !is_server_ended ? hop_room : 0;
 		io.is_server_ended = is_server_ended;
 		io.scratch = scratch.data();
 		io.scratch_room = scratch.size();

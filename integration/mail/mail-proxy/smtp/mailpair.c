@@ -271,6 +271,7 @@ static unsigned patience_of(const struct mailpair *own)
 	case MAILTALK_FOR_COMMAND:
 		return limits->command_ms;
 	case MAILTALK_FOR_DATA:
+	case MAILTALK_FOR_ROOM:
 		return limits->data_ms;
 	case MAILTALK_FOR_CONNECT:
 		return limits->connect_ms;
@@ -295,9 +296,12 @@ static void set_time(struct mailpair *own)
 	struct pair *pair = &own->pair;
 	const struct proxysetup_limits *limits = &pair->loop->setup->limits;
 	const enum mailtalk_waits waits = mailtalk_waits(&own->talk);
-	const uint64_t moved = pair->client->bytes_in + pair->client->bytes_out;
+	const bool is_of_hop = waits == MAILTALK_FOR_ROOM && pair->server != NULL;
+	const bool is_flow = waits == MAILTALK_FOR_DATA || waits == MAILTALK_FOR_ROOM;
+	const uint64_t moved = is_of_hop ? pair->server->bytes_out
+					 : pair->client->bytes_in + pair->client->bytes_out;
 	const uint64_t now_ms = proxyloop_now(pair->loop);
-	const bool has_moved = waits == MAILTALK_FOR_DATA && moved != own->moved;
+	const bool has_moved = is_flow && moved != own->moved;
 	if (own->is_late)
 		return;
 	if (waits == own->waits && own->talk.steps == own->steps && !has_moved)
@@ -306,7 +310,7 @@ static void set_time(struct mailpair *own)
 	own->steps = own->talk.steps;
 	own->moved = moved;
 	unsigned ms = patience_of(own);
-	if (waits == MAILTALK_FOR_DATA && own->mail_ms != 0) {
+	if (is_flow && own->mail_ms != 0) {
 		const uint64_t end_ms = own->mail_ms + limits->mail_ms;
 		const uint64_t left_ms = end_ms > now_ms ? end_ms - now_ms : 1;
 		ms = left_ms < ms ? (unsigned)left_ms : ms;

@@ -332,7 +332,10 @@ static enum mailtalk_ask take_wish(struct mailtalk *talk)
 		*wishes[i] = false;
 		if (asks[i] == MAILTALK_CONNECT)
 			talk->is_connecting = true;
-		talk->wants_reset = asks[i] == MAILTALK_MAIL;
+		if (asks[i] == MAILTALK_MAIL) {
+			talk->wants_reset = !talk->is_kept;
+			talk->is_kept = false;
+		}
 		return asks[i];
 	}
 	return MAILTALK_WAIT;
@@ -370,9 +373,14 @@ static bool end_answer(struct mailtalk *talk)
 
 static bool take_bytes(struct mailtalk *talk, struct mailtalk_io *io, enum mailtalk_ask *ret_ask)
 {
-	if (talk->at == MAILTALK_AT_BODY)
-		return take_lines(talk, io, ret_ask);
-	return talk->at == MAILTALK_AT_CHUNK ? take_chunk(talk, io, ret_ask) : swallow(talk, io);
+	if (talk->at == MAILTALK_AT_SWALLOW)
+		return swallow(talk, io);
+	const bool is_chunk = talk->at == MAILTALK_AT_CHUNK;
+	const bool has_taken =
+		is_chunk ? take_chunk(talk, io, ret_ask) : take_lines(talk, io, ret_ask);
+	talk->is_stuck = !has_taken &&
+			 (io->client_used < io->client_size || (is_chunk && talk->chunk_left == 0));
+	return has_taken;
 }
 
 static bool step(struct mailtalk *talk, struct mailtalk_io *io, enum mailtalk_ask *ret_ask)
@@ -545,8 +553,13 @@ enum mailtalk_waits mailtalk_waits(const struct mailtalk *talk)
 		return MAILTALK_FOR_COMMAND;
 	case MAILTALK_AT_BODY:
 	case MAILTALK_AT_CHUNK:
+		return talk->is_stuck ? MAILTALK_FOR_ROOM : MAILTALK_FOR_DATA;
 	case MAILTALK_AT_SWALLOW:
 		return MAILTALK_FOR_DATA;
+	case MAILTALK_AT_BEGIN_BODY:
+	case MAILTALK_AT_BEGIN_CHUNKS:
+	case MAILTALK_AT_DOT:
+		return MAILTALK_FOR_ROOM;
 	case MAILTALK_AT_JUDGED:
 		return MAILTALK_FOR_VERDICT;
 	default:

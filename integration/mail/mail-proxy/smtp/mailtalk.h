@@ -142,7 +142,8 @@ enum mailtalk_waits {
 	MAILTALK_FOR_DATA,
 	MAILTALK_FOR_CONNECT,
 	MAILTALK_FOR_REPLY,
-	MAILTALK_FOR_END, /* the reply to a mail's end */
+	MAILTALK_FOR_END,  /* the reply to a mail's end */
+	MAILTALK_FOR_ROOM, /* that the next hop takes what it is sent */
 	MAILTALK_FOR_VERDICT,
 	MAILTALK_FOR_OTHER, /* what the loop has to do */
 };
@@ -189,6 +190,7 @@ struct mailtalk {
 	bool is_scanning;
 	bool is_last;	    /* the chunk */
 	bool is_line_begun; /* to the next hop, in a mail */
+	bool is_stuck;	    /* the client has sent more of a mail than the next hop takes now */
 	bool is_skipping;
 	bool is_told; /* QUIT has come */
 	bool is_draining;
@@ -197,6 +199,7 @@ struct mailtalk {
 	bool wants_scan_drop;
 	bool wants_mail;
 	bool wants_reset;  /* when the log has the mail */
+	bool is_kept;	   /* the transaction, of which only DATA was refused */
 	bool has_accepted; /* the next hop, a mail for one of its recipients */
 	unsigned offered;  /* by the next hop: bits of mailtalk_parts.h */
 	unsigned withheld;

@@ -180,6 +180,9 @@ static void end_data(struct mailtalk *talk, bool is_chunked)
 	}
 	talk->wants_scan_drop = talk->is_scanning;
 	talk->is_scanning = false;
+	talk->refused_count++;
+	mailtalk_set_outcome(talk, MAILTALK_REFUSED, replies->code, replies->text);
+	talk->is_kept = true;
 	talk->then = MAILTALK_AT_COMMAND;
 }
 
