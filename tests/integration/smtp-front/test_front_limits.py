@@ -14,6 +14,7 @@ import re
 import resource
 import signal
 import socket
+import time
 
 import harness
 from edge import INBOX, NOBODY, EdgeCase, wire
@@ -75,6 +76,15 @@ class Limits(EdgeCase):
         client.send(wire("EHLO a", "MAIL FROM:<>", f"RCPT TO:<{NOBODY}>", "QUIT"))
         self.assertEqual(self.codes(self.read_all(client)), [250, 250, 550, 221])
         self.assertGreaterEqual(self.ended()[0]["dialogue_ms"], 400)
+
+    def test_the_time_in_the_tarpit_is_not_the_client_s(self):
+        self.front(limits={"tarpit": "400ms", "command-timeout": "400ms", "stress-timeout": "400ms"})
+        began_s = time.monotonic()
+        client = self.client()
+        client.send(wire("EHLO a", "MAIL FROM:<>", f"RCPT TO:<{NOBODY}>"))
+        client.expect(220)
+        self.assertEqual(self.codes(self.read_all(client)), [250, 250, 550, 421])
+        self.assertGreater(time.monotonic() - began_s, 0.75)
 
     def test_a_silent_client_is_told_so(self):
         self.front(limits={"command-timeout": "400ms", "stress-timeout": "400ms"})

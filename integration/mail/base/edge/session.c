@@ -514,6 +514,7 @@ static void on_timer(struct session *session)
 	case SESSION_TARPIT:
 		session_enter(session, SESSION_TALK);
 		session->is_delayed = false;
+		session->since_ms = session_now(session); /* the wait was not the client's */
 		/* Or it would have none as long as the client takes nothing. */
 		session_set_short_timer(session, STUCK_MS);
 		on_writable(session);
