@@ -77,14 +77,23 @@ class Limits(EdgeCase):
         self.assertEqual(self.codes(self.read_all(client)), [250, 250, 550, 221])
         self.assertGreaterEqual(self.ended()[0]["dialogue_ms"], 400)
 
-    def test_the_time_in_the_tarpit_is_not_the_client_s(self):
-        self.front(limits={"tarpit": "400ms", "command-timeout": "400ms", "stress-timeout": "400ms"})
+    def time_of_a_refusal_and_a_command(self, code, limits=(), **how):
+        self.front(limits={"command-timeout": "400ms", "stress-timeout": "400ms", **dict(limits)}, **how)
         began_s = time.monotonic()
         client = self.client()
         client.send(wire("EHLO a", "MAIL FROM:<>", f"RCPT TO:<{NOBODY}>"))
         client.expect(220)
-        self.assertEqual(self.codes(self.read_all(client)), [250, 250, 550, 421])
-        self.assertGreater(time.monotonic() - began_s, 0.75)
+        self.assertEqual(self.codes(self.read_all(client)), [250, 250, code, 421])
+        return time.monotonic() - began_s
+
+    def test_the_time_in_the_tarpit_is_not_the_client_s(self):
+        self.assertGreater(self.time_of_a_refusal_and_a_command(550, {"tarpit": "400ms"}), 0.75)
+
+    def test_the_time_of_the_next_hop_is_not_the_client_s(self):
+        with socket.create_server(self.free_address()) as silent:
+            host, port = silent.getsockname()
+            trust = {"users": None, "forward": f"{host}@{port}", "forward-timeout": "400ms"}
+            self.assertGreater(self.time_of_a_refusal_and_a_command(451, trust=trust), 0.75)
 
     def test_a_silent_client_is_told_so(self):
         self.front(limits={"command-timeout": "400ms", "stress-timeout": "400ms"})

@@ -125,13 +125,13 @@ void exchange_take_up(struct session *session)
 {
 	session_enter(session, SESSION_TALK);
 	session->next = NEXT_TALK;
+	session->since_ms = session_now(session);
 	channel_load(session);
 }
 
 void exchange_on_verdict(struct session *session)
 {
 	exchange_take_up(session);
-	session->since_ms = session_now(session);
 	session->edge->protocol->on_verdict(session);
 	exchange_go_on(session);
 }

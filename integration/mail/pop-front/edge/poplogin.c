@@ -256,8 +256,6 @@ void poplogin_answer(struct asking_wait *wait, const struct check_reply *reply)
 {
 	struct session *session = session_of(wait);
 	exchange_take_up(session);
-	/* What the checkers have taken is not the client's time for its next line. */
-	session->since_ms = session_now(session);
 	poptalk_act(session, take_reply(session, reply));
 	exchange_go_on(session);
 	session_take_event_time(session);
