@@ -39,8 +39,8 @@ static void copy_name(const uint8_t *name, size_t size, char *ret_name)
 }
 
 /*
- * The mode has three or four digits. Where it is missing and two blanks are there, some clients
- * take what follows for a name.
+ * The mode has three or four digits, and readers take any number of them. Where it is missing and two
+ * blanks are there, some clients take what follows for a name.
  */
 enum uuencode_form uuencode_begins(const uint8_t *line, size_t size, char *ret_name)
 {
@@ -53,8 +53,8 @@ enum uuencode_form uuencode_begins(const uint8_t *line, size_t size, char *ret_n
 	while (mode_end < size && line[mode_end] >= '0' && line[mode_end] <= '7')
 		mode_end++;
 	const size_t name_at = skip_blanks(line, size, mode_end);
-	const bool has_mode = mode_at > word_size && mode_end - mode_at >= 3 &&
-			      mode_end - mode_at <= 4 && (name_at > mode_end || name_at == size);
+	const bool has_mode = mode_at > word_size && mode_end > mode_at &&
+			      (name_at > mode_end || name_at == size);
 	const bool has_gap = mode_at >= word_size + 2 && mode_at < size;
 	if (!has_mode && !has_gap)
 		return UUENCODE_NONE;

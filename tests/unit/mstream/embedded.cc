@@ -273,8 +273,9 @@ TEST_CASE("uuencode is read as clients read it", "[mstream][embedded]")
 
 	SECTION("forms of the first line")
 	{
-		for (const char *begin : { "begin 644 x\n", "begin 0644 x\n", "BEGIN 644   x  \n",
-					   "begin\t644\tx\n", "begin  x\n", "begin 644 x\n\n\n" })
+		for (const char *begin :
+		     { "begin 644 x\n", "begin 0644 x\n", "BEGIN 644   x  \n", "begin\t644\tx\n",
+		       "begin  x\n", "begin 644 x\n\n\n", "begin 6 x\n", "begin 100644 x\n" })
 			CHECK(read_all(begin + abc + "`\nend\n").all == one);
 		CHECK(read_all("begin 644\n" + abc + "end\n").all[0].name.empty());
 	}
