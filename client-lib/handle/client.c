@@ -122,6 +122,19 @@ static void keep_line(void *context, int level, const char *text)
 	client->line_count++;
 }
 
+int client_try_options(struct dnsblv6 *client)
+{
+	struct config *config = malloc(sizeof(*config));
+	if (config == NULL)
+		return -ENOMEM;
+	*config = client->config;
+	config->max_sockets = 0;
+	client->error[0] = '\0';
+	int ret = config_finish(config, client->error);
+	free(config);
+	return ret;
+}
+
 int dnsblv6_start(struct dnsblv6 *client)
 {
 	if (client == NULL)

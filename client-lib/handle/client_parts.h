@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * client_parts.h - the inside of a handle, for client*.c and reason.c alone.
+ * client_parts.h - the inside of a handle, for client*.c and reason.c alone; client_try_options() is
+ *                  for programs of this tree, too.
  *
  * client.c has the lock, forks, and waiting for an answer; client_loop.c is for
  * event loops; client_info.c tells about zones, reason.c why an address is refused.
@@ -77,6 +78,12 @@ struct dnsblv6 {
 	struct line_list lines;
 	unsigned line_count;
 };
+
+/*
+ * Would dnsblv6_start() refuse the options, one beside another? -EINVAL, and dnsblv6_error() says why,
+ * or -ENOMEM. Nothing is opened but resolv.conf; how many sockets there may be is left to the start.
+ */
+int client_try_options(struct dnsblv6 *client);
 
 int64_t client_now_us(void);
 int64_t client_now_ms(void);

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <errno.h>
+
+#include "client-lib/handle/client_parts.h"
 #include "lib/common/log.h"
 
 /* The library takes a list whole, the file has it word by word. */
@@ -87,6 +90,15 @@ const char *handle_set(struct handle *handle, const char *key, const char *value
 	snprintf(handle->reason, sizeof(handle->reason), "%s",
 		 cut_reason(dnsblv6_error(handle->client)));
 	return handle->reason;
+}
+
+int handle_finish(const struct handle *handle, struct conf_error *reterr_error)
+{
+	int ret = client_try_options(handle->client);
+	if (ret == 0)
+		return 0;
+	return conf_refuse(reterr_error, ret, "%s",
+			   ret == -EINVAL ? dnsblv6_error(handle->client) : dnsblv6_strerror(ret));
 }
 
 /* Levels are those of syslog(3). */

@@ -55,6 +55,12 @@ void handle_deinit(struct handle *handle);
 /* An option that the program sets. NULL, or why not: borrowed until the next call. */
 const char *handle_set(struct handle *handle, const char *key, const char *value);
 
+/*
+ * When all options were taken: is there one that does not go with another, so that dnsblv6_start()
+ * would fail? 0 or a negative errno with *reterr_error.
+ */
+int handle_finish(const struct handle *handle, struct conf_error *reterr_error);
+
 /* For dnsblv6_set_log(): context is a text, the program's name. */
 void handle_log(void *context, int level, const char *line);
 

@@ -39,7 +39,8 @@ int program_parse(const char *text, size_t text_size, const struct conf_table *t
 		return ret;
 	if (handle->lists[HANDLE_ZONES][0] == '\0')
 		return conf_refuse(reterr_error, -EINVAL, "no zone is given");
-	return judge_finish(judge, reterr_error);
+	ret = handle_finish(handle, reterr_error);
+	return ret == 0 ? judge_finish(judge, reterr_error) : ret;
 }
 
 static int check(const struct program *program, void *setup)

@@ -61,8 +61,8 @@ int program_read(const char *path, program_parse_fn parse, void *ret_setup,
 
 /*
  * What the parse() of most begins with: handle_init(), judge_init() where there is a judge, the
- * table, and judge_finish(). ret_setup is all zero before and has them both; they must not be
- * moved, since the judge borrows the handle's client. With a judge there has to be a zone.
+ * table, and with a judge, which needs a zone, handle_finish() and judge_finish(). ret_setup is all
+ * zero before and has them both; they must not be moved, since the judge borrows the handle's client.
  */
 int program_parse(const char *text, size_t text_size, const struct conf_table *table,
 		  void *ret_setup, struct handle *handle, struct judge *judge,

@@ -30,7 +30,7 @@ static const char *take_domain(void *data, const struct conf_value *value)
 	if (cached_setup_find_zone(setup, zone->name, size) >= 0)
 		return "zone is given twice";
 	setup->zone_count++;
-	return NULL;
+	return handle_set(&setup->handle, "zones", zone->name);
 }
 
 static const char *take_mode(void *member, const struct conf_value *value)
@@ -111,7 +111,9 @@ int cached_setup_parse(const char *text, size_t text_size, void *ret_setup,
 	if (ret != 0)
 		return ret;
 	const char *reason = finish(setup);
-	return reason == NULL ? 0 : conf_refuse(reterr_error, -EINVAL, "%s", reason);
+	if (reason != NULL)
+		return conf_refuse(reterr_error, -EINVAL, "%s", reason);
+	return handle_finish(&setup->handle, reterr_error);
 }
 
 void cached_setup_deinit(void *data)

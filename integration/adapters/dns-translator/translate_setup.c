@@ -8,7 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "lib/common/log.h"
 #include "lib/format/name.h"
 
 #define PORT 5300
@@ -218,20 +217,18 @@ static int finish(struct translate_setup *setup, struct conf_error *reterr_error
 	if (setup->zone_count == 0)
 		return conf_refuse(reterr_error, -EINVAL, "no zone is given");
 	for (unsigned i = 0; i < setup->zone_count; i++) {
-		if (setup->zones[i].listing_count == 0)
-			return conf_refuse(reterr_error, -EINVAL, "a zone has no lists");
+		const struct setup_zone *zone = &setup->zones[i];
+		char name[DNSBLV6_NAME_TEXT_SIZE];
+		dnsblv6_name_format(zone->name.wire, zone->name.size - 1, name);
+		if (zone->listing_count == 0)
+			return conf_refuse(reterr_error, -EINVAL, "zone %s has no lists", name);
 	}
 	for (unsigned i = 0; i < setup->entry_count; i++) {
 		if (!asks_itself(setup, setup->entries[i]))
 			continue;
-		conf_refuse(reterr_error, -EINVAL,
-			    "the list is inside a zone that is answered from lists");
-		snprintf(reterr_error->item, sizeof(reterr_error->item), "lists");
-		char quoted[LOG_QUOTE_MAX];
-		snprintf(reterr_error->value, sizeof(reterr_error->value), "%.*s",
-			 CONF_VALUE_MAX - 1,
-			 log_quote(setup->entries[i], strlen(setup->entries[i]), quoted));
-		return -EINVAL;
+		return conf_refuse(reterr_error, -EINVAL,
+				   "list %s is inside a zone that is answered from lists",
+				   setup->entries[i]);
 	}
 	if (setup->tcp_idle_timeout_s * 1000 <= setup->timeout_ms)
 		return conf_refuse(
@@ -242,7 +239,7 @@ static int finish(struct translate_setup *setup, struct conf_error *reterr_error
 	const char *reason = handle_set(&setup->handle, "scope", "all");
 	if (reason != NULL)
 		return conf_refuse(reterr_error, -EINVAL, "%s", reason);
-	return 0;
+	return handle_finish(&setup->handle, reterr_error);
 }
 
 int translate_setup_parse(const char *text, size_t text_size, void *ret_setup,

@@ -807,9 +807,10 @@ class Life(CachedCase):
 
     def test_options_that_do_not_go_together(self):
         config = self.config(self.server.address, library=["min-ttl: 60s", "max-ttl: 30s"])
-        result = self.run_cached("--config", config)
-        self.assertEqual(result.returncode, EX_CONFIG)
-        self.assertRegex(result.stderr, r'cache not opened, .* \(max-ttl "30": below min-ttl, 60\)')
+        for arguments in (["--config", config, "--check"], ["--config", config]):
+            result = self.run_cached(*arguments)
+            self.assertEqual(result.returncode, EX_CONFIG)
+            self.assertIn(f'[{config}] configuration not read (max-ttl "30": below min-ttl, 60)', result.stderr)
 
     def test_a_hangup_is_no_end(self):
         daemon = self.start_cached(self.config(self.server.address))

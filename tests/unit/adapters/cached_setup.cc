@@ -152,6 +152,7 @@ TEST_CASE("a value that cannot be is refused with its line, its item and what is
 		{ "library:\n    cache-size: 5T\n", "cache-size", "permitted is 8K to 64G" },
 		{ "library:\n    servers: [ 127.0.0.1, nobody ]\n", "servers", "permitted are" },
 		{ "library:\n    ranges: maybe\n", "ranges", "permitted are yes and no" },
+		{ "  - domain: a.example\n  - domain: 192.0.2.1\n", "domain", "is no zone" },
 	}));
 	CAPTURE(tried.text);
 	const parsed file(ZONE + tried.text);
@@ -170,6 +171,8 @@ TEST_CASE("a file without a zone, or with one twice, is refused", "[cached][setu
 	CHECK(twice.status == -EINVAL);
 	CHECK(twice.error.line == 3);
 	CHECK(std::string(twice.error.reason) == "zone is given twice");
+	const parsed odd(ZONE + "library:\n    min-ttl: 1h\n    max-ttl: 1m\n");
+	CHECK(std::string(odd.error.reason) == "max-ttl \"60\": below min-ttl, 3600");
 }
 
 TEST_CASE("filters and weights are refused, because clients set them", "[cached][setup]")

@@ -112,6 +112,18 @@ TEST_CASE("a value that is none is refused with its line", "[policy][setup]")
 	CHECK(file.error.line == 2);
 }
 
+TEST_CASE("options with which the library would not start are refused", "[policy][setup]")
+{
+	const std::string library = "library:\n    zones: [ bl.example ]\n";
+	const parsed other(library + "    mode: [ b1.example=classic ]\n");
+	CHECK(other.status == -EINVAL);
+	CHECK(std::string(other.error.reason) == "mode \"b1.example\": \"zones\" does not have it");
+	const parsed unproven(library + "    secure: [ yes ]\n    servers: [ 192.0.2.1 ]\n");
+	CHECK_THAT(unproven.error.reason, Catch::Contains("no server whose AD is believed"));
+	// A start has more descriptors than this process.
+	CHECK(parsed(library + "    max-sockets: 16384\n").status == 0);
+}
+
 TEST_CASE("there are not more places than the daemon listens to", "[policy][setup]")
 {
 	std::string places;

@@ -132,7 +132,7 @@ TEST_CASE("a list inside an own zone is refused, it would be asked of ourselves"
 	  "[translate][setup]")
 {
 	CHECK_THAT(refused_list("bl.local"), Catch::Contains("inside a zone"));
-	CHECK_THAT(refused_list("zen.BL.local"), Catch::Contains("inside a zone"));
+	CHECK_THAT(refused_list("zen.BL.local"), Catch::Contains("list zen.BL.local is inside"));
 	CHECK_THAT(refused_list("zen.BL.local=127.0.0.2"), Catch::Contains("inside a zone"));
 	CHECK(parsed("zone:\n  - domain: bl.local\n    lists: xbl.local\n").status == 0);
 }
@@ -140,13 +140,15 @@ TEST_CASE("a list inside an own zone is refused, it would be asked of ourselves"
 TEST_CASE("zones that cannot be answered for are refused", "[translate][setup]")
 {
 	CHECK(refused("translate:\n    workers: 1\n") == "no zone is given");
-	CHECK(refused("zone:\n  - domain: bl.local\n") == "a zone has no lists");
+	CHECK(refused(ZONE + "  - domain: b2.local\n") == "zone b2.local has no lists");
 	CHECK(refused(ZONE + "  - domain: BL.local.\n    lists: a.example\n") ==
 	      "zone is given twice");
 	CHECK(refused("zone:\n  - domain: .\n    lists: a.example\n") ==
 	      "the root is no zone of lists");
 	CHECK_THAT(refused(ZONE + "    text: \"\xc3\xa9\"\n"), Catch::Contains("ASCII"));
 	CHECK_FALSE(refused(ZONE + "    on-failure: listed\n").empty());
+	CHECK_THAT(refused(ZONE + "library:\n    min-ttl: 1h\n    max-ttl: 1m\n"),
+		   Catch::Contains("below min-ttl"));
 	CHECK_THAT(refused("translate:\n    timeout: 10s\n" + ZONE),
 		   Catch::Contains("tcp-idle-timeout must be longer"));
 }

@@ -220,7 +220,9 @@ int popsetup_parse(const char *text, size_t text_size, void *ret_setup,
 	if (reason != NULL)
 		return conf_refuse(reterr_error, -EINVAL, "%s", reason);
 	complete(setup);
-	ret = mailsetup_read_chains(&setup->tls, reterr_error);
+	ret = setup->has_zones ? handle_finish(&setup->handle, reterr_error) : 0;
+	if (ret == 0)
+		ret = mailsetup_read_chains(&setup->tls, reterr_error);
 	return ret == 0 ? judge_finish(&setup->judge, reterr_error) : ret;
 }
 

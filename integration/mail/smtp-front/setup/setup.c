@@ -228,7 +228,9 @@ static int finish(struct setup *setup, struct conf_error *reterr_error)
 	if (reason != NULL)
 		return conf_refuse(reterr_error, -EINVAL, "%s", reason);
 	complete(setup);
-	int ret = scan_settings_finish(&setup->scan, true, reterr_error);
+	int ret = setup->has_zones ? handle_finish(&setup->handle, reterr_error) : 0;
+	if (ret == 0)
+		ret = scan_settings_finish(&setup->scan, true, reterr_error);
 	if (ret != 0)
 		return ret;
 	ret = mailsetup_read_chains(&setup->tls, reterr_error);
