@@ -465,7 +465,7 @@ class Strangers(Nodes):
 
     def test_connections_of_strangers_take_no_places_of_nodes(self):
         links = 46
-        node = self.begin(nodes={"links": links})[0]
+        node = self.begin(nodes={"links": links}, stored={"clients": 10})[0]
         self.expect_log("warning: .mail-stored. connection of no node refused")
         own = node.stored.sections["nodes"]
         host, port = own["listen"].split("@")
@@ -476,7 +476,9 @@ class Strangers(Nodes):
             link = self.connect(node, other["certificate"], other["key"])
             self.addCleanup(link.close)
             link.sendall(struct.pack(">4sIQ", b"Mnf1", 0, 0))
-            self.assertTrue(link.recv(100))
+            with link.makefile("rb") as replies:
+                _, size, _ = struct.unpack(">4sIQ", replies.read(16))
+                self.assertEqual(stored.REPLY.unpack_from(replies.read(size))[3], 0)  # its store is there
 
 
 if __name__ == "__main__":

@@ -25,9 +25,6 @@ static const char context[] = "mail-stored";
 #define MISPLACED_LOG_MS 60000
 /* A mail whose segment is emptied between two requests is looked for so often. */
 #define LOOKS_MAX 4
-/* Of a node: its module and, of version 2, its LMTP, each with a pulse; some are being lost. */
-#define LINKS_OF_NODE 2
-#define MORE_LINKS    16
 /* Lines about connections that are refused, in a second: anything that reaches the port causes them. */
 #define REFUSAL_LINES_MAX 5
 
@@ -450,10 +447,9 @@ static const struct nodelink_rules peer_rules = { peer_on_ready, peer_on_message
 /* One that has shown no key yet makes room, the oldest: whatever takes all places so is no node. */
 static bool make_room(struct server *server)
 {
-	const struct nodesetup *setup = &server->start->setup->nodes;
 	struct session *session = NULL;
 	struct session *found = NULL;
-	if (server->count < setup->peer_count * (LINKS_OF_NODE * setup->links_max + MORE_LINKS))
+	if (server->count < nodesetup_links(&server->start->setup->nodes))
 		return true;
 	LIST_FOREACH(session, &server->list, entry)
 	if (!session->is_ready)

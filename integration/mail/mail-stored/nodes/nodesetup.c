@@ -5,6 +5,9 @@
 #include <string.h>
 
 #define MINUTE_MS 60000
+/* Of a node: its module and, of version 2, its LMTP, each with a pulse; some are being lost. */
+#define LINKS_OF_NODE 2
+#define MORE_LINKS    16
 
 static const char pin_head[] = "sha256//";
 
@@ -139,6 +142,11 @@ const struct nodesetup_peer *nodesetup_find_number(const struct nodesetup *setup
 		if (setup->peers[i].number == number)
 			return &setup->peers[i];
 	return NULL;
+}
+
+unsigned nodesetup_links(const struct nodesetup *setup)
+{
+	return setup->peer_count * (LINKS_OF_NODE * setup->links_max + MORE_LINKS);
 }
 
 static const char *check_peer(const struct nodesetup *setup, unsigned at)

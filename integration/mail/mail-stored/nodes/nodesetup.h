@@ -79,6 +79,8 @@ bool nodesetup_is_on(const struct nodesetup *setup);
 const char *nodesetup_check(struct nodesetup *setup);
 /* The peer with that number, or NULL. */
 const struct nodesetup_peer *nodesetup_find_number(const struct nodesetup *setup, unsigned number);
+/* All links that nodes may have to this one at a time; each has a connection to the store. 0 without nodes. */
+unsigned nodesetup_links(const struct nodesetup *setup);
 
 #ifdef __cplusplus
 }
