@@ -14,15 +14,19 @@
 #define BUFFER_SIZE (LISTFILE_LINE_MAX + 1)
 
 struct listfile {
-	gzFile gzip; /* reads plain files as well */
-	int fd;	     /* belongs to gzip once that is open */
+	int fd;
 	struct stat opened;
+	uint64_t read_size;
+	z_stream input; /* what was read and not taken; inflates as well where that is_gzip */
+	bool is_gzip;
+	bool is_between; /* members of gzip */
 	uint64_t line_number;
 	size_t start; /* of what is not yet given out */
 	size_t end;
 	bool is_at_end;
 	bool is_skipping; /* the rest of a line that was too long */
 	char buffer[BUFFER_SIZE + 1];
+	uint8_t bytes[BUFFER_SIZE];
 };
 
 /* The path behind "-" is standard input itself, which stays open for others. */
@@ -31,6 +35,34 @@ static int open_path(const char *path)
 	int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
 					: open(path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+/* Bytes behind those that were not taken, 0 at the end of the file, or -errno. */
+static ssize_t read_more(struct listfile *file)
+{
+	memmove(file->bytes, file->input.next_in, file->input.avail_in);
+	file->input.next_in = file->bytes;
+	ssize_t count = read(file->fd, file->bytes + file->input.avail_in,
+			     sizeof(file->bytes) - file->input.avail_in);
+	if (count < 0)
+		return -errno;
+	file->input.avail_in += (uInt)count;
+	file->read_size += (uint64_t)count;
+	return count;
+}
+
+/* A pipe may give the two bytes that tell gzip one by one. */
+static int begin(struct listfile *file)
+{
+	enum { GZIP = 16 + MAX_WBITS };
+	ssize_t count = 1;
+	file->input.next_in = file->bytes;
+	while (count > 0 && file->input.avail_in < 2)
+		count = read_more(file);
+	if (count < 0)
+		return (int)count;
+	file->is_gzip = file->input.avail_in >= 2 && memcmp(file->bytes, "\x1f\x8b", 2) == 0;
+	return file->is_gzip && inflateInit2(&file->input, GZIP) != Z_OK ? -ENOMEM : DNSBLV6_OK;
 }
 
 int listfile_open(const char *path, struct listfile **ret_file)
@@ -48,9 +80,8 @@ int listfile_open(const char *path, struct listfile **ret_file)
 		ret = -EISDIR;
 	if (ret != DNSBLV6_OK)
 		goto fail;
-	ret = -ENOMEM;
-	file->gzip = gzdopen(file->fd, "rb");
-	if (file->gzip == NULL || gzbuffer(file->gzip, BUFFER_SIZE) < 0)
+	ret = begin(file);
+	if (ret != DNSBLV6_OK)
 		goto fail;
 
 	*ret_file = file;
@@ -64,29 +95,11 @@ void listfile_close(struct listfile *file)
 {
 	if (file == NULL)
 		return;
-	if (file->gzip != NULL)
-		gzclose_r(file->gzip);
-	else if (file->fd >= 0)
+	if (file->is_gzip)
+		inflateEnd(&file->input);
+	if (file->fd >= 0)
 		close(file->fd);
 	free(file);
-}
-
-/* zlib's sticky error as ours. Z_BUF_ERROR is a file that ends too early. */
-static int gzip_status(struct listfile *file)
-{
-	int code = Z_OK;
-	gzerror(file->gzip, &code);
-	switch (code) {
-	case Z_OK:
-	case Z_STREAM_END:
-		return DNSBLV6_OK;
-	case Z_ERRNO:
-		return errno != 0 ? -errno : -EIO;
-	case Z_MEM_ERROR:
-		return -ENOMEM;
-	default:
-		return -EBADMSG;
-	}
 }
 
 /* A list that is written while it is read would be half old and half new. */
@@ -103,6 +116,54 @@ static int check_unchanged(const struct listfile *file)
 	return is_same ? DNSBLV6_OK : -ESTALE;
 }
 
+static ssize_t take_plain(struct listfile *file)
+{
+	z_stream *input = &file->input;
+	size_t count = input->avail_in < input->avail_out ? input->avail_in : input->avail_out;
+	memcpy(input->next_out, input->next_in, count);
+	input->next_in += count;
+	input->avail_in -= (uInt)count;
+	return (ssize_t)count;
+}
+
+/* A file of gzip is one member behind the other, and zeros where it comes from a tape. */
+static ssize_t take_gzip(struct listfile *file)
+{
+	z_stream *input = &file->input;
+	uInt room = input->avail_out;
+	if (file->is_between && *input->next_in == 0) {
+		input->next_in++;
+		input->avail_in--;
+		return 0;
+	}
+	if (file->is_between)
+		inflateReset(input);
+	int code = inflate(input, Z_NO_FLUSH);
+	file->is_between = code == Z_STREAM_END;
+	/* What came before the damage is good: the error comes again with the next call. */
+	if (input->avail_out < room || code == Z_OK || code == Z_STREAM_END)
+		return room - input->avail_out;
+	return code == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
+}
+
+/* Bytes of the list, 0 at its end, or a status. */
+static ssize_t read_text(struct listfile *file, char *text, size_t size)
+{
+	ssize_t count = 0;
+	file->input.next_out = (Bytef *)text;
+	file->input.avail_out = (uInt)size;
+	while (count == 0) {
+		if (file->input.avail_in == 0)
+			count = read_more(file);
+		if (count < 0)
+			return count;
+		if (file->input.avail_in == 0)
+			return file->is_gzip && !file->is_between ? -EBADMSG : 0;
+		count = file->is_gzip ? take_gzip(file) : take_plain(file);
+	}
+	return count;
+}
+
 /* Moves what is left to the front and reads behind it. */
 static int fill(struct listfile *file)
 {
@@ -111,16 +172,13 @@ static int fill(struct listfile *file)
 	file->start = 0;
 	file->end = left;
 
-	errno = 0;
-	int count = gzread(file->gzip, file->buffer + left, (unsigned)(BUFFER_SIZE - left));
+	ssize_t count = read_text(file, file->buffer + left, BUFFER_SIZE - left);
 	if (count > 0) {
-		/* What came before the damage is good: the error waits for the next call. */
 		file->end += (size_t)count;
 		return DNSBLV6_OK;
 	}
 	file->is_at_end = true;
-	int ret = gzip_status(file);
-	return ret == DNSBLV6_OK ? check_unchanged(file) : ret;
+	return count == 0 ? check_unchanged(file) : (int)count;
 }
 
 static bool is_buffer_full(const struct listfile *file)
@@ -201,8 +259,7 @@ int listfile_next(struct listfile *file, struct listfile_line *ret_line)
 
 uint64_t listfile_offset(const struct listfile *file)
 {
-	z_off_t offset = gzoffset(file->gzip);
-	return offset > 0 ? (uint64_t)offset : 0;
+	return file->read_size - file->input.avail_in;
 }
 
 uint64_t listfile_size(const struct listfile *file)

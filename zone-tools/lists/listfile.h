@@ -47,16 +47,16 @@ int listfile_open(const char *path, struct listfile **ret_file);
 void listfile_close(struct listfile *file);
 
 /*
- * DNSBLV6_OK with *ret_line, DNSBLV6_ENOTFOUND behind the last line, -EBADMSG
- * for a gzip file that is cut short or damaged, -ESTALE for a file that was
- * changed meanwhile, or another -errno. Do not go on after an error.
+ * DNSBLV6_OK with *ret_line, DNSBLV6_ENOTFOUND behind the last line, -EBADMSG for a gzip file that
+ * is cut short or damaged or has other bytes behind it, -ESTALE for a file that was changed
+ * meanwhile, or another -errno. Do not go on after an error.
  */
 int listfile_next(struct listfile *file, struct listfile_line *ret_line);
 
-/* Of the line read last, from 1. */
 /* How much of the file as it is on the disk has been read, and all of it: 0 when that is not known. */
 uint64_t listfile_offset(const struct listfile *file);
 uint64_t listfile_size(const struct listfile *file);
+/* Of the line read last, from 1. */
 uint64_t listfile_line_number(const struct listfile *file);
 /* What the negative result of listfile_next() means for this file; static text. */
 const char *listfile_strerror(int status);

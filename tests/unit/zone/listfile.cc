@@ -175,6 +175,25 @@ TEST_CASE("a gzip file damaged in any byte of data, checksum or length is an err
 	CHECK(listfile_strerror(-EBADMSG) == std::string("gzip file cut short or damaged"));
 }
 
+TEST_CASE("a gzip file may have several members, and nothing else behind them",
+	  "[zone-tools][listfile]")
+{
+	const std::string both = gzip("192.0.2.1\n192.0.") + gzip("2.2\n");
+	const lines expected = { "192.0.2.1", "192.0.2.2" };
+	for (size_t zeros : { 0, 1, 512 }) {
+		CAPTURE(zeros);
+		const reading_result result = read_content(both + std::string(zeros, '\0'));
+		CHECK(result.status == DNSBLV6_ENOTFOUND);
+		CHECK(result.texts == expected);
+	}
+	for (size_t size = gzip("192.0.2.1\n192.0.").size() + 1; size < both.size(); size++) {
+		CAPTURE(size);
+		CHECK(read_content(both.substr(0, size)).status == -EBADMSG);
+	}
+	CHECK(read_content(both + "192.0.2.3\n").status == -EBADMSG);
+	CHECK(read_content(both + std::string(512, '\0') + "x").status == -EBADMSG);
+}
+
 TEST_CASE("what cannot be opened is said with the system's reason", "[zone-tools][listfile]")
 {
 	tmpdir dir;
