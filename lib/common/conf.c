@@ -82,7 +82,8 @@ void conf_explain(const struct conf_item *item, char ret_reason[CONF_REASON_MAX]
 		break;
 	case CONF_ADDRESS:
 		add_reason(ret_reason,
-			   "permitted are an IPv4 or IPv6 address and @port up to 65535");
+			   "permitted are an IPv4 or IPv6 address and @port from %d to 65535",
+			   (int)item->min);
 		break;
 	case CONF_MODE:
 		add_reason(ret_reason, "permitted are three octal digits");
@@ -240,7 +241,8 @@ static const char *convert(struct reading *r, struct conf_value *value, char *ex
 	case CONF_PATH:
 		return value->text[0] == '/' ? NULL : "permitted is an absolute path";
 	case CONF_ADDRESS:
-		is_good = values_parse_address(value->text, item->default_port, &value->address);
+		is_good = values_parse_address(value->text, item->default_port, item->min,
+					       &value->address);
 		break;
 	case CONF_PLACE:
 		return values_parse_place(value->text, &value->place);

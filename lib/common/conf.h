@@ -71,8 +71,8 @@ struct conf_item {
 	enum conf_type type;
 	size_t offset; /* of the member in the struct of its section: CONF_AT() */
 	size_t size;   /* of the member */
-	int64_t min;
-	int64_t max; /* of texts 0: what the member holds */
+	int64_t min;   /* of addresses: the port's */
+	int64_t max;   /* of texts 0: what the member holds */
 	/* As in the file, of lists with blanks between; taken when the file has no such item. */
 	const char *preset;
 	const char *const *choices; /* ends with NULL */

@@ -101,7 +101,7 @@ bool values_parse_mode(const char *text, int64_t *ret_mode)
 
 /* ---- addresses and places ---- */
 
-static bool parse_port(const char *text, long min, uint16_t *ret_port)
+static bool parse_port(const char *text, int64_t min, uint16_t *ret_port)
 {
 	int64_t port = 0;
 	if (!values_parse_number(text, VALUES_COUNT, min, UINT16_MAX, &port))
@@ -110,7 +110,7 @@ static bool parse_port(const char *text, long min, uint16_t *ret_port)
 	return true;
 }
 
-bool values_parse_address(const char *text, uint16_t default_port,
+bool values_parse_address(const char *text, uint16_t default_port, int64_t port_min,
 			  struct sockaddr_storage *ret_address)
 {
 	struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
@@ -121,7 +121,7 @@ bool values_parse_address(const char *text, uint16_t default_port,
 	size_t size = strcspn(text, "@");
 	if (size >= sizeof(host) || (text[size] == '\0' && default_port == 0))
 		return false;
-	if (text[size] != '\0' && !parse_port(text + size + 1, default_port == 0, &port))
+	if (text[size] != '\0' && !parse_port(text + size + 1, port_min, &port))
 		return false;
 	snprintf(host, sizeof(host), "%.*s", (int)size, text);
 	if (inet_pton(AF_INET, host, &ipv4->sin_addr) == 1) {
@@ -162,7 +162,7 @@ const char *values_parse_place(const char *text, struct place *ret_place)
 	snprintf(place.text, sizeof(place.text), "%s", text);
 	if (text[0] == '/')
 		set_path(&place);
-	else if (values_parse_address(text, 0, &place.address))
+	else if (values_parse_address(text, 0, 1, &place.address))
 		place.address_size = values_address_size(&place.address);
 	else
 		return "permitted are an absolute path, and an address with @ and a port";

@@ -52,10 +52,10 @@ const char *values_explain_number(enum values_unit unit, int64_t min, int64_t ma
 bool values_parse_mode(const char *text, int64_t *ret_mode);
 
 /*
- * ADDRESS@PORT; with a default_port also ADDRESS alone, and port 0. With a default_port of 0 the
- * port has to be there, from 1 on.
+ * ADDRESS@PORT, with a port from port_min on: 0 is one to listen on, and none to send to. With a
+ * default_port other than 0 also ADDRESS alone.
  */
-bool values_parse_address(const char *text, uint16_t default_port,
+bool values_parse_address(const char *text, uint16_t default_port, int64_t port_min,
 			  struct sockaddr_storage *ret_address);
 /* The size of an IPv4 or IPv6 address as calls of the kernel take it. */
 socklen_t values_address_size(const struct sockaddr_storage *address);

@@ -118,7 +118,8 @@ static const struct conf_item key_items[] = {
 
 static const struct conf_item secondary_items[] = {
 	{ "id", CONF_TEXT, .max = SETTINGS_ID_MAX, .take = taking_secondary },
-	{ "address", CONF_ADDRESS, .default_port = 53, .is_list = true, .take = taking_address },
+	{ "address", CONF_ADDRESS, .min = 1, .default_port = 53, .is_list = true,
+	  .take = taking_address },
 	PREFIXES("allow", IN(secondary, allow)),
 	{ "key", CONF_NAME, IN(secondary, key_name), .take = taking_name },
 };

@@ -70,7 +70,7 @@ const char *keydir_take_parent(void *member, const char *argument)
 	struct keydir_parent *parent = &dir->parents[dir->parent_count++];
 	parent->text = argument;
 	dir->has_parents = true;
-	return values_parse_address(argument, PARENT_PORT, &parent->address)
+	return values_parse_address(argument, PARENT_PORT, 1, &parent->address)
 		       ? NULL
 		       : "no ADDRESS or ADDRESS@PORT";
 }

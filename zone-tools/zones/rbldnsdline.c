@@ -351,5 +351,5 @@ bool rbldnsdline_make_listen(const char *text, char *ret_listen, size_t listen_m
 	const char *port = text[size] == '/' ? text + size + 1 : "53";
 	int made = snprintf(ret_listen, listen_max, "%.*s@%s", (int)size, text, port);
 	return made > 0 && (size_t)made < listen_max &&
-	       values_parse_address(ret_listen, 0, &address);
+	       values_parse_address(ret_listen, 0, 1, &address);
 }

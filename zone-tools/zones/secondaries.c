@@ -38,7 +38,7 @@ const char *secondaries_add(void *member, const char *argument)
 		return "more than 16 secondaries";
 	struct secondary *secondary = &secondaries->items[secondaries->count];
 	*secondary = (struct secondary){ .text = argument };
-	if (!values_parse_address(argument, DNS_PORT, &secondary->address))
+	if (!values_parse_address(argument, DNS_PORT, 1, &secondary->address))
 		return "not an IPv4 or IPv6 address, with @port or without";
 	secondaries->count++;
 	return NULL;

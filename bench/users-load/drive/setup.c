@@ -32,7 +32,7 @@ static const char *take_address(void *member, const char *argument)
 	const bool is_bracketed = argument[0] == '[' && colon > argument && colon[-1] == ']';
 	snprintf(text, sizeof(text), "%.*s@%s", (int)(colon - argument) - (is_bracketed ? 2 : 0),
 		 argument + is_bracketed, colon + 1);
-	return values_parse_address(text, 0, member) ? NULL : reason;
+	return values_parse_address(text, 0, 1, member) ? NULL : reason;
 }
 
 static bool read_number(const char *argument, double min, double max, double *ret_number)

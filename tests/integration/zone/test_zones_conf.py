@@ -133,6 +133,7 @@ class ZonesConf(UpdateCase):
                 ('list: "ip4set:/list,other"', r"item=list .*absolute paths"),
                 ("zonemd: maybe", r"item=zonemd .*\(permitted are on, off\)"),
                 ("secondary: ns1.example.net", r"item=secondary .*not an IPv4 or IPv6 address"),
+                ("secondary: 192.0.2.1@0", r"item=secondary .*not an IPv4 or IPv6 address"),
                 ("colour: red", r'item="colour" .*unknown item, permitted are domain, list, store'),
                 # Of one run alone.
                 ("unsign: on", r"unknown item"), ("serial: 7", r"unknown item"), ("dry-run: on", r"unknown item"),

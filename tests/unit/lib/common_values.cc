@@ -125,15 +125,17 @@ TEST_CASE("an address has its port, or where there is one the default", "[common
 	const auto port = [&address] {
 		return ntohs(reinterpret_cast<sockaddr_in6 *>(&address)->sin6_port);
 	};
-	CHECK(values_parse_address("192.0.2.1", 53, &address));
+	CHECK(values_parse_address("192.0.2.1", 53, 0, &address));
 	CHECK(port() == 53);
 	CHECK(values_address_size(&address) == sizeof(sockaddr_in));
-	CHECK(values_parse_address("2001:db8::1@0", 53, &address));
+	CHECK(values_parse_address("2001:db8::1@0", 53, 0, &address));
 	CHECK(port() == 0);
 	CHECK(values_address_size(&address) == sizeof(sockaddr_in6));
-	CHECK_FALSE(values_parse_address("192.0.2.1", 0, &address));
-	CHECK_FALSE(values_parse_address("192.0.2.1@0", 0, &address));
-	CHECK_FALSE(values_parse_address("192.0.2.1@", 53, &address));
+	CHECK_FALSE(values_parse_address("192.0.2.1", 0, 1, &address));
+	CHECK_FALSE(values_parse_address("192.0.2.1@0", 0, 1, &address));
+	CHECK_FALSE(values_parse_address("192.0.2.1@", 53, 0, &address));
+	CHECK_FALSE(values_parse_address("192.0.2.1@0", 53, 1, &address));
+	CHECK_FALSE(values_parse_address("192.0.2.1@65536", 53, 1, &address));
 	CHECK(address.ss_family == AF_INET6);
 }
 

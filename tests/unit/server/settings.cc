@@ -293,6 +293,8 @@ TEST_CASE("keys and secondaries that cannot be meant are refused, and no secret 
 		refusal{ "key:\n  - id: one\n    algorithm: hmac-md5\n", 3,
 			 "permitted are hmac-sha256, hmac-sha1" },
 		refusal{ "secondary:\n  - id: a\n", 2, "this secondary has no address" },
+		refusal{ "secondary:\n  - id: a\n    address: 192.0.2.1@0\n", 3,
+			 "permitted are an IPv4 or IPv6 address and @port from 1 to 65535" },
 		refusal{ "secondary:\n  - id: a\n    allow: 192.0.2.1/24\n", 3,
 			 "host bits set below the prefix length" },
 		refusal{ "secondary:\n  - id: a\n    allow: 192.0.2.1\n    key: no\n", 2,
