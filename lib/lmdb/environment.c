@@ -127,6 +127,41 @@ int environment_check_file(const char *path)
 	return st.st_size == 0 ? STORE_EUNFINISHED : STORE_OK;
 }
 
+enum { PAGE_LEAST = 512, PAGE_MOST = 32768, ADDRESS_BITS = 47 };
+
+/* One of the two heads; what is none LMDB refuses. *ret_page is the size of a page. */
+static bool is_head_sane(int fd, off_t at, uint32_t *ret_page)
+{
+	/* Behind the header of a page: magic number, version, address, size of the map and of a page. */
+	enum { MAGIC_AT = 16, MAP_AT = 32, PAGE_AT = 40, HEAD_SIZE = 44 };
+	static const uint32_t magic = 0xbeefc0de;
+	uint8_t head[HEAD_SIZE];
+	uint64_t map_size;
+	*ret_page = PAGE_LEAST;
+	if (pread(fd, head, sizeof(head), at) != (ssize_t)sizeof(head) ||
+	    memcmp(head + MAGIC_AT, &magic, sizeof(magic)) != 0)
+		return true;
+	memcpy(&map_size, head + MAP_AT, sizeof(map_size));
+	memcpy(ret_page, head + PAGE_AT, sizeof(*ret_page));
+	return map_size >> ADDRESS_BITS == 0 && *ret_page >= PAGE_LEAST && *ret_page <= PAGE_MOST;
+}
+
+/*
+ * LMDB believes both sizes: it would divide by a page of no bytes, and call it a lack of memory
+ * when the system has no addresses for such a map.
+ */
+static bool are_heads_sane(const char *path)
+{
+	uint32_t page_size;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true; /* LMDB says why */
+	bool are_sane =
+		is_head_sane(fd, 0, &page_size) && is_head_sane(fd, (off_t)page_size, &page_size);
+	close(fd);
+	return are_sane;
+}
+
 /* Every page that the newest version may use lies inside the file, else STORE_ECUT. */
 static int check_length(MDB_env *env)
 {
@@ -188,6 +223,8 @@ int environment_open(const char *path, const struct store_kind *kind, unsigned f
 {
 	MDB_env *env;
 	int dead_readers;
+	if (!are_heads_sane(path))
+		return STORE_ECORRUPT;
 	int code = mdb_env_create(&env);
 	if (code != MDB_SUCCESS)
 		return environment_status(code);

@@ -35,9 +35,9 @@ int environment_check_file(const char *path);
 /*
  * Opens a resolved path whose file was checked, or is_new. flags: MDB_RDONLY or 0. The lock
  * file has its disk space before: ENOSPC is an error then and not a signal.
- * STORE_ECUT when a page that the newest version may use lies outside the file,
- * STORE_ELOCK when nothing but the lock file refuses. *ret_env is the caller's,
- * on success only.
+ * STORE_ECORRUPT when its sizes cannot be, STORE_ECUT when a page that the newest version may use
+ * lies outside the file, STORE_ELOCK when nothing but the lock file refuses. *ret_env is the
+ * caller's, on success only.
  */
 int environment_open(const char *path, const struct store_kind *kind, unsigned flags, bool is_new,
 		     MDB_env **ret_env);

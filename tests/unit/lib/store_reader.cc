@@ -525,6 +525,30 @@ TEST_CASE("one changed byte of a value is found", "[store][reader]")
 	CHECK(open_and_verify(path) == STORE_ECORRUPT);
 }
 
+TEST_CASE("sizes in LMDB's heads that cannot be are damage", "[store][reader]")
+{
+	struct sample {
+		size_t at; // in a page, behind its header and the magic number
+		std::string bytes;
+	};
+	const tmpdir dir;
+	const std::string path = dir.file("a.mdb");
+	make_store(path, { { "a", "1" } });
+	const size_t page = GENERATE(0, 1);
+	const auto s = GENERATE(sample{ 32, std::string(8, '\xff') },
+				sample{ 32, std::string("\0\0\0\0\0\x80\0\0", 8) },
+				sample{ 40, std::string(4, '\0') },
+				sample{ 40, std::string("\0\0\0\x80", 4) });
+	CAPTURE(page, s.at, s.bytes);
+	std::string content = read_file(path);
+	content.replace(page * 4096 + s.at, s.bytes.size(), s.bytes);
+	write_file(path, content);
+	reader *opened = nullptr;
+	CHECK(reader_open(path.c_str(), &zone_store, &opened) == STORE_ECORRUPT);
+	CHECK(write_store(path, [](writer *) { return 0; }) == STORE_ECORRUPT);
+	CHECK(read_file(path) == content);
+}
+
 // ---- permissions and readers ----
 
 TEST_CASE("without permission the file or its lock file is named", "[store][reader]")
