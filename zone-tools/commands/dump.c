@@ -83,7 +83,7 @@ static int print_values(struct dump *dump, const char *prefix, const struct cont
 	dnsblv6_set_make_key(set, key);
 	int ret = reader_get(dump->reader, STORE_SETS, key, sizeof(key), &encoded);
 	if (ret != DNSBLV6_OK)
-		return ret;
+		return ret == DNSBLV6_ENOTFOUND ? STORE_ECORRUPT : ret;
 	while ((ret = dnsblv6_set_next(encoded.data, encoded.size, &offset, &value)) ==
 	       DNSBLV6_OK) {
 		char a[DNSBLV6_ADDR_TEXT_SIZE];
@@ -237,6 +237,7 @@ static int print_chosen(struct dump *dump)
 	}
 }
 
+/* What damage has taken away looks like an end: only the checksum tells. */
 static int print_all(struct dump *dump)
 {
 	int ret = reader_open(dump->store, &zone_store, &dump->reader);
@@ -245,6 +246,8 @@ static int print_all(struct dump *dump)
 	ret = reader_begin(dump->reader);
 	if (ret == DNSBLV6_OK) {
 		ret = print_chosen(dump);
+		if (ret == DNSBLV6_OK)
+			ret = reader_verify(dump->reader);
 		reader_end(dump->reader);
 	}
 	reader_close(dump->reader);

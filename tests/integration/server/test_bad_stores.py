@@ -92,6 +92,18 @@ class BadStores(Case):
         original = self.run_zone("dump", "--store", self.path("bl6.mdb")).out
         self.assertEqual(dumped, original)
 
+    def test_a_page_that_has_lost_an_entry_is_no_end_of_what_is_printed(self):
+        store = self.path("bad.mdb")
+        for page in range(2 * 4096, len(self.good), 4096):
+            lower = int.from_bytes(self.good[page + 12 : page + 14], "little")  # where places of entries end
+            if self.good[page + 10] != 2 or lower <= 18:  # a leaf of two entries or more
+                continue
+            self.replace(self.good[: page + 12] + (lower - 2).to_bytes(2, "little") + self.good[page + 14 :])
+            option = ((), ("--clients",), ("--zonefile",))[page // 4096 % 3]
+            with self.subTest(page=page // 4096, option=option):
+                result = self.run_zone("dump", "--store", store, *option, expect=EX_DATAERR)
+                self.assertRegex(result.err, rf"\Aerror: \[{store}\] store not read \(.*\)\n\Z")
+
     def test_pages_that_lead_nowhere_end_what_prints_a_store_with_a_line(self):
         commands = (["dump"], ["dump", "--values"], ["dump", "--zonefile"], ["log"],
                     ["log", "--since", "1"], ["update", "--add", "44.0.0.9"])
