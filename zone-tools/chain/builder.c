@@ -6,9 +6,9 @@
 #include "zone-tools/records/bare.h"
 #include "zone-tools/records/before.h"
 #include "zone-tools/chain/chain.h"
+#include "zone-tools/chain/listed.h"
 #include "zone-tools/records/clock.h"
 #include "zone-tools/plan/classic.h"
-#include "zone-tools/plan/segmenter.h"
 #include "zone-tools/plan/tree.h"
 #include "zone-tools/records/unchanged.h"
 #include "zone-tools/records/zonemd.h"
@@ -104,18 +104,6 @@ static int put_block(void *context, const struct tree_name *name)
 	return put_record(builder, &labels, data, size);
 }
 
-/* The values of a set; none of DNSBLV6_SET_NONE. */
-static int get_values(const struct builder *builder, uint32_t set, struct dnsblv6_value *ret_values,
-		      size_t *ret_count)
-{
-	const uint32_t *members = set_pool_members(builder->plan->sets, set, ret_count);
-	if (*ret_count > DNSBLV6_SET_VALUES_MAX)
-		return CHAIN_EVALUES;
-	for (size_t i = 0; i < *ret_count; i++)
-		ret_values[i] = builder->listing->pool.values[members[i]];
-	return DNSBLV6_OK;
-}
-
 static int put_address(void *context, const struct classic_name *name)
 {
 	struct builder *builder = context;
@@ -123,7 +111,7 @@ static int put_address(void *context, const struct classic_name *name)
 	uint8_t data[BARE_RECORD_MAX];
 	size_t count;
 	size_t size;
-	int ret = get_values(builder, name->set, values, &count);
+	int ret = listed_values(builder->plan, builder->listing, name->set, values, &count);
 	if (ret == DNSBLV6_OK)
 		ret = classic_record(name, values, count, builder->spec->ttl, data, sizeof(data),
 				     &size);
@@ -507,84 +495,6 @@ static int put_records(struct builder *builder)
 	return ret;
 }
 
-/* ---- segments ---- */
-
-static int put_part_segments(struct builder *builder, struct segmenter *segmenter, unsigned number)
-{
-	struct plan_part part = { 0 };
-	int ret = plan_load(builder->plan, segmenter->origin, number, &part);
-	if (ret == DNSBLV6_OK)
-		ret = segmenter_add(segmenter, &part);
-	plan_part_deinit(&part);
-	return ret;
-}
-
-/*
- * A unit of IPv4 is an address: where all have the default set, there is nothing to say, but that
- * canaries are not listed.
- */
-static int put_origin_segments(struct builder *builder, const struct segment_sink *sink,
-			       uint16_t number)
-{
-	struct segmenter segmenter = { .sink = sink,
-				       .origin = number,
-				       .style = builder->spec->style };
-	bool has_ipv4 = builder->plan->origins[number].has_segments ||
-			builder->spec->style == DNSBLV6_STYLE_CLASSIC;
-	int ret = DNSBLV6_OK;
-	for (unsigned part = 0; ret == DNSBLV6_OK && part < DATASET_PARTS; part++) {
-		if (has_ipv4 || part == DATASET_PART_IPV6 || plan_has_points(part))
-			ret = put_part_segments(builder, &segmenter, part);
-	}
-	return ret == DNSBLV6_OK ? segmenter_end(&segmenter) : ret;
-}
-
-static int put_segments(struct builder *builder)
-{
-	const struct segment_sink sink = { builder->writer, NULL };
-	int ret = DNSBLV6_OK;
-	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->origin_count; i++)
-		ret = put_origin_segments(builder, &sink, (uint16_t)i);
-	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->clients.count; i++)
-		ret = segmenter_put(&sink, DNSBLV6_ORIGIN_ACL, &builder->plan->clients.items[i]);
-	return ret;
-}
-
-/* ---- value sets ---- */
-
-static int put_set(struct builder *builder, uint32_t set)
-{
-	enum { VALUE_MAX = 9 + 255 };
-	static const size_t data_max = (size_t)DNSBLV6_SET_VALUES_MAX * VALUE_MAX;
-	size_t count;
-	size_t size = 0;
-	struct dnsblv6_value values[DNSBLV6_SET_VALUES_MAX];
-	int ret = get_values(builder, set, values, &count);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	uint8_t *data = malloc(data_max);
-	if (data == NULL)
-		return -ENOMEM;
-	uint8_t key[DNSBLV6_SET_KEY_SIZE];
-	dnsblv6_set_make_key(set, key);
-	ret = dnsblv6_set_encode(values, count, data, data_max, &size);
-	if (ret == DNSBLV6_OK)
-		ret = writer_put(builder->writer, STORE_SETS, key, sizeof(key), data, size);
-	free(data);
-	return ret;
-}
-
-static int put_sets(struct builder *builder)
-{
-	const struct plan *plan = builder->plan;
-	int ret = DNSBLV6_OK;
-	for (uint32_t set = 1; ret == DNSBLV6_OK && set < plan->used_count; set++) {
-		if (plan->is_used[set])
-			ret = put_set(builder, set);
-	}
-	return ret;
-}
-
 /* ---- facts ---- */
 
 static int put_facts(struct builder *builder)
@@ -639,19 +549,9 @@ static int put_keys(struct builder *builder)
 				    builder->chained.ttl_max);
 }
 
-static int put_origins(struct builder *builder)
+static int put_listed(struct builder *builder)
 {
-	int ret = DNSBLV6_OK;
-	for (size_t i = 0; ret == DNSBLV6_OK && i < builder->plan->origin_count; i++) {
-		struct dnsblv6_origin origin = { builder->listing->origins[i],
-						 builder->plan->origins[i].default_set };
-		uint8_t key[DNSBLV6_ORIGIN_KEY_SIZE];
-		uint8_t data[DNSBLV6_ORIGIN_MAX];
-		dnsblv6_origin_make_key((uint16_t)i, key);
-		size_t size = dnsblv6_origin_encode(&origin, data);
-		ret = writer_put(builder->writer, STORE_FACTS, key, sizeof(key), data, size);
-	}
-	return ret;
+	return listed_put(builder->writer, builder->plan, builder->listing, builder->spec->style);
 }
 
 /* ---- the version before ---- */
@@ -784,8 +684,8 @@ static int write_all(struct writer *writer, void *context)
 {
 	struct builder *builder = context;
 	int (*const steps[])(struct builder *) = {
-		load_before, begin_recording, clear,	put_records,   put_segments, put_sets,
-		put_origins, put_settings,    put_keys, check_changed, put_facts,    put_signing,
+		load_before,  begin_recording, clear,	      put_records, put_listed,
+		put_settings, put_keys,	       check_changed, put_facts,   put_signing,
 	};
 	int ret = DNSBLV6_OK;
 	builder->writer = writer;
