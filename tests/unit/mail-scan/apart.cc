@@ -315,6 +315,17 @@ TEST_CASE("what a decoder process finds is the mail's", "[mail-scan]")
 	CHECK(mail.result()->bytes == 1000);
 }
 
+TEST_CASE("an archive that begins late in a mail has all the time for its process", "[mail-scan]")
+{
+	running_template running(be_good);
+	mail mail(running.ask_fd, PATIENCE_MS, PATIENCE_MS);
+	mail.apart.now_ms = clock_now_ms() - 2 * PATIENCE_MS; // the mail's beginning
+	mail.begin();
+	mail.end();
+	mail.finish();
+	CHECK(mail.only().class_ == INSPECT_SIGNATURE);
+}
+
 TEST_CASE("a decoder process that dies is a finding", "[mail-scan]")
 {
 	SECTION("behind the mail")

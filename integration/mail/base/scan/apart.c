@@ -145,7 +145,7 @@ static void begin_archive(void *context, unsigned number, enum content_kind kind
 	struct scan_frame *frame = &apart->frame;
 	if (apart->state == APART_UNUSED) {
 		apart->state = APART_WAITING;
-		apart->since_ms = apart->now_ms;
+		apart->since_ms = UINT64_MAX;
 	}
 	snprintf(apart->path, sizeof(apart->path), "%s", path);
 	frame->type = SCAN_FRAME_BEGIN;
@@ -363,6 +363,9 @@ static void look_at_clock(struct apart *apart)
 void apart_turn(struct apart *apart, uint64_t now_ms)
 {
 	apart->now_ms = now_ms;
+	/* Only now has it begun to wait: the turn before may be as old as the mail. */
+	if (apart->since_ms > now_ms)
+		apart->since_ms = now_ms;
 	if (apart->state == APART_ENDED)
 		look_for_status(apart);
 	if (apart->state == APART_WAITING && apart->link.fd < 0)
