@@ -457,6 +457,28 @@ TEST_CASE("a milter has a mail step by step, and waits in between", "[scan][peer
 	CHECK((server.hear() == packet('Q')));
 }
 
+TEST_CASE("a turn ends before a peer that says more and more", "[scan][peer]")
+{
+	server server;
+	const auto peer = server.open(SCAN_MILTER, &ENVELOPE);
+	server.hear();
+	push(peer, MAIL);
+	server.say(options(0));
+	(void)server.hear_all(peer.get());
+	std::string progress;
+	for (unsigned i = 0; i < 16000; i++)
+		progress += packet('p');
+	server.say(progress);
+	CHECK(turn(peer) == "none");
+	short events = 0;
+	char byte = 0;
+	CHECK(recv(peer_fd(peer.get(), &events), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1);
+	CHECK((events & POLLIN) != 0);
+	for (unsigned i = 0; i < 100; i++)
+		CHECK(turn(peer) == "none");
+	CHECK(recv(peer_fd(peer.get(), &events), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0);
+}
+
 TEST_CASE("a milter is left out of the steps that it does not want", "[scan][peer]")
 {
 	server server;

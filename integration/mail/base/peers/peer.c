@@ -17,6 +17,8 @@
 #include "lib/common/values.h"
 #include "lib/process/clock.h"
 
+#define READS_MAX 8 /* in a turn */
+
 static const struct peer_kind *const kinds[SCAN_PEER_COUNT] = {
 	[SCAN_CLAMD] = &peer_clamd,
 	[SCAN_RSPAMD] = &peer_rspamd,
@@ -157,11 +159,12 @@ static void flush(struct peer *peer)
 
 /* ---- what comes in ---- */
 
+/* One that goes on and on has its next turn when all others have had theirs, and a deadline. */
 static void take(struct peer *peer)
 {
 	uint8_t bytes[4096];
 	ssize_t got = 1;
-	while (is_live(peer) && peer->is_connected && got > 0) {
+	for (unsigned i = 0; i < READS_MAX && is_live(peer) && peer->is_connected && got > 0; i++) {
 		got = recv(peer->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 		if (got < 0 && errno == EINTR)
 			got = 1;
@@ -172,7 +175,7 @@ static void take(struct peer *peer)
 		else if (got < 0 && errno != EAGAIN)
 			peer_fail(peer, "read: %s", strerror(errno));
 	}
-	if (is_live(peer) && peer->send_error != 0)
+	if (is_live(peer) && peer->send_error != 0 && got <= 0)
 		peer_fail(peer, "write: %s", strerror(peer->send_error));
 }
 
