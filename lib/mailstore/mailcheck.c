@@ -376,9 +376,9 @@ static int compare(struct mailcheck *check, const struct kept *kept, struct read
 		ret = compare_table(kept->reader, made, rows[i].table, &is_same);
 		if (is_same)
 			continue;
-		/* It may know what cannot be read any more. */
-		check->is_index_wrong = !check->is_log_damaged;
 		find(check, (struct mailplace){ 0 }, rows[i].text);
+		/* It may know what cannot be read any more. */
+		check->is_index_wrong = check->is_index_wrong || !check->is_log_damaged;
 	}
 	return ret;
 }

@@ -241,6 +241,21 @@ TEST_CASE("an index of an earlier time is brought up, or refused when it knows s
 	CHECK(attempt(bench).found == second);
 }
 
+TEST_CASE("an index that knows a segment that went is wrong, also when the log is damaged",
+	  "[mailstore][damage]")
+{
+	mail_bench bench(700);
+	fill(bench);
+	sim_disk::objects_type left = bench.disk.objects();
+	left.erase(std::next(left.begin()));
+	left.rbegin()->second.seen[20] ^= 1;
+	bench.load(left, bench.index());
+	const checked done = bench.check();
+	CHECK(done.run.is_log_damaged);
+	CHECK(done.run.is_index_wrong);
+	CHECK(bench.open() == MAILSTORE_ELOST);
+}
+
 TEST_CASE("an index that was never finished is made anew, and another file is left alone",
 	  "[mailstore][damage]")
 {
