@@ -55,6 +55,13 @@ static int open_kept(struct disk *disk, const char *path, struct kept *kept)
 	return ret;
 }
 
+/* It says nothing about the file: there was no memory or no process for looking, or that was ended. */
+static bool is_unknown(int status)
+{
+	return status == STORE_EVERIFIER ||
+	       (status < 0 && status > DNSBLV6_ENOTFOUND && status != -ENOENT);
+}
+
 static void find_kept(struct disk *disk, const char *path, struct kept *ret_kept)
 {
 	*ret_kept = (struct kept){ 0 };
@@ -436,6 +443,8 @@ int mailcheck_run(struct mailcheck *check, struct disk *disk, const char *index_
 	find_kept(disk, index_path, &kept);
 	check->is_log_damaged = false;
 	int ret = check_log(check, &kept, &frozen.disk);
+	if (ret == 0 && is_unknown(kept.status))
+		ret = kept.status;
 	if (ret == 0)
 		ret = build(check, &frozen.disk, scratch_path);
 	if (ret == 0)

@@ -125,6 +125,18 @@ class Mistakes(Tool):
         self.assertEqual(other.returncode, 0)
         self.assertEqual(self.call("fsck")[0].splitlines()[0], b"1 segments, 2 mails, 0 findings")
 
+    def test_an_index_that_could_not_be_looked_at_is_not_taken_for_a_damaged_one(self):
+        if harness.IS_SANITIZED:
+            self.skipTest("needs a program that can be traced")
+        self.deliver()
+        before = os.stat(os.path.join(self.store, "index.mdb"))
+        result = subprocess.run([harness.peer("strace"), "-e", "inject=clone:error=EAGAIN", "-o", self.path("trace"),
+                                 program("mail-store"), "fsck", "--repair", "-s", self.store], check=False,
+                                capture_output=True, timeout=harness.DEADLINE_S)
+        self.assertIn(f"store not checked, store={self.store} (", result.stderr.decode())
+        self.assertEqual((result.returncode, result.stdout), (EX_IOERR, b""))
+        self.assertEqual(os.stat(os.path.join(self.store, "index.mdb")).st_ino, before.st_ino)
+
     def test_a_mailbox_of_many_mails_is_listed_and_emptied_in_pieces(self):
         mails = b"".join(b"From a@example.org Tue Nov 24 12:00:%02d 2026\nNumber: %d\n\n\n" % (i % 60, i)
                          for i in range(9000))
