@@ -190,9 +190,8 @@ static int look_for(struct exchange *exchange, const struct mailid *id)
 	uint64_t number;
 	if (!exchange->is_only_new || memcmp(id, &exchange->given, sizeof(*id)) == 0)
 		return 0;
-	const int ret = maillayer_find_id(exchange->layer, id, &number);
-	const bool is_new = ret == DNSBLV6_ENOTFOUND || ret == MAILSTORE_EMAIL;
-	return ret == 0 ? 1 : is_new ? 0 : ret;
+	const int ret = tool_find_mail(exchange->layer, id, &number);
+	return ret == 0 ? 1 : ret == MAILSTORE_EMAIL ? 0 : ret;
 }
 
 static int import_bytes(struct exchange *exchange, const struct mailfile *file, const char *name,

@@ -130,15 +130,9 @@ static int print_mail(struct maillayer *layer, const char *text)
 {
 	struct mailid id;
 	uint64_t mail;
-	struct mailrow row;
 	if (mailid_parse(text, &id) != 0)
 		return MAILSTORE_EMAIL;
-	int ret = maillayer_find_id(layer, &id, &mail);
-	if (ret == 0)
-		ret = maillayer_find_row(layer, mail, &row);
-	/* One that nobody has any more waits for collection: it is gone. */
-	if (ret == DNSBLV6_ENOTFOUND || (ret == 0 && row.live == 0))
-		ret = MAILSTORE_EMAIL;
+	int ret = tool_find_mail(layer, &id, &mail);
 	return ret == 0 ? tool_write_text(layer, mail, stdout) : ret;
 }
 

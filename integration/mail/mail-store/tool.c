@@ -201,6 +201,15 @@ int tool_walk(struct maillayer *layer, struct mailname mailbox, tool_piece_fn fn
 	return ret;
 }
 
+int tool_find_mail(struct maillayer *layer, const struct mailid *id, uint64_t *ret_mail)
+{
+	struct mailrow row;
+	int ret = maillayer_find_id(layer, id, ret_mail);
+	if (ret == 0)
+		ret = maillayer_find_row(layer, *ret_mail, &row);
+	return ret == DNSBLV6_ENOTFOUND || (ret == 0 && row.live == 0) ? MAILSTORE_EMAIL : ret;
+}
+
 int tool_find_record(struct maillayer *layer, uint64_t mail, struct mailrow *ret_row,
 		     struct mailrecord *ret_record, uint8_t **ret_meta)
 {

@@ -280,6 +280,17 @@ class Exchange(Tool):
                          b"2 mails imported, 1 of them under new ids, 0 were there\n")
         self.assertIn(b"another", self.call("cat", self.entries(BERT)[0][0].decode())[0])
 
+    def test_a_mail_that_no_mailbox_has_any_more_is_new(self):
+        self.deliver()
+        self.call("export", "--maildirs", self.path("all"))
+        self.call("rm", "--all", ANNA)
+        self.assertEqual(self.call("import", "--maildirs", self.path("all"), "--only-new")[0],
+                         b"0 mails imported, 1 were there\n")
+        self.call("rm", "--all", BERT)
+        self.assertEqual(self.call("import", "--maildirs", self.path("all"), "--only-new")[0],
+                         b"1 mails imported, 1 of them under new ids, 0 were there\n")
+        self.assertEqual([len(self.entries(box)) for box in (ANNA, BERT)], [1, 1])
+
     def test_a_directory_that_cannot_be_read_to_its_end_is_named(self):
         if harness.IS_SANITIZED:
             self.skipTest("needs a program that can be traced")
