@@ -89,7 +89,7 @@ local lib = ffi.load(os.getenv("DNSBLV6_LIBRARY") or "libdnsblv6.so.0")
 
 local EAGAIN, ENOENT = -11, -2
 local TIMEOUT_MS = 5000
-local TEXT_SIZE = 512
+local TEXT_SIZE = 600
 local SETS = { "listed", "answered", "failed", "stale", "secure", "cached" }
 
 local M = {}

@@ -321,7 +321,7 @@ class Client:
         return self._reason(_lib.dnsblv6_reason_name, name.encode(), result, timeout)
 
     def _reason(self, function, topic, result, timeout):
-        text = ctypes.create_string_buffer(512)
+        text = ctypes.create_string_buffer(600)
         # 0 is "out of the cache alone".
         limit_ms = _milliseconds(timeout) if timeout > 0 else 0
         status = function(self._open(), topic, result._raw, limit_ms, text, len(text))
@@ -371,10 +371,10 @@ class Client:
         """No callback comes after this. False when it has come."""
         key, ident = request
         status = _lib.dnsblv6_cancel(self._open(), ident)
-        self._requests.pop(key, None)
         if status == _ENOENT:
-            return False
+            return False  # another thread may be about to call it
         _must(status)
+        self._requests.pop(key, None)
         return True
 
     def process(self):

@@ -125,6 +125,14 @@ class Python(Served):
         self.assertNotIn("cancelled", found)
         self.assertFalse(client.cancel(cancelled))
 
+    def test_a_cancel_that_comes_too_late_takes_no_callback_away(self):
+        client, found = self.client(NAME), []
+        key, ident = client.submit("192.0.2.1", found.append)
+        # What the library says when another thread has begun the callback.
+        self.assertFalse(client.cancel((key, ident + 1)))
+        wait_for(lambda: client.process() or found, "the callback")
+        self.assertEqual([result.is_listed for result in found], [True])
+
     def test_a_callback_may_close_the_client(self):
         client, found = self.client(NAME), []
         client.check("192.0.2.1")
