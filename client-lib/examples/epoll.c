@@ -37,8 +37,8 @@ static void submit(struct dnsblv6 *client, struct session *session)
 	struct dnsblv6_result result;
 	int ret = dnsblv6_ip_parse(session->address, &ip);
 
-	/* Most are answered by the cache, without a request. */
-	if (ret == 0 && dnsblv6_peek(client, &ip, &result) == 0) {
+	/* Most are answered by the cache, without a request, unless one is due behind that. */
+	if (ret == 0 && dnsblv6_peek(client, &ip, &result) == 0 && result.is_due == 0) {
 		(*session->open_count)++;
 		on_verdict(session, &result);
 		return;
