@@ -17,12 +17,6 @@
 #define TCP_QUERY_TIMEOUT_S 3
 /* Resolvers put all that they ask into one connection: nothing may wait for what is slow. */
 #define TCP_LATER_MAX 256
-/*
- * A look into the cache sees that an answer is getting old or a probe of the zone is due, but
- * does nothing about it. So one in so many answers is a question to the library as well: often
- * enough for what is asked often.
- */
-#define REFRESH_EVERY 64
 
 static const char context[] = "dnsblv6-translate";
 
@@ -88,9 +82,8 @@ struct service {
 	struct upkeep upkeep;
 	TAILQ_HEAD(, request) requests;
 	size_t worker;
-	uint64_t *counters;	/* of this worker */
-	uint64_t *all_counters; /* of all of them */
-	unsigned until_refresh;
+	uint64_t *counters;		      /* of this worker */
+	uint64_t *all_counters;		      /* of all of them */
 	uint64_t sums[COUNTER_COUNT];	      /* of all workers, for a report */
 	uint8_t wire[RESPONDER_RESPONSE_MAX]; /* of a late answer */
 };
@@ -151,12 +144,9 @@ static void on_refreshed(void *opaque, const struct dnsblv6_result *result)
 	(void)result;
 }
 
-/* A failure is of no account: the answer is there. */
+/* An answer gets old, or a probe is due. A failure is of no account: the answer is there. */
 static void refresh(struct service *service, const struct answer_question *question)
 {
-	if (--service->until_refresh > 0)
-		return;
-	service->until_refresh = REFRESH_EVERY;
 	dnsblv6_submit(service->setup->handle.client, &question->ip, question->zone->entries,
 		       (int)service->setup->timeout_ms, on_refreshed, NULL, NULL);
 }
@@ -167,11 +157,12 @@ static size_t answer_address(struct service *service, const struct answer_questi
 {
 	struct dnsblv6_result result;
 	enum answer_outcome outcome = ANSWER_FAILED;
-	/* -EAGAIN may be about lists of other zones. */
-	dnsblv6_peek(service->setup->handle.client, &question->ip, &result);
+	dnsblv6_peek_zones(service->setup->handle.client, &question->ip, question->zone->entries,
+			   &result);
 	if (answer_is_good(question, &result)) {
 		service->counters[COUNTER_CACHED]++;
-		refresh(service, question);
+		if (result.is_due != 0)
+			refresh(service, question);
 	} else if (ask_later(service, question, query)) {
 		service->counters[COUNTER_LATE]++;
 		return 0;
@@ -322,7 +313,6 @@ int translate_service_run(const struct translate_setup *setup, const struct list
 		service->worker = worker;
 		service->all_counters = counters;
 		service->counters = counters + worker * COUNTER_STRIDE;
-		service->until_refresh = REFRESH_EVERY;
 		TAILQ_INIT(&service->requests);
 		ret = start(service, listener, worker);
 	}

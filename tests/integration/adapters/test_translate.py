@@ -130,6 +130,23 @@ class Answers(TranslateCase):
                      < old, "the TTL to run down")
             self.assertEqual(self.questions(), before)
 
+    def test_what_gets_old_is_asked_again_behind_an_answer(self):
+        server = self.serve_list("192.0.2.66")
+        translator = start_translator(self, [server.address], library=["prefetch: 90", "max-ttl: 5s"])
+        asked, looks = [], []
+
+        # A few questions, as of an address that is seldom asked about.
+        def is_asked_again():
+            looks.append(None)
+            if len(looks) % 8 == 1:
+                asked.append(self.codes(translator, "192.0.2.66"))
+                translator.send_signal(signal.SIGUSR1)
+            return re.search(r"library,.* prefetches=[1-9]", translator.log())
+
+        wait_for(is_asked_again, "an answer to be asked for again")
+        self.assertLess(len(asked), 60)
+        self.assertEqual(asked, [[CODE]] * len(asked))
+
     def test_check_and_signals(self):
         server = self.serve_list("192.0.2.66")
         metrics = self.path("metrics.prom")
