@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -63,8 +64,13 @@ static void remove_index(const char *path)
 	unlink(lock);
 }
 
+/* It becomes that of the log's owner, which opens the store next, also when root has made it. */
 static int replace_index(const struct store_paths *paths)
 {
+	struct stat st;
+	if (geteuid() == 0 &&
+	    (stat(paths->log, &st) != 0 || chown(paths->scratch, st.st_uid, st.st_gid) != 0))
+		return -errno;
 	remove_index(paths->index);
 	return rename(paths->scratch, paths->index) == 0 ? 0 : -errno;
 }

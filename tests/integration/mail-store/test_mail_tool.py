@@ -10,6 +10,7 @@ import os
 import re
 import socket
 import subprocess
+import unittest
 
 import harness
 from harness import EX_DATAERR, EX_TEMPFAIL, EX_USAGE, SOURCE, program, sanitizer_reports
@@ -136,6 +137,15 @@ class Mistakes(Tool):
         self.assertIn(f"store not checked, store={self.store} (", result.stderr.decode())
         self.assertEqual((result.returncode, result.stdout), (EX_IOERR, b""))
         self.assertEqual(os.stat(os.path.join(self.store, "index.mdb")).st_ino, before.st_ino)
+
+    @unittest.skipUnless(os.geteuid() == 0, "no other user without root")
+    def test_an_index_that_root_makes_anew_is_the_owners_of_the_store(self):
+        self.deliver()
+        index = os.path.join(self.store, "index.mdb")
+        os.unlink(index)
+        os.chown(os.path.join(self.store, "log"), 1234, 2345)
+        self.assertIn(b"index made anew", self.call("fsck", "--repair", expect=1)[0])
+        self.assertEqual((os.stat(index).st_uid, os.stat(index).st_gid), (1234, 2345))
 
     def test_a_mailbox_of_many_mails_is_listed_and_emptied_in_pieces(self):
         mails = b"".join(b"From a@example.org Tue Nov 24 12:00:%02d 2026\nNumber: %d\n\n\n" % (i % 60, i)
