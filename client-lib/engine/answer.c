@@ -55,7 +55,8 @@ bool answer_is_below(const struct dnsblv6_labels *name, const struct dnsblv6_lab
 	return ancestor->size == 0;
 }
 
-uint32_t answer_clamp_ttl(const struct config *config, uint32_t ttl_s, bool is_negative)
+/* What a TTL becomes by the options. */
+static uint32_t clamp_ttl(const struct config *config, uint32_t ttl_s, bool is_negative)
 {
 	uint32_t most = is_negative ? config->max_negative_ttl_s : config->max_ttl_s;
 
@@ -64,7 +65,11 @@ uint32_t answer_clamp_ttl(const struct config *config, uint32_t ttl_s, bool is_n
 	return ttl_s < config->min_ttl_s ? config->min_ttl_s : ttl_s;
 }
 
-bool answer_is_refusal(enum config_kind kind, const uint8_t *a)
+/*
+ * 127.255.255.0/24, where lists say that they do not want to be asked; of sites 127.0.0.1 too, by
+ * which SURBL and URIBL do.
+ */
+static bool is_refusal(enum config_kind kind, const uint8_t *a)
 {
 	static const uint8_t barred[4] = { 127, 0, 0, 1 };
 
@@ -183,7 +188,7 @@ static enum answer_failure read_values(const struct answer_question *question,
 	if (reply->kind == MESSAGE_NODATA)
 		return check_nodata(question, reply);
 	for (unsigned i = 0; i < reply->a_count; i++) {
-		if (answer_is_refusal(question->kind, reply->a[i]))
+		if (is_refusal(question->kind, reply->a[i]))
 			return ANSWER_BLOCKED;
 		if (is_misasked(question->kind, reply->a[i]))
 			return ANSWER_MISASKED;
@@ -212,8 +217,7 @@ enum answer_failure answer_read(const struct answer_question *question, int stat
 		failure = ANSWER_INSECURE;
 	if (failure != ANSWER_GOOD)
 		return failure;
-	entry.ttl_s =
-		answer_clamp_ttl(question->config, reply->ttl_s, reply->kind != MESSAGE_ANSWER);
+	entry.ttl_s = clamp_ttl(question->config, reply->ttl_s, reply->kind != MESSAGE_ANSWER);
 	if (question->age_s > entry.ttl_s)
 		return ANSWER_LATE;
 	entry.ttl_s -= question->age_s;

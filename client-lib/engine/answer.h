@@ -45,15 +45,6 @@ unsigned answer_label_count(const struct dnsblv6_labels *name);
 /* Is ancestor name itself or above it? Both in lower case, or name in any. */
 bool answer_is_below(const struct dnsblv6_labels *name, const struct dnsblv6_labels *ancestor);
 
-/* What a TTL becomes by the options; of a negative answer when is_negative. */
-uint32_t answer_clamp_ttl(const struct config *config, uint32_t ttl_s, bool is_negative);
-
-/*
- * 127.255.255.0/24, where lists say that they do not want to be asked; of sites 127.0.0.1 too, by
- * which SURBL and URIBL do.
- */
-bool answer_is_refusal(enum config_kind kind, const uint8_t *a);
-
 #ifdef __cplusplus
 }
 #endif

@@ -315,7 +315,7 @@ static void refresh_zone(struct engine *engine, struct zone *zone, const struct 
 		probe_start(zone, false, NULL);
 }
 
-void engine_refresh(struct engine *engine, const struct topic *topic, uint64_t entries,
+static void refresh(struct engine *engine, const struct topic *topic, uint64_t entries,
 		    int64_t now_ms)
 {
 	uint64_t wanted = scope_entries(engine->all.config, topic->kind, topic->addr, entries);
@@ -432,7 +432,7 @@ int engine_start(struct engine *engine, const struct topic *topic, uint64_t entr
 
 	open_request(engine, request);
 	if (request->result.zones_answered != 0)
-		engine_refresh(engine, topic, request->result.zones_answered, now_ms);
+		refresh(engine, topic, request->result.zones_answered, now_ms);
 	for (unsigned i = 0; i < request->part_count; i++)
 		dispatch(request->parts + i);
 	if (request->pending == 0)

@@ -85,15 +85,13 @@ void engine_free(struct engine *engine);
 
 /*
  * As dnsblv6_peek(); entries is a set, as config_entries() takes it, and -EINVAL one of nothing.
- * Where is_due is set, engine_refresh() starts what is due.
+ * Where is_due is set, engine_start() starts what is due.
  */
 int engine_look(const struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
 		struct dnsblv6_result *ret_result);
 /* The same of any topic; a set of nothing is clear. */
 int engine_look_topic(const struct engine *engine, const struct topic *topic, uint64_t entries,
 		      struct dnsblv6_result *ret_result);
-void engine_refresh(struct engine *engine, const struct topic *topic, uint64_t entries,
-		    int64_t now_ms);
 
 /*
  * As dnsblv6_submit(); also for what is cached, which comes with the next engine_process(). Only

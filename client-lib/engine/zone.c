@@ -64,7 +64,8 @@ uint64_t zone_word(const struct zone *zone)
 	return cache_zone_get(zone->all->cache, zone->index, CACHE_ZONE_WORD);
 }
 
-void zone_set_word(struct zone *zone, uint64_t word, const char *reason)
+/* A change of state is logged. */
+static void set_word(struct zone *zone, uint64_t word, const char *reason)
 {
 	struct zones *all = zone->all;
 	char line[HEALTH_LINE_MAX];
@@ -96,7 +97,7 @@ static void read_evidence(struct zone *zone)
 static void keep_evidence(struct zone *zone, uint64_t word, const char *reason)
 {
 	cache_zone_set(zone->all->cache, zone->index, CACHE_ZONE_EVIDENCE, zone->health.evidence);
-	zone_set_word(zone, word, reason);
+	set_word(zone, word, reason);
 }
 
 void zone_note_answer(struct zone *zone)
@@ -115,9 +116,9 @@ void zone_note_failure(struct zone *zone, enum answer_failure failure)
 
 void zone_note_doubt(struct zone *zone)
 {
-	zone_set_word(
-		zone,
-		health_doubted(&zone->health, zone->all->config, zone_word(zone), now_s(zone)), "");
+	set_word(zone,
+		 health_doubted(&zone->health, zone->all->config, zone_word(zone), now_s(zone)),
+		 "");
 }
 
 bool zone_takes_odd(struct zone *zone)
@@ -183,7 +184,7 @@ bool zone_note_look(struct zone *zone, const struct health_probe *found)
 	uint64_t word = health_looked(&zone->health, zone->all->config, zone_word(zone), found,
 				      now_s(zone), &reason);
 
-	zone_set_word(zone, word, reason);
+	set_word(zone, word, reason);
 	return !health_is_distrusted(health_unpack(word).state);
 }
 

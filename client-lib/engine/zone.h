@@ -128,9 +128,8 @@ struct zones {
 
 uint64_t zones_random(struct zones *all);
 
-/* The word of a zone in the cache that this process writes; a change of state is logged. */
+/* The word of a zone in the cache that this process writes. */
 uint64_t zone_word(const struct zone *zone);
-void zone_set_word(struct zone *zone, uint64_t word, const char *reason);
 
 /* What happened to a question of the zone, for the zone's word and evidence (health.h). */
 void zone_note_answer(struct zone *zone);

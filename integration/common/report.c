@@ -93,7 +93,7 @@ static void write_zones(FILE *out, const char *program, struct dnsblv6 *client)
 	}
 }
 
-void report_write_client(FILE *out, const char *program, struct dnsblv6 *client)
+static void write_client(FILE *out, const char *program, struct dnsblv6 *client)
 {
 	write_library(out, program, client);
 	write_zones(out, program, client);
@@ -136,7 +136,7 @@ static void log_library(const char *context, struct dnsblv6 *client)
 	log_info(context, "library,%s", line);
 }
 
-void report_log_client(const char *context, struct dnsblv6 *client)
+static void log_client(const char *context, struct dnsblv6 *client)
 {
 	struct dnsblv6_zone_info info;
 	log_library(context, client);
@@ -169,7 +169,7 @@ static void write_all(const void *context, FILE *out)
 			     report->gauge_values[i]);
 	counts_write_counters(out, program, report->labels, report->values, report->count);
 	if (report->client != NULL)
-		report_write_client(out, program, report->client);
+		write_client(out, program, report->client);
 }
 
 int report_write(const struct report *report, const char *path)
@@ -188,5 +188,5 @@ void report_log(const struct report *report)
 			 counts_format(report->gauges, report->gauge_values, report->gauge_count,
 				       true, line, sizeof(line)));
 	if (report->client != NULL)
-		report_log_client(report->program, report->client);
+		log_client(report->program, report->client);
 }

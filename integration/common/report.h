@@ -45,17 +45,9 @@ void report_log(const struct report *report);
 
 /* ---- Prometheus ---- */
 
-/* Counters of the library and the state of each zone. */
-void report_write_client(FILE *out, const char *program, struct dnsblv6 *client);
-
 typedef void (*report_fn)(const void *context, FILE *out);
 /* The file is replaced when it is complete, and left as it is otherwise. 0 or -errno. */
 int report_write_file(const char *path, report_fn fn, const void *context);
-
-/* ---- the log ---- */
-
-/* A line for the library, and one for each zone. */
-void report_log_client(const char *context, struct dnsblv6 *client);
 
 #ifdef __cplusplus
 }

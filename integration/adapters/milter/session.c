@@ -19,11 +19,6 @@ int session_shared_init(struct session_shared *ret_sessions, struct judge *judge
 	return -pthread_rwlock_init(&ret_sessions->allowing, NULL);
 }
 
-void session_shared_deinit(struct session_shared *sessions)
-{
-	pthread_rwlock_destroy(&sessions->allowing);
-}
-
 bool session_shared_want_headers(const struct session_shared *sessions)
 {
 	return sessions->judge->action == JUDGE_PREPEND || sessions->is_quarantine;

@@ -69,7 +69,6 @@ struct session_changes {
 /* judge is finished. 0 or -errno. */
 int session_shared_init(struct session_shared *ret_sessions, struct judge *judge,
 			bool is_quarantine);
-void session_shared_deinit(struct session_shared *sessions);
 /* Headers of mails have to be seen and written. */
 bool session_shared_want_headers(const struct session_shared *sessions);
 /* judge_reload() while sessions go on. */

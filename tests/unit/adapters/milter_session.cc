@@ -43,7 +43,6 @@ class desk
 	{
 		session_free(session);
 		CHECK(sessions.open == 0);
-		session_shared_deinit(&sessions);
 		milter_setup_deinit(&setup);
 	}
 	desk(const desk &) = delete;
