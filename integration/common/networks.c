@@ -58,12 +58,12 @@ static int compare(const void *a, const void *b)
 	return order != 0 ? order : left->prefix_len - right->prefix_len;
 }
 
-/* Without those within others, so that one look at the last before an address is enough. */
 const char *networks_take(void *member, const struct conf_value *value)
 {
 	return networks_add(member, value->text, strlen(value->text));
 }
 
+/* Without those within others, so that one look at the last before an address is enough. */
 void networks_sort(struct networks *networks)
 {
 	size_t kept = 0;

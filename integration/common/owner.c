@@ -66,7 +66,10 @@ static bool is_group_of_directory(const char *path)
 int owner_make_directory(const struct owner *owner, const char *path, mode_t mode,
 			 const char *context)
 {
-	if (mkdir(path, mode) != 0) {
+	mode_t mask = umask(0);
+	int ret = mkdir(path, mode);
+	umask(mask);
+	if (ret != 0) {
 		if (errno == EEXIST)
 			return EX_OK;
 	} else if (geteuid() != 0 || owner->user[0] == '\0' ||

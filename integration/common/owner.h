@@ -58,8 +58,8 @@ const char *owner_take_group(void *member, const struct conf_value *value);
 int owner_drop(const struct owner *owner, const char *context);
 
 /*
- * Makes a directory, which is the user's from the beginning; one that is there stays as it is. An exit
- * status; what is not EX_OK is logged under context.
+ * Makes a directory, which is the user's from the beginning and has that mode whatever umask is; one
+ * that is there stays as it is. An exit status; what is not EX_OK is logged under context.
  */
 int owner_make_directory(const struct owner *owner, const char *path, mode_t mode,
 			 const char *context);

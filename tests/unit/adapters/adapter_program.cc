@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How an adapter begins.
+#include "integration/common/owner.h"
 #include "integration/common/program.h"
 #include "lib/common/log.h"
 #include "tests/lib/tmpdir.hh"
@@ -8,6 +9,7 @@
 
 #include <cerrno>
 #include <string>
+#include <sys/stat.h>
 #include <sysexits.h>
 
 struct own_setup {
@@ -46,6 +48,19 @@ TEST_CASE("a file that is not there is an error about the whole", "[adapter][pro
 	CHECK(program_read("/nowhere/conf", parse, &setup, &error) == -ENOENT);
 	CHECK(error.line == 0);
 	CHECK(std::string(error.reason) == "No such file or directory");
+}
+
+TEST_CASE("a directory has the mode that it is to have, whatever umask is", "[adapter][program]")
+{
+	const tmpdir directory;
+	const std::string path = directory.file("made");
+	const owner none = {};
+	struct stat status = {};
+	const mode_t mask = umask(0077);
+	CHECK(owner_make_directory(&none, path.c_str(), 0755, "test") == EX_OK);
+	CHECK(umask(mask) == 0077);
+	REQUIRE(stat(path.c_str(), &status) == 0);
+	CHECK((status.st_mode & 0777) == 0755);
 }
 
 TEST_CASE("a lack of permission has an exit status of its own", "[adapter][program]")
