@@ -117,6 +117,46 @@ int entries_sum(const struct store_kind *kind, unsigned table, MDB_cursor *curso
 	return STORE_OK;
 }
 
+/* The pages that one transaction has freed: their number, and they themselves, the greatest first. */
+static bool is_freed_list(struct store_bytes pages, size_t page_last)
+{
+	size_t before = page_last + 1;
+	size_t count = 0;
+	size_t page;
+	if (pages.size >= sizeof(count))
+		memcpy(&count, pages.data, sizeof(count));
+	if (count == 0 || pages.size / sizeof(page) != count + 1)
+		return false;
+	for (size_t i = 1; i <= count; i++) {
+		memcpy(&page, pages.data + i * sizeof(page), sizeof(page));
+		if (page >= before || page < 2)
+			return false;
+		before = page;
+	}
+	return true;
+}
+
+int entries_check_freed(MDB_txn *txn)
+{
+	enum { FREED = 0 }; /* LMDB's own table, which readers may read */
+	MDB_cursor *cursor;
+	MDB_envinfo info;
+	struct store_bytes key;
+	struct store_bytes pages = { 0 };
+	int code = mdb_env_info(mdb_txn_env(txn), &info);
+	if (code == MDB_SUCCESS)
+		code = mdb_cursor_open(txn, FREED, &cursor);
+	if (code != MDB_SUCCESS)
+		return environment_status(code);
+	int ret = entries_step(cursor, MDB_FIRST, &key, &pages);
+	while (ret == STORE_OK) {
+		bool is_whole = is_freed_list(pages, info.me_last_pgno);
+		ret = is_whole ? entries_step(cursor, MDB_NEXT, &key, &pages) : STORE_ECORRUPT;
+	}
+	mdb_cursor_close(cursor);
+	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
+}
+
 bool entries_take(const struct store_place *place, struct store_bytes value, unsigned size,
 		  uint64_t *ret_number)
 {

@@ -56,6 +56,12 @@ uint64_t entries_share(const struct store_kind *kind, unsigned table, struct sto
 int entries_sum(const struct store_kind *kind, unsigned table, MDB_cursor *cursor,
 		uint64_t *ret_sum);
 
+/*
+ * Are the pages that may be written again some that there can be? STORE_ECORRUPT: a writer would
+ * end over them, or write where it must not. The checksum is over entries and knows no pages.
+ */
+int entries_check_freed(MDB_txn *txn);
+
 /* The number of size bytes at that place of value, 0 when the value ends before it. Returns whether
  * the value has the size that it should. */
 bool entries_take(const struct store_place *place, struct store_bytes value, unsigned size,

@@ -233,5 +233,5 @@ int reader_verify(struct reader *reader)
 	if (ret != STORE_OK)
 		return ret == DNSBLV6_ENOTFOUND ? STORE_ECORRUPT : ret;
 	bool is_whole = entries_take(&kind->sum_place, kept, 8, &kept_sum);
-	return is_whole && kept_sum == sum ? STORE_OK : STORE_ECORRUPT;
+	return is_whole && kept_sum == sum ? entries_check_freed(reader->txn) : STORE_ECORRUPT;
 }

@@ -525,6 +525,51 @@ TEST_CASE("one changed byte of a value is found", "[store][reader]")
 	CHECK(open_and_verify(path) == STORE_ECORRUPT);
 }
 
+TEST_CASE("freed pages that cannot be are damage, before a writer takes them", "[store][reader]")
+{
+	const tmpdir dir;
+	const std::string path = dir.file("a.mdb");
+	for (const char *value : { "1", "2", "3" })
+		make_store(path, { { "a", value } });
+	std::string content = read_file(path);
+	const auto number_at = [&](size_t at) {
+		uint64_t number = 0;
+		memcpy(&number, content.data() + at, sizeof(number));
+		return number;
+	};
+	const size_t number_of_version = 16 + 128;
+	const size_t newest =
+		number_at(number_of_version) > number_at(4096 + number_of_version) ? 0 : 4096;
+	const size_t freed = number_at(newest + 16 + 24 + 40) * 4096; // the root of its table
+	REQUIRE(freed >= 2 * 4096);
+	REQUIRE(freed < content.size());
+	uint16_t entry = 0;
+	memcpy(&entry, content.data() + freed + 16, sizeof(entry));
+	const size_t pages = freed + entry + 8 + 8; // behind the entry's head and its key
+
+	const table entries = { { "a", "3" } };
+	REQUIRE(read_damaged(path, entries) == READ_SAME);
+	SECTION("none can be read")
+	{
+		content.replace(freed, 4096, 4096, '\xff');
+	}
+	SECTION("a number of them that is too large")
+	{
+		content.replace(pages, 8, 8, '\x01');
+	}
+	SECTION("one behind the last")
+	{
+		content.replace(pages + 8, 8, 8, '\x01');
+	}
+	SECTION("the first, in which LMDB keeps what there is")
+	{
+		content.replace(pages + 8 * number_at(pages), 8, 8, '\0');
+	}
+	write_file(path, content);
+	CHECK(read_damaged(path, entries) !=
+	      READ_SAME); // refused, or it crashed: the child says either
+}
+
 TEST_CASE("sizes in LMDB's heads that cannot be are damage", "[store][reader]")
 {
 	struct sample {
