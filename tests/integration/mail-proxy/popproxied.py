@@ -97,10 +97,11 @@ class Misfit:
         has_uids   False: it knows no UIDL
         piece      bytes that it writes at a time; 0: all
         cut        bytes of a mail after which it breaks off; None: never
+        stalls     it says nothing more in place of that
     """
 
-    def __init__(self, case, mails, has_uids=True, piece=0, cut=None):
-        self.mails, self.has_uids, self.piece, self.cut = mails, has_uids, piece, cut
+    def __init__(self, case, mails, has_uids=True, piece=0, cut=None, stalls=False):
+        self.mails, self.has_uids, self.piece, self.cut, self.stalls = mails, has_uids, piece, cut, stalls
         self.answers = [b"+OK\r\n" + re.sub(rb"(?m)^\.", b"..", mail) + b".\r\n" for mail in mails]
         self.commands = []
         self.listener = socket.create_server((case.host, 0))
@@ -159,7 +160,7 @@ class Misfit:
             return b"+OK %s uid-%s\r\n" % (words[1], words[1]), False
         if verb == b"RETR":
             answer = self.answers[int(words[1]) - 1]
-            return (answer, False) if self.cut is None else (answer[:self.cut], True)
+            return (answer, False) if self.cut is None else (answer[:self.cut], not self.stalls)
         if verb == b"STAT":
             return b"+OK %d %d\r\n" % (len(self.mails), sum(map(len, self.mails))), False
         return b"+OK\r\n", False

@@ -422,6 +422,16 @@ class Misfits(Case):
                 session.close()
                 self.assertEqual(proxy.ends(), ["server-closed"])
 
+    def test_a_server_that_stands_still_amid_a_mail(self):
+        server = Misfit(self, [SMALL], cut=5, stalls=True)
+        proxy = PopProxy(self, server.address, limits={"data-timeout": "100ms"})
+        session = self.login(proxy)
+        with self.assertRaises(poplib.error_proto) as raised:
+            session.retr(1)
+        self.assertIn("SYS/TEMP", str(raised.exception))
+        session.close()
+        self.assertEqual(proxy.ends(), ["server-timeout"])
+
     def test_a_server_that_cannot_be_reached(self):
         self.expect_log(r"next hop not reached")
         proxy = PopProxy(self, self.free_address())

@@ -499,6 +499,8 @@ static bool is_pool_slow(const struct poppair *own)
 static void expire(struct pair *pair)
 {
 	struct poppair *own = of_pair(pair);
+	/* What the client has not taken is its own fault, anything else of a mail the server's. */
+	const bool is_of_client = side_waiting(pair->client) > 0;
 	if (own->is_leaving) {
 		pair_close(pair, "client-closed");
 		return;
@@ -518,8 +520,8 @@ static void expire(struct pair *pair)
 		stop(own, "The server does not answer", "server-timeout");
 		return;
 	case FOR_MAIL:
-		proxyloop_count(pair->loop, PROXY_TIMEOUTS, 1);
-		stop(own, "The mail takes too long", "timeout");
+		proxyloop_count(pair->loop, is_of_client ? PROXY_TIMEOUTS : PROXY_HOP_LOST, 1);
+		stop(own, "The mail takes too long", is_of_client ? "timeout" : "server-timeout");
 		return;
 	case FOR_TLS:
 	case FOR_COMMAND:
