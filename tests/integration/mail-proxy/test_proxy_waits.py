@@ -8,12 +8,15 @@ what goes wrong meanwhile.
 The clamd is the test's own; 7z makes an archive for a process, and without it that test is skipped.
 """
 
+import array
 import base64
 import concurrent.futures
+import fcntl
 import socket
 import ssl
 import struct
 import subprocess
+import termios
 import threading
 import time
 
@@ -37,6 +40,7 @@ class Clamd:
         self.may_read.set()
         self.mails = []
         self.asked = 0
+        self.client = None  # the last
         self.path = case.path("clamd.sock")
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.bind(self.path)
@@ -51,7 +55,13 @@ class Clamd:
                 client, _ = self.socket.accept()
             except OSError:
                 return
+            self.client = client
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def unread(self):
+        size = array.array("i", [0])
+        fcntl.ioctl(self.client, termios.FIONREAD, size)
+        return size[0]
 
     def _serve(self, client):
         with client, client.makefile("rb") as file:
@@ -75,9 +85,10 @@ class Clamd:
 
 
 class Waits(Case):
-    def start_proxy(self, clamd_path, **scan):
+    def start_proxy(self, clamd_path, limits=None, **scan):
         self.hop = Hop(self)
-        self.proxy = MailProxy(self, [{"next-hop": self.hop.address}], scan={"clamd": clamd_path, **scan})
+        self.proxy = MailProxy(self, [{"next-hop": self.hop.address}], limits=limits or {},
+                               scan={"clamd": clamd_path, **scan})
         self.address = self.proxy.addresses[0]
 
     def send(self, mail=MAIL, code=250):
@@ -118,12 +129,15 @@ class Waits(Case):
     def test_one_that_reads_nothing_for_a_while_stops_the_client(self):
         clamd = Clamd(self)
         clamd.may_read.clear()
-        self.start_proxy(clamd.path)
+        self.start_proxy(clamd.path, limits={"data-timeout": "1s"})
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             sending = pool.submit(self.send, LARGE)
-            wait_for(lambda: clamd.asked, "clamd to be asked")
+            wait_for(lambda: clamd.asked and clamd.unread() > 100000, "clamd to have much to read")
             with Client(self.address) as other:
                 other.begin()
+                other.begin_mail()
+                # The first has waited for longer, and is not to blame.
+                other.expect(421)
             self.assertFalse(sending.done())
             clamd.may_read.set()
             self.assertTrue(sending.result(PATIENCE_S).startswith("250"))

@@ -263,6 +263,14 @@ static bool do_ask(struct mailpair *own, enum mailtalk_ask ask, const struct mai
 	return true;
 }
 
+/* A client whose bytes are not taken, as the scan is behind, need not send any. */
+static enum mailtalk_waits waits_of(const struct mailpair *own)
+{
+	const enum mailtalk_waits waits = mailtalk_waits(&own->talk);
+	const bool is_held = waits == MAILTALK_FOR_DATA && pair_scan_is_busy(&own->pair);
+	return is_held ? MAILTALK_FOR_VERDICT : waits;
+}
+
 /* How long what is waited for may take. */
 static unsigned patience_of(const struct mailpair *own)
 {
@@ -295,7 +303,7 @@ static void set_time(struct mailpair *own)
 {
 	struct pair *pair = &own->pair;
 	const struct proxysetup_limits *limits = &pair->loop->setup->limits;
-	const enum mailtalk_waits waits = mailtalk_waits(&own->talk);
+	const enum mailtalk_waits waits = waits_of(own);
 	const bool is_of_hop = waits == MAILTALK_FOR_ROOM && pair->server != NULL;
 	const bool is_flow = waits == MAILTALK_FOR_DATA || waits == MAILTALK_FOR_ROOM;
 	const uint64_t moved = is_of_hop ? pair->server->bytes_out
