@@ -241,6 +241,11 @@ int filter_service_run(struct filter_setup *setup, int in_fd, int out_fd)
 	service.setup = setup;
 	service.in_fd = in_fd;
 	service.out_fd = out_fd;
+	/* This process may begin long after the configuration was read. */
+	struct networks_error error;
+	int reread = judge_reload(&setup->judge, &error);
+	if (reread != 0)
+		judge_log_reload(&setup->judge, context, reread, &error);
 	int status = program_start_library(context, setup->handle.client);
 	if (status != EX_OK)
 		return status;
