@@ -169,7 +169,7 @@ class Resolvers(Case):
             return reply.is_authentic and said(reply) in wanted[name]
 
         with contextlib.ExitStack() as stack:
-            loads = {resolver: stack.enter_context(Load(address, list(wanted), is_right,
+            loads = {resolver: stack.enter_context(Load(address, list(wanted), is_right, pause_s=0.1,
                                                         retry_s=3, retries=5, flags=RD_AD))
                      for resolver, address in resolvers.items()}
             yield

@@ -8,8 +8,8 @@ Flow: test_kill.py, test_reload.py and others run one beside what they do to a s
             ...
     load.assert_flawless(self)
 
-is_right(name, reply) is asked about each answer; how is for harness.Asker(). No
-question is put twice unless it says so: one that is lost is seen.
+is_right(name, reply) is asked about each answer; pause_s passes between two batches; how is for
+harness.Asker(). No question is put twice unless it says so: one that is lost is seen.
 """
 
 import threading
@@ -21,8 +21,9 @@ FLAWS_KEPT = 10
 
 
 class Load:
-    def __init__(self, address, names, is_right, **how):
+    def __init__(self, address, names, is_right, pause_s=0, **how):
         self.address, self.names, self.is_right = address, names, is_right
+        self.pause_s = pause_s
         self.how = {"window": 64, "retry_s": 10, "retries": 0, **how}
         self.asked = 0
         self.flaw_count = 0
@@ -47,6 +48,7 @@ class Load:
                     names = [self.names[(start + i) % len(self.names)] for i in range(BATCH)]
                     start += BATCH
                     self._check(names, asker.ask_all([(name, AAAA) for name in names]))
+                    self._is_ending.wait(self.pause_s)
         except Exception as error:  # in a thread: told to the test by assert_flawless()
             self.error = error
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
-A minute of bench/soak ends without a wrong answer and without a loss that no kill
+Half a minute of bench/soak ends without a wrong answer and without a loss that no kill
 explains; and what judges it notices a wrong answer, a lost question and growth.
 
 DNSBLV6_SECONDS is for a longer one. Needs python3-dnspython and python3-cryptography.
@@ -16,7 +16,7 @@ import time
 from harness import BUILD, IS_SANITIZED, SOURCE, ip, main, wait_for
 from soak import PARENT_GROWTH_KB, Soak
 
-SECONDS = int(os.environ.get("DNSBLV6_SECONDS", 20 if IS_SANITIZED else 60))
+SECONDS = int(os.environ.get("DNSBLV6_SECONDS", 20 if IS_SANITIZED else 30))
 
 
 class Command(Soak):

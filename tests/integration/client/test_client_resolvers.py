@@ -25,7 +25,7 @@ from oracle import BLOCK, Oracle
 from rbldnsd import start_rbldnsd
 from resolvers import VALIDATORS, start_unbound
 
-LOOKUPS = int(os.environ.get("DNSBLV6_LOOKUPS", 1000 if IS_SANITIZED else 4000))
+LOOKUPS = int(os.environ.get("DNSBLV6_LOOKUPS", 1000 if IS_SANITIZED else 2000))
 NETWORKS = ("198.51.100.0/24 203.0.112.0/20 192.0.2.64/30 2a00:1:2:40::/58 2001:db8:bad::/64"
             " 45.9.0.0/16 !45.9.7.7").split()
 

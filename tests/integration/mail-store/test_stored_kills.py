@@ -21,7 +21,7 @@ import stored
 from harness import IS_SANITIZED, Case, children_of, main, wait_for
 from stored import Stored
 
-ROUNDS = int(os.environ.get("DNSBLV6_ROUNDS", 40 if IS_SANITIZED else 200))
+ROUNDS = int(os.environ.get("DNSBLV6_ROUNDS", 40 if IS_SANITIZED else 100))
 BOXES = [f"user{number}@example.com" for number in range(6)]
 CLIENTS = 3
 # Of a run over all rounds a store is looked at as a whole, and begun anew, now and then.

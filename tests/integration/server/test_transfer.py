@@ -31,7 +31,7 @@ from harness import (ANY_SIZE, CLASSIC, DEADLINE_S, IS_SANITIZED, NOERROR, REFUS
 from secondaries import SOURCE, Secondary, axfr, serial_of
 
 IXFR, AXFR, NOTAUTH, FORMERR = 251, 252, 9, 1
-UPDATES = 100 if IS_SANITIZED else 500
+UPDATES = 100 if IS_SANITIZED else 200
 
 SECRET = "c2VjcmV0c2VjcmV0c2VjcmV0"
 OTHER_SECRET = "b3RoZXJvdGhlcm90aGVyb3RoZXI="
