@@ -210,6 +210,12 @@ int tool_find_mail(struct maillayer *layer, const struct mailid *id, uint64_t *r
 	return ret == DNSBLV6_ENOTFOUND || (ret == 0 && row.live == 0) ? MAILSTORE_EMAIL : ret;
 }
 
+/* What a disk does not give any more is damaged, and no reason to give up what it does give. */
+static int name_damage(int status)
+{
+	return status == -EIO ? MAILSTORE_EDAMAGED : status;
+}
+
 int tool_find_record(struct maillayer *layer, uint64_t mail, struct mailrow *ret_row,
 		     struct mailrecord *ret_record, uint8_t **ret_meta)
 {
@@ -217,7 +223,7 @@ int tool_find_record(struct maillayer *layer, uint64_t mail, struct mailrow *ret
 	for (unsigned looks = 0; ret == -ENOENT && looks < LOOKS_MAX; looks++) {
 		ret = maillayer_find_row(layer, mail, ret_row);
 		if (ret == 0)
-			ret = maillayer_record(layer, ret_row, ret_record, ret_meta);
+			ret = name_damage(maillayer_record(layer, ret_row, ret_record, ret_meta));
 	}
 	return ret;
 }
@@ -232,7 +238,7 @@ static int write_pieces(struct maillayer *layer, const struct mailrow *row, uint
 	for (uint64_t at = 0; ret == 0 && at < row->wire_size;) {
 		uint64_t left = row->wire_size - at;
 		size_t size = left < sizeof(wire) ? (size_t)left : sizeof(wire);
-		ret = maillayer_read(layer, row, at, wire, size);
+		ret = name_damage(maillayer_read(layer, row, at, wire, size));
 		if (ret != 0)
 			break;
 		crc = mailrecord_crc(crc, wire, size);

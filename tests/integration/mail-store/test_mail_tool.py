@@ -385,6 +385,22 @@ class Exchange(Tool):
         self.assertEqual(len(os.listdir(self.path("maildir/new"))), 1)
         self.assertEqual(os.listdir(self.path("maildir/tmp")), [])
 
+    def test_a_mail_that_the_disk_does_not_give_keeps_no_other_back(self):
+        if harness.IS_SANITIZED:
+            self.skipTest("needs a program that can be traced")
+        lost = self.deliver()
+        kept = self.deliver(b"another")
+        for kind in ("maildir", "mbox"):
+            result = subprocess.run([harness.peer("strace"), "-P", os.path.join(self.store, "log", f"{1:016x}"), "-e",
+                                     "inject=pread64:error=EIO:when=3", "-o", self.path("trace"), program("mail-store"),
+                                     "export", "-s", self.store, f"--{kind}", self.path(kind), ANNA],
+                                    check=False, capture_output=True, timeout=harness.DEADLINE_S)
+            said = result.stderr.decode()
+            self.assertIn(f"mail not exported, store={self.store} id={lost} (", said)
+            self.assertNotIn(kept, said)
+            self.assertIn(f"not all was exported, store={self.store} mails=1 (", said)
+            self.assertEqual(result.returncode, EX_DATAERR)
+
     def test_the_name_of_an_mbox_is_on_disk(self):
         if harness.IS_SANITIZED:
             self.skipTest("needs a program that can be traced")
