@@ -248,14 +248,17 @@ static int take_all(struct collection *collection)
 	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
 }
 
-/* Copies have the bodies' checksums, so that what is damaged would go on as if it were not. */
+/*
+ * Copies have the bodies' checksums, so that what is damaged would go on as if it were not. A disk that does
+ * not give all of it has others that it gives.
+ */
 static int check_whole(struct collection *collection)
 {
 	struct maillog_finding found;
 	int ret = maillog_examine(collection->parts.log, collection->segment, MAILSEGMENT_HEAD_SIZE,
 				  true, &found);
 	if (ret != 0)
-		return ret;
+		return ret == -EIO ? skip(collection->parts.skipped, collection->segment) : ret;
 	if (found.damaged_count == 0 && found.end >= collection->row.end)
 		return 0;
 	return skip(collection->parts.skipped, collection->segment);

@@ -196,7 +196,8 @@ TEST_CASE("a segment that was emptied and is there still is no finding", "[mails
 		REQUIRE(bench.remove("a", bench.look("a")[0].mail) == 0);
 		REQUIRE(mailstore_flush(bench.store) == 0);
 		bench.disk.fail_after(n, -EIO);
-		REQUIRE(bench.collect(101) == -EIO);
+		const int ret = bench.collect(101);
+		REQUIRE((ret == -EIO || ret == MAILSTORE_EDAMAGED));
 		bench.disk.work_again();
 		bench.kill();
 		CHECK(bench.check().findings == findings{});
