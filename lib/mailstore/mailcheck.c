@@ -239,6 +239,8 @@ static int check_segment(void *context, uint64_t object)
 	int ret = maillog_examine(&pass->log, object, MAILSEGMENT_HEAD_SIZE, true, &found);
 	if (ret == 0)
 		ret = note_end(pass, object, &found);
+	if (ret == -EIO)
+		find_damage(check, (struct mailplace){ object, 0 }, "it cannot be read");
 	if (ret != 0)
 		return ret;
 	pass->done += found.size;

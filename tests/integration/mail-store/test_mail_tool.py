@@ -126,6 +126,18 @@ class Mistakes(Tool):
         self.assertEqual(other.returncode, 0)
         self.assertEqual(self.call("fsck")[0].splitlines()[0], b"1 segments, 2 mails, 0 findings")
 
+    def test_a_segment_that_the_disk_does_not_give_is_named(self):
+        if harness.IS_SANITIZED:
+            self.skipTest("needs a program that can be traced")
+        self.deliver()
+        result = subprocess.run([harness.peer("strace"), "-P", os.path.join(self.store, "log", f"{1:016x}"), "-e",
+                                 "inject=pread64:error=EIO", "-o", self.path("trace"), program("mail-store"), "fsck",
+                                 "--repair", "-s", self.store], check=False, capture_output=True,
+                                timeout=harness.DEADLINE_S)
+        self.assertEqual(result.stdout.decode(), f"segment {1:016x} at 0: it cannot be read\n")
+        self.assertIn(f"store not checked, store={self.store} (Input/output error)", result.stderr.decode())
+        self.assertEqual(result.returncode, EX_IOERR)
+
     def test_an_index_that_could_not_be_looked_at_is_not_taken_for_a_damaged_one(self):
         if harness.IS_SANITIZED:
             self.skipTest("needs a program that can be traced")
