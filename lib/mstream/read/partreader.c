@@ -123,6 +123,17 @@ static bool is_from_line(const struct entity *entity)
 		(head->text_size >= 6 && memcmp(head->text, ">From ", 6) == 0));
 }
 
+/* Editors of texts put the mark of UTF-8 before a mail: what is behind it is a field all the same. */
+static void pass_mark(struct entity *entity)
+{
+	struct mimehead *head = &entity->head;
+	if (head->text_size <= 3 || memcmp(head->text, "\xef\xbb\xbf", 3) != 0)
+		return;
+	head->text_size -= 3;
+	memmove(head->text, head->text + 3, head->text_size);
+	entity->line = LINE_NAME;
+}
+
 /* The line that is held is no field: the body begins with it, or it is passed over. */
 static void take_garbage(struct mstream *mail, struct entity *entity)
 {
@@ -142,7 +153,9 @@ static void take_garbage(struct mstream *mail, struct entity *entity)
 	}
 	entity->has_forked = true;
 	mstream_odd(mail, entity, MSTREAM_BAD_FIELD);
-	mstream_fork(mail, entity);
+	struct entity *other = mstream_fork(mail, entity);
+	if (other != NULL && !has_fields)
+		pass_mark(other);
 	const uint32_t passing = mail->fresh;
 	const uint32_t own = ENTITY_BIT(mstream_index(mail, entity));
 	memcpy(line, head->text, size);

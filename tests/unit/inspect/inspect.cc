@@ -210,6 +210,10 @@ TEST_CASE("what is in a mail has a path", "[inspect]")
 	CHECK(has(look(INSPECT_MAIL, mail), path, "Test.Mark"));
 	CHECK(has(look(INSPECT_FILE, mail), path, "Test.Mark"));
 	CHECK(has(look(INSPECT_FILE, zip("m.eml", mail)), "m.eml / " + path, "Test.Mark"));
+	// As editors of texts write it, with the mark of UTF-8.
+	const std::string coded = "Content-Transfer-Encoding: base64\n\n" + base64(MARK);
+	CHECK(has(look(INSPECT_FILE, zip("m.eml", "\xef\xbb\xbf" + coded)), "m.eml / part 1",
+		  "Test.Mark"));
 }
 
 TEST_CASE("what is read in two ways is looked into in both", "[inspect]")
