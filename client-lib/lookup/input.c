@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SHOWN_MAX 60 /* characters of what is no address */
-
 void input_init(struct input *input, char *const *operands, size_t count)
 {
 	bool is_lines = count == 0 || (count == 1 && strcmp(operands[0], "-") == 0);
@@ -19,20 +17,13 @@ void input_init(struct input *input, char *const *operands, size_t count)
 	};
 }
 
-/* Foreign bytes end up in a terminal: only what is printable. */
 static void show_bad(struct input *input, const char *text)
 {
-	char shown[SHOWN_MAX + 1];
-	size_t size = 0;
-
-	for (; size < SHOWN_MAX && text[size] != '\0'; size++)
-		shown[size] = isprint((unsigned char)text[size]) ? text[size] : '?';
-	shown[size] = '\0';
 	input->has_bad = true;
 	if (input->operands == NULL)
-		lookup_fail(0, "line %lu: \"%s\" is no IP address", input->line, shown);
+		lookup_fail(0, "line %lu: \"%.60s\" is no IP address", input->line, text);
 	else
-		lookup_fail(0, "\"%s\" is no IP address", shown);
+		lookup_fail(0, "\"%.60s\" is no IP address", text);
 }
 
 static size_t next_operands(struct input *input, struct dnsblv6_ip *ret_ips, size_t max)

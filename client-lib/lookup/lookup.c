@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "client-lib/lookup/lookup.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <sysexits.h>
 
+#define LINE_SIZE 1024
+
 int lookup_fail(int status, const char *format, ...)
 {
+	char line[LINE_SIZE];
 	va_list arguments;
 
 	va_start(arguments, format);
-	fputs(LOOKUP_PROGRAM ": ", stderr);
-	vfprintf(stderr, format, arguments);
-	fputc('\n', stderr);
+	vsnprintf(line, sizeof(line), format, arguments);
 	va_end(arguments);
+	/* Foreign bytes end up in a terminal: only what is printable. */
+	for (char *at = line; *at != '\0'; at++) {
+		if (!isprint((unsigned char)*at))
+			*at = '?';
+	}
+	fprintf(stderr, LOOKUP_PROGRAM ": %s\n", line);
 	return status;
 }
 

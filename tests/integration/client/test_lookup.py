@@ -148,9 +148,9 @@ class Verdicts(Lookup):
         self.assertEqual([(each["name"], each["verdict"]) for each in found],
                          [("192.0.2.66", "listed"), ("not-there.example", "clear")])
         self.assertIn("192.0.2.66 is listed", found[0]["reason"])
-        result = self.lookup("--set", "kind=sites", "--name", "b@d", "192.0.2.66", zones=CLASSIC,
+        result = self.lookup("--set", "kind=sites", "--name", "b\x1b[31md", "192.0.2.66", zones=CLASSIC,
                              expect=65)
-        self.assertIn('"b@d" is no name', result.stderr)
+        self.assertIn('"b?[31md" is no name', result.stderr)
         self.assertEqual(len(result.stdout.splitlines()), 1)
         self.assertIn("kind=names", self.lookup("--name", "a.com", expect=64).stderr)
         self.assertIn("names behind it", self.lookup("--name", expect=64).stderr)
