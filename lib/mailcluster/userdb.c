@@ -79,10 +79,12 @@ static int replace(struct mailcluster *cluster, const struct usersvalue *before,
 	};
 	int ret = cluster_write(cluster, &write, 1, &patience);
 	struct usersvalue found;
-	if (ret == -ECANCELED && patience.has_repeated && userdb_current(cluster, &found) == 0 &&
-	    found.number == after->number)
-		return 0;
-	return ret;
+	if (ret != -ECANCELED || !patience.has_repeated)
+		return ret;
+	/* The first attempt may have been done. Where that cannot be read, the bytes must stay. */
+	if (userdb_current(cluster, &found) != 0)
+		return -ETIMEDOUT;
+	return found.number == after->number ? 0 : ret;
 }
 
 static int try_replace(struct mailcluster *cluster, struct usersvalue *users)

@@ -853,6 +853,31 @@ TEST_CASE("users whose writing timed out are there as a whole or not at all",
 	CHECK(world.objects.count("u.") == 1);
 }
 
+TEST_CASE("users stay when it could not be read that a write which timed out had given them",
+	  "[mailcluster][users]")
+{
+	cluster_world world(1, 1);
+	uint64_t version = 0;
+	std::string text;
+	unsigned rows = 0;
+	unsigned writes = 0;
+	world.objects.watch([&](objects *, const std::string &what, const std::string &name) {
+		if (name != "u")
+			return;
+		if (what == "write" && ++writes == 1)
+			world.objects.time_out({ sim_objects::DONE }, "u");
+		else if (what == "row")
+			world.objects.faults.read_timeout_one_in = ++rows == 2 ? 1 : 0;
+	});
+	CHECK(mailcluster_put_users(world.nodes[0].cluster, "users", 5, 0) == -ETIMEDOUT);
+	CHECK(rows == 2);
+	world.objects.watch({});
+	world.objects.faults.read_timeout_one_in = 0;
+	REQUIRE(get_users(world, 0, &version, &text) == 0);
+	CHECK(text == "users");
+	CHECK(version == 1);
+}
+
 TEST_CASE("users that are damaged are not given out", "[mailcluster][users]")
 {
 	const unsigned how = GENERATE(0U, 1U, 2U, 3U);
