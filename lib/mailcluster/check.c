@@ -153,8 +153,7 @@ static int check_gone(struct run *run, const struct mailstate *mail, struct mail
 	if (body_read(run->cluster, mail->number, &record, &meta) == 0)
 		ref.id = record.id;
 	free(meta);
-	refs_drop(run->cluster, box, &ref, 1, &patience);
-	count_repair(run, 0);
+	count_repair(run, refs_drop(run->cluster, box, &ref, 1, &patience));
 	return 0;
 }
 

@@ -217,9 +217,10 @@ struct ref {
 	struct mailid id;
 	uint32_t recipients; /* 0: not known */
 };
-/* Takes the mailbox out of the mails, and those away that none has. As far as it goes. */
-void refs_drop(struct mailcluster *cluster, struct mailname box, const struct ref *refs,
-	       size_t count, struct patience *patience);
+/* Takes the mailbox out of the mails, and those away that none has. As far as it goes: 0, or what
+ * failed first. */
+int refs_drop(struct mailcluster *cluster, struct mailname box, const struct ref *refs,
+	      size_t count, struct patience *patience);
 /* Puts a mail into mailboxes, where it has not been before. -ESTALE: its delivery was refused. In
  * is_gone[i] is whether a mailbox had it, and has erased it. */
 int refs_add(struct mailcluster *cluster, uint64_t number, const struct entryvalue *entry,

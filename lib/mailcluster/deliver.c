@@ -234,8 +234,8 @@ static void drop_gone(struct delivery *delivery)
 	struct ref ref = { .number = delivery->flight.number, .id = delivery->id };
 	for (size_t i = 0; i < delivery->body.box_count; i++)
 		if (delivery->is_gone[i])
-			refs_drop(delivery->cluster, delivery->body.boxes[i], &ref, 1,
-				  &delivery->patience);
+			(void)refs_drop(delivery->cluster, delivery->body.boxes[i], &ref, 1,
+					&delivery->patience);
 }
 
 static void count(struct delivery *delivery)

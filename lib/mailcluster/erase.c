@@ -159,7 +159,7 @@ static int erase_found(struct mailcluster *cluster, const struct boxlock *lock, 
 		ret = commit(cluster, lock, box, search->refs + at, some, &patience);
 		/* They are erased; a mail that stays because this fails is found by a check. */
 		if (ret == 0)
-			refs_drop(cluster, box, search->refs + at, some, &patience);
+			(void)refs_drop(cluster, box, search->refs + at, some, &patience);
 	}
 	forget_counts(cluster, box);
 	return ret;

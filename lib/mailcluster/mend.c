@@ -114,7 +114,7 @@ static int add_to_boxes(struct mailcluster *cluster, const struct mailrecord *re
 		ret = refs_add(cluster, record->mail, &entry, boxes, count, is_gone, &patience);
 	for (size_t i = 0; ret == 0 && i < count; i++)
 		if (is_gone[i])
-			refs_drop(cluster, boxes[i], &ref, 1, &patience);
+			(void)refs_drop(cluster, boxes[i], &ref, 1, &patience);
 	free(is_gone);
 	return ret;
 }

@@ -294,8 +294,8 @@ static bool has_owners(struct mailcluster *cluster, const char *name)
 }
 
 /* Its mailbox out of each; of those that had one alone, the mail itself. */
-static void unset_owners(struct mailcluster *cluster, struct drop *drop, const struct ref *refs,
-			 size_t count, struct patience *patience)
+static int unset_owners(struct mailcluster *cluster, struct drop *drop, const struct ref *refs,
+			size_t count, struct patience *patience)
 {
 	for (size_t i = 0; i < count; i++) {
 		names_number('b', refs[i].number, drop->names[i]);
@@ -308,11 +308,11 @@ static void unset_owners(struct mailcluster *cluster, struct drop *drop, const s
 		drop->writes[i].unset = &drop->unset;
 		drop->writes[i].unset_count = 1;
 	}
-	(void)cluster_write(cluster, drop->writes, count, patience);
+	return cluster_write(cluster, drop->writes, count, patience);
 }
 
-static void remove_empty(struct mailcluster *cluster, struct drop *drop, size_t count,
-			 struct patience *patience)
+static int remove_empty(struct mailcluster *cluster, struct drop *drop, size_t count,
+			struct patience *patience)
 {
 	size_t empty = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -324,7 +324,7 @@ static void remove_empty(struct mailcluster *cluster, struct drop *drop, size_t 
 								.guard = OBJECTS_OLD,
 								.is_removal = true };
 	}
-	(void)cluster_write(cluster, drop->writes, empty, patience);
+	return cluster_write(cluster, drop->writes, empty, patience);
 }
 
 static void remove_moved(struct mailcluster *cluster, const struct ref *ref,
@@ -342,24 +342,31 @@ static void remove_moved(struct mailcluster *cluster, const struct ref *ref,
 	(void)cluster_write(cluster, &write, 1, patience);
 }
 
-void refs_drop(struct mailcluster *cluster, struct mailname box, const struct ref *refs,
-	       size_t count, struct patience *patience)
+int refs_drop(struct mailcluster *cluster, struct mailname box, const struct ref *refs,
+	      size_t count, struct patience *patience)
 {
+	int ret = 0;
 	struct drop *drop = malloc(sizeof(*drop));
 	if (drop == NULL)
-		return;
+		return -ENOMEM;
 	names_owner_key(box, drop->key);
 	drop->unset = drop->key;
 	for (size_t at = 0; at < count; at += PIECE) {
 		size_t some = count - at < PIECE ? count - at : PIECE;
-		unset_owners(cluster, drop, refs + at, some, patience);
-		remove_empty(cluster, drop, some, patience);
+		/* What has gone already, by the first of two attempts or another machine, is well. */
+		int unset = unset_owners(cluster, drop, refs + at, some, patience);
+		int removed = remove_empty(cluster, drop, some, patience);
+		if (ret == 0 && unset != -ENOENT)
+			ret = unset;
+		if (ret == 0 && removed != -ENOENT)
+			ret = removed;
 		for (size_t i = 0; i < some; i++)
 			if (drop->is_last[i] &&
 			    !refs_is_own_id(&refs[at + i].id, refs[at + i].number))
 				remove_moved(cluster, &refs[at + i], patience);
 	}
 	free(drop);
+	return ret;
 }
 
 /* ---- ids of other stores ---- */

@@ -623,6 +623,22 @@ TEST_CASE("a mail that names no mailbox is kept while one of its mailboxes has i
 	CHECK(world.objects.count("b.") == 0);
 }
 
+TEST_CASE("a repair that the cluster does not take is not counted as one", "[mailcluster][check]")
+{
+	cluster_world world(1, 1);
+	struct mailcluster_check check {
+	};
+	mailcluster_found found{};
+	check.is_repair = true;
+	REQUIRE(world.deliver(0, { "a", "b" }, "x\r\n") == 0);
+	world.objects.time_out({ sim_objects::NOT_DONE, sim_objects::NOT_DONE }, "b.");
+	REQUIRE(world.erase(0, "b", first_mail(world, 0, "a")) == 0);
+	world.objects.refuse(-ENOSPC);
+	CHECK(mailcluster_check(world.nodes[0].cluster, &check, &found) == -ENOSPC);
+	world.objects.refuse(0);
+	CHECK(world.check(0, true).repaired == 1);
+}
+
 TEST_CASE("rows about mails that are gone stay a day", "[mailcluster][check]")
 {
 	cluster_world world(1, 1);
