@@ -135,6 +135,50 @@ static int check_bytes(struct run *run, const struct mailstate *mail)
 	return ret == MAILSTORE_EDAMAGED || ret == DNSBLV6_ENOTFOUND || ret == -ENOENT ? 0 : ret;
 }
 
+/* Does the mail name the mailbox? */
+static int find_owner_row(struct run *run, struct mailname box, uint64_t number)
+{
+	char name[NAMES_NUMBER_SIZE];
+	char key[NAMES_KEY_SIZE];
+	uint8_t bytes[VALUES_MAX];
+	size_t size = 0;
+	names_number('b', number, name);
+	names_owner_key(box, key);
+	int ret = objects_row(run->cluster->objects, name, key, bytes, sizeof(bytes), &size);
+	return ret == -ENOENT ? DNSBLV6_ENOTFOUND : ret;
+}
+
+static int name_box_again(struct run *run, const struct mailstate *mail, struct mailname box)
+{
+	int ret = find_owner_row(run, box, mail->number);
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	ret = name_box(run, box, mail->number, &mail->owner);
+	count_repair(run, ret);
+	return ret;
+}
+
+/* Those that it was delivered to, and that have it: they are named again. */
+static int name_boxes_again(struct run *run, const struct mailstate *mail,
+			    const struct mailrecord *record, const uint8_t *meta, bool *ret_has)
+{
+	struct mailmeta decoded;
+	struct mailname box;
+	struct entryvalue entry;
+	int ret = mailmeta_decode(meta, record->meta_size, &decoded);
+	while (ret == 0 && mailmeta_next(&decoded, &box)) {
+		ret = refs_entry(run->cluster, box, mail->number, &entry);
+		if (ret == DNSBLV6_ENOTFOUND) {
+			ret = 0;
+			continue;
+		}
+		*ret_has = true;
+		if (ret == 0 && run->check->is_repair)
+			ret = name_box_again(run, mail, box);
+	}
+	return ret;
+}
+
 /* A mailbox had it, and the mail names it still: its erasure was interrupted. */
 static int check_gone(struct run *run, const struct mailstate *mail, struct mailname box)
 {
@@ -143,6 +187,7 @@ static int check_gone(struct run *run, const struct mailstate *mail, struct mail
 	struct mailrecord record;
 	uint8_t *meta = NULL;
 	struct ref ref = { .number = mail->number };
+	bool has_boxes = false;
 	run->found.orphans++;
 	names_box(box, name);
 	tell(run, "erased", mail->name, name);
@@ -150,9 +195,15 @@ static int check_gone(struct run *run, const struct mailstate *mail, struct mail
 		return 0;
 	/* An id of another store goes with the mail; one that cannot be read has its own. */
 	bytes_put(&(uint8_t *){ ref.id.bytes }, mail->number, 8);
-	if (body_read(run->cluster, mail->number, &record, &meta) == 0)
+	int ret = body_read(run->cluster, mail->number, &record, &meta);
+	if (ret == 0) {
 		ref.id = record.id;
+		/* The mail goes with the last that it names. */
+		ret = name_boxes_again(run, mail, &record, meta, &has_boxes);
+	}
 	free(meta);
+	if (ret != 0 && ret != MAILSTORE_EDAMAGED)
+		return ret;
 	count_repair(run, refs_drop(run->cluster, box, &ref, 1, &patience));
 	return 0;
 }
@@ -234,27 +285,6 @@ static int check_lonely(struct run *run, struct mailstate *mail)
 	return 0;
 }
 
-/* Those that it was delivered to, and that have it: they are named again. */
-static int name_boxes_again(struct run *run, const struct mailstate *mail,
-			    const struct mailrecord *record, const uint8_t *meta, bool *ret_has)
-{
-	struct mailmeta decoded;
-	struct mailname box;
-	struct entryvalue entry;
-	int ret = mailmeta_decode(meta, record->meta_size, &decoded);
-	while (ret == 0 && mailmeta_next(&decoded, &box)) {
-		ret = refs_entry(run->cluster, box, mail->number, &entry);
-		if (ret == DNSBLV6_ENOTFOUND) {
-			ret = 0;
-			continue;
-		}
-		*ret_has = true;
-		if (ret == 0 && run->check->is_repair)
-			count_repair(run, name_box(run, box, mail->number, &mail->owner));
-	}
-	return ret;
-}
-
 /* It names no mailbox: as a rule the erasure in the last one was interrupted. */
 static int check_empty(struct run *run, const struct mailstate *mail)
 {
@@ -315,19 +345,6 @@ static int check_mail(struct run *run, const char *name, uint64_t number)
 }
 
 /* ---- a mailbox ---- */
-
-/* Does the mail name the mailbox? */
-static int find_owner_row(struct run *run, struct mailname box, uint64_t number)
-{
-	char name[NAMES_NUMBER_SIZE];
-	char key[NAMES_KEY_SIZE];
-	uint8_t bytes[VALUES_MAX];
-	size_t size = 0;
-	names_number('b', number, name);
-	names_owner_key(box, key);
-	int ret = objects_row(run->cluster->objects, name, key, bytes, sizeof(bytes), &size);
-	return ret == -ENOENT ? DNSBLV6_ENOTFOUND : ret;
-}
 
 static int check_unnamed(struct run *run, const char *name, struct mailname box, uint64_t number)
 {

@@ -623,6 +623,21 @@ TEST_CASE("a mail that names no mailbox is kept while one of its mailboxes has i
 	CHECK(world.objects.count("b.") == 0);
 }
 
+TEST_CASE("a mail that one mailbox has erased is kept for another that it does not name",
+	  "[mailcluster][check]")
+{
+	cluster_world world(1, 1);
+	REQUIRE(world.deliver(0, { "a", "b" }, "x\r\n") == 0);
+	const uint64_t mail = first_mail(world, 0, "a");
+	world.objects.time_out({ sim_objects::NOT_DONE, sim_objects::NOT_DONE }, "b.");
+	REQUIRE(world.erase(0, "b", mail) == 0);
+	world.objects.change([mail](auto &all) { all[name_of_mail(mail)].rows.erase("x.a"); });
+	CHECK(world.check(0, true).repaired >= 1);
+	CHECK(world.texts(0, "a") == strings{ "x\r\n" });
+	CHECK(world.rows("b.", "x.") == 1);
+	CHECK(world.check(0).orphans == 0);
+}
+
 TEST_CASE("a repair that the cluster does not take is not counted as one", "[mailcluster][check]")
 {
 	cluster_world world(1, 1);
