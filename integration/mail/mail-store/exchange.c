@@ -583,6 +583,8 @@ static int export_piece(void *context, const struct mailentry *entries, size_t c
 			name_damaged(exchange, &entries[i]);
 			ret = 0;
 		}
+		if (ret == MAILSTORE_EMAIL)
+			ret = 0; /* it was deleted meanwhile, by a daemon's client */
 		progress_step(&exchange->progress, "mails exported", exchange->count,
 			      exchange->count, exchange->total);
 	}

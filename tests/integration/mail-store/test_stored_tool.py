@@ -13,7 +13,7 @@ import stat
 import subprocess
 import unittest
 
-from harness import DEADLINE_S, EX_TEMPFAIL, EX_USAGE, Case, main, program, wait_for
+from harness import DEADLINE_S, EX_TEMPFAIL, EX_USAGE, IS_SANITIZED, Case, main, peer, program, wait_for
 from stored import Stored
 
 EX_NOINPUT, EX_UNAVAILABLE = 66, 69
@@ -106,6 +106,32 @@ class Tool(Case):
         self.assertEqual(after.run_tool("import", "--maildirs", self.path("moved"), "--only-new"),
                          b"1 mails imported, 3 were there\n")
         self.assertEqual((len(self.ids(after, ANNA)), len(self.ids(after, BERT))), (2, 4))
+
+    def test_an_export_goes_on_when_a_mail_is_deleted_meanwhile(self):
+        if IS_SANITIZED:
+            self.skipTest("needs a program that can be traced")
+        store = Stored(self)
+        for number in range(3):
+            store.run_tool("deliver", ANNA, stdin=b"Number: %d\n\n" % number)
+        gone = self.ids(store, ANNA)[1]
+        # Its list is there before it has the first mail.
+        with subprocess.Popen([peer("strace"), "-e", "inject=linkat:signal=SIGSTOP:when=1", "-o", self.path("trace"),
+                               program("mail-store"), "export", "--store", store.socket, "--maildir",
+                               self.path("maildir"), ANNA], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as export:
+            wait_for(lambda: os.path.exists(self.path("maildir/new")) and os.listdir(self.path("maildir/new")),
+                     "the first mail to be there, and the export to be stopped")
+            with open(f"/proc/{export.pid}/task/{export.pid}/children", encoding="ascii") as file:
+                pid = int(file.read())
+            store.run_tool("rm", ANNA, gone)
+
+            def is_done():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+                return export.poll() is not None
+
+            wait_for(is_done, "the export to end")
+            said = export.communicate()
+        self.assertEqual((export.returncode, *said), (0, b"2 mails exported\n", b""))
 
     def name_of(self, ident):
         """Of a file in BERT's maildir."""
