@@ -315,6 +315,22 @@ TEST_CASE("what a decoder process finds is the mail's", "[mail-scan]")
 	CHECK(mail.result()->bytes == 1000);
 }
 
+TEST_CASE("a process that has all that there is has no time to keep", "[mail-scan]")
+{
+	running_template running(say_nothing);
+	mail mail(running.ask_fd, PATIENCE_MS, PATIENCE_MS);
+	short events = 0;
+	uint64_t until_ms = 0;
+	mail.begin();
+	while (mail.apart.state != APART_RUNNING || mail.apart.kept_end > 0)
+		apart_turn(&mail.apart, clock_now_ms());
+	CHECK(apart_fd(&mail.apart, &events, &until_ms) >= 0);
+	CHECK(until_ms == UINT64_MAX);
+	mail.push(some(5));
+	CHECK(apart_fd(&mail.apart, &events, &until_ms) >= 0);
+	CHECK(until_ms <= clock_now_ms() + PATIENCE_MS);
+}
+
 TEST_CASE("an archive that begins late in a mail has all the time for its process", "[mail-scan]")
 {
 	running_template running(be_good);

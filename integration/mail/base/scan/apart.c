@@ -350,13 +350,24 @@ static void ask(struct apart *apart)
 
 /* ---- time ---- */
 
+/* A process that has taken all may wait for as long as the mail takes. */
+static uint64_t until(const struct apart *apart)
+{
+	const bool is_awaited = apart->kept_end > 0 || apart->is_finishing;
+	if (apart->state == APART_WAITING)
+		return apart->since_ms + apart->options.wait_ms;
+	return apart->state == APART_RUNNING && is_awaited
+		       ? apart->since_ms + apart->options.answer_ms
+		       : UINT64_MAX;
+}
+
 static void look_at_clock(struct apart *apart)
 {
-	const uint64_t waited = apart->now_ms - apart->since_ms;
-	const bool is_awaited = apart->kept_end > 0 || apart->is_finishing;
-	if (apart->state == APART_WAITING && waited >= apart->options.wait_ms)
+	if (apart->now_ms < until(apart))
+		return;
+	if (apart->state == APART_WAITING)
 		fail(apart, INSPECT_BUSY, "busy: decoders");
-	else if (apart->state == APART_RUNNING && is_awaited && waited >= apart->options.answer_ms)
+	else
 		fail(apart, INSPECT_BOMB, "bomb: time");
 }
 
@@ -406,9 +417,7 @@ int apart_fd(const struct apart *apart, short *ret_events, uint64_t *ret_until_m
 		*ret_until_ms = apart->since_ms + STATUS_MS;
 		return apart->link.status_fd;
 	}
-	*ret_until_ms =
-		apart->since_ms +
-		(apart->state == APART_WAITING ? apart->options.wait_ms : apart->options.answer_ms);
+	*ret_until_ms = until(apart);
 	if (apart->link.fd < 0) {
 		const uint64_t look_ms = apart->now_ms + LOOK_MS;
 		*ret_until_ms = look_ms < *ret_until_ms ? look_ms : *ret_until_ms;
