@@ -95,7 +95,8 @@ static int open_parts(struct mail_store *store, const char *directory, int flags
 		ret = mailstore_open(&setup, &store->store, &recovery);
 	if (ret == 0 && recovery.damaged > 0)
 		snprintf(store->error, sizeof(store->error),
-			 "%" PRIu64 " damaged places, the first in segment %" PRIu64 " at %" PRIu64,
+			 "%" PRIu64 " damaged places, the first in segment %016" PRIx64
+			 " at %" PRIu64,
 			 recovery.damaged, recovery.first.segment, recovery.first.at);
 	return ret;
 }

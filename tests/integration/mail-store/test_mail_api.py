@@ -331,6 +331,12 @@ class Functions(harness.Case):
         self.assertEqual((box.read(), box.read()), (b"first\n", b""))
         self.assertLess(LIB.mail_collect(self.store.handle, 75), -2000)
         self.assertIn("segment 0000000000000001: damaged", self.store.error())
+        # As does a store that is opened without its index.
+        self.assertEqual(self.store.write([ANNA], b"behind\n")[0], 0)
+        self.store.close()
+        os.unlink(os.path.join(self.path("store"), "index.mdb"))
+        self.store = Store(self.path("store"))
+        self.assertIn("1 damaged places, the first in segment 0000000000000001 at 208", self.store.error())
 
     def test_names_and_numbers_that_are_refused(self):
         for name in (b"", b"x" * 256):
