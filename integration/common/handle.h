@@ -36,7 +36,7 @@ enum {
 };
 
 /*
- * Every option but "role", of a struct handle. A program that has zones of its own takes those from
+ * Every option but "role", "kind" and "test-point", of a struct handle. A program that has zones of its own takes those from
  * HANDLE_VERDICT_ITEMS on, and dnsblv6-cached, which is the shared cache, those from
  * HANDLE_ASKING_ITEMS on.
  */
