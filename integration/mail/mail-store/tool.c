@@ -34,6 +34,7 @@ static int exit_status(int status)
 	case -EPIPE:
 	case -ETIMEDOUT:
 	case MAILSTORE_EFAILED:
+	case MAILSTORE_EAWAY:
 		return EX_TEMPFAIL;
 	case -EOPNOTSUPP:
 		return EX_UNAVAILABLE;

@@ -128,10 +128,20 @@ class Failing(Nodes):
         reply = client.take()
         self.assertEqual(reply.status, EAWAY)
         self.assertEqual(struct.unpack(">2i", reply.rows), (0, EAWAY))
+        self.check_that_its_mailboxes_are_missed(nodes[0], set(USERS) - set(boxes[3]))
         nodes[2].revive()
         wait_for(lambda: client.call(stored.CHECK, name=boxes[3][0].encode()).status == 0, "the node to be back")
         for box in boxes[3]:
             self.assertEqual([ident for _, ident, _ in client.entries(box)], [idents[box]])
+
+    def check_that_its_mailboxes_are_missed(self, node, left):
+        """What reads all mailboxes has those that are left, and says that these are not all."""
+        said = node.stored.run_tool("ls", status=os.EX_TEMPFAIL)
+        self.assertEqual({line.split(b"\t")[0].decode() for line in said.splitlines()}, left)
+        directory = self.path("export")
+        node.stored.run_tool("export", "--maildirs", directory, status=os.EX_TEMPFAIL)
+        self.assertEqual(set(os.listdir(directory)) - {"tmp"}, left)
+        node.stored.run_tool("stat", status=os.EX_TEMPFAIL)
 
     def test_lmtp_tells_each_recipient_what_its_node_has_said(self):
         self.check_lmtp(1)

@@ -22,6 +22,7 @@ struct remote {
 	/* A reply has many mailboxes: those behind the one that was given out last. */
 	uint8_t *boxes;
 	struct bytes_input boxes_left; /* of boxes */
+	bool lacks_boxes;	       /* a node has not said its own since the first */
 	uint8_t box[MAILBOX_NAME_MAX];
 	size_t box_size; /* 0: none */
 };
@@ -227,8 +228,10 @@ static int ask_boxes(struct remote *remote, struct mailname behind)
 {
 	struct storewire_request request = { .type = STOREWIRE_BOXES, .mailbox = behind };
 	struct rows rows;
+	struct storewire_reply reply = { 0 };
 	forget_boxes(remote);
-	int ret = ask_rows(remote, &request, &rows);
+	int ret = ask_with(remote, &request, NULL, &reply, &rows);
+	remote->lacks_boxes = reply.number > 0 || (remote->lacks_boxes && behind.size > 0);
 	if (ret == 0 && rows.size > 0) {
 		uint8_t *boxes = realloc(remote->boxes, rows.size);
 		if (boxes != NULL) {
@@ -252,7 +255,9 @@ static int remote_next_box(struct maillayer *layer, struct mailname behind, uint
 			memcmp(behind.bytes, remote->box, behind.size) == 0;
 	int ret = is_known ? 0 : ask_boxes(remote, behind);
 	if (ret == 0 && !storewire_next_box(&remote->boxes_left, &name, ret_counts))
-		ret = remote->boxes_left.has_failed ? -EPROTO : DNSBLV6_ENOTFOUND;
+		ret = remote->boxes_left.has_failed ? -EPROTO
+		      : remote->lacks_boxes	    ? MAILSTORE_EAWAY
+						    : DNSBLV6_ENOTFOUND;
 	if (ret != 0)
 		return ret;
 	memcpy(ret_name, name.bytes, name.size);

@@ -44,7 +44,8 @@
  *               a deletion
  *     MAKE_ID                                        id
  *     LIST      number: the first mail               rows of entries, STOREWIRE_LIST_MAX at most
- *     BOXES     name: the mailbox before             rows of mailboxes; none: it was the last
+ *     BOXES     name: the mailbox before             rows of mailboxes; none: it was the last;
+ *                                                    number: nodes that these are without
  *     FIND_ID   id                                   number: the mail
  *     ROW       number: the mail                     one row of mailindex.h: where it is
  *     SEGMENT   number: the segment                  a descriptor for reading it

@@ -228,6 +228,10 @@ static void end_stat(struct nodework *work)
 	struct storewire_reply reply = { 0 };
 	for (unsigned i = 0; i < work->part_count; i++) {
 		const struct nodepart *part = &work->parts[i];
+		if (part->status != 0) {
+			end(work, part->status);
+			return;
+		}
 		for (size_t at = 0; part->rows_size == sizeof(rows) && at < sizeof(rows); at += 8) {
 			uint8_t *out = rows + at;
 			bytes_put(&out, bytes_get(rows + at, 8) + bytes_get(part->rows + at, 8), 8);
@@ -315,8 +319,10 @@ static void end_boxes(struct nodework *work)
 	struct storewire_reply reply = { 0 };
 	size_t size;
 	uint32_t count;
-	for (unsigned i = 0; i < work->part_count; i++)
+	for (unsigned i = 0; i < work->part_count; i++) {
 		begin_boxes(&all[i], &work->parts[i]);
+		reply.number += work->parts[i].status != 0;
+	}
 	uint8_t *rows = merge_boxes(all, work->part_count,
 				    work->start.is_brief ? STOREWIRE_ROWS_MAX : SIZE_MAX / 2, &size,
 				    &count);
