@@ -13,7 +13,8 @@ struct run {
 	const struct mailcluster_check *check;
 	struct mailcluster_found found;
 	unsigned copies_wanted;
-	int status; /* the first failure: what was found before it counts */
+	const char *object; /* that is being looked at */
+	int status;	    /* the first failure: what was found before it counts */
 };
 
 /* ---- what is said ---- */
@@ -28,11 +29,31 @@ static void tell(struct run *run, const char *what, const char *object, const ch
 	run->check->tell(run->check->owner, line);
 }
 
+/* A value that is none, or what no copy gives: it ends the look at one object, not that at all. */
+static bool is_damage(int status)
+{
+	return status == MAILSTORE_EDAMAGED || status == -ERANGE || status == -EIO;
+}
+
+static void count_damage(struct run *run, const char *more)
+{
+	run->found.damaged++;
+	tell(run, "damaged", run->object, more);
+}
+
+static void count_failure(struct run *run, int status)
+{
+	if (is_damage(status))
+		count_damage(run, "");
+	else if (run->status == 0)
+		run->status = status;
+}
+
 static void count_repair(struct run *run, int status)
 {
 	run->found.repaired += status == 0;
-	if (status != 0 && run->status == 0)
-		run->status = status;
+	if (status != 0)
+		count_failure(run, status);
 }
 
 static bool is_old(const struct run *run, uint64_t time_us)
@@ -128,10 +149,8 @@ static int check_bytes(struct run *run, const struct mailstate *mail)
 	if (ret == 0)
 		ret = size == record.size ? body_check(run->cluster, mail->number, &record)
 					  : MAILSTORE_EDAMAGED;
-	if (ret == MAILSTORE_EDAMAGED && !has_changed(run, mail)) {
-		run->found.damaged++;
-		tell(run, "damaged", mail->name, "");
-	}
+	if (ret == MAILSTORE_EDAMAGED && !has_changed(run, mail))
+		count_damage(run, "");
 	return ret == MAILSTORE_EDAMAGED || ret == DNSBLV6_ENOTFOUND || ret == -ENOENT ? 0 : ret;
 }
 
@@ -225,7 +244,7 @@ static int check_box_of(struct run *run, struct mailstate *mail, struct mailname
 	}
 	/* A damaged row is counted with its mailbox. */
 	mail->lonely += ret == DNSBLV6_ENOTFOUND;
-	return ret == DNSBLV6_ENOTFOUND || ret == MAILSTORE_EDAMAGED ? 0 : ret;
+	return ret == DNSBLV6_ENOTFOUND || is_damage(ret) ? 0 : ret;
 }
 
 /* A delivery that is under way will settle it. */
@@ -247,7 +266,7 @@ static int look_again(struct run *run, struct mailstate *mail)
 		int ret = refs_entry(run->cluster, mail->boxes[i], mail->number, &entry);
 		if (ret == DNSBLV6_ENOTFOUND)
 			ret = refs_gone(run->cluster, mail->boxes[i], mail->number, &gone);
-		if (ret != 0 && ret != DNSBLV6_ENOTFOUND && ret != MAILSTORE_EDAMAGED)
+		if (ret != 0 && ret != DNSBLV6_ENOTFOUND && !is_damage(ret))
 			return ret;
 		mail->lonely += ret == DNSBLV6_ENOTFOUND;
 		mail->is_settled = mail->is_settled || ret == 0;
@@ -330,11 +349,6 @@ static int check_mail(struct run *run, const char *name, uint64_t number)
 		ret = refs_owner(run->cluster, number, &mail.owner);
 		ret = ret == DNSBLV6_ENOTFOUND ? MAILSTORE_EDAMAGED : ret;
 	}
-	if (ret == MAILSTORE_EDAMAGED) {
-		run->found.damaged++;
-		tell(run, "damaged", name, "");
-		return 0;
-	}
 	if (ret == 0)
 		ret = refs_boxes(run->cluster, number, &mail.boxes, &mail.box_count);
 	if (ret == 0)
@@ -383,14 +397,16 @@ static int check_entry(struct run *run, const char *name, struct mailname box,
 	uint64_t number;
 	if (!entryvalue_decode(row->value, row->size, &value) ||
 	    !names_parse_number('m', row->key, &number)) {
-		run->found.damaged++;
-		tell(run, "damaged", name, row->key);
+		count_damage(run, row->key);
 		return 0;
 	}
 	run->found.entries++;
 	run->found.octets += value.entry.octets;
 	int ret = find_owner_row(run, box, number);
-	return ret == DNSBLV6_ENOTFOUND ? check_unnamed(run, name, box, number) : ret;
+	if (ret == DNSBLV6_ENOTFOUND)
+		ret = check_unnamed(run, name, box, number);
+	/* A damaged mail is counted by itself. */
+	return is_damage(ret) ? 0 : ret;
 }
 
 /* Rows that go in one write, as that of each takes as long; with copies, as their page goes before. */
@@ -446,15 +462,14 @@ static int check_gone_row(struct run *run, const char *name, struct mailname box
 	uint64_t number;
 	if (!gonevalue_decode(row->value, row->size, &value) ||
 	    !names_parse_number('t', row->key, &number)) {
-		run->found.damaged++;
-		tell(run, "damaged", name, row->key);
+		count_damage(run, row->key);
 		return 0;
 	}
 	if (!is_old(run, value.time_us))
 		return 0;
 	int ret = find_owner_row(run, box, number);
 	if (ret != DNSBLV6_ENOTFOUND)
-		return ret;
+		return is_damage(ret) ? 0 : ret;
 	run->found.old++;
 	if (run->check->is_repair)
 		add_gone(gones, row);
@@ -523,12 +538,19 @@ static int check_id(struct run *run, const char *name, const struct mailid *id)
 	return ret == DNSBLV6_ENOTFOUND ? check_orphan(run, name, number) : ret;
 }
 
+static int check_users_row(struct run *run)
+{
+	struct usersvalue users;
+	int ret = userdb_current(run->cluster, &users);
+	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+}
+
 static int check_users(struct run *run, const char *name, uint64_t number)
 {
 	struct usersvalue users = { .number = 0 };
 	int ret = userdb_current(run->cluster, &users);
 	if (ret != 0 && ret != DNSBLV6_ENOTFOUND)
-		return ret;
+		return is_damage(ret) ? 0 : ret;
 	return users.number != number ? check_orphan(run, name, number) : 0;
 }
 
@@ -543,6 +565,8 @@ static int check_object(struct run *run, const char *name)
 		return check_box(run, name, (struct mailname){ parsed.box, parsed.box_size });
 	case NAMES_ID:
 		return check_id(run, name, &parsed.id);
+	case NAMES_USERS:
+		return check_users_row(run);
 	case NAMES_USERS_BYTES:
 		return check_users(run, name, parsed.number);
 	case NAMES_OTHER:
@@ -550,7 +574,6 @@ static int check_object(struct run *run, const char *name)
 	case NAMES_NODES:
 	case NAMES_DIRECTORY:
 	case NAMES_JOURNAL:
-	case NAMES_USERS:
 		break;
 	}
 	return 0;
@@ -559,13 +582,14 @@ static int check_object(struct run *run, const char *name)
 static bool take_object(void *owner, const char *name, unsigned copies)
 {
 	struct run *run = owner;
+	run->object = name;
 	if (copies > 0 && copies < run->copies_wanted) {
 		run->found.few_copies++;
 		tell(run, "few-copies", name, "");
 	}
 	int ret = check_object(run, name);
-	if (ret != 0 && run->status == 0)
-		run->status = ret;
+	if (ret != 0)
+		count_failure(run, ret);
 	/* What cannot be reached now is not asked for object by object. */
 	return ret != -ETIMEDOUT;
 }

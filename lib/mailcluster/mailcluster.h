@@ -104,7 +104,7 @@ struct mailcluster_found {
 	uint64_t few_copies; /* objects with fewer copies than wanted */
 	uint64_t orphans;    /* what an interruption left: it names what does not name it */
 	uint64_t missing;    /* entries of mailboxes whose mail is not there: lost */
-	uint64_t damaged;    /* mails whose checksum is wrong */
+	uint64_t damaged;    /* what cannot be read, and mails whose checksum is wrong */
 	uint64_t old;	     /* "t" rows and refusals that could go */
 	uint64_t repaired;
 };

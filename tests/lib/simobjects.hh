@@ -40,6 +40,7 @@ class sim_objects
 		unsigned read_timeout_one_in = 0;
 		unsigned arrive_one_in = 4; // of what is late, with each call
 		unsigned page_max = 1024;
+		std::string unreadable; // an object of which no copy can be read
 	};
 
 	explicit sim_objects(unsigned seed = 1) : engine_(seed)
@@ -302,6 +303,8 @@ class sim_objects
 		}
 		if (ret == 0 && one_in(faults.read_timeout_one_in))
 			ret = -ETIMEDOUT;
+		if (ret == 0 && !faults.unreadable.empty() && faults.unreadable == name)
+			ret = -EIO;
 		if (ret != 0)
 			return ret;
 		const auto found = objects_.find(name);

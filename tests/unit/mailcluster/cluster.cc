@@ -571,6 +571,44 @@ TEST_CASE("a check finds what is lost and what is damaged, and removes none of i
 	CHECK(world.read(0, entries[2].mail) == "three\r\n");
 }
 
+TEST_CASE("one object that is damaged hides nothing of the others", "[mailcluster][check]")
+{
+	const unsigned how = GENERATE(0U, 1U, 2U, 3U, 4U, 5U);
+	cluster_world world(1, 1);
+	CAPTURE(how);
+	REQUIRE(world.deliver(0, { "a" }, "one\r\n") == 0);
+	REQUIRE(world.deliver(0, { "b", "c" }, "two\r\n") == 0);
+	REQUIRE(mailcluster_put_users(world.nodes[0].cluster, "users", 5, 0) == 0);
+	REQUIRE(world.sweep(0) == 0);
+	const std::string one = name_of_mail(first_mail(world, 0, "a"));
+	const std::string two = name_of_mail(first_mail(world, 0, "b"));
+	world.objects.change([&](auto &all) {
+		all.erase(one);
+		if (how == 0)
+			all["u"].rows["now"] = "nonsense";
+		if (how == 1)
+			all[two].rows.erase("x.b");
+		if (how == 1 || how == 2)
+			all[two].rows["owner"] = std::string(how == 1 ? 1 : 200, 'x');
+		if (how == 3)
+			world.objects.faults.unreadable = two;
+		if (how == 4)
+			all["i." + std::string(2 * MAILID_SIZE, '0')].rows["mail"] = "short";
+		if (how == 5) {
+			all["x.c"].rows.clear();
+			all[two].bytes[MAILRECORD_HEAD_SIZE] ^= 1;
+		}
+	});
+	for (const bool is_repair : { false, true }) {
+		const mailcluster_found found = world.check(0, is_repair, TWO_DAYS_US);
+		CHECK(found.missing == 1);
+		CHECK(found.damaged >= 1);
+		CHECK(world.findings.size() >= 2);
+	}
+	world.objects.faults.unreadable.clear();
+	CHECK(world.list(0, "b").size() == 1);
+}
+
 TEST_CASE("a mail that no mailbox knows goes when it is a day old, one that some know goes to all",
 	  "[mailcluster][check]")
 {
