@@ -36,9 +36,9 @@ enum {
 };
 
 /*
- * Every option but "role", "kind" and "test-point", of a struct handle. A program that has zones of its own takes those from
- * HANDLE_VERDICT_ITEMS on, and dnsblv6-cached, which is the shared cache, those from
- * HANDLE_ASKING_ITEMS on.
+ * Every option but "role", "kind" and "test-point", of a struct handle. A program that has zones of
+ * its own takes those from HANDLE_VERDICT_ITEMS on, and dnsblv6-cached, which is the shared cache,
+ * those from HANDLE_ASKING_ITEMS on.
  */
 extern const struct conf_item handle_items[HANDLE_ITEMS];
 
