@@ -29,6 +29,7 @@ static int exit_status(int status)
 	case -ENOENT:
 		return EX_NOINPUT;
 	case -E2BIG:
+	case -EBADMSG:
 	case -EPROTO:
 	case -EPROTOTYPE:
 		return EX_DATAERR;

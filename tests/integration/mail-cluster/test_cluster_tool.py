@@ -8,6 +8,7 @@ machine, which has no cluster.
 """
 
 import array
+import errno
 import os
 import re
 import socket
@@ -19,7 +20,7 @@ import stored
 from harness import EX_DATAERR, EX_TEMPFAIL, EX_USAGE, SOURCE, program, sanitizer_reports
 
 MANUAL = os.path.join(SOURCE, "integration/mail/mail-cluster/mail-cluster.8")
-EX_NOINPUT, EX_UNAVAILABLE = 66, 69
+EX_NOINPUT, EX_UNAVAILABLE, EX_IOERR = 66, 69, 74
 WELL, DEGRADED, DOWN = 0, 1, 2
 EOPNOTSUPP = -95
 NODES_TEXT = "node=a slot=1 state=up self=yes\nnode=b slot=2 state=dead beat-age=31\n"
@@ -234,9 +235,17 @@ class Users(Tool):
         self.assertEqual(daemon.asked, [])
 
     def test_a_list_that_the_cluster_does_not_take_is_said_so(self):
-        self.daemon({stored.USERS_PUT: -110})
-        _, said = self.call("users", "put", self.build("anna@example.org\n"), expect=EX_TEMPFAIL)
-        self.assertIn(f"error: users not given to the cluster, store={self.socket} (", said)
+        users = self.build("anna@example.org\n")
+        with open(MANUAL, encoding="ascii") as file:
+            told = re.findall(r"(?m)^\.It (\d+)$", file.read())
+        for refusal, status in ((errno.ETIMEDOUT, EX_TEMPFAIL), (errno.EBADMSG, EX_DATAERR),
+                                (errno.ENOSPC, EX_IOERR)):
+            with self.subTest(refusal=refusal):
+                self.socket = self.path(f"socket-{refusal}")
+                self.daemon({stored.USERS_PUT: -refusal})
+                _, said = self.call("users", "put", users, expect=status)
+                self.assertIn(f"error: users not given to the cluster, store={self.socket} (", said)
+                self.assertIn(str(status), told)
 
     def test_which_list_there_is_is_shown(self):
         self.daemon({stored.USERS_STATE: "version=1790000000 size=1234\n"})
