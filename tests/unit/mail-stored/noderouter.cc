@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <utility>
+
 namespace
 {
 
@@ -108,6 +110,35 @@ TEST_CASE("a client that goes with its lock gives its link's place to what waits
 	REQUIRE(take_link(side, played));
 	played.answer(0, 0);
 	CHECK(side.comes([&] { return waits.heard == std::vector<int>{ 0 }; }));
+}
+
+TEST_CASE("locks leave a quarter of the links to what takes a moment", "[mail-stored][noderouter]")
+{
+	routed side(4);
+	played_store played(side.path);
+	std::vector<nodepin> pins(5);
+	std::vector<int> links;
+	for (unsigned i = 0; i < 3; i++) {
+		side.ask(&pins[i]);
+		REQUIRE(take_link(side, played));
+		played.answer(0, 0);
+		REQUIRE(side.comes([&] { return side.heard(0) == i + 1; }));
+		links.push_back(std::exchange(played.client, -1));
+	}
+	const one_question &much = side.ask(&pins[3]);
+	const one_question &moment = side.ask();
+	REQUIRE(take_link(side, played));
+	played.answer(0, 0);
+	REQUIRE(side.comes([&] { return !moment.heard.empty(); }));
+	CHECK(much.heard == std::vector<int>{ -EAGAIN });
+	CHECK(moment.heard == std::vector<int>{ 0 });
+	noderouter_unpin(side.router, &pins[0]);
+	side.ask(&pins[4]);
+	CHECK(pins[4].slot != nullptr);
+	for (nodepin &pin : pins)
+		noderouter_drop(side.router, &pin);
+	for (const int link : links)
+		close(link);
 }
 
 TEST_CASE("a request that cannot be sent takes none with it that waits",

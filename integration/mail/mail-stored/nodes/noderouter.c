@@ -39,6 +39,7 @@ struct node {
 	struct slots idle;
 	struct nodeasks waiting;
 	unsigned slot_count;
+	unsigned pin_count; /* of these */
 	unsigned waiting_count;
 	struct noderouter_slot *pulse;
 	bool is_down;
@@ -161,6 +162,7 @@ static void end_slot(struct noderouter_slot *slot, int status)
 	fail_all(node, &slot->queue, status);
 	if (pin != NULL) {
 		pin->slot = NULL;
+		node->pin_count--;
 		if (pin->lost != NULL)
 			pin->lost(pin);
 	}
@@ -404,23 +406,49 @@ static struct noderouter_slot *open_slot(struct node *node, bool is_pulse, int *
 	return slot;
 }
 
+static struct nodeask *take_waiting(struct node *node)
+{
+	struct nodeask *ask = TAILQ_FIRST(&node->waiting);
+	if (ask != NULL) {
+		TAILQ_REMOVE(&node->waiting, ask, entry);
+		node->waiting_count--;
+	}
+	return ask;
+}
+
+/*
+ * A pin has its link for as long as a session of POP3 lasts: a quarter of the links is for what takes a
+ * moment, or as many sessions as there are links would keep all mail away.
+ */
+static struct nodeask *take_possible(struct node *node)
+{
+	const unsigned links_max = node->router->start.setup->links_max;
+	struct nodeask *ask = take_waiting(node);
+	while (ask != NULL && ask->pin != NULL && node->pin_count >= links_max - links_max / 4) {
+		fail(node, ask, -EAGAIN);
+		ask = take_waiting(node);
+	}
+	return ask;
+}
+
 /* It has nothing to do: the next of its pin, or of its node. */
 static void next(struct noderouter_slot *slot)
 {
 	struct node *node = slot->node;
-	struct nodeasks *asks = slot->pin != NULL ? &slot->queue : &node->waiting;
-	struct nodeask *ask = TAILQ_FIRST(asks);
+	struct nodeask *ask = NULL;
 	if (slot->is_ended || slot->ask != NULL)
 		return; /* its answer has ended it, or brought another */
+	if (slot->pin == NULL)
+		ask = take_possible(node);
+	else if ((ask = TAILQ_FIRST(&slot->queue)) != NULL)
+		TAILQ_REMOVE(&slot->queue, ask, entry);
 	if (ask == NULL) {
 		set_idle(slot, slot->pin == NULL);
 		return;
 	}
-	TAILQ_REMOVE(asks, ask, entry);
-	if (asks == &node->waiting)
-		node->waiting_count--;
 	if (ask->pin != NULL && slot->pin == NULL) {
 		slot->pin = ask->pin;
+		node->pin_count++;
 		ask->pin->slot = slot;
 		ask->pin->node = node->at;
 	}
@@ -491,6 +519,7 @@ void noderouter_unpin(struct noderouter *router, struct nodepin *pin)
 		return;
 	pin->slot = NULL;
 	slot->pin = NULL;
+	slot->node->pin_count--;
 	/* What was asked for with the lock goes on without. */
 	while (!TAILQ_EMPTY(&slot->queue)) {
 		struct nodeask *ask = TAILQ_FIRST(&slot->queue);
@@ -544,11 +573,8 @@ static void tidy(struct node *node)
 	const uint64_t now_ms = now_of(node);
 	struct nodeask *ask = NULL;
 	while ((ask = TAILQ_FIRST(&node->waiting)) != NULL &&
-	       now_ms - ask->since_ms > node->router->start.setup->timeout_ms) {
-		TAILQ_REMOVE(&node->waiting, ask, entry);
-		node->waiting_count--;
-		fail(node, ask, -ETIMEDOUT);
-	}
+	       now_ms - ask->since_ms > node->router->start.setup->timeout_ms)
+		fail(node, take_waiting(node), -ETIMEDOUT);
 	struct noderouter_slot *slot = TAILQ_LAST(&node->idle, slots);
 	if (slot != NULL && now_ms - slot->used_ms > NODEROUTER_IDLE_MS)
 		end_slot(slot, MAILSTORE_EAWAY);
