@@ -207,6 +207,10 @@ static int check_gone(struct run *run, const struct mailstate *mail, struct mail
 	uint8_t *meta = NULL;
 	struct ref ref = { .number = mail->number };
 	bool has_boxes = false;
+	/* The erasure may have been under way, and have ended. */
+	int ret = find_owner_row(run, box, mail->number);
+	if (ret != 0)
+		return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
 	run->found.orphans++;
 	names_box(box, name);
 	tell(run, "erased", mail->name, name);
@@ -214,7 +218,7 @@ static int check_gone(struct run *run, const struct mailstate *mail, struct mail
 		return 0;
 	/* An id of another store goes with the mail; one that cannot be read has its own. */
 	bytes_put(&(uint8_t *){ ref.id.bytes }, mail->number, 8);
-	int ret = body_read(run->cluster, mail->number, &record, &meta);
+	ret = body_read(run->cluster, mail->number, &record, &meta);
 	if (ret == 0) {
 		ref.id = record.id;
 		/* The mail goes with the last that it names. */

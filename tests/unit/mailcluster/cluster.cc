@@ -676,6 +676,23 @@ TEST_CASE("a mail that one mailbox has erased is kept for another that it does n
 	CHECK(world.check(0).orphans == 0);
 }
 
+TEST_CASE("a deletion that ends while its mail is checked is no finding", "[mailcluster][check]")
+{
+	cluster_world world(1, 2);
+	REQUIRE(world.deliver(0, { "a" }, "x\r\n") == 0);
+	const uint64_t mail = first_mail(world, 0, "a");
+	bool is_erased = false;
+	world.objects.watch([&](objects *, const std::string &what, const std::string &name) {
+		if (what != "row" || name != "x.a" || is_erased)
+			return;
+		is_erased = true;
+		CHECK(world.erase(1, "a", mail) == 0);
+	});
+	CHECK(world.check(0).orphans == 0);
+	CHECK(is_erased);
+	CHECK(world.findings.empty());
+}
+
 TEST_CASE("a repair that the cluster does not take is not counted as one", "[mailcluster][check]")
 {
 	cluster_world world(1, 1);
