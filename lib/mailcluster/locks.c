@@ -158,7 +158,10 @@ int locks_free(struct mailcluster *cluster, struct boxlock *lock)
 	names_box((struct mailname){ lock->name, lock->name_size }, name);
 	memcpy(held.bytes, lock->value, sizeof(lock->value));
 	int ret = change_row(cluster, name, &held, NULL, &patience);
-	/* Also where the row has stayed: it is void then, at the next beat for other machines too. */
+	/*
+	 * Also where the row has stayed: it is void then, for other machines when all that this one took
+	 * before have ended, too.
+	 */
 	unregister_lock(cluster, lock->number);
 	cluster_lock(cluster);
 	lock->is_held = false;
