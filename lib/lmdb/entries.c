@@ -100,19 +100,74 @@ uint64_t entries_share(const struct store_kind *kind, unsigned table, struct sto
 	return final_mix(hash);
 }
 
-int entries_sum(const struct store_kind *kind, unsigned table, MDB_cursor *cursor,
+/* A page of the file, while its entries are read. */
+struct leaf {
+	size_t size;
+	const uint8_t *start; /* NULL: none yet */
+	uintptr_t map;	      /* where the file begins, as the first one had it */
+	size_t lowest;	      /* place of an entry */
+	size_t count;
+};
+
+/* Its head has what only a writer reads, and the checksum does not know: where there is room. */
+static bool is_head_right(struct leaf *leaf)
+{
+	enum { FLAGS_AT = 8 + 2, HEAD_SIZE = 16, KINDS = 0x6f, LEAF = 0x02 };
+	uint64_t number;
+	uint16_t words[3]; /* flags, end of the entries' places, begin of the entries */
+	if (leaf->start == NULL)
+		return true;
+	memcpy(&number, leaf->start, sizeof(number));
+	memcpy(words, leaf->start + FLAGS_AT, sizeof(words));
+	uintptr_t map = (uintptr_t)leaf->start - number * leaf->size;
+	if (leaf->map == 0)
+		leaf->map = map;
+	return number <= UINTPTR_MAX / leaf->size && map == leaf->map &&
+	       (words[0] & KINDS) == LEAF &&
+	       words[1] == HEAD_SIZE + leaf->count * sizeof(words[1]) && words[2] == leaf->lowest;
+}
+
+/* Counts an entry. False when the page before the entry's was not right. */
+static bool count_entry(struct leaf *leaf, const uint8_t *key)
+{
+	enum { ENTRY_HEAD = 8 };
+	size_t place = ((uintptr_t)key - ENTRY_HEAD) & (leaf->size - 1);
+	const uint8_t *start = key - ENTRY_HEAD - place;
+	bool is_right = true;
+	if (start != leaf->start) {
+		is_right = is_head_right(leaf);
+		leaf->start = start;
+		leaf->lowest = leaf->size;
+		leaf->count = 0;
+	}
+	leaf->count++;
+	if (place < leaf->lowest)
+		leaf->lowest = place;
+	return is_right;
+}
+
+int entries_sum(const struct store_kind *kind, unsigned table, MDB_cursor *cursor, bool is_mapped,
 		uint64_t *ret_sum)
 {
 	struct store_bytes key;
 	struct store_bytes value;
+	MDB_stat stat_;
 	uint64_t sum = 0;
+	int code = mdb_stat(mdb_cursor_txn(cursor), mdb_cursor_dbi(cursor), &stat_);
+	if (code != MDB_SUCCESS)
+		return environment_status(code);
+	struct leaf leaf = { .size = stat_.ms_psize };
 	int ret = entries_step(cursor, MDB_FIRST, &key, &value);
 	while (ret == STORE_OK) {
+		if (is_mapped && !count_entry(&leaf, key.data))
+			return STORE_ECORRUPT;
 		sum += entries_share(kind, table, key, value);
 		ret = entries_step(cursor, MDB_NEXT, &key, &value);
 	}
 	if (ret != DNSBLV6_ENOTFOUND)
 		return ret;
+	if (!is_head_right(&leaf))
+		return STORE_ECORRUPT;
 	*ret_sum = sum;
 	return STORE_OK;
 }

@@ -52,8 +52,11 @@ int entries_step(MDB_cursor *cursor, MDB_cursor_op op, struct store_bytes *ret_k
  */
 uint64_t entries_share(const struct store_kind *kind, unsigned table, struct store_bytes key,
 		       struct store_bytes value);
-/* The shares of all entries of a table, from the cursor's first to its last. */
-int entries_sum(const struct store_kind *kind, unsigned table, MDB_cursor *cursor,
+/*
+ * The shares of all entries of a table, from the cursor's first to its last. is_mapped: the pages
+ * are those of the file, as no transaction writes, and their heads are looked at: STORE_ECORRUPT.
+ */
+int entries_sum(const struct store_kind *kind, unsigned table, MDB_cursor *cursor, bool is_mapped,
 		uint64_t *ret_sum);
 
 /*

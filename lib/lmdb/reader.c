@@ -223,7 +223,7 @@ int reader_verify(struct reader *reader)
 
 	for (unsigned i = 0; i < kind->table_count; i++) {
 		uint64_t share;
-		int ret = entries_sum(kind, i, reader->cursors[i], &share);
+		int ret = entries_sum(kind, i, reader->cursors[i], true, &share);
 		if (ret != STORE_OK)
 			return ret;
 		sum += share;

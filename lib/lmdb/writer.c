@@ -146,7 +146,7 @@ static int sum_table(struct writer *writer, unsigned table, uint64_t *ret_sum)
 	int code = mdb_cursor_open(writer->txn, writer->tables[table], &cursor);
 	if (code != MDB_SUCCESS)
 		return environment_status(code);
-	int ret = entries_sum(writer->kind, table, cursor, ret_sum);
+	int ret = entries_sum(writer->kind, table, cursor, false, ret_sum);
 	mdb_cursor_close(cursor);
 	return ret;
 }

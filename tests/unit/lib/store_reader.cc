@@ -570,6 +570,25 @@ TEST_CASE("freed pages that cannot be are damage, before a writer takes them", "
 	      READ_SAME); // refused, or it crashed: the child says either
 }
 
+TEST_CASE("a head of a page that is not as its entries are is damage", "[store][reader]")
+{
+	const tmpdir dir;
+	const std::string path = dir.file("a.mdb");
+	table entries;
+	for (int i = 0; i < 300; i++)
+		entries["key" + std::to_string(i)] = std::string(60, 'x');
+	make_store(path, entries);
+	std::string content = read_file(path);
+	size_t page = content.find("key299") / 4096 * 4096;
+	REQUIRE(read_damaged(path, entries) == READ_SAME);
+	// Number, flags, end of the places, begin of the entries.
+	const size_t at = GENERATE(as<size_t>{}, 7, 10, 12, 14, 15);
+	CAPTURE(at);
+	content[page + at] ^= 4;
+	write_file(path, content);
+	CHECK(read_damaged(path, entries) != READ_SAME);
+}
+
 TEST_CASE("sizes in LMDB's heads that cannot be are damage", "[store][reader]")
 {
 	struct sample {
