@@ -587,7 +587,6 @@ static bool begin(const struct pop3_dialogue *dialogue, struct pop3_event *event
 static void begin_line(enum pop3_verb verb, struct pop3_event *event)
 {
 	event->verb = verb;
-	event->ends_group = verb == POP3_VERB_STLS;
 	event->login.user = "";
 	event->login.password[0] = '\0';
 	event->login.message_size = 0;

@@ -184,7 +184,6 @@ struct pop3_login {
 /* What an action is about; members that it is not about have no value. */
 struct pop3_event {
 	enum pop3_verb verb;
-	bool ends_group; /* STLS: what comes pipelined behind it came too early (RFC 2595, part 4) */
 	char reply
 		[POP3_REPLY_MAX]; /* complete, and with a NUL; "" when there is nothing to say yet */
 	size_t reply_size;

@@ -316,10 +316,3 @@ enum sasl_status scram_final(struct scram *scram, const uint8_t *message, size_t
 	scram->state = SCRAM_AT_EMPTY;
 	return SASL_FINE;
 }
-
-enum sasl_status scram_end(struct scram *scram, size_t size)
-{
-	assert(scram->state == SCRAM_AT_EMPTY);
-	scram->state = SCRAM_AT_END;
-	return size == 0 ? SASL_FINE : SASL_MALFORMED;
-}

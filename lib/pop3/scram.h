@@ -12,7 +12,7 @@
  *     server  r=CLIENTSERVER,s=SALT,i=4096             scram_challenge()
  *     client  c=biws,r=CLIENTSERVER,p=PROOF            scram_final()
  *     server  v=SIGNATURE                              the same
- *     client  an empty line (RFC 5034, part 4)         scram_end(); accept
+ *     client  an empty line (RFC 5034, part 4)         accept
  *
  * Keys are what a store of users has; they prove a password and do not log in. A user that does
  * not exist gets keys, too, with .is_mock: a salt that the caller derives from the name by a secret
@@ -88,8 +88,6 @@ size_t scram_challenge(struct scram *scram, const struct scram_keys *keys, const
  */
 enum sasl_status scram_final(struct scram *scram, const uint8_t *message, size_t size,
 			     char *ret_answer, size_t *ret_size);
-/* What the client says to the signature, which has to be nothing. SASL_FINE: it is logged in. */
-enum sasl_status scram_end(struct scram *scram, size_t size);
 
 /* ---- keys ---- */
 

@@ -404,30 +404,29 @@ static const struct verb_rule {
 	enum dialogue_action (*take)(struct step *step);
 	unsigned states; /* in which it may be said */
 	bool is_free;	 /* also without the TLS that is required */
-	bool ends_group; /* RFC 2920, 3.1 and RFC 3207, 4 */
 	bool refuses_arguments;
 	bool is_junk; /* may be said for ever without bringing a mail nearer */
 } rules[COMMAND_VERB_COUNT] = {
-	[COMMAND_UNKNOWN] = { unknown, BETWEEN, false, false, false, false },
-	[COMMAND_HELO] = { helo, BETWEEN, false, true, false, true },
-	[COMMAND_EHLO] = { ehlo, BETWEEN, true, true, false, true },
-	[COMMAND_LHLO] = { ehlo, BETWEEN, true, true, false, true },
-	[COMMAND_MAIL] = { mail, TO(HELO), false, false, false, false },
-	[COMMAND_RCPT] = { rcpt, TO(MAIL) | TO(RCPT), false, false, false, false },
-	[COMMAND_DATA] = { data, TO(RCPT), false, true, true, false },
-	[COMMAND_BDAT] = { bdat, TO(RCPT) | TO(CHUNKS), false, false, false, false },
-	[COMMAND_RSET] = { rset, BETWEEN, false, false, true, true },
-	[COMMAND_NOOP] = { noop, BETWEEN, true, true, false, true },
-	[COMMAND_HELP] = { help, BETWEEN, false, true, false, true },
-	[COMMAND_VRFY] = { vrfy, BETWEEN, false, true, false, true },
-	[COMMAND_QUIT] = { quit, BETWEEN, true, true, true, false },
-	[COMMAND_STARTTLS] = { starttls, OUT_OF_MAIL, true, true, true, false },
-	[COMMAND_XCLIENT] = { xclient, OUT_OF_MAIL, false, true, false, false },
-	[COMMAND_AUTH] = { unimplemented, BETWEEN, false, true, false, false },
-	[COMMAND_EXPN] = { unimplemented, BETWEEN, false, true, false, false },
-	[COMMAND_ETRN] = { unimplemented, BETWEEN, false, true, false, false },
-	[COMMAND_TURN] = { unimplemented, BETWEEN, false, true, false, false },
-	[COMMAND_FOREIGN] = { foreign, BETWEEN, true, true, false, false },
+	[COMMAND_UNKNOWN] = { unknown, BETWEEN, false, false, false },
+	[COMMAND_HELO] = { helo, BETWEEN, false, false, true },
+	[COMMAND_EHLO] = { ehlo, BETWEEN, true, false, true },
+	[COMMAND_LHLO] = { ehlo, BETWEEN, true, false, true },
+	[COMMAND_MAIL] = { mail, TO(HELO), false, false, false },
+	[COMMAND_RCPT] = { rcpt, TO(MAIL) | TO(RCPT), false, false, false },
+	[COMMAND_DATA] = { data, TO(RCPT), false, true, false },
+	[COMMAND_BDAT] = { bdat, TO(RCPT) | TO(CHUNKS), false, false, false },
+	[COMMAND_RSET] = { rset, BETWEEN, false, true, true },
+	[COMMAND_NOOP] = { noop, BETWEEN, true, false, true },
+	[COMMAND_HELP] = { help, BETWEEN, false, false, true },
+	[COMMAND_VRFY] = { vrfy, BETWEEN, false, false, true },
+	[COMMAND_QUIT] = { quit, BETWEEN, true, true, false },
+	[COMMAND_STARTTLS] = { starttls, OUT_OF_MAIL, true, true, false },
+	[COMMAND_XCLIENT] = { xclient, OUT_OF_MAIL, false, false, false },
+	[COMMAND_AUTH] = { unimplemented, BETWEEN, false, false, false },
+	[COMMAND_EXPN] = { unimplemented, BETWEEN, false, false, false },
+	[COMMAND_ETRN] = { unimplemented, BETWEEN, false, false, false },
+	[COMMAND_TURN] = { unimplemented, BETWEEN, false, false, false },
+	[COMMAND_FOREIGN] = { foreign, BETWEEN, true, false, false },
 };
 
 static enum dialogue_action say_wrong(struct step *step, enum dialogue_action action)
@@ -522,7 +521,6 @@ enum dialogue_action dialogue_step(struct dialogue *dialogue, const struct dialo
 	if (command.verb == COMMAND_LHLO && !limits->is_lmtp)
 		command.verb = COMMAND_UNKNOWN;
 	ret_event->verb = command.verb;
-	ret_event->ends_group = rules[command.verb].ends_group;
 	if (!begin(dialogue, ret_event))
 		return DIALOGUE_CLOSE;
 	assert(is_at(dialogue, BETWEEN));
@@ -545,7 +543,6 @@ enum dialogue_action dialogue_malformed(struct dialogue *dialogue,
 	struct step step = { .dialogue = dialogue, .limits = limits, .event = ret_event };
 	char text[80];
 	ret_event->verb = COMMAND_UNKNOWN;
-	ret_event->ends_group = false;
 	if (!begin(dialogue, ret_event))
 		return DIALOGUE_CLOSE;
 	assert(is_at(dialogue, BETWEEN));

@@ -172,9 +172,8 @@ enum dialogue_refusal {
 
 /* What an action is about; members that it is not about have no value. */
 struct dialogue_event {
-	enum command_verb verb; /* what dialogue_step() was given */
-	bool ends_group;	/* what comes pipelined behind it came too early (RFC 2920, 3.1) */
-	int reply_code;		/* 0 when there is nothing to say yet */
+	enum command_verb verb;		/* what dialogue_step() was given */
+	int reply_code;			/* 0 when there is nothing to say yet */
 	char reply[DIALOGUE_REPLY_MAX]; /* complete, and with a NUL */
 	size_t reply_size;
 	unsigned reply_count;		 /* 1; of LMTP at a mail's end its recipients */

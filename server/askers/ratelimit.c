@@ -74,11 +74,6 @@ void ratelimit_free(struct ratelimit *limit)
 	free(limit);
 }
 
-size_t ratelimit_size_bytes(const struct ratelimit *limit)
-{
-	return (limit->set_mask + 1) * sizeof(struct set);
-}
-
 /* With what came since it was looked at last. */
 static uint32_t tokens_at(const struct ratelimit *limit, const struct bucket *bucket,
 			  uint32_t now_ms)

@@ -34,10 +34,9 @@
 extern "C" {
 #endif
 
-#define RATELIMIT_BURST_S	4
-#define RATELIMIT_RATE_MAX	100000
-#define RATELIMIT_NETWORKS_MAX	1048576
-#define RATELIMIT_NETWORK_BYTES 16
+#define RATELIMIT_BURST_S      4
+#define RATELIMIT_RATE_MAX     100000
+#define RATELIMIT_NETWORKS_MAX 1048576
 
 struct ratelimit;
 
@@ -54,8 +53,6 @@ struct ratelimit_options {
 int ratelimit_new(const struct ratelimit_options *options, struct ratelimit **ret_limit);
 /* Takes NULL. */
 void ratelimit_free(struct ratelimit *limit);
-/* Of the table. */
-size_t ratelimit_size_bytes(const struct ratelimit *limit);
 
 /* One answer to network; now_ms is of a clock that never goes back. */
 enum ratelimit_verdict ratelimit_take(struct ratelimit *limit, uint64_t network, uint64_t now_ms);

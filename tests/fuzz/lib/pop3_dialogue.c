@@ -216,7 +216,6 @@ static void act(struct run *run, enum pop3_action action)
 		accept_question(run);
 		return;
 	case POP3_STLS:
-		require(event->ends_group, "nothing is pipelined behind STLS");
 		pop3_dialogue_tls(&run->dialogue);
 		break;
 	case POP3_LIST:

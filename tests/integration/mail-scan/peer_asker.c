@@ -32,8 +32,13 @@ static const struct scan_envelope envelope = {
 
 static enum scan_peer find_kind(const char *name)
 {
+	static const char *const names[SCAN_PEER_COUNT] = {
+		[SCAN_CLAMD] = "clamd",
+		[SCAN_RSPAMD] = "rspamd",
+		[SCAN_MILTER] = "milter",
+	};
 	for (unsigned i = 0; i < SCAN_PEER_COUNT; i++)
-		if (strcmp(peer_name((enum scan_peer)i), name) == 0)
+		if (strcmp(names[i], name) == 0)
 			return (enum scan_peer)i;
 	exit(EX_USAGE);
 }

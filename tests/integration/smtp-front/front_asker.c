@@ -7,11 +7,10 @@
  *     front_asker HOST PORT TIMEOUT-MS < ADDRESSES
  *
  * Lines of input are asked about at once up to an empty one, which waits for the answers; then
- * the next. Each answer is a line "ADDRESS<tab>CODE<tab>TEXT"; the last line has the counters.
+ * the next. Each answer is a line "ADDRESS<tab>CODE<tab>TEXT".
  */
 
 #include <arpa/inet.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +93,6 @@ int main(int argc, char **argv)
 {
 	uv_loop_t loop;
 	struct callforward *forward = NULL;
-	struct callforward_counters counters;
 	if (argc != 4)
 		return EX_USAGE;
 	struct place place = parse_place(argv[1], argv[2]);
@@ -108,11 +106,6 @@ int main(int argc, char **argv)
 	if (uv_loop_init(&loop) != 0 || callforward_new(&loop, &setup, &forward) != 0)
 		return EX_OSERR;
 	ask_all(&loop, forward);
-	callforward_count(forward, &counters);
-	printf("asked=%" PRIu64 " known=%" PRIu64 " merged=%" PRIu64 " probes=%" PRIu64
-	       " opened=%" PRIu64 " failed=%" PRIu64 "\n",
-	       counters.asked, counters.known, counters.merged, counters.probes, counters.opened,
-	       counters.failed);
 	callforward_close(forward);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	return uv_loop_close(&loop) == 0 ? EX_OK : EX_SOFTWARE;

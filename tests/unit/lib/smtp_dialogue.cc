@@ -418,7 +418,6 @@ TEST_CASE("STARTTLS with something behind it ends the session", "[front][dialogu
 {
 	scripted one = after(TO_HELO);
 	REQUIRE(one.step("STARTTLS") == DIALOGUE_STARTTLS);
-	CHECK(one.event.ends_group);
 	CHECK(dialogue_refuse(&one.dialogue, &one.limits, DIALOGUE_EARLY_INPUT, &one.event) ==
 	      DIALOGUE_CLOSE);
 	CHECK(code(one.event.reply) == "521 5.5.1");
@@ -619,27 +618,6 @@ TEST_CASE("a trusted relay may tell its client's address, others may not", "[fro
 	one.limits.offers_xclient = false;
 	CHECK(code(one.say("XCLIENT ADDR=192.0.2.7")) == "550 5.7.0");
 	CHECK(one.say("EHLO x").find("XCLIENT") == std::string::npos);
-}
-
-TEST_CASE("what has to be the last of a pipeline is known", "[front][dialogue]")
-{
-	struct row {
-		const char *line;
-		bool ends_group;
-	};
-	const row tried = GENERATE(values<row>({ { "EHLO x", true },
-						 { "DATA", true },
-						 { "VRFY x", true },
-						 { "QUIT", true },
-						 { "NOOP", true },
-						 { "STARTTLS", true },
-						 { "MAIL FROM:<>", false },
-						 { "RCPT TO:<a@b>", false },
-						 { "RSET", false },
-						 { "BDAT 0", false } }));
-	scripted one = after(TO_HELO);
-	one.step(tried.line);
-	CHECK(one.event.ends_group == tried.ends_group);
 }
 
 TEST_CASE("a mail by chunks begins with the first, also when that is empty", "[front][dialogue]")

@@ -38,8 +38,8 @@ class world
 	}
 	~world()
 	{
-		if (status == NOT_DONE && has_begun_)
-			relay_abort(&relay);
+		leave();
+		vanish();
 		turn_until([this] { return !has_begun_ || status != NOT_DONE; });
 		if (!has_begun_)
 			tls_free(server_);
@@ -474,10 +474,9 @@ TEST_CASE("a relay that is ended closes its descriptors", "[front][relay]")
 {
 	world all;
 	all.begin();
-	relay_abort(&all.relay);
-	relay_abort(&all.relay);
-	CHECK(all.status == NOT_DONE);
-	CHECK(all.end() == -ECANCELED);
+	all.leave();
+	all.vanish();
+	all.end();
 	CHECK(fcntl(all.client_fd, F_GETFD) == -1);
 	CHECK(fcntl(all.worker_fd, F_GETFD) == -1);
 }

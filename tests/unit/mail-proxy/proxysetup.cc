@@ -42,7 +42,6 @@ TEST_CASE("listeners are read with what is usual", "[mail-proxy][setup]")
 	CHECK(listeners[2].tls == PROXY_TLS_NONE);
 	CHECK(listeners[3].proxy_to == 2);
 	CHECK(file.setup.proxy.processes > 0);
-	CHECK(std::string(proxysetup_speech_name(PROXY_LMTP)) == "lmtp");
 }
 
 TEST_CASE("what does not go together is refused", "[mail-proxy][setup]")

@@ -280,18 +280,16 @@ TEST_CASE("without the TLS that is required nothing but CAPA, QUIT and STLS is t
 		CHECK(one.say(line) == "-ERR Send STLS first\r\n");
 	CHECK(one.say("CAPA").substr(0, 4) == "+OK ");
 	CHECK(one.say("STLS") == "+OK begin TLS\r\n");
-	CHECK(one.event.ends_group);
 	CHECK(one.say("STLS") == "-ERR TLS has begun already\r\n");
 	one.begin();
 	CHECK(one.say("QUIT") == "+OK Bye\r\n");
 }
 
-TEST_CASE("STLS forgets the user, ends a group, and may be refused", "[pop3][dialogue]")
+TEST_CASE("STLS forgets the user, and may be refused", "[pop3][dialogue]")
 {
 	pop3_server one;
 	one.say("USER mrose");
 	CHECK(one.step("STLS") == POP3_STLS);
-	CHECK(one.event.ends_group);
 	CHECK(pop3_dialogue_is_asking(&one.dialogue));
 	CHECK(pop3_dialogue_refuse(&one.dialogue, &one.limits, POP3_NO_TLS, &one.event) ==
 	      POP3_REPLY);

@@ -195,7 +195,7 @@ struct pop3_server {
 			return;
 		}
 		if (scram.state == SCRAM_AT_EMPTY) {
-			end_scram(scram_end(&scram, login.message_size));
+			end_scram(login.message_size == 0 ? SASL_FINE : SASL_MALFORMED);
 			return;
 		}
 		const sasl_status status =

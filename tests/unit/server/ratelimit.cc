@@ -89,12 +89,3 @@ TEST_CASE("a flood from many networks does not free a network that is limited",
 	}
 	CHECK(passed == 0);
 }
-
-TEST_CASE("a table is as large as it was at the start", "[server][ratelimit]")
-{
-	table small(1, 2, 4);
-	table odd(1, 2, 1000);
-	CHECK(ratelimit_size_bytes(small.limit) == 4 * RATELIMIT_NETWORK_BYTES);
-	CHECK(ratelimit_size_bytes(odd.limit) == 1024 * RATELIMIT_NETWORK_BYTES);
-	ratelimit_free(nullptr);
-}

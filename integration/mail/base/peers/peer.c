@@ -25,11 +25,6 @@ static const struct peer_kind *const kinds[SCAN_PEER_COUNT] = {
 	[SCAN_MILTER] = &peer_milter,
 };
 
-const char *peer_name(enum scan_peer kind)
-{
-	return kinds[kind]->name;
-}
-
 /* ---- the end ---- */
 
 static void end(struct peer *peer, enum peer_state how)

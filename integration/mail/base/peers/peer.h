@@ -71,8 +71,6 @@ uint64_t peer_deadline_ms(const struct peer *peer);
 const struct peer_verdict *peer_verdict(const struct peer *peer);
 /* With PEER_FAILED: "connect: Connection refused". */
 const char *peer_reason(const struct peer *peer);
-/* "clamd" and the like. */
-const char *peer_name(enum scan_peer kind);
 
 #ifdef __cplusplus
 }

@@ -65,7 +65,6 @@ static void take(struct peer *peer, const uint8_t *bytes, size_t size)
 }
 
 const struct peer_kind peer_clamd = {
-	.name = "clamd",
 	.state_size = sizeof(struct state),
 	.open = begin,
 	.push = push,

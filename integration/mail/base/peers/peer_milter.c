@@ -517,7 +517,6 @@ static void leave(struct peer *peer)
 }
 
 const struct peer_kind peer_milter = {
-	.name = "milter",
 	.state_size = sizeof(struct state),
 	.open = begin,
 	.push = push,

@@ -34,7 +34,6 @@ extern "C" {
 #define PEER_REASON_MAX 160
 
 struct peer_kind {
-	const char *name;
 	size_t state_size; /* of its own, at peer->state, zero at the beginning */
 	/* The connection is on its way. */
 	void (*open)(struct peer *peer);

@@ -137,7 +137,6 @@ static void take(struct peer *peer, const uint8_t *bytes, size_t size)
 }
 
 const struct peer_kind peer_rspamd = {
-	.name = "rspamd",
 	.state_size = sizeof(struct state),
 	.open = begin,
 	.push = push,

@@ -33,11 +33,6 @@ static void finish(struct relay *relay, int status)
 		uv_close(handles[i], on_closed);
 }
 
-void relay_abort(struct relay *relay)
-{
-	finish(relay, -ECANCELED);
-}
-
 static void on_deadline(uv_timer_t *timer)
 {
 	struct relay *relay = timer->data;

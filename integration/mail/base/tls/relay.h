@@ -17,9 +17,8 @@
  * client still sends is read and thrown away for at most RELAY_LINGER_MS, because closing a socket
  * with unread bytes would take the last reply from the client.
  *
- * No byte in either direction for idle_ms ends it, as does relay_abort(); one for a worker that has
- * gone does not count. Deadlines of SMTP are
- * the worker's; this one is for a worker that never comes.
+ * No byte in either direction for idle_ms ends it; one for a worker that has gone does not count.
+ * Deadlines of SMTP are the worker's; this one is for a worker that never comes.
  *
  * Lies in the memory of its owner, of fixed size. Closing: done() is called once, from the loop,
  * when both handles are closed, both descriptors are closed and the TLS session is freed; the
@@ -46,7 +45,7 @@ extern "C" {
 
 struct relay;
 
-/* status: 0 when both sides have ended by themselves; -ETIMEDOUT; -ECANCELED; or a failure. */
+/* status: 0 when both sides have ended by themselves; -ETIMEDOUT; or a failure. */
 typedef void (*relay_fn)(struct relay *relay, int status);
 
 struct relay_start {
@@ -100,9 +99,6 @@ struct relay {
  * decrypted already.
  */
 void relay_begin(struct relay *relay, const struct relay_start *start);
-
-/* done() comes later, with -ECANCELED. */
-void relay_abort(struct relay *relay);
 
 #ifdef __cplusplus
 }

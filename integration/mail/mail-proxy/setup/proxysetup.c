@@ -198,8 +198,3 @@ void proxysetup_deinit(void *ret_setup)
 		networks_deinit(&setup->listeners[i].proxy_of);
 	mailsetup_free_chains(&setup->tls);
 }
-
-const char *proxysetup_speech_name(enum proxy_speech speech)
-{
-	return speeches[speech];
-}

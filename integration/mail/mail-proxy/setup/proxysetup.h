@@ -119,9 +119,6 @@ int proxysetup_parse(const char *text, size_t text_size, void *ret_setup,
 		     struct conf_error *reterr_error);
 void proxysetup_deinit(void *setup);
 
-/* "smtp" and the like. */
-const char *proxysetup_speech_name(enum proxy_speech speech);
-
 #ifdef __cplusplus
 }
 #endif

@@ -19,11 +19,6 @@ static const char context[] = "mail-stored";
 /* When the system lacks descriptors for clients. */
 #define PAUSE_MS 1000
 
-unsigned clients_count(const struct clients *clients)
-{
-	return clients->count;
-}
-
 static const struct counts_label labels[] = { STORED_COUNTER_MAP(COUNTS_LABEL) };
 
 void clients_report(const struct clients *clients, const struct counts_label *gauges,
@@ -44,8 +39,7 @@ void clients_report(const struct clients *clients, const struct counts_label *ga
 struct clients_work clients_measure(const struct clients *clients)
 {
 	return (struct clients_work){ .running = clients->jobs.running,
-				      .waiting = clients->jobs.waiting,
-				      .timed_out = clients->jobs.timed_out };
+				      .waiting = clients->jobs.waiting };
 }
 
 uint64_t clients_now_us(void)

@@ -41,7 +41,6 @@ int clients_open(uv_loop_t *loop, const struct clients_start *start, struct clie
  */
 void clients_close(struct clients *clients);
 void clients_free(struct clients *clients);
-unsigned clients_count(const struct clients *clients);
 /* The counters, and count gauges of the caller, which are borrowed as upkeep.h says. */
 void clients_report(const struct clients *clients, const struct counts_label *gauges,
 		    const uint64_t *values, size_t count, struct report *ret_report);
@@ -50,7 +49,6 @@ void clients_report(const struct clients *clients, const struct counts_label *ga
 struct clients_work {
 	unsigned running; /* in threads */
 	unsigned waiting; /* for one */
-	uint64_t timed_out;
 };
 struct clients_work clients_measure(const struct clients *clients);
 

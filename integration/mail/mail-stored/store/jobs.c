@@ -19,11 +19,6 @@ void jobs_init_owner(struct jobs_owner *owner)
 	TAILQ_INIT(&owner->others);
 }
 
-bool jobs_is_idle(const struct jobs_owner *owner)
-{
-	return owner->running == 0 && TAILQ_EMPTY(&owner->ordered) && TAILQ_EMPTY(&owner->others);
-}
-
 static struct job_list *list_of(struct job *job)
 {
 	return job->is_ordered ? &job->owner->ordered : &job->owner->others;
@@ -187,13 +182,10 @@ static void jobs_on_look(uv_timer_t *timer)
 	struct jobs *jobs = timer->data;
 	const uint64_t now_ms = uv_now(jobs->loop);
 	struct job_list ended = TAILQ_HEAD_INITIALIZER(ended);
-	struct job *job;
 	if (now_ms < jobs->limits.wait_ms)
 		return;
 	gather_old(jobs, &jobs->turns, now_ms - jobs->limits.wait_ms, &ended);
 	gather_old(jobs, &jobs->held, now_ms - jobs->limits.wait_ms, &ended);
-	TAILQ_FOREACH(job, &ended, link)
-	jobs->timed_out++;
 	end_gathered(&ended);
 }
 

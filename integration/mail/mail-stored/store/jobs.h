@@ -83,7 +83,6 @@ struct jobs {
 	unsigned running;
 	unsigned waiting;
 	size_t size;
-	uint64_t timed_out; /* in all */
 	bool has_timer;
 };
 
@@ -96,7 +95,6 @@ int jobs_open(uv_loop_t *loop, const struct jobs_limits *limits, struct jobs *re
 void jobs_close(struct jobs *jobs);
 
 void jobs_init_owner(struct jobs_owner *owner);
-bool jobs_is_idle(const struct jobs_owner *owner);
 /* 0, or -EAGAIN when too much waits: then the job stays the caller's. */
 int jobs_add(struct jobs *jobs, struct jobs_owner *owner, struct job *job);
 /* Those that wait are done with -ECANCELED, but those that are kept. */

@@ -49,7 +49,6 @@ struct callforward {
 	uint64_t down_until_ms; /* no new question is taken */
 	uint64_t open_after_ms; /* no new connection: the server takes no more than there are */
 	struct answers *answers;
-	struct callforward_counters counters;
 	struct probe_list probes; /* by deadline, as all have the same time */
 	struct probe_list queue;
 	struct probe_list spare;
@@ -126,10 +125,8 @@ static void give_up(struct callforward *forward)
 	struct probe *probe;
 	forward->down_until_ms = uv_now(forward->loop) + DOWN_MS;
 	/* New ones are not queued before that time. */
-	while ((probe = TAILQ_FIRST(&forward->queue)) != NULL) {
-		forward->counters.failed++;
+	while ((probe = TAILQ_FIRST(&forward->queue)) != NULL)
 		finish(forward, probe, &unreachable);
-	}
 }
 
 /* ---- hops ---- */
@@ -174,7 +171,6 @@ static void give(struct callforward *forward, struct hop *hop, struct probe *pro
 		finish(forward, probe, &without_utf8);
 		return;
 	}
-	forward->counters.probes++;
 	hop_ask(hop, probe->address, probe->size, probe->is_utf8);
 }
 
@@ -183,7 +179,6 @@ static int open_hop(struct callforward *forward, struct hop *hop)
 	int ret = hop_open(hop, forward->loop, (const struct sockaddr *)&forward->place.address,
 			   forward->place.address_size);
 	hop->deadline_ms = uv_now(forward->loop) + forward->timeout_ms;
-	forward->counters.opened += ret == 0;
 	return ret;
 }
 
@@ -236,8 +231,6 @@ static void on_answer(struct hop *hop, const struct callforward_answer *answer)
 	hop->deadline_ms = uv_now(forward->loop) + forward->timeout_ms;
 	if (hop->question == NULL)
 		return;
-	if (answer->code == 0)
-		forward->counters.failed++;
 	finish(forward, hop->question, answer->code != 0 ? answer : &refusing);
 }
 
@@ -256,7 +249,6 @@ static void on_failed(struct hop *hop, enum hop_state state)
 		probe->is_retried = true;
 		enqueue(forward, probe);
 	} else if (probe != NULL) {
-		forward->counters.failed++;
 		enqueue(forward, probe);
 		finish(forward, probe, &unreachable);
 	} else if (state == HOP_OPENING && ready > 0) {
@@ -296,7 +288,6 @@ static void expire_probes(struct callforward *forward, uint64_t now)
 		/* What it would say later is an answer to nothing. */
 		if (probe->hop != NULL)
 			hop_close(probe->hop);
-		forward->counters.failed++;
 		finish(forward, probe, &unreachable);
 	}
 }
@@ -385,22 +376,16 @@ int callforward_ask(struct callforward *forward, const char *address, size_t siz
 		    struct callforward_wait *wait, struct callforward_answer *ret_answer)
 {
 	uint64_t now = uv_now(forward->loop);
-	forward->counters.asked++;
-	if (answers_find(forward->answers, address, size, is_utf8, now, ret_answer)) {
-		forward->counters.known++;
+	if (answers_find(forward->answers, address, size, is_utf8, now, ret_answer))
 		return 0;
-	}
 	struct probe *probe = find_probe(forward, address, size, is_utf8);
-	forward->counters.merged += probe != NULL;
 	if (probe == NULL && forward->down_until_ms > now) {
-		forward->counters.failed++;
 		*ret_answer = unreachable;
 		return 0;
 	}
 	if (probe == NULL)
 		probe = begin_probe(forward, address, size, is_utf8);
 	if (probe == NULL) {
-		forward->counters.failed++;
 		*ret_answer = overloaded;
 		return 0;
 	}
@@ -415,11 +400,6 @@ void callforward_cancel(struct callforward_wait *wait)
 		return;
 	LIST_REMOVE(wait, link);
 	wait->is_waiting = false;
-}
-
-void callforward_count(const struct callforward *forward, struct callforward_counters *ret_counters)
-{
-	*ret_counters = forward->counters;
 }
 
 /* ---- begin and end ---- */

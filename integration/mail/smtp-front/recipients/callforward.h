@@ -69,16 +69,6 @@ struct callforward_wait {
 
 struct callforward;
 
-/* What there is to count, since the beginning. */
-struct callforward_counters {
-	uint64_t asked;	 /* callforward_ask() */
-	uint64_t known;	 /* of them, answered at once */
-	uint64_t merged; /* of them, those that joined others */
-	uint64_t probes; /* RCPT that were sent */
-	uint64_t opened; /* connections to the next hop */
-	uint64_t failed; /* questions that had no answer */
-};
-
 /* 0, -ENOMEM or a status of libuv. After fork(). */
 int callforward_new(uv_loop_t *loop, const struct callforward_setup *setup,
 		    struct callforward **ret_forward);
@@ -94,9 +84,6 @@ int callforward_ask(struct callforward *forward, const char *address, size_t siz
 		    struct callforward_wait *wait, struct callforward_answer *ret_answer);
 /* No callback comes after this. Takes one that does not wait. */
 void callforward_cancel(struct callforward_wait *wait);
-
-void callforward_count(const struct callforward *forward,
-		       struct callforward_counters *ret_counters);
 
 #ifdef __cplusplus
 }
