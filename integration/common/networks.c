@@ -45,7 +45,6 @@ const char *networks_add(struct networks *networks, const char *text, size_t tex
 	if (make_room(networks) != 0)
 		return strerror(ENOMEM);
 	networks->prefixes[networks->count++] = prefix;
-	networks->is_sorted = false;
 	return NULL;
 }
 
@@ -74,7 +73,6 @@ void networks_sort(struct networks *networks)
 		if (kept == 0 || !dnsblv6_prefix_contains(prefixes[kept - 1], prefixes[i].first))
 			prefixes[kept++] = prefixes[i];
 	networks->count = kept;
-	networks->is_sorted = true;
 }
 
 bool networks_contain(const struct networks *networks, struct dnsblv6_addr addr)

@@ -35,7 +35,6 @@ struct networks {
 	struct dnsblv6_prefix *prefixes;
 	size_t count;
 	size_t room;
-	bool is_sorted;
 };
 
 /* A place in a file, and what is wrong there. */

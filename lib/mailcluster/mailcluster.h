@@ -128,7 +128,6 @@ int mailcluster_check(struct mailcluster *cluster, const struct mailcluster_chec
 struct mailcluster_node {
 	char name[MAILCLUSTER_NODE_MAX + 1];
 	unsigned slot;
-	uint64_t beat;
 	unsigned quiet_beats; /* of ours, in which it did not change */
 	uint64_t time_us;     /* its clock, at its last beat */
 	bool is_self;

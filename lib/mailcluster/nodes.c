@@ -179,7 +179,6 @@ size_t mailcluster_nodes(struct mailcluster *cluster, struct mailcluster_node *r
 			continue;
 		struct mailcluster_node *node = &ret_nodes[count++];
 		*node = (struct mailcluster_node){ .slot = slot,
-						   .beat = view->value.beat,
 						   .quiet_beats = view->quiet_beats,
 						   .time_us = view->value.time_us,
 						   .is_self = slot == cluster->slot };

@@ -489,7 +489,6 @@ int maillog_examine(struct maillog *log, uint64_t segment, uint64_t from, bool c
 			break;
 		if (is_whole) {
 			found.end = x.at;
-			found.lsn_last = x.lsn;
 			continue;
 		}
 		if (at >= x.durable)

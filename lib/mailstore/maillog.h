@@ -103,7 +103,6 @@ struct maillog_finding {
 	uint64_t size;		/* of the object */
 	uint64_t damaged_count; /* places before end that have no record, or one that is damaged */
 	uint64_t damaged_at;	/* the first of them */
-	uint64_t lsn_last;
 };
 
 /*

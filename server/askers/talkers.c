@@ -30,7 +30,7 @@ static size_t count_sets(const struct talkers_shape *shape)
 
 int talkers_open(struct talkers_bank *bank, size_t worker_count, const struct talkers_shape *shape)
 {
-	struct talkers_bank made = { .worker_count = worker_count, .shape = *shape };
+	struct talkers_bank made = { .shape = *shape };
 	made.size_bytes = worker_count * count_sets(shape) * sizeof(struct talkers_set);
 	if (made.size_bytes != 0) {
 		made.memory = mmap(NULL, made.size_bytes, PROT_READ | PROT_WRITE,

@@ -61,7 +61,6 @@ struct talkers {
 struct talkers_bank {
 	void *memory; /* shared with the workers */
 	size_t size_bytes;
-	size_t worker_count;
 	struct talkers_shape shape;
 };
 

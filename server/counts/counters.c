@@ -24,9 +24,7 @@ static size_t part_size(const struct counters_bank *bank)
 int counters_open(struct counters_bank *bank, size_t worker_count, size_t zone_count,
 		  size_t face_count)
 {
-	struct counters_bank made = { .worker_count = worker_count,
-				      .zone_count = zone_count,
-				      .face_count = face_count };
+	struct counters_bank made = { .worker_count = worker_count, .face_count = face_count };
 	made.size_bytes =
 		worker_count * part_size(&made) + zone_count * COUNTERS_NOTICE_COUNT * sizeof(int);
 	made.memory = mmap(NULL, made.size_bytes, PROT_READ | PROT_WRITE,

@@ -97,7 +97,6 @@ struct counters_bank {
 	void *memory; /* shared with the workers */
 	size_t size_bytes;
 	size_t worker_count;
-	size_t zone_count;
 	size_t face_count;
 };
 

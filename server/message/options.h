@@ -30,7 +30,6 @@ extern "C" {
 #endif
 
 /* In units of 100 milliseconds; what 16 bits hold. */
-#define OPTIONS_KEEPALIVE_MAX 65535
 
 struct options_context {
 	const struct settings *settings; /* NULL: no cookies and no NSID */

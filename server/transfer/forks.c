@@ -97,7 +97,6 @@ int forks_open(struct forks *forks, uv_loop_t *loop, const struct settings *sett
 	       const struct counters *counters)
 {
 	*forks = (struct forks){
-		.loop = loop,
 		.limits = { settings->transfer_timeout_s, settings->transfer_idle_timeout_s },
 		.counters = *counters,
 		.child_max = settings->transfer_max,

@@ -32,7 +32,6 @@ struct forks_child {
 };
 
 struct forks {
-	uv_loop_t *loop;
 	struct transfer_limits limits;
 	struct counters counters;
 	struct forks_child *children; /* child_max places, the first child_count taken */

@@ -73,7 +73,6 @@ struct fill {
 
 	struct zone *zone; /* borrowed */
 	uint64_t version;
-	bool has_neighbours;
 	uint32_t flags;
 	uint8_t wildcard_depths;
 	struct dnsblv6_key done; /* the walk goes on behind it; size 0 at the start */

@@ -15,17 +15,16 @@ static const struct type_row {
 	enum duplicate_policy policy;
 	bool is_trie;
 	bool is_tset; /* one value for all entries */
-	bool is_ipv4;
 } types[] = {
-	[RBLDNSD_IP4SET] = { "ip4set", DUPLICATE_ALL, false, false, true },
-	[RBLDNSD_IP4TRIE] = { "ip4trie", DUPLICATE_FIRST, true, false, true },
-	[RBLDNSD_IP4TSET] = { "ip4tset", DUPLICATE_FIRST, false, true, true },
-	[RBLDNSD_IP6TRIE] = { "ip6trie", DUPLICATE_FIRST, true, false, false },
-	[RBLDNSD_IP6TSET] = { "ip6tset", DUPLICATE_FIRST, false, true, false },
-	[RBLDNSD_COMBINED] = { "combined", DUPLICATE_FIRST, false, false, false },
-	[RBLDNSD_DNSET] = { "dnset", DUPLICATE_ALL, false, false, false },
-	[RBLDNSD_GENERIC] = { "generic", DUPLICATE_ALL, false, false, false },
-	[RBLDNSD_ACL] = { "acl", DUPLICATE_FIRST, true, false, false },
+	[RBLDNSD_IP4SET] = { "ip4set", DUPLICATE_ALL, false, false },
+	[RBLDNSD_IP4TRIE] = { "ip4trie", DUPLICATE_FIRST, true, false },
+	[RBLDNSD_IP4TSET] = { "ip4tset", DUPLICATE_FIRST, false, true },
+	[RBLDNSD_IP6TRIE] = { "ip6trie", DUPLICATE_FIRST, true, false },
+	[RBLDNSD_IP6TSET] = { "ip6tset", DUPLICATE_FIRST, false, true },
+	[RBLDNSD_COMBINED] = { "combined", DUPLICATE_FIRST, false, false },
+	[RBLDNSD_DNSET] = { "dnset", DUPLICATE_ALL, false, false },
+	[RBLDNSD_GENERIC] = { "generic", DUPLICATE_ALL, false, false },
+	[RBLDNSD_ACL] = { "acl", DUPLICATE_FIRST, true, false },
 };
 
 static bool is_name(const char *known, const char *name, size_t name_size)

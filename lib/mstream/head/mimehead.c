@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#define ATTRIBUTE_MAX 32
-
 static const char *const field_names[MIMEHEAD_FIELD_COUNT] = {
 	[MIMEHEAD_TYPE] = "content-type",
 	[MIMEHEAD_CODING] = "content-transfer-encoding",

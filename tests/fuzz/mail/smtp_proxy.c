@@ -318,9 +318,7 @@ static enum mailtalk_ask turn(struct run *run)
 
 static void go(struct run *run)
 {
-	static const char hostname[] = "proxy.example";
-	run->rules = (struct mailtalk_rules){ .hostname = hostname,
-					      .is_lmtp = (run->options & 1) != 0,
+	run->rules = (struct mailtalk_rules){ .is_lmtp = (run->options & 1) != 0,
 					      .is_filter = (run->options & 2) != 0,
 					      .size_max = (run->options & 4) != 0 ? 64 : 0 };
 	mailtalk_init(&run->talk, &run->rules);

@@ -23,7 +23,6 @@ class Talked
 
 	explicit Talked(bool is_lmtp = false)
 	{
-		rules.hostname = "proxy.test";
 		rules.is_lmtp = is_lmtp;
 	}
 	void begin()

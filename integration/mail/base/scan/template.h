@@ -32,8 +32,6 @@
 extern "C" {
 #endif
 
-#define TEMPLATE_DECODERS_MAX 1000
-
 enum { TEMPLATE_ASK, TEMPLATE_OWN, TEMPLATE_ENDS };
 
 /* Two ends, close-on-exec; the first does not wait. 0 or -errno. */

@@ -115,7 +115,7 @@ static const struct hash {
 	  EVP_sha512 },
 };
 
-enum { HASH_COUNT = sizeof(hashes) / sizeof(hashes[0]), HASH_MAX = 64 };
+enum { HASH_COUNT = sizeof(hashes) / sizeof(hashes[0]) };
 
 static bool is_digest_info(const struct signing_request *request)
 {

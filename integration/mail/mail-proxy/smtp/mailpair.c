@@ -352,7 +352,6 @@ static void begin(struct pair *pair)
 	struct mailpair *own = (struct mailpair *)pair;
 	const struct proxysetup *setup = pair->loop->setup;
 	own->rules = (struct mailtalk_rules){
-		.hostname = setup->proxy.hostname,
 		.is_lmtp = pair->listener->speech == PROXY_LMTP,
 		.is_filter = pair->listener->mode == PROXY_FILTER,
 		.offers_tls = pair->listener->tls == PROXY_TLS_OWN,

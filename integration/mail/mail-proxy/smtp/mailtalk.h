@@ -71,7 +71,6 @@ extern "C" {
 #define MAILTALK_TEXT_SIZE   512
 
 struct mailtalk_rules {
-	const char *hostname; /* borrowed; printable */
 	bool is_lmtp;
 	bool is_filter;	       /* XCLIENT and XFORWARD are passed on */
 	bool offers_tls;       /* our own */

@@ -52,7 +52,6 @@ struct service {
 	struct upkeep upkeep;
 	uv_loop_t loop;
 	uv_async_t told; /* a thread of cluster.h has said something */
-	bool has_told_handle;
 	int lister_fd;
 	int failure;   /* under the cluster's mutex, as the next; 0: none */
 	bool is_taken; /* the users are there */
@@ -197,7 +196,6 @@ static int begin_cluster(struct service *service)
 		.owner = service,
 	};
 	int ret = uv_async_init(&service->loop, &service->told, service_on_told);
-	service->has_told_handle = ret == 0;
 	service->told.data = service;
 	return ret == 0 ? cluster_begin(&service->cluster, &start) : ret;
 }

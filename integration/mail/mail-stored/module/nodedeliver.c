@@ -14,7 +14,6 @@
 struct group {
 	struct mailname *names;
 	size_t count;
-	bool has_own;
 	unsigned part;
 };
 
@@ -119,10 +118,8 @@ static int make_groups(const struct nodework *work, struct groups *groups)
 	if (groups->names == NULL || (has_copies(work) && groups->copy_names == NULL))
 		return -ENOMEM;
 	make_rooms(work, groups);
-	for (unsigned i = 0; i < work->name_count; i++) {
+	for (unsigned i = 0; i < work->name_count; i++)
 		add_name(groups, work->nodes[i], work->names[i]);
-		groups->of[work->nodes[i]].has_own = true;
-	}
 	for (unsigned i = 0; has_copies(work) && i < work->name_count; i++)
 		add_copy(work, groups, i);
 	return 0;

@@ -7,7 +7,6 @@
 
 int hold_open(struct hold *ret_hold)
 {
-	ret_hold->size = 0;
 	ret_hold->fd = memfd_create("held-mail", MFD_CLOEXEC);
 	return ret_hold->fd < 0 ? -errno : 0;
 }
@@ -29,7 +28,6 @@ int hold_append(struct hold *hold, const uint8_t *bytes, size_t size)
 			return written < 0 ? -errno : -EIO;
 		bytes += written;
 		size -= (size_t)written;
-		hold->size += (uint64_t)written;
 	}
 	return 0;
 }

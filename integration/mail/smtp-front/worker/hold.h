@@ -24,7 +24,6 @@ extern "C" {
 /* fd -1: nothing is held. */
 struct hold {
 	int fd;
-	uint64_t size;
 };
 
 /* 0 or -errno. */
