@@ -43,9 +43,8 @@ int program_parse(const char *text, size_t text_size, const struct conf_table *t
 	return ret == 0 ? judge_finish(judge, reterr_error) : ret;
 }
 
-static int check(const struct program *program, void *setup)
+int program_end_check(int status)
 {
-	const int status = program->check == NULL ? EX_OK : program->check(setup);
 	if (status != EX_OK)
 		return status;
 	puts("configuration OK");
@@ -60,8 +59,10 @@ int program_main(const struct program *program, int argc, char **argv, void *set
 	int status = EX_CONFIG;
 	if (program_read(command.config_path, program->parse, setup, &error) != 0)
 		conf_log_error(command.config_path, &error);
+	else if (!command.is_check)
+		status = program->run(setup);
 	else
-		status = command.is_check ? check(program, setup) : program->run(setup);
+		status = program_end_check(program->check == NULL ? EX_OK : program->check(setup));
 	program->deinit(setup);
 	return status;
 }

@@ -52,6 +52,9 @@ struct program {
 /* All of it; setup is all zero. Returns an exit status, or exits on wrong use. */
 int program_main(const struct program *program, int argc, char **argv, void *setup);
 
+/* The end of --check, which says of EX_OK that it is. What has another status was logged. */
+int program_end_check(int status);
+
 /*
  * parse() for a file; what parse() returns. *ret_setup is all zero before, so that it can be ended
  * also when the file could not be read.

@@ -145,7 +145,7 @@ static void free_all(struct generation *generation)
 	close_beginning(generation);
 	generation->program->unshare(generation->shared);
 	crew_deinit(&generation->crew);
-	generation->program->end(generation->setup);
+	nanny_free_setup(generation->program, generation->setup);
 	free(generation);
 }
 
@@ -176,7 +176,7 @@ struct generation *generation_new(const struct nanny_program *program, void *set
 	struct generation *generation = calloc(1, sizeof(*generation));
 	int ret = -ENOMEM;
 	if (generation == NULL) {
-		program->end(setup);
+		nanny_free_setup(program, setup);
 	} else {
 		memset(generation->key_ends, -1, sizeof(generation->key_ends));
 		memset(generation->check_ends, -1, sizeof(generation->check_ends));

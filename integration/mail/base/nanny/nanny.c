@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "integration/common/program.h"
@@ -28,6 +30,30 @@
 #define PAUSE_MIN_MS  10
 #define OWN_FILES     560 /* of an edge, beside its sessions */
 #define FILES_OF_ONE  3	  /* a session under TLS: the client, and both ends to its worker */
+
+/* ---- the configuration ---- */
+
+void nanny_free_setup(const struct nanny_program *program, void *setup)
+{
+	program->deinit(setup);
+	free(setup);
+}
+
+/* NULL: logged. */
+static void *read_setup(const struct nanny_program *program, const char *path)
+{
+	struct conf_error error;
+	void *setup = calloc(1, program->setup_size);
+	if (setup == NULL) {
+		log_error(program->context, "configuration not read (%s)", strerror(ENOMEM));
+		return NULL;
+	}
+	if (program_read(path, program->parse, setup, &error) == 0)
+		return setup;
+	conf_log_error(path, &error);
+	nanny_free_setup(program, setup);
+	return NULL;
+}
 
 /* ---- generations ---- */
 
@@ -90,7 +116,7 @@ static int serve(struct nanny *nanny, void *setup, const char *what)
 	const struct nanny_values values = nanny->program->values(setup);
 	int status = prepare(nanny, setup, &values.listeners, &opened);
 	if (status != EX_OK) {
-		nanny->program->end(setup);
+		nanny_free_setup(nanny->program, setup);
 		return status;
 	}
 	struct generation *old = SLIST_FIRST(&nanny->generations);
@@ -139,7 +165,7 @@ static void reload(struct nanny *nanny)
 {
 	int told = systemd_notify_reloading();
 	const struct nanny_program *program = nanny->program;
-	void *setup = program->read(nanny->config_path);
+	void *setup = read_setup(program, nanny->config_path);
 	if (setup == NULL || serve(nanny, setup, "reloaded") != EX_OK) {
 		nanny_count(nanny, NANNY_RELOAD_REFUSED);
 		log_warning(program->context, "configuration not reloaded, the old one stays");
@@ -355,7 +381,7 @@ static void close_shared(struct nanny *nanny)
 	bank_close(&nanny->bank);
 }
 
-int nanny_run(const struct nanny_program *program, void *setup, const char *config_path)
+static int run(const struct nanny_program *program, void *setup, const char *config_path)
 {
 	const struct nanny_values values = program->values(setup);
 	struct nanny nanny = { .program = program,
@@ -373,7 +399,7 @@ int nanny_run(const struct nanny_program *program, void *setup, const char *conf
 	if (status == EX_OK) {
 		status = serve(&nanny, setup, "ready");
 	} else {
-		program->end(setup);
+		nanny_free_setup(program, setup);
 	}
 	while (!SLIST_EMPTY(&nanny.generations)) {
 		obey(&nanny, wait_signal(&nanny));
@@ -382,5 +408,21 @@ int nanny_run(const struct nanny_program *program, void *setup, const char *conf
 	if (nanny.is_stopping)
 		log_info(program->context, "stopped");
 	close_shared(&nanny);
+	return status;
+}
+
+int nanny_run(const struct nanny_program *program, const struct daemon_command *command)
+{
+	void *setup = read_setup(program, command->config_path);
+	if (setup == NULL)
+		return EX_CONFIG;
+	tzset(); /* before any root directory is changed */
+	if (!command->is_check) {
+		log_set_level((enum log_level)program->values(setup).log_level);
+		signal(SIGPIPE, SIG_IGN); /* of a log whose reader has ended, and of clients */
+		return run(program, setup, command->config_path);
+	}
+	const int status = program_end_check(program->check(setup));
+	nanny_free_setup(program, setup);
 	return status;
 }

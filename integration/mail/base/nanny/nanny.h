@@ -4,7 +4,7 @@
 /*
  * nanny.h - the process that stays root, and does nothing but look after the others.
  *
- * Flow: a server of mail, with a table of what is its own -> nanny_run(): listeners.c binds; the
+ * Flow: main() of a server of mail, with its table -> nanny_run(): reads, listeners.c binds; the
  *       workers' queue, the keyholder's sockets and shared memory are made; fork() -> roles.c:
  *       keyholder_run(), the table's run_edge(), run_worker(); then it waits for signals.
  *
@@ -28,11 +28,8 @@
 extern "C" {
 #endif
 
-/*
- * setup has been read from config_path and is taken over; the others are borrowed. Returns an exit
- * status; what is wrong is logged.
- */
-int nanny_run(const struct nanny_program *program, void *setup, const char *config_path);
+/* What main() returns; what is wrong is logged. */
+int nanny_run(const struct nanny_program *program, const struct daemon_command *command);
 
 #ifdef __cplusplus
 }

@@ -78,6 +78,7 @@ static inline void nanny_count(const struct nanny *nanny, unsigned event)
 	bank_add(bank_block(&nanny->bank, 0), nanny->program->event_numbers[event], 1);
 }
 
+void nanny_free_setup(const struct nanny_program *program, void *setup);
 /* "keyholder", "checker" or the program's word for it, "edge", "worker". Static. */
 const char *roles_name(const struct nanny_program *program, unsigned role);
 /* In the child, after fork(): the role of that slot. Does not return. */

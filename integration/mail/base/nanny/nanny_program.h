@@ -7,7 +7,7 @@
  *
  * Flow: a server's table of functions -> nanny_run(), which calls them, in order: values(),
  *       rights(), prepare(), share() -> fork() -> run_checker(), run_edge(), run_worker() ->
- *       unshare(), end().
+ *       unshare(), deinit().
  *
  * A checker answers what an edge cannot find out itself without keeping its clients waiting, such as
  * whether a password is right; or what a worker asks, by a socket that share() has made. Each edge has one socket to all checkers (SOCK_SEQPACKET): the kernel
@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "integration/common/program.h"
 #include "integration/mail/base/facts/bank.h"
 #include "integration/mail/base/handover/passed.h"
 #include "integration/mail/base/handover/scoreboard.h"
@@ -85,12 +86,18 @@ struct nanny_child {
 
 /* What is the server's own. */
 struct nanny_program {
-	const char *context;			/* in the log */
-	void *(*read)(const char *config_path); /* the setup; NULL: logged */
-	void (*end)(void *setup);
+	const char *context; /* in the log */
+	/* The configuration, which each generation has one of, in the heap. */
+	size_t setup_size;
+	program_parse_fn parse;
+	void (*deinit)(void *setup);
 	struct nanny_values (*values)(const void *setup);
 	struct confine_rights (*rights)(const void *setup, unsigned role);
-	/* Before fork(): an exit status; what is not EX_OK is logged. */
+	/*
+	 * What the configuration names, for --check; the same before each fork(), and what has to begin
+	 * there. An exit status; what is not EX_OK is logged.
+	 */
+	int (*check)(const void *setup);
 	int (*prepare)(const void *setup);
 	/* What the processes of a generation share; 0 or -errno. NULL can be ended, too. */
 	int (*share)(const void *setup, void **ret_shared);

@@ -12,6 +12,7 @@
 #include "integration/mail/base/setup/mailcheckup.h"
 #include "integration/mail/mail-proxy/facts/proxycount.h"
 #include "integration/mail/mail-proxy/process/proxyworker.h"
+#include "integration/mail/mail-proxy/setup/proxysetup.h"
 #include "lib/common/log.h"
 
 static const char context[] = "mail-proxy";
@@ -20,23 +21,6 @@ static const char context[] = "mail-proxy";
 #define QUEUE_BYTES 4096
 
 /* ---- the configuration ---- */
-
-static void end_setup(void *setup)
-{
-	proxysetup_deinit(setup);
-	free(setup);
-}
-
-static void *read_setup(const char *path)
-{
-	struct conf_error error;
-	struct proxysetup *setup = calloc(1, sizeof(*setup));
-	if (setup == NULL || program_read(path, proxysetup_parse, setup, &error) == 0)
-		return setup;
-	conf_log_error(path, &error);
-	end_setup(setup);
-	return NULL;
-}
 
 static struct nanny_values values_of(const void *own)
 {
@@ -73,14 +57,18 @@ static struct confine_rights rights_of(const void *own, unsigned role)
 	};
 }
 
-int mailproxy_check(const struct proxysetup *setup)
+/* What it names outside of itself. */
+static int prepare(const void *own)
 {
+	const struct proxysetup *setup = own;
 	return mailcheckup_keys(context, setup->tls.chains);
 }
 
-static int prepare(const void *own)
+static int check(const void *own)
 {
-	return mailproxy_check(own);
+	const struct proxysetup *setup = own;
+	const int status = prepare(own);
+	return status == EX_OK ? scanner_check(&setup->scan, context) : status;
 }
 
 static int share(const void *own, void **ret_shared)
@@ -126,7 +114,7 @@ static int run_worker(const struct nanny_child *child)
 	return EX_SOFTWARE;
 }
 
-int mailproxy_run(struct proxysetup *setup, const char *config_path)
+int mailproxy_run(const struct daemon_command *command)
 {
 	static const unsigned numbers[NANNY_EVENTS] = {
 		[NANNY_KEYHOLDER] = PROXY_KEYHOLDER_RESTARTS,
@@ -138,10 +126,12 @@ int mailproxy_run(struct proxysetup *setup, const char *config_path)
 	};
 	static const struct nanny_program program = {
 		.context = context,
-		.read = read_setup,
-		.end = end_setup,
+		.setup_size = sizeof(struct proxysetup),
+		.parse = proxysetup_parse,
+		.deinit = proxysetup_deinit,
 		.values = values_of,
 		.rights = rights_of,
+		.check = check,
 		.prepare = prepare,
 		.share = share,
 		.unshare = unshare,
@@ -152,5 +142,5 @@ int mailproxy_run(struct proxysetup *setup, const char *config_path)
 		.counters = &proxycount_table,
 		.event_numbers = numbers,
 	};
-	return nanny_run(&program, setup, config_path);
+	return nanny_run(&program, command);
 }

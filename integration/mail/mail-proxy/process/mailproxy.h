@@ -9,17 +9,14 @@
  *       scanned, and a keyholder where there are certificates.
  */
 
-#include "integration/mail/mail-proxy/setup/proxysetup.h"
+#include "lib/process/daemon.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* setup was read from config_path and is taken over. Returns an exit status. */
-int mailproxy_run(struct proxysetup *setup, const char *config_path);
-
-/* What the configuration names outside of itself. EX_OK, or EX_CONFIG; logged. */
-int mailproxy_check(const struct proxysetup *setup);
+/* What main() returns. */
+int mailproxy_run(const struct daemon_command *command);
 
 #ifdef __cplusplus
 }

@@ -31,23 +31,6 @@ static struct keys {
 
 /* ---- the configuration ---- */
 
-static void end_setup(void *setup)
-{
-	popsetup_deinit(setup);
-	free(setup);
-}
-
-static void *read_setup(const char *path)
-{
-	struct conf_error error;
-	struct popsetup *setup = calloc(1, sizeof(*setup));
-	if (setup == NULL || program_read(path, popsetup_parse, setup, &error) == 0)
-		return setup;
-	conf_log_error(path, &error);
-	end_setup(setup);
-	return NULL;
-}
-
 static struct nanny_values values_of(const void *own)
 {
 	const struct popsetup *setup = own;
@@ -86,8 +69,9 @@ struct confine_rights pop_rights(const void *own, unsigned role)
 	};
 }
 
-int pop_check(const struct popsetup *setup)
+int pop_check(const void *own)
 {
+	const struct popsetup *setup = own;
 	int status = mailcheckup_users(context, setup->login.users);
 	if (status == EX_OK)
 		status = mailcheckup_directory(context, "chroot", setup->pop.chroot);
@@ -157,7 +141,7 @@ static int run_worker(const struct nanny_child *child)
 	return popworker_run(&start);
 }
 
-int pop_run(struct popsetup *setup, const char *config_path)
+int pop_run(const struct daemon_command *command)
 {
 	static const unsigned numbers[NANNY_EVENTS] = {
 		[NANNY_KEYHOLDER] = POP_KEYHOLDER_RESTARTS,
@@ -169,10 +153,12 @@ int pop_run(struct popsetup *setup, const char *config_path)
 	};
 	static const struct nanny_program program = {
 		.context = context,
-		.read = read_setup,
-		.end = end_setup,
+		.setup_size = sizeof(struct popsetup),
+		.parse = popsetup_parse,
+		.deinit = popsetup_deinit,
 		.values = values_of,
 		.rights = pop_rights,
+		.check = pop_check,
 		.prepare = prepare,
 		.share = share,
 		.unshare = unshare,
@@ -184,8 +170,7 @@ int pop_run(struct popsetup *setup, const char *config_path)
 	};
 	if (getrandom(&keys, sizeof(keys), 0) != (ssize_t)sizeof(keys)) {
 		log_error(context, "keys not made (%s)", strerror(EIO));
-		end_setup(setup);
 		return EX_OSERR;
 	}
-	return nanny_run(&program, setup, config_path);
+	return nanny_run(&program, command);
 }

@@ -15,7 +15,7 @@
  *     worker     worker-user  one client that has, and mail-stored's socket
  */
 
-#include "integration/mail/base/nanny/confine.h"
+#include "integration/mail/base/nanny/nanny_program.h"
 #include "integration/mail/pop-front/setup/popsetup.h"
 
 #ifdef __cplusplus
@@ -26,10 +26,10 @@ extern "C" {
 struct confine_rights pop_rights(const void *setup, unsigned role);
 
 /* Looks at what a configuration names. EX_OK, or an exit status with a line of the log. */
-int pop_check(const struct popsetup *setup);
+int pop_check(const void *setup);
 
-/* setup, of the heap, is taken over. Returns an exit status. */
-int pop_run(struct popsetup *setup, const char *config_path);
+/* What main() returns. */
+int pop_run(const struct daemon_command *command);
 
 #ifdef __cplusplus
 }

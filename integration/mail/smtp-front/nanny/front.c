@@ -30,23 +30,6 @@ struct shared {
 
 /* ---- the configuration ---- */
 
-static void end_setup(void *setup)
-{
-	setup_deinit(setup);
-	free(setup);
-}
-
-static void *read_setup(const char *path)
-{
-	struct conf_error error;
-	struct setup *setup = calloc(1, sizeof(*setup));
-	if (setup == NULL || program_read(path, setup_parse, setup, &error) == 0)
-		return setup;
-	conf_log_error(path, &error);
-	end_setup(setup);
-	return NULL;
-}
-
 static struct nanny_values values_of(const void *own)
 {
 	const struct setup *setup = own;
@@ -101,6 +84,13 @@ struct confine_rights front_rights(const void *own, unsigned role)
 			      (setup->sink.kind == SETUP_SINK_STORE || setup->scan.is_on),
 		.has_files = role == NANNY_WORKER && setup->sink.kind == SETUP_SINK_MAILDIR,
 	};
+}
+
+static int check(const void *own)
+{
+	const struct setup *setup = own;
+	const int status = precheck_run(setup, context);
+	return status == EX_OK ? scanner_check(&setup->scan, context) : status;
 }
 
 /* Also the library: all edges of a generation share its cache. */
@@ -217,7 +207,7 @@ static void note_hop(const struct bank *bank, const void *own)
 	bank_set(bank_block(bank, 0), TALLY_HOP_DOWN, hopstate_is_down(shared->hop) ? 1 : 0);
 }
 
-int front_run(struct setup *setup, const char *config_path)
+int front_run(const struct daemon_command *command)
 {
 	static const unsigned numbers[NANNY_EVENTS] = {
 		[NANNY_KEYHOLDER] = TALLY_KEYHOLDER_RESTARTS,
@@ -229,10 +219,12 @@ int front_run(struct setup *setup, const char *config_path)
 	};
 	static const struct nanny_program program = {
 		.context = context,
-		.read = read_setup,
-		.end = end_setup,
+		.setup_size = sizeof(struct setup),
+		.parse = setup_parse,
+		.deinit = setup_deinit,
 		.values = values_of,
 		.rights = front_rights,
+		.check = check,
 		.prepare = prepare,
 		.share = share,
 		.unshare = unshare_all,
@@ -244,5 +236,5 @@ int front_run(struct setup *setup, const char *config_path)
 		.event_numbers = numbers,
 		.note = note_hop,
 	};
-	return nanny_run(&program, setup, config_path);
+	return nanny_run(&program, command);
 }

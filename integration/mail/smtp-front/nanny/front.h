@@ -15,8 +15,8 @@
 extern "C" {
 #endif
 
-/* setup has been read from config_path and is taken over. Returns an exit status. */
-int front_run(struct setup *setup, const char *config_path);
+/* What main() returns. */
+int front_run(const struct daemon_command *command);
 
 /*
  * What a process of that role keeps; borrowed from setup.
