@@ -143,7 +143,7 @@ int engine_after_fork(struct engine *engine, bool is_whole);
 /* As dnsblv6_shared_fd(). */
 int engine_shared_fd(const struct engine *engine);
 /* What another engine's engine_shared_fd() is, borrowed: a connection to its program brings it. */
-void engine_take_table(struct engine *engine, int fd);
+void engine_take_table(void *engine, int fd);
 
 /* As dnsblv6_zone_get() and dnsblv6_stat_get(). */
 int engine_zone_get(const struct engine *engine, unsigned entry,

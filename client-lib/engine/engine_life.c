@@ -64,22 +64,18 @@ static int make_zones(struct zones *all)
 	return DNSBLV6_OK;
 }
 
-void engine_take_table(struct engine *engine, int fd)
+void engine_take_table(void *context, int fd)
 {
+	struct engine *engine = context;
 	if (engine->all.shared != NULL)
 		shared_take(engine->all.shared, fd);
-}
-
-static void take_table(void *context, int fd)
-{
-	engine_take_table(context, fd);
 }
 
 static int make_remote(struct engine *engine)
 {
 	int ret = remote_new(engine->all.config->shared, &engine->all.remote);
 	if (ret == DNSBLV6_OK)
-		remote_on_table(engine->all.remote, take_table, engine);
+		remote_on_table(engine->all.remote, engine_take_table, engine);
 	return ret;
 }
 

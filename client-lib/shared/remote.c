@@ -244,7 +244,7 @@ static void look_after(struct remote *remote, int64_t now_ms)
 	note_silence(remote, now_ms);
 }
 
-static int need_connection(struct remote *remote, int64_t now_ms)
+int remote_connect(struct remote *remote, int64_t now_ms)
 {
 	if (remote->fd >= 0)
 		look_after(remote, now_ms);
@@ -321,11 +321,6 @@ void remote_on_table(struct remote *remote, remote_table_fn callback, void *cont
 {
 	remote->take_table = callback;
 	remote->table_context = context;
-}
-
-int remote_connect(struct remote *remote, int64_t now_ms)
-{
-	return need_connection(remote, now_ms);
 }
 
 bool remote_is_connected(const struct remote *remote)
@@ -416,7 +411,7 @@ int remote_ask(struct remote *remote, const char *zone, struct dnsblv6_addr addr
 	size_t zone_size = strlen(zone);
 	if (zone_size < 1 || zone_size > CACHED_ZONE_MAX || deadline_ms <= now_ms)
 		return -EINVAL;
-	int ret = need_connection(remote, now_ms);
+	int ret = remote_connect(remote, now_ms);
 	if (ret != 0)
 		return ret;
 	struct request *request = calloc(1, sizeof(*request));

@@ -26,11 +26,6 @@ const char *unpack_flaw_text(enum unpack_flaw flaw)
 	return (unsigned)flaw < UNPACK_FLAW_COUNT ? flaw_texts[flaw] : "unknown";
 }
 
-const struct unpack_row *unpack_find(enum content_kind kind)
-{
-	return unpack_row_of(kind);
-}
-
 enum unpack_place unpack_place(const struct unpack_row *row)
 {
 	return row->place;

@@ -62,7 +62,7 @@ static const struct unpack_row rows[] = {
 	  .opened = unpack_ole_opened },
 };
 
-const struct unpack_row *unpack_row_of(enum content_kind kind)
+const struct unpack_row *unpack_find(enum content_kind kind)
 {
 	for (size_t i = 0; i < ROW_COUNT(rows); i++)
 		if (rows[i].kind == kind)

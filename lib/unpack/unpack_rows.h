@@ -67,9 +67,6 @@ struct unpack {
 	size_t spool_room;
 };
 
-/* The rows of a kind that has none here: NULL. */
-const struct unpack_row *unpack_row_of(enum content_kind kind);
-
 /* A member begins; its name is as shown. false: there are too many, and it is over. */
 bool unpack_open(struct unpack *unpack, const char *name);
 /* Bytes of the member that is open. false: it is over. */

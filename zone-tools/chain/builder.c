@@ -669,15 +669,8 @@ static int clear(struct builder *builder)
 static int make_signer(struct builder *builder)
 {
 	const struct builder_job *job = builder->job;
-	struct signer_options options = { .zone = &job->spec->zone,
-					  .keys = job->keyset->keys,
-					  .key_count = job->keyset->key_count,
-					  .other = job->keyset->other,
-					  .now_s = job->now_s,
-					  .lifetime_s = job->lifetime_s };
-	signer_free(builder->signer); /* of a run that did not fit */
-	builder->signer = NULL;
-	return job->keyset->key_count == 0 ? DNSBLV6_OK : signer_new(&options, &builder->signer);
+	return keyset_new_signer(job->keyset, &job->spec->zone, job->now_s, job->lifetime_s,
+				 &builder->signer);
 }
 
 static int write_all(struct writer *writer, void *context)

@@ -141,16 +141,8 @@ static int check(const struct resign *resign)
 
 static int make_signer(struct resign *resign)
 {
-	const struct resign_job *job = resign->job;
-	struct signer_options options = { .zone = &resign->before.facts.zone,
-					  .keys = job->keyset->keys,
-					  .key_count = job->keyset->key_count,
-					  .other = job->keyset->other,
-					  .now_s = job->now_s,
-					  .lifetime_s = resign->lifetime_s };
-	signer_free(resign->signer); /* of a run that did not fit */
-	resign->signer = NULL;
-	return signer_new(&options, &resign->signer);
+	return keyset_new_signer(resign->job->keyset, &resign->before.facts.zone,
+				 resign->job->now_s, resign->lifetime_s, &resign->signer);
 }
 
 static int write_all(struct writer *writer, void *context)

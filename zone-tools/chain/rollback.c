@@ -174,14 +174,8 @@ static int put_facts(struct rollback *rollback)
 
 static int open_signer(struct rollback *rollback)
 {
-	const struct rollback_job *job = rollback->job;
-	struct signer_options options = { .zone = &rollback->before.facts.zone,
-					  .keys = job->keyset->keys,
-					  .key_count = job->keyset->key_count,
-					  .other = job->keyset->other,
-					  .now_s = job->now_s,
-					  .lifetime_s = rollback->lifetime_s };
-	return job->keyset->key_count == 0 ? DNSBLV6_OK : signer_new(&options, &rollback->signer);
+	return keyset_new_signer(rollback->job->keyset, &rollback->before.facts.zone,
+				 rollback->job->now_s, rollback->lifetime_s, &rollback->signer);
 }
 
 static int open_recorder(struct rollback *rollback)

@@ -694,14 +694,8 @@ static int open_walks(struct updater *updater)
 
 static int open_signer(struct updater *updater)
 {
-	const struct updater_job *job = updater->job;
-	struct signer_options options = { .zone = &updater->before.facts.zone,
-					  .keys = job->keyset->keys,
-					  .key_count = job->keyset->key_count,
-					  .other = job->keyset->other,
-					  .now_s = job->now_s,
-					  .lifetime_s = updater->lifetime_s };
-	return job->keyset->key_count == 0 ? DNSBLV6_OK : signer_new(&options, &updater->signer);
+	return keyset_new_signer(updater->job->keyset, &updater->before.facts.zone,
+				 updater->job->now_s, updater->lifetime_s, &updater->signer);
 }
 
 static int open_recorder(struct updater *updater)

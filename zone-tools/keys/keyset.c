@@ -322,6 +322,20 @@ int keyset_choose(struct keyset *set, bool is_same_ttl)
 	return ret == DNSBLV6_OK && is_changed && has_silent(set) ? KEYSET_EKEYS : ret;
 }
 
+int keyset_new_signer(const struct keyset *set, const struct dnsblv6_labels *zone, uint64_t now_s,
+		      uint32_t lifetime_s, struct signer **signer)
+{
+	const struct signer_options options = { .zone = zone,
+						.keys = set->keys,
+						.key_count = set->key_count,
+						.other = set->other,
+						.now_s = now_s,
+						.lifetime_s = lifetime_s };
+	signer_free(*signer);
+	*signer = NULL;
+	return set->key_count == 0 ? DNSBLV6_OK : signer_new(&options, signer);
+}
+
 /* ---- what is said about it ---- */
 
 void keyset_describe(const struct keyset *set, int status, char *ret_text)

@@ -93,6 +93,13 @@ bool keyset_has_active(const struct keyset *set);
 bool keyset_roll(struct keyset *set, const struct dnsblv6_labels *zone,
 		 const struct rollover *rollover, const struct key *const keys[ROLLOVER_KEYS_MAX]);
 
+/*
+ * What signs the new version, in place of *signer, which may be of a run that did not fit: NULL for
+ * a set without keys. set and zone are borrowed. As signer_new().
+ */
+int keyset_new_signer(const struct keyset *set, const struct dnsblv6_labels *zone, uint64_t now_s,
+		      uint32_t lifetime_s, struct signer **signer);
+
 /* How the new version is signed; of a set with keys. */
 struct dnsblv6_signing keyset_signing(const struct keyset *set, uint64_t expires_s);
 

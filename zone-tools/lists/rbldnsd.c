@@ -87,7 +87,7 @@ static void set_deinit(struct rbldnsd_set *set)
 
 int rbldnsd_set_begin(struct rbldnsd *reader, enum rbldnsd_type type)
 {
-	int ret = rbldnsd_set_end(reader);
+	int ret = rbldnsd_end(reader);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	struct listing *listing = reader->reading->listing;
@@ -141,7 +141,7 @@ static int number_entries(struct rbldnsd *reader, uint32_t *numbers)
 	return dataset_settle(dataset);
 }
 
-int rbldnsd_set_end(struct rbldnsd *reader)
+int rbldnsd_end(struct rbldnsd *reader)
 {
 	if (!reader->has_set)
 		return DNSBLV6_OK;
@@ -472,9 +472,4 @@ int rbldnsd_begin_file(struct rbldnsd *reader)
 	else if (!types[reader->type].is_tset)
 		reader->set.default_number = 0; /* the built-in value is the first of its pool */
 	return DNSBLV6_OK;
-}
-
-int rbldnsd_end(struct rbldnsd *reader)
-{
-	return rbldnsd_set_end(reader);
 }

@@ -42,7 +42,7 @@ void rbldnsd_free(struct rbldnsd *reader);
 int rbldnsd_begin_file(struct rbldnsd *reader);
 /* line ends in NUL and has no blanks at its end. */
 int rbldnsd_read_line(struct rbldnsd *reader, const char *line);
-/* Nothing is in the listing for good before this. */
+/* Gives the entries their final values: nothing is in the listing for good before this. */
 int rbldnsd_end(struct rbldnsd *reader);
 
 #ifdef __cplusplus

@@ -53,8 +53,6 @@ struct rbldnsd {
 
 /* Opens a dataset; the one before is ended. It has no origin yet. */
 int rbldnsd_set_begin(struct rbldnsd *reader, enum rbldnsd_type type);
-/* Gives the entries their final values. */
-int rbldnsd_set_end(struct rbldnsd *reader);
 
 /* ---- entries: what is wrong with a line goes to *ret_fault, or is a finding already ---- */
 

@@ -467,7 +467,7 @@ static int read_dataset(struct rbldnsd *reader, const char *at, const char **ret
 		*ret_fault = "$DATASET belongs in a combined list";
 		return DNSBLV6_OK;
 	}
-	int ret = rbldnsd_set_end(reader);
+	int ret = rbldnsd_end(reader);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	if (is_end_or_comment(at)) {

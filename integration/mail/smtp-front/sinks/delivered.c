@@ -110,9 +110,8 @@ static bool is_alive(const struct entry *entry, int64_t now_s)
 	return entry->check == checksum(entry) && age_s < DELIVERED_KEEP_S && age_s > -86400;
 }
 
-/* mail NULL: any. */
-static bool find(const struct delivered *table, uint64_t recipient, const uint8_t *mail,
-		 int64_t now_s)
+bool delivered_has(const struct delivered *table, uint64_t recipient, const uint8_t *mail,
+		   int64_t now_s)
 {
 	if (table == NULL)
 		return false;
@@ -127,13 +126,7 @@ static bool find(const struct delivered *table, uint64_t recipient, const uint8_
 
 bool delivered_may_have(const struct delivered *table, uint64_t recipient, int64_t now_s)
 {
-	return find(table, recipient, NULL, now_s);
-}
-
-bool delivered_has(const struct delivered *table, uint64_t recipient, const uint8_t *mail,
-		   int64_t now_s)
-{
-	return find(table, recipient, mail, now_s);
+	return delivered_has(table, recipient, NULL, now_s);
 }
 
 int delivered_add(struct delivered *table, uint64_t recipient, const uint8_t *mail, int64_t now_s)
