@@ -12,7 +12,6 @@
 #include "lib/common/output.h"
 #include "lib/common/subcommands.h"
 #include "lib/common/version.h"
-#include "lib/format/status.h"
 #include "lib/lmdb/fence.h"
 #include "lib/lmdb/store.h"
 

@@ -2,7 +2,6 @@
 #include "client-lib/engine/engine.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "client-lib/engine/look.h"

@@ -2,7 +2,6 @@
 #include "lib/mailcluster/cluster.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

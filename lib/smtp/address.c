@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/smtp/address.h"
 
-#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 

@@ -16,7 +16,6 @@
 #include "lib/common/log.h"
 #include "lib/process/capabilities.h"
 #include "lib/process/child.h"
-#include "lib/process/clock.h"
 
 static const char context[] = "xdp";
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/base/spec.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /*

@@ -16,7 +16,6 @@
 
 #include <getopt.h>
 #include <stdio.h>
-#include <sysexits.h>
 
 enum row { OPTION_ZONE, OPTION_KEY, OPTION_DNSKEY, OPTION_CONFIG };
 

@@ -14,7 +14,6 @@
 
 #include <getopt.h>
 #include <stdio.h>
-#include <sysexits.h>
 
 enum row { OPTION_ZONE, OPTION_KEY, OPTION_ALGORITHM };
 

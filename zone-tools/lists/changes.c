@@ -3,7 +3,6 @@
 
 #include "zone-tools/lists/plain.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

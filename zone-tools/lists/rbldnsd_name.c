@@ -6,7 +6,6 @@
 #include "lib/format/dnssec.h"
 #include "lib/format/wellknown.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

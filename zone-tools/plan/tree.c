@@ -6,8 +6,6 @@
 #include "lib/format/dnssec.h"
 #include "lib/format/record.h"
 
-#include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BLOCK_UNITS = 128 };

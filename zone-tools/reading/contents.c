@@ -5,7 +5,6 @@
 
 #include "lib/format/wellknown.h"
 
-#include <errno.h>
 #include <string.h>
 
 int contents_read_facts(struct reader *reader, struct dnsblv6_facts *ret_facts)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/adapters/dns-translator/answer.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "lib/format/bytes.h"

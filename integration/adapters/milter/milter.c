@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/adapters/milter/milter.h"
 
-#include <errno.h>
 #include <sys/socket.h>
 
 #include <libmilter/mfapi.h>

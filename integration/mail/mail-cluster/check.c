@@ -10,7 +10,6 @@
 
 #include <getopt.h>
 #include <stdlib.h>
-#include <sysexits.h>
 
 struct check {
 	struct clustertool tool;

@@ -8,7 +8,6 @@
 
 #include "integration/mail/base/store/remote.h"
 #include "integration/mail/mail-cluster/clusterlines.h"
-#include "lib/common/log.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -9,8 +9,6 @@
 
 #include "lib/common/subcommands.h"
 
-#include <stddef.h>
-
 static const struct subcommand commands[] = {
 	{ "nodes", cluster_nodes_command, "print the nodes, and when each was heard of" },
 	{ "health", cluster_health_command,

@@ -10,8 +10,6 @@
 
 #include "integration/mail/mail-store/tool.h"
 
-#include "lib/common/log.h"
-#include "lib/mailstore/filedisk.h"
 #include "lib/process/clock.h"
 
 #include <errno.h>

@@ -13,7 +13,6 @@
 
 #include "integration/mail/base/store/copyname.h"
 #include "integration/mail/base/store/remote.h"
-#include "lib/common/log.h"
 
 #include <errno.h>
 #include <getopt.h>

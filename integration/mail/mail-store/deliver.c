@@ -8,8 +8,6 @@
 
 #include "integration/mail/mail-store/mailfile.h"
 
-#include "lib/common/log.h"
-
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>

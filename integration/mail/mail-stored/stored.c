@@ -13,7 +13,6 @@
 #include "lib/process/child.h"
 #include "lib/process/clock.h"
 #include "lib/process/listening.h"
-#include "lib/process/systemd.h"
 
 #include <errno.h>
 #include <poll.h>

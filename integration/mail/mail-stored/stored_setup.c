@@ -4,7 +4,6 @@
 #include "integration/mail/mail-stored/cluster/cluster_process.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <hs/hs.h>
 #include <search.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/content/kind.h"

@@ -2,7 +2,6 @@
 #include "lib/mstream/mstream.h"
 
 #include "lib/mstream/read/entity.h"
-#include "lib/mstream/read/leaf.h"
 #include "lib/mstream/read/levels.h"
 #include "lib/mstream/read/mstream_state.h"
 #include "lib/mstream/read/partreader.h"

@@ -10,7 +10,6 @@
 #include "integration/mail/mail-stored/store/counters.h"
 #include "lib/common/log.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 static const char context[] = "mail-stored";

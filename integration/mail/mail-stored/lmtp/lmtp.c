@@ -6,7 +6,6 @@
 #include "lib/common/log.h"
 #include "lib/process/doors.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

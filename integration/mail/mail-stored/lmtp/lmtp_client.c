@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/lmtp/lmtp_client.h"
 
-#include "lib/common/log.h"
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

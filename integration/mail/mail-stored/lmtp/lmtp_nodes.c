@@ -5,7 +5,6 @@
 #include "integration/mail/mail-stored/module/nodeanswers.h"
 #include "lib/common/log.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>

@@ -7,8 +7,6 @@
 #include "integration/mail/mail-stored/nodes/socketmap.h"
 #include "lib/common/log.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

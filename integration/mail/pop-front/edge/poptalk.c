@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "integration/mail/base/edge/channel.h"
-#include "integration/mail/base/edge/session.h"
 #include "integration/mail/pop-front/edge/poplogin.h"
 
 _Static_assert(POP3_REPLY_MAX <= EDGE_REPLY_MAX, "a reply has room");

@@ -2,7 +2,6 @@
 #include "integration/mail/pop-front/nanny/pop.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sysexits.h>

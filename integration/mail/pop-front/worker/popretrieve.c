@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/mailstore/status.h"
 #include "lib/pop3/pop3_top.h"
 
 /* For one call, which ends sooner when the socket is full. */

@@ -5,7 +5,6 @@
 #include <sysexits.h>
 
 #include "integration/mail/base/edge/edge.h"
-#include "integration/mail/base/edge/session.h"
 #include "integration/mail/smtp-front/edge/pack.h"
 #include "integration/mail/smtp-front/edge/smtp_parts.h"
 #include "integration/mail/smtp-front/edge/talk.h"

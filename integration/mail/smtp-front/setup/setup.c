@@ -2,7 +2,6 @@
 #include "integration/mail/smtp-front/setup/setup.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/smtp-front/worker/screen.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

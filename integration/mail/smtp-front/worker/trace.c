@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/smtp-front/worker/trace.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
