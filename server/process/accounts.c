@@ -13,7 +13,8 @@
 
 static const char context[] = "dnsblv6d";
 
-int accounts_count_slots(const struct parent *parent)
+/* How many workers there may be now, those that drain too. */
+static int count_slots(const struct parent *parent)
 {
 	int count = 0;
 	const struct generation *generation = NULL;
@@ -117,8 +118,7 @@ static struct report_worker describe_slot(const struct generation *generation, s
 
 static struct report_worker *list_workers(const struct parent *parent, size_t *ret_count)
 {
-	struct report_worker *workers =
-		calloc((size_t)accounts_count_slots(parent) + 1, sizeof(*workers));
+	struct report_worker *workers = calloc((size_t)count_slots(parent) + 1, sizeof(*workers));
 	size_t count = 0;
 	const struct generation *generation = NULL;
 	if (workers == NULL)

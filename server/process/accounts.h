@@ -20,9 +20,6 @@
 extern "C" {
 #endif
 
-/* How many workers there may be now, those that drain too. */
-int accounts_count_slots(const struct parent *parent);
-
 /* Adds the networks that a generation has counted to those of the past. 0 or -ENOMEM. */
 int accounts_keep_talkers(const struct parent *parent, const struct generation *generation);
 

@@ -334,7 +334,11 @@ struct xdp_counts tables_sum_counts(const struct tables_arrays *arrays, unsigned
 	return total;
 }
 
-uint64_t tables_name_count(uint64_t size_bytes, bool is_signed)
+/*
+ * About how many names so many bytes of lines have room for, when a version is written beside the
+ * one before.
+ */
+static uint64_t count_names(uint64_t size_bytes, bool is_signed)
 {
 	/* Buckets are a third of a line for each name where there are the most for their names. */
 	uint64_t more_bytes =
@@ -347,10 +351,9 @@ uint64_t tables_name_count(uint64_t size_bytes, bool is_signed)
 
 size_t tables_describe(uint64_t size_bytes, char *ret_text)
 {
-	int size = snprintf(ret_text, TABLES_TEXT_SIZE,
-			    "memory %" PRIu64 "M holds %" PRIu64 " signed or %" PRIu64
-			    " unsigned names",
-			    size_bytes >> 20, tables_name_count(size_bytes, true),
-			    tables_name_count(size_bytes, false));
+	int size = snprintf(
+		ret_text, TABLES_TEXT_SIZE,
+		"memory %" PRIu64 "M holds %" PRIu64 " signed or %" PRIu64 " unsigned names",
+		size_bytes >> 20, count_names(size_bytes, true), count_names(size_bytes, false));
 	return (size_t)size;
 }

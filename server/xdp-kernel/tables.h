@@ -160,12 +160,6 @@ uint32_t tables_used_lines(const struct tables *tables);
 /* Of all processors. zone XDP_ZONES_MAX: of what has no zone, as struct xdp_other_counts. */
 struct xdp_counts tables_sum_counts(const struct tables_arrays *arrays, unsigned zone);
 
-/*
- * About how many names so many bytes of lines have room for, when a version is written beside the
- * one before.
- */
-uint64_t tables_name_count(uint64_t size_bytes, bool is_signed);
-
 /* "memory 256M holds 470000 signed or 1860000 unsigned names". Returns the size of the text. */
 #define TABLES_TEXT_SIZE 128
 size_t tables_describe(uint64_t size_bytes, char *ret_text);

@@ -385,7 +385,8 @@ int keydir_plan(struct keydir *dir, enum rollover_step wanted, bool asks_parents
 	return status == EX_OK ? make_due_step(dir) : status;
 }
 
-bool keydir_has_steps(const struct keydir *dir)
+/* Has keydir_plan() made steps? */
+static bool has_steps(const struct keydir *dir)
 {
 	return dir->step_count > 0;
 }
@@ -461,8 +462,7 @@ int keydir_settle(struct keydir *dir, struct keyset *set, const struct resign_jo
 	struct resign_result result;
 	struct resign_job job = *how;
 	char keys[KEYSET_TEXT_SIZE];
-	if (!keydir_has_steps(dir) || !dir->state.is_there ||
-	    !keyset_is_signed(&dir->state.published))
+	if (!has_steps(dir) || !dir->state.is_there || !keyset_is_signed(&dir->state.published))
 		return EX_OK;
 	int status = keydir_fill(dir, set);
 	if (status != EX_OK)

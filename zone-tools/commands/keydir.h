@@ -87,8 +87,6 @@ int keydir_open(struct keydir *dir, const char *store, const struct dnsblv6_labe
  * the parents with asks_parents if one is awaited. As keydir_open().
  */
 int keydir_plan(struct keydir *dir, enum rollover_step wanted, bool asks_parents);
-/* Has keydir_plan() made steps? */
-bool keydir_has_steps(const struct keydir *dir);
 
 /*
  * Writes steps into a store that is there, with set, in a transaction of their own, and reads what

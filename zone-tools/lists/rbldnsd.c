@@ -57,7 +57,7 @@ struct dnsblv6_value rbldnsd_default(const struct rbldnsd *reader)
 	return reader->set.raw.values[reader->set.default_number];
 }
 
-void rbldnsd_scope_deinit(struct rbldnsd_scope *scope)
+static void scope_deinit(struct rbldnsd_scope *scope)
 {
 	for (unsigned i = 0; i < RBLDNSD_VARIABLE_COUNT; i++)
 		free(scope->variables[i]);
@@ -79,7 +79,7 @@ static int copy_scope(const struct rbldnsd_scope *from, struct rbldnsd_scope *to
 
 static void set_deinit(struct rbldnsd_set *set)
 {
-	rbldnsd_scope_deinit(&set->scope);
+	scope_deinit(&set->scope);
 	value_pool_deinit(&set->raw);
 	free(set->prefixes.slots);
 	memset(set, 0, sizeof(*set));
@@ -459,7 +459,7 @@ void rbldnsd_free(struct rbldnsd *reader)
 		return;
 	if (reader->has_set)
 		set_deinit(&reader->set);
-	rbldnsd_scope_deinit(&reader->scope);
+	scope_deinit(&reader->scope);
 	free(reader);
 }
 

@@ -77,8 +77,6 @@ int rbldnsd_acl_begin_file(struct rbldnsd *reader);
 /* A time or TTL at *at: seconds, or with s, m, h, d or w behind the number. False: it is none. */
 bool rbldnsd_take_ttl(const char **at, uint32_t fallback, uint32_t *ret_ttl);
 
-void rbldnsd_scope_deinit(struct rbldnsd_scope *scope);
-
 /* line is what stands behind the dollar sign; marked: "#$", ";$" or ":$". */
 int rbldnsd_special_read(struct rbldnsd *reader, const char *line, bool is_marked);
 

@@ -69,7 +69,8 @@ static bool has_room_surely(const struct plan *plan, const struct spec *spec, ui
 	return spec->style != DNSBLV6_STYLE_CLASSIC && most <= max_records;
 }
 
-uint64_t room_count(const struct plan *plan, const struct spec *spec)
+/* The records that builder.h would write. */
+static uint64_t count_records(const struct plan *plan, const struct spec *spec)
 {
 	const struct names_plan *names = &plan->names;
 	struct dnsblv6_labels glue;
@@ -145,7 +146,7 @@ void room_check(const struct plan *plan, const struct listing *listing, const st
 	struct entry widest = { 0 };
 	if (has_room_surely(plan, spec, max_records))
 		return;
-	uint64_t count = room_count(plan, spec);
+	uint64_t count = count_records(plan, spec);
 	if (count <= max_records)
 		return;
 	const struct dataset *largest = find_largest(listing, spec->style, &widest);

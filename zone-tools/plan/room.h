@@ -16,9 +16,6 @@
 extern "C" {
 #endif
 
-/* The records that builder.h would write. */
-uint64_t room_count(const struct plan *plan, const struct spec *spec);
-
 /*
  * Adds a refusal when that is more than max_records. It names the list with most records, and of
  * a flat zone the widest prefix of it.

@@ -53,7 +53,8 @@ bool store_settings_has(const struct store_settings *settings, const char *name)
 	return find(settings, name) != NULL;
 }
 
-int store_settings_replace(struct store_settings *settings, const char *name, const char *value)
+/* In the place of all of that name. */
+static int replace(struct store_settings *settings, const char *name, const char *value)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < settings->count; i++) {
@@ -202,7 +203,7 @@ int store_settings_remember_lifetime(struct writer *writer, uint32_t given_s)
 	snprintf(text, sizeof(text), "%" PRIu32, given_s);
 	int ret = load(writer, &settings);
 	if (ret == DNSBLV6_OK)
-		ret = store_settings_replace(&settings, "lifetime", text);
+		ret = replace(&settings, "lifetime", text);
 	if (ret == DNSBLV6_OK)
 		ret = store_settings_write(writer, &settings);
 	store_settings_deinit(&settings);

@@ -35,8 +35,6 @@ struct store_settings {
 /* Both are copied. DNSBLV6_OK or -ENOMEM. */
 int store_settings_add(struct store_settings *settings, const char *name, const char *value);
 bool store_settings_has(const struct store_settings *settings, const char *name);
-/* In the place of all of that name. */
-int store_settings_replace(struct store_settings *settings, const char *name, const char *value);
 void store_settings_deinit(struct store_settings *settings);
 
 /*

@@ -148,7 +148,8 @@ static void put(struct sigtext *file, size_t offset, const void *bytes, size_t s
 		memcpy(file->bytes + offset, bytes, size);
 }
 
-struct sigtext imagefile_bytes(const struct tables *tables)
+/* The bytes of the file, to be freed; .is_failed when memory ends. */
+static struct sigtext bytes_of(const struct tables *tables)
 {
 	static const char zeros[IMAGE_HEADER_SIZE];
 	const uint32_t words[2] = { IMAGE_VERSION, 1 };
@@ -180,7 +181,7 @@ struct sigtext imagefile_bytes(const struct tables *tables)
 
 int imagefile_write(struct tables *tables, const char *path, char *reterr)
 {
-	struct sigtext file = imagefile_bytes(tables);
+	struct sigtext file = bytes_of(tables);
 	const int status = file.is_failed ? -ENOMEM
 					  : wholefile_write(AT_FDCWD, path, file.bytes, file.size,
 							    0644, WHOLEFILE_LASTS);

@@ -20,8 +20,6 @@ extern "C" {
 
 int imagefile_make_hs(struct tables *tables, char *reterr);
 int imagefile_write(struct tables *tables, const char *path, char *reterr);
-/* The bytes of the file, to be freed; .is_failed when memory ends. */
-struct sigtext imagefile_bytes(const struct tables *tables);
 
 #ifdef __cplusplus
 }

@@ -20,7 +20,7 @@ void object_put_number(struct text *text, const char *name, uint64_t number)
 	text_put_number(text, number);
 }
 
-void object_put_signed(struct text *text, const char *name, int number)
+static void put_signed(struct text *text, const char *name, int number)
 {
 	char digits[16];
 	put_name(text, name);
@@ -73,5 +73,5 @@ static const char *verdict_of(const struct session_facts *facts)
 void object_put_verdict(struct text *text, const struct session_facts *facts)
 {
 	object_put_word(text, "verdict", verdict_of(facts));
-	object_put_signed(text, "score", facts->score);
+	put_signed(text, "score", facts->score);
 }

@@ -19,7 +19,6 @@ extern "C" {
 #endif
 
 void object_put_number(struct text *text, const char *name, uint64_t number);
-void object_put_signed(struct text *text, const char *name, int number);
 /* Microseconds, as milliseconds with three decimals. */
 void object_put_time(struct text *text, const char *name, uint64_t time_us);
 /* No more than room bytes between the quotes: what does not fit is left out. NULL is "". */

@@ -98,17 +98,13 @@ static uint8_t *add_packet(struct peer *peer, char letter, size_t size)
 	return packet;
 }
 
-/* One or two texts, each with its NUL; the second may be NULL. */
-static void add_texts(struct peer *peer, char letter, const char *one, const char *two)
+/* A text with its NUL. */
+static void add_text(struct peer *peer, char letter, const char *text)
 {
-	const size_t one_size = strlen(one) + 1;
-	const size_t two_size = two == NULL ? 0 : strlen(two) + 1;
-	uint8_t *data = add_packet(peer, letter, one_size + two_size);
-	if (data == NULL)
-		return;
-	memcpy(data, one, one_size);
-	if (two != NULL)
-		memcpy(data + one_size, two, two_size);
+	const size_t size = strlen(text) + 1;
+	uint8_t *data = add_packet(peer, letter, size);
+	if (data != NULL)
+		memcpy(data, text, size);
 }
 
 /* One macro, for the command that follows; there is no reply to it. */
@@ -175,7 +171,7 @@ static bool say_helo(struct peer *peer, struct state *state)
 {
 	if ((state->steps & NO_HELO) != 0 || peer->envelope.helo == NULL)
 		return false;
-	add_texts(peer, 'H', peer->envelope.helo, NULL);
+	add_text(peer, 'H', peer->envelope.helo);
 	return await(state, 'H', NR_HELO);
 }
 
@@ -190,7 +186,7 @@ static bool say_address(struct peer *peer, char letter, const char *address)
 		peer_fail(peer, "an address was too long");
 		return false;
 	}
-	add_texts(peer, letter, path, NULL);
+	add_text(peer, letter, path);
 	return true;
 }
 
