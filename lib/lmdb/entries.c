@@ -5,6 +5,7 @@
 #include "lib/lmdb/environment.h"
 
 #include <string.h>
+#include <unistd.h>
 
 MDB_val entries_val(const void *data, size_t size)
 {
@@ -157,9 +158,11 @@ int entries_sum(const struct store_kind *kind, unsigned table, MDB_cursor *curso
 	if (code != MDB_SUCCESS)
 		return environment_status(code);
 	struct leaf leaf = { .size = stat_.ms_psize };
+	/* A page of a store that another kind of machine has made may begin anywhere in several of ours. */
+	const bool is_looking = is_mapped && leaf.size <= (size_t)sysconf(_SC_PAGESIZE);
 	int ret = entries_step(cursor, MDB_FIRST, &key, &value);
 	while (ret == STORE_OK) {
-		if (is_mapped && !count_entry(&leaf, key.data))
+		if (is_looking && !count_entry(&leaf, key.data))
 			return STORE_ECORRUPT;
 		sum += entries_share(kind, table, key, value);
 		ret = entries_step(cursor, MDB_NEXT, &key, &value);
@@ -172,15 +175,19 @@ int entries_sum(const struct store_kind *kind, unsigned table, MDB_cursor *curso
 	return STORE_OK;
 }
 
-/* The pages that one transaction has freed: their number, and they themselves, the greatest first. */
+/*
+ * The pages that one transaction has freed: their number, and they themselves, the greatest first. LMDB
+ * makes room for more than it has sometimes, also when it has none.
+ */
 static bool is_freed_list(struct store_bytes pages, size_t page_last)
 {
 	size_t before = page_last + 1;
-	size_t count = 0;
+	size_t count;
 	size_t page;
-	if (pages.size >= sizeof(count))
-		memcpy(&count, pages.data, sizeof(count));
-	if (count == 0 || pages.size / sizeof(page) != count + 1)
+	if (pages.size < sizeof(count))
+		return false;
+	memcpy(&count, pages.data, sizeof(count));
+	if (count >= pages.size / sizeof(page))
 		return false;
 	for (size_t i = 1; i <= count; i++) {
 		memcpy(&page, pages.data + i * sizeof(page), sizeof(page));
