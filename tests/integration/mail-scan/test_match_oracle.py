@@ -4,6 +4,8 @@
 lib/match beside clamscan over the same signatures: real lists (../shared/data/signatures) and one line
 for each construct. Each signature has a file made of it (signature_samples.py). What clamscan finds in
 it is found by match_files, too, at every size of pieces, but what is left to clamd.
+
+A third of the lists is taken, another one each time; DNSBLV6_SHARE=1 takes all.
 """
 
 import os
@@ -19,6 +21,7 @@ from harness import BUILD, Case
 
 FILES = os.path.join(BUILD, "tests/integration/match_files")
 PIECES = (1, 2, 3, 7, 64, 4096, 65536)
+SHARE = float(os.environ.get("DNSBLV6_SHARE", 1 / 3))
 LISTS = ("rfxn.hdb", "rfxn.ndb", "twinclams.hdb", "twinclams.ldb")
 # Attributes that a file alone cannot have.
 CONTAINER = re.compile(r"Container:CL_TYPE_(?!ANY)(\w+)")
@@ -149,6 +152,11 @@ class Oracle(Case):
 
     # ---- real lists ----
 
+    def copy_share(self, name):
+        with open(harness.data_file(os.path.join("signatures", name)), "rb") as whole, \
+             open(self.path("lists/" + name), "wb") as share:
+            share.writelines(line for line in whole if self.rng.random() < SHARE)
+
     def add_lists(self):
         """[(name, path of its sample or None)] of all signatures of the lists with bytes."""
         wanted = []
@@ -174,7 +182,7 @@ class Oracle(Case):
 
     def test_real_lists(self):
         for name in LISTS:
-            shutil.copy(harness.data_file(os.path.join("signatures", name)), self.path("lists"))
+            self.copy_share(name)
         said = self.run_files("compile", self.path("db"), *[self.path("lists/" + name) for name in LISTS])
         wanted = self.add_lists()
         ours = self.found_at_every_cut()
@@ -188,7 +196,7 @@ class Oracle(Case):
         print(f"{len(wanted)} samples, {both} found by both, {len(missed)} by clamscan alone,"
               f" {len(alone)} by lib/match alone")
         self.keep_for_a_look(missed, alone)
-        self.assertGreater(both, 3000)
+        self.assertGreater(both, 2500 * SHARE)
         # clamscan has a second look at text as it rewrites it, also for signatures of any target.
         self.assertLessEqual(self.count_of_streams({name for name, _ in missed}), 5, missed)
 
