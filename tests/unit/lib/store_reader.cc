@@ -556,27 +556,27 @@ TEST_CASE("freed pages that cannot be are damage, before a writer takes them", "
 		memcpy(&content[pages], &left, sizeof(left));
 		write_file(path, content);
 		CHECK(read_damaged(path, entries) == READ_SAME);
-		return;
 	}
-	SECTION("none can be read")
+	SECTION("what is there cannot be")
 	{
-		content.replace(freed, 4096, 4096, '\xff');
+		struct sample {
+			const char *what;
+			size_t at, size;
+			char byte;
+		};
+		const size_t first = pages + 8 * number_at(pages);
+		const sample one = GENERATE_COPY(values<sample>({
+			{ "none can be read", freed, 4096, '\xff' },
+			{ "a number of them that is too large", pages, 8, '\x01' },
+			{ "one behind the last", pages + 8, 8, '\x01' },
+			{ "the first page, in which LMDB keeps what there is", first, 8, '\0' },
+		}));
+		CAPTURE(one.what);
+		content.replace(one.at, one.size, one.size, one.byte);
+		write_file(path, content);
+		// Refused, or it crashed: the child says either.
+		CHECK(read_damaged(path, entries) != READ_SAME);
 	}
-	SECTION("a number of them that is too large")
-	{
-		content.replace(pages, 8, 8, '\x01');
-	}
-	SECTION("one behind the last")
-	{
-		content.replace(pages + 8, 8, 8, '\x01');
-	}
-	SECTION("the first, in which LMDB keeps what there is")
-	{
-		content.replace(pages + 8 * number_at(pages), 8, 8, '\0');
-	}
-	write_file(path, content);
-	CHECK(read_damaged(path, entries) !=
-	      READ_SAME); // refused, or it crashed: the child says either
 }
 
 TEST_CASE("a head of a page that is not as its entries are is damage", "[store][reader]")
