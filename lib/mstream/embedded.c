@@ -221,39 +221,61 @@ static void keep(struct embedded *embedded, const uint8_t *bytes, size_t size)
 
 /* ---- addresses with data, anywhere in a line ---- */
 
-/* The last bytes of the line as far as before, where the mark may have begun. */
-static void keep_tail(struct embedded *embedded, const uint8_t *bytes, size_t size)
+/* An address goes on behind them: ends of lines and tabs are no part of it, and blanks say nothing in its mark. */
+static bool is_blank(uint8_t byte)
 {
-	const size_t room = sizeof(embedded->tail);
-	if (size >= room) {
-		memcpy(embedded->tail, bytes + size - room, room);
-		embedded->tail_size = (uint8_t)room;
-		return;
-	}
-	const size_t kept = embedded->tail_size + size > room ? room - size : embedded->tail_size;
-	memmove(embedded->tail, embedded->tail + embedded->tail_size - kept, kept);
-	memcpy(embedded->tail + kept, bytes, size);
-	embedded->tail_size = (uint8_t)(kept + size);
+	return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
 }
 
-/* The last bytes of the line before bytes + at, with a NUL behind them; returns how many. */
+/* The last bytes before bytes + at that are no blanks, room at most, and a NUL; returns how many. */
 static size_t get_before(const struct embedded *embedded, const uint8_t *bytes, size_t at,
-			 char *ret_before)
+			 size_t room, char *ret_before)
 {
-	const size_t here = at < EMBEDDED_TAIL_SIZE ? at : EMBEDDED_TAIL_SIZE;
-	const size_t room = EMBEDDED_TAIL_SIZE - here;
-	const size_t there = embedded->tail_size < room ? embedded->tail_size : room;
+	size_t begin = room;
+	for (; at > 0 && begin > 0; at--)
+		if (!is_blank(bytes[at - 1]))
+			ret_before[--begin] = (char)bytes[at - 1];
+	const size_t there = embedded->tail_size < begin ? embedded->tail_size : begin;
+	const size_t here = room - begin;
+	memmove(ret_before + there, ret_before + begin, here);
 	memcpy(ret_before, embedded->tail + embedded->tail_size - there, there);
-	memcpy(ret_before + there, bytes + at - here, here);
 	ret_before[there + here] = '\0';
 	return there + here;
 }
 
-static bool is_marked(const char *before, size_t size)
+/* The mark may have begun in what is passed now. */
+static void keep_tail(struct embedded *embedded, const uint8_t *bytes, size_t size)
 {
-	const size_t mark_size = strlen(DATAURI_MARK);
-	return size >= mark_size &&
-	       strncasecmp(before + size - mark_size, DATAURI_MARK, mark_size) == 0;
+	char before[EMBEDDED_TAIL_SIZE + 1];
+	embedded->tail_size =
+		(uint8_t)get_before(embedded, bytes, size, EMBEDDED_TAIL_SIZE, before);
+	memcpy(embedded->tail, before, embedded->tail_size);
+}
+
+/* The same at the end of a line, where it has begun in few. */
+static void keep_line_tail(struct embedded *embedded, const uint8_t *bytes, size_t size)
+{
+	char last[sizeof(DATAURI_MARK)];
+	if (embedded->tail_size == 0 && memchr(bytes, DATAURI_MARK[0], size) == NULL)
+		return;
+	const size_t last_size = get_before(embedded, bytes, size, sizeof(last) - 1, last);
+	const char *begin = memrchr(last, DATAURI_MARK[0], last_size);
+	if (begin != NULL &&
+	    strncasecmp(begin, DATAURI_MARK, (size_t)(last + last_size - begin)) == 0)
+		keep_tail(embedded, bytes, size);
+	else
+		embedded->tail_size = 0;
+}
+
+/* Of most commas one look at the byte before is enough. */
+static bool is_marked(const struct embedded *embedded, const uint8_t *bytes, size_t at)
+{
+	char last[sizeof(DATAURI_MARK)];
+	const size_t mark_size = sizeof(last) - 1;
+	if (at > 0 && bytes[at - 1] != DATAURI_MARK[mark_size - 1] && !is_blank(bytes[at - 1]))
+		return false;
+	return get_before(embedded, bytes, at, mark_size, last) == mark_size &&
+	       strncasecmp(last, DATAURI_MARK, mark_size) == 0;
 }
 
 /* Blanks end an address that has no quotes around it. */
@@ -261,7 +283,7 @@ static bool is_quoted(const char *before, size_t size)
 {
 	for (size_t at = size; at > 0; at--) {
 		if (strncasecmp(before + at - 1, "data:", 5) == 0)
-			return at == 1 || strchr("= \t(", before[at - 2]) == NULL;
+			return at == 1 || strchr("=(", before[at - 2]) == NULL;
 	}
 	return true;
 }
@@ -273,11 +295,10 @@ static bool find_datauri(struct flow *flow, const uint8_t *end)
 	const uint8_t *comma = flow->at;
 	char before[EMBEDDED_TAIL_SIZE + 1];
 	while (comma < end && (comma = memchr(comma, ',', (size_t)(end - comma))) != NULL) {
-		const size_t size =
-			get_before(embedded, flow->at, (size_t)(comma - flow->at), before);
-		comma++;
-		if (!is_marked(before, size))
+		const size_t at = (size_t)(comma++ - flow->at);
+		if (!is_marked(embedded, flow->at, at))
 			continue;
+		const size_t size = get_before(embedded, flow->at, at, EMBEDDED_TAIL_SIZE, before);
 		flow->at = comma;
 		embedded->is_passed = true;
 		embedded->line_size = 0;
@@ -316,7 +337,9 @@ static void push_line(struct flow *flow)
 	const uint8_t *line_end = find_line_end(flow);
 	if (embedded->mode == MODE_TEXT && find_datauri(flow, line_end))
 		return;
-	if (embedded->mode == MODE_TEXT && line_end > flow->at)
+	if (embedded->mode == MODE_TEXT && line_end < flow->end)
+		keep_line_tail(embedded, flow->at, (size_t)(line_end - flow->at));
+	else if (embedded->mode == MODE_TEXT)
 		keep_tail(embedded, flow->at, (size_t)(line_end - flow->at));
 	if (is_first && line_end > flow->at && !may_begin(flow))
 		embedded->is_passed = true;
@@ -331,7 +354,6 @@ static void push_line(struct flow *flow)
 		take_line(flow);
 	embedded->is_passed = false;
 	embedded->line_size = 0;
-	embedded->tail_size = 0;
 }
 
 /* ---- bytes to codings without lines ---- */

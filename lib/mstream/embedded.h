@@ -43,7 +43,7 @@ struct embedded {
 	bool is_passed;	   /* nothing begins in this line */
 	bool has_binhex;   /* its first line was there */
 	bool has_odd;	   /* was said, of this file */
-	uint8_t tail_size; /* of what stood before, in this line */
+	uint8_t tail_size; /* of what stood before, without blanks */
 	uint16_t line_size;
 	uint8_t tail[EMBEDDED_TAIL_SIZE];
 	uint8_t line[EMBEDDED_LINE_SIZE];

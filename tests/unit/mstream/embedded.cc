@@ -254,8 +254,13 @@ TEST_CASE("addresses with data are files", "[mstream][embedded]")
 	CHECK(bytes_of("data:x;base64,YW%4aj%2b%2F%3d\"rest") == "abc\xfb;");
 	CHECK(bytes_of("data:x;base64,YW%zz") == "a;");
 	CHECK(bytes_of("data:x;base64,") == ";");
-	CHECK(bytes_of("a;base64\n,YWJj").empty());
-	CHECK(bytes_of("a,b;base6,c;base64;d,base64,YWJj").empty());
+	// Ends of lines and tabs are nothing in an address, and blanks around the word neither, however many.
+	CHECK(bytes_of("'data:x;\nbase64,YWJj'") == "abc;");
+	CHECK(bytes_of("'data:x;ba\tse\r\n6\n\n4\t,\tYWJj'") == "abc;");
+	CHECK(bytes_of("'data:x; base64 ,YWJj' 'data:x;\t  base64\n ,YW Jj'") == "abc;abc;");
+	CHECK(bytes_of("'data:x;" + std::string(99, ' ') + "base64,YWJj'") == "abc;");
+	CHECK(bytes_of("<img src=\n\tdata:x;base64,YWJj alt=x>") == "abc;");
+	CHECK(bytes_of("a,b;base6,c;base64;d,base64,;x base64,YWJj").empty());
 	// Something else begins in the line behind it, and text does not.
 	const Files files =
 		read_all("data:x;base64,YWJj\" begin 644 x\n#86)C\n" + uu_text("y", "1", "\n"));
