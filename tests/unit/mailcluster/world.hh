@@ -208,3 +208,24 @@ class cluster_world
 };
 
 constexpr uint64_t TWO_DAYS_US = 2 * MAILCLUSTER_OLD_US;
+
+// Beats of one machine, so that others seem quiet to it.
+inline void beat_often(cluster_world &world, size_t node, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		REQUIRE(world.beat(node) == 0);
+}
+
+inline uint64_t first_mail(cluster_world &world, size_t node, const std::string &box)
+{
+	const auto entries = world.list(node, box);
+	REQUIRE(!entries.empty());
+	return entries[0].mail;
+}
+
+inline std::string name_of_mail(uint64_t mail)
+{
+	char text[32];
+	(void)snprintf(text, sizeof(text), "b.%016llx", static_cast<unsigned long long>(mail));
+	return text;
+}

@@ -35,7 +35,10 @@ void exchange_resume(struct session *session);
 
 /* In ask(): the answer will come. ms is for one that does not; then the session ends. */
 void exchange_wait(struct session *session, uint64_t ms);
-/* The answer is there: loads what was kept, for take() to go on behind a reply. Until here was not the client's time. */
+/*
+ * The answer is there: loads what was kept, for take() to go on behind a reply. The client's time for its
+ * next command begins here.
+ */
 void exchange_take_up(struct session *session);
 /* The client that was named in place of the first is judged. */
 void exchange_on_verdict(struct session *session);
