@@ -221,7 +221,7 @@ static void keep(struct embedded *embedded, const uint8_t *bytes, size_t size)
 
 /* ---- addresses with data, anywhere in a line ---- */
 
-/* An address goes on behind them: ends of lines and tabs are no part of it, and blanks say nothing in its mark. */
+/* Browsers drop ends of lines and tabs anywhere in an address, and take blanks around the word of the mark. */
 static bool is_blank(uint8_t byte)
 {
 	return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
@@ -243,7 +243,7 @@ static size_t get_before(const struct embedded *embedded, const uint8_t *bytes, 
 	return there + here;
 }
 
-/* The mark may have begun in what is passed now. */
+/* Keeps the last bytes of what is passed now, as the mark may have begun there. */
 static void keep_tail(struct embedded *embedded, const uint8_t *bytes, size_t size)
 {
 	char before[EMBEDDED_TAIL_SIZE + 1];
@@ -252,7 +252,7 @@ static void keep_tail(struct embedded *embedded, const uint8_t *bytes, size_t si
 	memcpy(embedded->tail, before, embedded->tail_size);
 }
 
-/* The same at the end of a line, where it has begun in few. */
+/* The same at the end of a line: nothing is kept of one in whose last bytes no mark has begun. */
 static void keep_line_tail(struct embedded *embedded, const uint8_t *bytes, size_t size)
 {
 	char last[sizeof(DATAURI_MARK)];
@@ -267,7 +267,7 @@ static void keep_line_tail(struct embedded *embedded, const uint8_t *bytes, size
 		embedded->tail_size = 0;
 }
 
-/* Of most commas one look at the byte before is enough. */
+/* Does the mark stand before the comma at bytes + at? Of most commas the byte before says that it does not. */
 static bool is_marked(const struct embedded *embedded, const uint8_t *bytes, size_t at)
 {
 	char last[sizeof(DATAURI_MARK)];

@@ -233,7 +233,10 @@ static int write_all(const struct hub_setup *setup, char **texts)
 	return status;
 }
 
-/* Each program looks at what it would get. What was fine to all is theirs then, without another byte to be written. */
+/*
+ * Each program checks the file that it would get. When all files are good they are renamed, as writing them
+ * again could fail halfway.
+ */
 static bool change_all(const struct hub_setup *setup, char **texts)
 {
 	int status = EX_OK;
