@@ -276,7 +276,7 @@ const char *listfile_strerror(int status)
 {
 	switch (status) {
 	case -EBADMSG:
-		return "gzip file cut short or damaged";
+		return "gzip file cut short or damaged, or with other bytes behind it";
 	case -ESTALE:
 		return "file was changed while it was read";
 	default:
