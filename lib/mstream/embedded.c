@@ -227,6 +227,12 @@ static bool is_blank(uint8_t byte)
 	return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
 }
 
+/* Behind one of these an address has no quotes around it. */
+static bool is_unquoted_begin(char byte)
+{
+	return byte == '=' || byte == '(';
+}
+
 /* The last bytes before bytes + at that are no blanks, room at most, and a NUL; returns how many. */
 static size_t get_before(const struct embedded *embedded, const uint8_t *bytes, size_t at,
 			 size_t room, char *ret_before)
@@ -252,16 +258,18 @@ static void keep_tail(struct embedded *embedded, const uint8_t *bytes, size_t si
 	memcpy(embedded->tail, before, embedded->tail_size);
 }
 
-/* The same at the end of a line: nothing is kept of one in whose last bytes no mark has begun. */
+/* The same at the end of a line: nothing is kept of one in whose last bytes neither a mark nor an address begins. */
 static void keep_line_tail(struct embedded *embedded, const uint8_t *bytes, size_t size)
 {
 	char last[sizeof(DATAURI_MARK)];
-	if (embedded->tail_size == 0 && memchr(bytes, DATAURI_MARK[0], size) == NULL)
+	if (embedded->tail_size == 0 && memchr(bytes, DATAURI_MARK[0], size) == NULL &&
+	    (size == 0 || !(is_blank(bytes[size - 1]) || is_unquoted_begin((char)bytes[size - 1]))))
 		return;
 	const size_t last_size = get_before(embedded, bytes, size, sizeof(last) - 1, last);
 	const char *begin = memrchr(last, DATAURI_MARK[0], last_size);
-	if (begin != NULL &&
-	    strncasecmp(begin, DATAURI_MARK, (size_t)(last + last_size - begin)) == 0)
+	const bool is_begun = begin != NULL && strncasecmp(begin, DATAURI_MARK,
+							   (size_t)(last + last_size - begin)) == 0;
+	if (is_begun || (last_size > 0 && is_unquoted_begin(last[last_size - 1])))
 		keep_tail(embedded, bytes, size);
 	else
 		embedded->tail_size = 0;
@@ -278,12 +286,12 @@ static bool is_marked(const struct embedded *embedded, const uint8_t *bytes, siz
 	       strncasecmp(last, DATAURI_MARK, mark_size) == 0;
 }
 
-/* Blanks end an address that has no quotes around it. */
+/* Blanks end an address that has no quotes around it. Where its begin is not known, quotes are the safe guess. */
 static bool is_quoted(const char *before, size_t size)
 {
 	for (size_t at = size; at > 0; at--) {
 		if (strncasecmp(before + at - 1, "data:", 5) == 0)
-			return at == 1 || strchr("=(", before[at - 2]) == NULL;
+			return at == 1 || !is_unquoted_begin(before[at - 2]);
 	}
 	return true;
 }

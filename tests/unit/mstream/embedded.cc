@@ -260,6 +260,7 @@ TEST_CASE("addresses with data are files", "[mstream][embedded]")
 	CHECK(bytes_of("'data:x; base64 ,YWJj' 'data:x;\t  base64\n ,YW Jj'") == "abc;abc;");
 	CHECK(bytes_of("'data:x;" + std::string(99, ' ') + "base64,YWJj'") == "abc;");
 	CHECK(bytes_of("<img src=\n\tdata:x;base64,YWJj alt=x>") == "abc;");
+	CHECK(bytes_of("<img src= \n\r\n data:x;base64,YWJj alt=x>") == "abc;");
 	CHECK(bytes_of("a,b;base6,c;base64;d,base64,;x base64,YWJj").empty());
 	// Something else begins in the line behind it, and text does not.
 	const Files files =
