@@ -4,22 +4,26 @@
 #include "lib/common/log.h"
 #include "lib/common/wholefile.h"
 #include "lib/process/child.h"
+#include "lib/process/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 const char hub_context[] = "mail-hub";
 
 /* A program looks at its files, and asks nothing of a network but names of users. */
 #define CHECK_PATIENCE_MS 60000
+#define CHECK_LOOK_MS	  10 /* between looks at whether it has ended, or the hub is to */
 
 const char *hub_files_path(const struct hub_setup *setup, unsigned program, enum hub_file file,
 			   char *ret_path)
@@ -161,6 +165,31 @@ static void run_check(const struct hub_setup *setup, unsigned program, enum hub_
 	hub_files_run(setup, program, file, true);
 }
 
+/* Is the hub to end? It takes its signals behind the reload that it is in; without a hub none waits to be taken. */
+static bool is_told_to_end(void)
+{
+	sigset_t pending;
+	sigpending(&pending);
+	return sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1;
+}
+
+static bool has_ended(pid_t pid)
+{
+	siginfo_t ended = { .si_pid = 0 };
+	return waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+	       ended.si_pid != 0;
+}
+
+/* It is killed when its time is over, or the hub is to end. Returns what waitpid() says of it. */
+static int wait_for_check(pid_t pid)
+{
+	static const struct timespec moment = { .tv_nsec = CHECK_LOOK_MS * 1000000L };
+	const uint64_t until_ms = clock_now_ms() + CHECK_PATIENCE_MS;
+	while (!has_ended(pid) && !is_told_to_end() && clock_now_ms() < until_ms)
+		nanosleep(&moment, NULL);
+	return child_wait(pid, 0);
+}
+
 int hub_files_check(const struct hub_setup *setup, unsigned program, enum hub_file file)
 {
 	struct crew_slot slot = { .pid = 0 };
@@ -174,7 +203,9 @@ int hub_files_check(const struct hub_setup *setup, unsigned program, enum hub_fi
 			  strerror(-pid));
 		return EX_OSERR;
 	}
-	int status = child_wait(pid, CHECK_PATIENCE_MS);
+	int status = wait_for_check(pid);
+	if (is_told_to_end())
+		return EX_TEMPFAIL;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == EX_OK)
 		return EX_OK;
 	log_error(hub_context, "configuration refused, program=%s %s", name,

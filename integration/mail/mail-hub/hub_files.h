@@ -48,7 +48,10 @@ int hub_files_write(const struct hub_setup *setup, unsigned program, enum hub_fi
 /* What was tried is the program's configuration, or goes. Returns whether it is. */
 bool hub_files_end_trial(const struct hub_setup *setup, unsigned program, bool is_good);
 
-/* The program with --check of that file, in a process that is waited for: an exit status. */
+/*
+ * The program with --check of that file, in a process that is waited for: an exit status. EX_TEMPFAIL, which is not
+ * logged: the hub has been told to end meanwhile.
+ */
 int hub_files_check(const struct hub_setup *setup, unsigned program, enum hub_file file);
 
 /* All programs with --check of what they would get, in a directory of its own: an exit status. */

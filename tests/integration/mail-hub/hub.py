@@ -25,8 +25,9 @@ HOSTNAME = "mail.example.org"
 ANNA = "anna@example.com"
 SENDER = "sender@example.net"
 
-# Says that it is ready, and what it is told. With a file NAME.refuses beside it its --check fails, and
-# with NAME.fails it ends at SIGUSR1 with the status that the file has; with NAME.silent it is never ready.
+# Says that it is ready, and what it is told. With a file NAME.refuses beside it its --check fails, with
+# NAME.hangs that has no end. With NAME.fails it ends at SIGUSR1 with the status that the file has; with
+# NAME.silent it is never ready.
 PLAYED = """#!{python}
 import os, signal, socket, sys, time
 
@@ -43,6 +44,9 @@ if "--check" in sys.argv:
     if os.path.exists(os.path.join(os.path.dirname(sys.argv[0]), name + ".refuses")):
         os.write(2, b"error: [played] not so\\n")
         sys.exit(78)
+    if os.path.exists(sys.argv[0] + ".hangs"):
+        say("checking")
+        time.sleep(600)
     sys.exit(0)
 
 
@@ -118,7 +122,7 @@ class Hub:
         os.chmod(path, 0o755)
 
     def mark(self, name, word, text=""):
-        """A word of PLAYED: refuses, fails, silent."""
+        """A word of PLAYED: refuses, hangs, fails, silent."""
         with open(os.path.join(self.programs, f"{name}.{word}"), "w", encoding="ascii") as file:
             file.write(text)
 

@@ -312,6 +312,19 @@ class Played(Case):
             self.assertNotIn("127.0.0.1@1", file.read())
         self.assertEqual([name for name in os.listdir(self.hub.run) if ".new" in name], [])
 
+    def test_the_end_does_not_wait_for_a_check_that_hangs(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(number=number):
+                process = self.hub.start()
+                self.hub.mark("smtp-front", "hangs")
+                self.hub.reload(smtp="127.0.0.1@1")
+                self.wait_for_word("smtp-front", "checking")
+                self.assertEqual(process.stop(number), 0)
+                # The check was not judged, as it is when its time is over.
+                self.assertNotIn("configuration refused", process.log())
+                process.wait_for_log(r"^warning: \[mail-hub\] configuration not reloaded, the old one stays$")
+                self.assertNotIn(("smtp-front", "SIGHUP"), self.words())
+
     def test_a_configuration_that_all_have_checked_is_not_written_again(self):
         process = self.hub.start()
         os.mkdir(os.path.join(self.hub.run, f"pop-front.conf.new-{process.pid}"))  # a write would fail
