@@ -8,7 +8,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define WORD_MAX 1024
+#define WORD_MAX  1024
+#define WORDS_MAX 64 /* of one call: a program that never stops speaking does not keep the hub */
 
 /* Root's, so that one that has given up its rights over files can write to it, too. */
 static int give(const char *path, const struct owner *owner)
@@ -58,8 +59,10 @@ bool hub_ready_take(int fd)
 {
 	char text[WORD_MAX + 1];
 	bool is_ready = false;
-	ssize_t size = 0;
-	while ((size = recv(fd, text, WORD_MAX, MSG_DONTWAIT)) >= 0) {
+	for (unsigned count = 0; count < WORDS_MAX; count++) {
+		const ssize_t size = recv(fd, text, WORD_MAX, MSG_DONTWAIT);
+		if (size < 0)
+			break;
 		text[size] = '\0';
 		is_ready = has_line(text, "READY=1") || is_ready;
 	}

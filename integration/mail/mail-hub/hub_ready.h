@@ -22,7 +22,7 @@ extern "C" {
  * *ret_fd is -1 then.
  */
 int hub_ready_open(const char *path, const struct owner *owner, int *ret_fd);
-/* Whether what it has said since has READY=1 in it. Never waits. */
+/* Whether what it has said since has READY=1 in it. Never waits; of very many words some are for the next call. */
 bool hub_ready_take(int fd);
 
 #ifdef __cplusplus

@@ -9,7 +9,9 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <string>
+#include <sys/socket.h>
 #include <unistd.h>
 
 namespace
@@ -63,6 +65,25 @@ TEST_CASE("other words are not taken for it", "[mail-hub][hub_ready]")
 		REQUIRE(systemd_notify(word.c_str()) == 0);
 		CHECK_FALSE(hub_ready_take(p.fd));
 	}
+}
+
+TEST_CASE("a program that never stops speaking has its turn, and no more", "[mail-hub][hub_ready]")
+{
+	static const char word[] = "STATUS=x";
+	static const char ready[] = "READY=1";
+	int ends[2] = { -1, -1 };
+	REQUIRE(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
+	for (unsigned i = 0; i < 150; i++)
+		REQUIRE(send(ends[1], word, strlen(word), 0) == (ssize_t)strlen(word));
+	REQUIRE(send(ends[1], ready, strlen(ready), 0) == (ssize_t)strlen(ready));
+	CHECK_FALSE(hub_ready_take(ends[0]));
+	unsigned calls = 1;
+	while (calls < 100 && !hub_ready_take(ends[0]))
+		calls++;
+	CHECK(calls > 1);
+	CHECK(calls < 100);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 TEST_CASE("what an earlier process has left at the path is no obstacle", "[mail-hub][hub_ready]")
