@@ -233,6 +233,32 @@ TEST_CASE("a chunk without a mail is read and refused", "[mailtalk]")
 	CHECK(talked.heard().empty());
 }
 
+TEST_CASE("behind a chunk that was refused there is another mail, also without RSET", "[mailtalk]")
+{
+	Talked talked;
+	talked.greet();
+	talked.mail();
+	talked.client("BDAT 3\r\n" + std::string(3, '\0'));
+	CHECK(talked.server("354 Go\r\n").substr(0, 3) == "550");
+	CHECK(talked.client("BDAT 1 LAST\r\nc").substr(0, 3) == "503");
+	(void)talked.heard();
+
+	CHECK(talked.client("MAIL FROM:<a@x.test>\r\n").empty());
+	CHECK(talked.connections == 2);
+	talked.server("220 hop\r\n");
+	CHECK(talked.server("250 hop\r\n").empty());
+	CHECK(talked.server("250 mail\r\n") == "250 mail\r\n");
+	talked.client("RCPT TO:<b@y.test>\r\n");
+	CHECK(talked.server("250 b\r\n") == "250 b\r\n");
+	(void)talked.heard();
+	CHECK(talked.client("BDAT 1 LAST\r\nc").empty());
+	CHECK(talked.heard() == "DATA\r\n");
+	talked.server("354 Go\r\n");
+	CHECK(talked.heard() == "c\r\n.\r\n");
+	CHECK(talked.server("250 queued\r\n") == "250 queued\r\n");
+	CHECK(talked.outcomes == Texts{ "malformed 550", "accepted 250" });
+}
+
 TEST_CASE("LMTP has a reply for each recipient", "[mailtalk]")
 {
 	Talked talked(true);

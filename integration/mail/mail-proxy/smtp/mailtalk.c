@@ -253,7 +253,6 @@ static void end_chunk(struct mailtalk *talk)
 	} else if (talk->fail_code != 0) {
 		mailtalk_finish_failed(talk);
 		talk->end_count = 1;
-		talk->is_spoilt = true;
 	} else {
 		talk->is_chunking = true;
 		mailtalk_push(talk, MAILTALK_OURS, 250, "2.0.0 Chunk received");

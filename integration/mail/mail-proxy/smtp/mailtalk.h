@@ -185,7 +185,6 @@ struct mailtalk {
 	bool is_utf8;
 	bool is_in_mail;
 	bool is_chunking; /* a BDAT has come, and not the last */
-	bool is_spoilt;	  /* the transaction is over but for RSET */
 	bool is_scanning;
 	bool is_last;	    /* the chunk */
 	bool is_line_begun; /* to the next hop, in a mail */

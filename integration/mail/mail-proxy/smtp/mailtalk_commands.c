@@ -83,7 +83,6 @@ static void take_helo(const struct call *call)
 	}
 	memcpy(talk->helo, command->arguments, command->arguments_size);
 	talk->helo[command->arguments_size] = '\0';
-	talk->is_spoilt = false;
 	mailtalk_say(call->io, "%s %s\r\n", verbs[command->verb], talk->helo);
 	mailtalk_push(talk, command->verb == COMMAND_HELO ? MAILTALK_HELO : MAILTALK_EHLO, 0, NULL);
 	mailtalk_answer_then(talk, MAILTALK_AT_COMMAND);
@@ -195,7 +194,7 @@ static void take_rcpt(const struct call *call)
 /* Why there can be no mail now; NULL. */
 static const char *refuse_data(const struct mailtalk *talk)
 {
-	if (!talk->is_in_mail || talk->is_spoilt)
+	if (!talk->is_in_mail)
 		return "5.5.1 No mail has begun";
 	return talk->recipient_count == 0 ? "5.5.1 No valid recipients" : NULL;
 }
@@ -264,7 +263,6 @@ static void take_rset(const struct call *call)
 {
 	struct mailtalk *talk = call->talk;
 	forget_chunks(talk);
-	talk->is_spoilt = false;
 	if (talk->has_server) {
 		mailtalk_say(call->io, "RSET\r\n");
 		mailtalk_push(talk, MAILTALK_TO_RSET, 0, NULL);
