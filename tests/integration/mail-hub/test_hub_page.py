@@ -81,6 +81,7 @@ class PageCase(Case):
         try:
             client.user(user)
             client.pass_(password)
+            client.quit()  # the next session may come as soon as it is answered
             return True
         except poplib.error_proto as error:
             self.assertIn(b"[AUTH]", error.args[0])

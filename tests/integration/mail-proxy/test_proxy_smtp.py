@@ -457,7 +457,8 @@ class OwnHop(Case):
                     replies = [client.reply() for _ in range(6)]
                     if not is_bad and not is_killed:
                         self.assertEqual(replies[5][:3], "250")
-                        self.assertEqual(self.hop.mails[-1], body)
+                        # Of a client before that has gone, a mail may come behind it.
+                        self.assertIn(body, self.hop.mails)
                     else:
                         self.assertTrue(is_killed or replies[5].startswith("550"), replies)
             except (ConnectionError, BrokenPipeError):

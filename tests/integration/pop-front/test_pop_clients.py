@@ -49,27 +49,27 @@ class Clients(Fetchers, Case):
     def address(self, security):
         return self.front.tls_address if security == TLS else self.front.address
 
-    def check_sessions(self, way, security):
-        """All since the last call were what the test meant them to be, and ended well."""
-        sessions = self.front.wait_for_sessions(self.session_count + 1)
+    def check_sessions(self, way, security, count):
+        """All since the last call, so many, were what the test meant them to be, and ended well."""
+        sessions = self.front.wait_for_sessions(self.session_count + count)
         for session in sessions[self.session_count:]:
             self.assertEqual((session["end"], session["way"], session["tls"] != "", session["user"]),
                              ("quit", way, security != CLEAR, MAILBOX))
         self.session_count = len(sessions)
 
-    def each(self, ways, look, securities=(CLEAR, STLS, TLS)):
-        """look(security, way) of a session, whose line of the log has to say the same."""
+    def each(self, ways, look, securities=(CLEAR, STLS, TLS), count=1):
+        """look(security, way) of count sessions, whose lines of the log have to say the same."""
         for security in securities:
             for way in ways:
                 with self.subTest(security=security, way=way):
                     look(security, way)
-                    self.check_sessions(way, security)
+                    self.check_sessions(way, security, count)
 
-    def each_fetches(self, fetch, *ways, wanted=None, securities=(CLEAR, STLS, TLS)):
+    def each_fetches(self, fetch, *ways, wanted=None, securities=(CLEAR, STLS, TLS), count=1):
         def look(security, way):
             self.assertEqual(sorted(fetch(security, way)), wanted or unix(FETCHED))
 
-        self.each(ways, look, securities)
+        self.each(ways, look, securities, count)
 
     # ---- fetchmail ----
 
@@ -94,7 +94,7 @@ class Clients(Fetchers, Case):
             numbers = [line.split()[0].decode() for line in self.curl(security, way, "").splitlines() if line]
             return [self.curl(security, way, number) for number in numbers]
 
-        self.each_fetches(fetch, "plain", wanted=FETCHED)
+        self.each_fetches(fetch, "plain", wanted=FETCHED, count=1 + len(MAILS))
 
     # ---- mutt ----
 

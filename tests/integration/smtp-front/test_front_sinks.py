@@ -186,7 +186,7 @@ class PassedToPostfix(SinkCase):
             client.say("QUIT", 221)
         self.assertTrue(postfix.wait_for_delivered(1)[0].replace(b"\r\n", b"\n").endswith(
             MAIL.replace(b"\r\n", b"\n")))
-        self.assertRegex(postfix.log(), rf"connect from [\w.]+\[{re.escape(source)}\]")
+        postfix.wait_for_log(rf"connect from [\w.]+\[{re.escape(source)}\]")
         self.assertEqual(self.fixture.wait_for_sessions(1)[0]["end"], "passed")
 
     def test_a_postfix_that_is_not_there(self):
