@@ -325,6 +325,17 @@ class Played(Case):
                 process.wait_for_log(r"^warning: \[mail-hub\] configuration not reloaded, the old one stays$")
                 self.assertNotIn(("smtp-front", "SIGHUP"), self.words())
 
+    def test_a_hub_that_is_killed_takes_a_check_with_it(self):
+        process = self.hub.start()
+        self.hub.mark("smtp-front", "hangs")
+        self.hub.reload()
+        self.wait_for_word("smtp-front", "checking")
+        below = descendants(process.pid)
+        self.assertEqual(len(below), 4)
+        process.popen.kill()
+        process.popen.wait()
+        wait_for(lambda: not any(is_there(pid) for pid in below), "all processes to end")
+
     def test_a_configuration_that_all_have_checked_is_not_written_again(self):
         process = self.hub.start()
         os.mkdir(os.path.join(self.hub.run, f"pop-front.conf.new-{process.pid}"))  # a write would fail
