@@ -18,11 +18,10 @@ struct call {
 	size_t out_size;
 };
 
-void body_init(struct body *ret_body, uint64_t size_max, size_t line_max)
+void body_init(struct body *ret_body, uint64_t size_max)
 {
 	memset(ret_body, 0, sizeof(*ret_body));
 	ret_body->size_max = size_max;
-	ret_body->line_max = line_max;
 	ret_body->at = AT_LINE;
 }
 
@@ -63,25 +62,12 @@ static size_t run_size(const struct body *body, const uint8_t *bytes, size_t siz
 	return size_before(bytes, size, '\0');
 }
 
-/* Before put(): where both limits end within these bytes, the first of them is said. */
-static void count_line(struct body *body, size_t size)
-{
-	uint64_t size_left = body->size_max > 0 ? body->size_max - body->size : UINT64_MAX;
-	if (body->line_max == 0 || body->refusal != BODY_FINE)
-		return;
-	size_t line_left = body->line_max - body->line_size;
-	if (size > line_left && line_left <= size_left)
-		refuse(body, BODY_LINE_TOO_LONG);
-	body->line_size += size;
-}
-
 /* The next line begins; text is what comes out at the end of this one. */
 static void end_line(struct call *call, const char *text, bool is_lone_lf)
 {
 	struct body *body = call->body;
 	put(call, (const uint8_t *)text, strlen(text));
 	body->at = AT_LINE;
-	body->line_size = 0;
 	body->is_behind_lf = is_lone_lf;
 	body->has_lf = body->has_lf || is_lone_lf;
 }
@@ -111,7 +97,6 @@ static size_t take_text(struct call *call, const uint8_t *bytes, size_t size)
 		take_special(call, bytes, is_behind_dot);
 		return 1;
 	}
-	count_line(body, run);
 	put(call, bytes, run);
 	return run;
 }
@@ -192,7 +177,6 @@ static const struct refusal_rule {
 	[BODY_BARE_CR] = { 521, "5.6.0 Lines end with CR LF, lone CR received", "bare_cr" },
 	[BODY_BARE_LF] = { 521, "5.6.0 Lines end with CR LF, lone LF received", "bare_lf" },
 	[BODY_NUL] = { 550, "5.6.0 Mail contains a NUL", "nul" },
-	[BODY_LINE_TOO_LONG] = { 550, "5.6.0 Mail contains a line too long", "line_too_long" },
 	[BODY_TOO_LARGE] = { 552, "5.3.4 Mail larger than we take", "too_large" },
 };
 

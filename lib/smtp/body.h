@@ -7,7 +7,7 @@
  * Flow: the client's bytes -> body_take() until BODY_END or BODY_REFUSED (DATA), or
  *       body_take_chunk() for each chunk and body_end() (BDAT) -> the sink.
  *
- *     body_init(&body, size_max, 0);
+ *     body_init(&body, size_max);
  *     do {
  *             read(client, in, sizeof(in));
  *             status = body_take(&body, in, in_size, &used, out, &out_size);
@@ -65,24 +65,20 @@ enum body_refusal {
 	BODY_BARE_CR,
 	BODY_BARE_LF,
 	BODY_NUL,
-	BODY_LINE_TOO_LONG,
 	BODY_TOO_LARGE,
 };
 
 struct body {
-	uint64_t size_max; /* of what comes out; 0 is no limit */
-	size_t line_max;   /* of a line without CRLF and without a dot that is undone; 0 is no limit
-			    */
-	bool takes_lf;	   /* may be set behind body_init() */
-	bool has_lf;	   /* a lone LF has come out as CR LF */
-	uint64_t size;	   /* of what has come out */
-	size_t line_size;
+	uint64_t size_max;	   /* of what comes out; 0 is no limit */
+	bool takes_lf;		   /* may be set behind body_init() */
+	bool has_lf;		   /* a lone LF has come out as CR LF */
+	uint64_t size;		   /* of what has come out */
 	enum body_refusal refusal; /* BODY_FINE until something was wrong */
 	unsigned at;		   /* body.c's own, as is the next */
 	bool is_behind_lf;
 };
 
-void body_init(struct body *ret_body, uint64_t size_max, size_t line_max);
+void body_init(struct body *ret_body, uint64_t size_max);
 
 /*
  * Takes bytes of DATA: all of them with BODY_MORE, else up to the end of the mail; *ret_used says

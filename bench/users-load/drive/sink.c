@@ -75,7 +75,7 @@ static void act(struct client *client, enum dialogue_action action);
 
 static void begin_mail(struct client *client)
 {
-	body_init(&client->body, 0, 0);
+	body_init(&client->body, 0);
 	client->header_size = 0;
 }
 

@@ -7,7 +7,7 @@
  *
  *     OFFSET  SIZE  DESCRIPTION
  *        0      1   bytes in a piece, less one
- *        1      1   the largest mail, and the longest line if its 0x80 is set; 0 is no limit
+ *        1      1   the largest mail, without its 0x80; 0 is no limit
  *        2      .   the stream
  */
 
@@ -79,7 +79,7 @@ static struct mail read_mail(struct stream stream, size_t piece, uint8_t limit, 
 {
 	struct mail mail = { .status = BODY_MORE };
 	struct body body;
-	body_init(&body, limit & 0x7fU, (limit & 0x80U) != 0 ? limit & 0x7fU : 0);
+	body_init(&body, limit & 0x7fU);
 	body.takes_lf = takes_lf;
 	mail.text = make_room(stream);
 	if (piece == 0)
@@ -108,7 +108,7 @@ static struct mail read_chunks(struct stream stream, size_t piece, bool takes_lf
 	struct mail mail = { .status = BODY_MORE };
 	struct body body;
 	size_t out_size = 0;
-	body_init(&body, 0, 0);
+	body_init(&body, 0);
 	body.takes_lf = takes_lf;
 	mail.text = make_room(stream);
 	while (mail.used < stream.size) {

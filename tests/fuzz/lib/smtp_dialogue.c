@@ -144,7 +144,7 @@ static void answer_mail(struct run *run)
 
 static void begin_mail(struct run *run)
 {
-	body_init(&run->body, run->limits.size_max, 0);
+	body_init(&run->body, run->limits.size_max);
 	run->mail_hash = 0;
 }
 

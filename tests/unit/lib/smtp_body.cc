@@ -48,11 +48,11 @@ body_status take(struct body *body, const std::string &piece, read_mail *mail)
 }
 
 read_mail read(const std::string &stream, size_t piece = SIZE_MAX, uint64_t size_max = 0,
-	       size_t line_max = 0, bool takes_lf = false)
+	       bool takes_lf = false)
 {
 	read_mail mail;
 	struct body body;
-	body_init(&body, size_max, line_max);
+	body_init(&body, size_max);
 	body.takes_lf = takes_lf;
 	for (size_t at = 0; at < stream.size() && mail.status == BODY_MORE;
 	     at += std::min(piece, stream.size() - at))
@@ -68,7 +68,7 @@ read_mail read_chunks(const std::string &stream, size_t piece, bool takes_lf = f
 	read_mail mail;
 	struct body body;
 	size_t out_size = 0;
-	body_init(&body, 0, 0);
+	body_init(&body, 0);
 	body.takes_lf = takes_lf;
 	for (size_t at = 0; at < stream.size(); at += std::min(piece, stream.size() - at)) {
 		const std::string part = stream.substr(at, piece);
@@ -233,7 +233,7 @@ const char *find_fault(const std::string &stream)
 // The same where lone LFs are taken for CR LF.
 const char *find_fault_of_lf(const std::string &stream)
 {
-	const read_mail mail = read(stream, SIZE_MAX, 0, 0, true);
+	const read_mail mail = read(stream, SIZE_MAX, 0, true);
 	const size_t end = strict_end(stream);
 	if ((mail.status == BODY_MORE) != (end == std::string::npos))
 		return "the end is not where CR LF . CR LF is";
@@ -307,10 +307,10 @@ TEST_CASE("pieces of any size make the same mail", "[front][body]")
 	const bool takes_lf = GENERATE(false, true);
 	for (size_t number = 0; number < count_of(length); number++) {
 		const std::string stream = stream_of(number, length) + "b\r\n.\r\nQUIT\r\n";
-		const read_mail whole = read(stream, SIZE_MAX, 0, 0, takes_lf);
+		const read_mail whole = read(stream, SIZE_MAX, 0, takes_lf);
 		const read_mail chunked = read_chunks(stream, SIZE_MAX, takes_lf);
 		for (size_t piece = 1; piece < 5; piece++)
-			if (!(read(stream, piece, 0, 0, takes_lf) == whole) ||
+			if (!(read(stream, piece, 0, takes_lf) == whole) ||
 			    !(read_chunks(stream, piece, takes_lf) == chunked)) {
 				CAPTURE(stream, piece);
 				FAIL();
@@ -357,8 +357,8 @@ TEST_CASE("lone LFs of chunks are taken for CR LF, and dots are left alone", "[f
 
 TEST_CASE("the CR that a lone LF gets counts for the size of a mail", "[front][body]")
 {
-	CHECK(read("a\nb\n\r\n.\r\n", SIZE_MAX, 8, 0, true).text == "a\r\nb\r\n\r\n");
-	const read_mail mail = read("a\nb\n.\n\r\n.\r\n", SIZE_MAX, 8, 0, true);
+	CHECK(read("a\nb\n\r\n.\r\n", SIZE_MAX, 8, true).text == "a\r\nb\r\n\r\n");
+	const read_mail mail = read("a\nb\n.\n\r\n.\r\n", SIZE_MAX, 8, true);
 	CHECK(mail.refusal == BODY_TOO_LARGE);
 	CHECK(mail.used == 11);
 }
@@ -382,13 +382,12 @@ TEST_CASE("what is wrong first is what is said", "[front][body]")
 		{ "a\r\n.\r\r\n.\r\n", BODY_BARE_CR, 521, "bare_cr" },
 		{ "a\r\r\n.\r\n", BODY_BARE_CR, 521, "bare_cr" },
 		{ std::string("a\0\n\r\n.\r\n", 8), BODY_NUL, 550, "nul" },
-		{ "123456789\r\n.\r\n", BODY_LINE_TOO_LONG, 550, "line_too_long" },
 		{ "12345678\r\n..2345678\r\n.\r\n", BODY_FINE, 250, "fine" },
 		{ "12345678\r\n12345678\r\n1\r\n.\r\n", BODY_TOO_LARGE, 552, "too_large" },
 		{ "12345678\r\n12345678\r\n\r\n.\r\n", BODY_FINE, 250, "fine" },
 	}));
 	CAPTURE(tried.stream);
-	const read_mail mail = read(tried.stream + "NOOP\r\n", SIZE_MAX, 22, 8);
+	const read_mail mail = read(tried.stream + "NOOP\r\n", SIZE_MAX, 22);
 	CHECK(mail.used == tried.stream.size());
 	CHECK(mail.refusal == tried.refusal);
 	CHECK((mail.status == BODY_END) == (tried.refusal == BODY_FINE));
@@ -396,14 +395,14 @@ TEST_CASE("what is wrong first is what is said", "[front][body]")
 	CHECK(std::string(body_refusal_name(mail.refusal)) == tried.name);
 	CHECK(std::string(body_text(mail.refusal)).substr(1, 1) == ".");
 	for (size_t piece = 1; piece < 6; piece++)
-		CHECK(read(tried.stream + "NOOP\r\n", piece, 22, 8) == mail);
+		CHECK(read(tried.stream + "NOOP\r\n", piece, 22) == mail);
 }
 
 TEST_CASE("nothing comes out once a mail is refused", "[front][body]")
 {
 	struct body body;
 	read_mail mail;
-	body_init(&body, 0, 0);
+	body_init(&body, 0);
 	CHECK(take(&body, "good\r\n", &mail) == BODY_MORE);
 	CHECK(take(&body, "bad\nworse\r\n", &mail) == BODY_MORE);
 	CHECK(body.refusal == BODY_BARE_LF);
@@ -421,7 +420,7 @@ TEST_CASE("dots are undone in place", "[front][body]")
 	struct body body;
 	size_t used = 0;
 	size_t out_size = 0;
-	body_init(&body, 0, 0);
+	body_init(&body, 0);
 	CHECK(body_take(&body, at, text.size(), &used, at, &out_size) == BODY_END);
 	CHECK(text.substr(0, out_size) == ".\r\na\r\n..\r\n");
 	CHECK(text.substr(used) == "rest");
@@ -433,7 +432,7 @@ TEST_CASE("a mail of nothing but lone LFs is read as fast as another", "[front][
 	// Squared it would be some 10^12 bytes looked at, and the test would never end.
 	const std::string lines(1 << 20, '\n');
 	const bool takes_lf = GENERATE(false, true);
-	const read_mail mail = read(lines + "\r\n.\r\n", SIZE_MAX, 0, 0, takes_lf);
+	const read_mail mail = read(lines + "\r\n.\r\n", SIZE_MAX, 0, takes_lf);
 	CHECK(mail.status == (takes_lf ? BODY_END : BODY_REFUSED));
 	CHECK(mail.used == lines.size() + 5);
 }

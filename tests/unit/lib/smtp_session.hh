@@ -208,7 +208,7 @@ class scripted
 
 	void begin_body()
 	{
-		body_init(&body, limits.size_max, 0);
+		body_init(&body, limits.size_max);
 		kept.clear();
 	}
 

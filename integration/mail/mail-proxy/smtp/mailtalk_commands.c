@@ -202,7 +202,7 @@ static const char *refuse_data(const struct mailtalk *talk)
 static void begin_mail(const struct call *call, enum mailtalk_at then)
 {
 	struct mailtalk *talk = call->talk;
-	body_init(&talk->body, talk->rules->size_max, 0);
+	body_init(&talk->body, talk->rules->size_max);
 	talk->is_line_begun = false;
 	talk->fail_code = 0;
 	talk->at = MAILTALK_AT_SCAN_ASKED;

@@ -261,7 +261,7 @@ static int open_mail(struct lmtp_session *session)
 static void begin_mail(struct lmtp_session *session)
 {
 	session->mail_number++;
-	body_init(&session->body, session->world->limits.size_max, 0);
+	body_init(&session->body, session->world->limits.size_max);
 	session->failure = 0;
 	int ret = session->world->has_store ? open_mail(session) : -ENOTCONN;
 	if (ret == 0)

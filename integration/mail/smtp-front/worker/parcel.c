@@ -51,7 +51,7 @@ bool parcel_begin(struct parcel *ret_parcel, struct screen *screen, const struct
 	ret_parcel->is_failed = false;
 	ret_parcel->reason = NULL;
 	messageid_init(&ret_parcel->messageid);
-	body_init(&ret_parcel->body, size_max, 0);
+	body_init(&ret_parcel->body, size_max);
 	ret_parcel->is_open = true;
 	if (!screen_begin(screen, mail, &ret_parcel->reply))
 		fail(ret_parcel);

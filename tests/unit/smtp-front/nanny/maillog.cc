@@ -168,19 +168,19 @@ TEST_CASE("the longest lines fit into one of the log", "[front][maillog]")
 	line.mail.number = UINT_MAX;
 	line.mail.size_bytes = UINT64_MAX;
 	line.mail.reply = line.refusal.reply = reply.c_str();
-	line.mail.reason = line.refusal.reason = "line_too_long";
+	line.mail.reason = line.refusal.reason = "too_large";
 	maillog_list_add(line.recipients.get(), bad.c_str());
 	line.recipients->count = UINT_MAX;
 	const size_t around = std::strlen("info: [0123456789ab] \n");
-	CHECK(has(line.of_mail(), "(line_too_long)"));
+	CHECK(has(line.of_mail(), "(too_large)"));
 	CHECK(line.of_mail().size() + around < LOG_LINE_MAX - 1);
 	line.refusal.recipient = bad.c_str();
-	CHECK(has(line.of_refusal(), "(line_too_long)"));
+	CHECK(has(line.of_refusal(), "(too_large)"));
 	CHECK(line.of_refusal().size() + around < LOG_LINE_MAX - 1);
 	line.refusal.recipient = nullptr;
 	line.refusal.command = bad.c_str();
 	line.refusal.command_size = bad.size();
 	line.refusal.zones = nullptr;
-	CHECK(has(line.of_refusal(), "(line_too_long)"));
+	CHECK(has(line.of_refusal(), "(too_large)"));
 	CHECK(line.of_refusal().size() + around < LOG_LINE_MAX - 1);
 }
