@@ -17,11 +17,6 @@ static const char *const outcome_names[SESSION_OUTCOMES] = {
 	[SESSION_FAILED] = "errors",
 };
 
-const char *figures_outcome_name(enum session_outcome outcome)
-{
-	return outcome_names[outcome];
-}
-
 /* ---- histograms ---- */
 
 /* Microseconds below 32 have a bucket each, then every power of two has 32. */

@@ -82,8 +82,6 @@ int figures_print(const struct figures *figures, FILE *file);
 /* A line of names and one for each second, separated by tabs. */
 int figures_print_series(const struct figures *figures, FILE *file);
 
-const char *figures_outcome_name(enum session_outcome outcome);
-
 #ifdef __cplusplus
 }
 #endif

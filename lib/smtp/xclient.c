@@ -140,12 +140,9 @@ static const char *take_attribute(struct xclient *xclient, const char *word, siz
 	if ((xclient->named & bit) != 0)
 		return "Attribute given twice";
 	xclient->named |= bit;
-	if (word_is(value, value_size, "[UNAVAILABLE]"))
+	if (word_is(value, value_size, "[UNAVAILABLE]") ||
+	    word_is(value, value_size, "[TEMPUNAVAIL]"))
 		return NULL;
-	if (word_is(value, value_size, "[TEMPUNAVAIL]")) {
-		xclient->tempunavail |= bit;
-		return NULL;
-	}
 	xclient->known |= bit;
 	if (!decode(value, value_size, text) ||
 	    !take_value(xclient, (enum xclient_attribute)attribute, text))

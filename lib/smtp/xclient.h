@@ -51,9 +51,8 @@ enum xclient_attribute {
 };
 
 struct xclient {
-	unsigned named;	      /* bit n: attribute n was named */
-	unsigned known;	      /* bit n: with a value, which is below; a part of named */
-	unsigned tempunavail; /* bit n: with [TEMPUNAVAIL]; a part of named without known */
+	unsigned named; /* bit n: attribute n was named */
+	unsigned known; /* bit n: with a value, which is below; a part of named */
 	char name[XCLIENT_TEXT_MAX + 1];
 	struct dnsblv6_addr client_addr;
 	uint16_t client_port;

@@ -17,7 +17,6 @@
 
 enum {
 	XDP_TYPE_A = 1,
-	XDP_TYPE_SOA = 6,
 	XDP_TYPE_AAAA = 28,
 	XDP_TYPE_OPT = 41,
 	XDP_TYPE_RRSIG = 46,

@@ -170,7 +170,7 @@ static int begin_command(struct imaptalk *talk)
 	talk->part_count = (uint8_t)imapcommand_parts(talk);
 	if (talk->part_count == 0)
 		return -EINVAL;
-	talk->mails_told = talk->found = 0;
+	talk->found = 0;
 	talk->has_failed = false;
 	talk->is_woken = false;
 	if (is_select(talk)) {
@@ -342,7 +342,6 @@ static void tell_mail(struct imaptalk *talk)
 		.size_bytes = response->size_bytes,
 		.body_bytes = response->body_bytes,
 	};
-	talk->mails_told++;
 	if (calls == NULL || calls->mail == NULL)
 		return;
 	mail.has_id = mailplan_find_id(talk->reader.text, strlen(talk->reader.text), &mail.run,

@@ -153,7 +153,6 @@ struct imaptalk {
 	uint32_t first, last;	      /* UIDs, or sequence numbers, of the command */
 	uint32_t last_sequence;	      /* of the command, as EXPUNGE has moved it */
 	uint32_t capabilities;	      /* enum imapreader_can */
-	uint32_t mails_told;	      /* by FETCH, since the command began */
 	uint32_t found;		      /* by SEARCH */
 	size_t part_size, sent_bytes; /* of what is sent now */
 	uint8_t command, client, flags;

@@ -69,7 +69,7 @@ struct imaptoken {
 	uint32_t line_size;
 	uint16_t text_size;
 	uint8_t state, last, depth, error;
-	bool is_code, has_section;
+	bool is_code;
 };
 
 void imaptoken_init(struct imaptoken *ret_token, uint64_t literal_max);

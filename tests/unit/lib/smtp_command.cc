@@ -399,7 +399,6 @@ TEST_CASE("XCLIENT tells what it names", "[front][xclient]")
 			      &made) == nullptr);
 	CHECK(made.named == 255);
 	CHECK(made.known == 255);
-	CHECK(made.tempunavail == 0);
 	CHECK(std::string(made.name) == "spike.example.org");
 	CHECK(text_of(made.client_addr) == "168.100.189.2");
 	CHECK(made.client_port == 25);
@@ -412,7 +411,6 @@ TEST_CASE("XCLIENT tells what it names", "[front][xclient]")
 		nullptr);
 	CHECK(made.named == (1U << XCLIENT_NAME | 1U << XCLIENT_ADDR | 1U << XCLIENT_PROTO));
 	CHECK(made.known == 1U << XCLIENT_PROTO);
-	CHECK(made.tempunavail == 1U << XCLIENT_NAME);
 	CHECK_FALSE(made.is_esmtp);
 	CHECK(parse_xclient("ADDR=2001:db8::2", &made) == nullptr);
 	CHECK(parse_xclient("ADDR=ipv6:::ffff:192.0.2.1", &made) == nullptr);

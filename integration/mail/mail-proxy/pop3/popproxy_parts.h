@@ -32,7 +32,6 @@ enum popproxy_kind {
 	POPPROXY_SASL,
 	POPPROXY_STLS,
 	POPPROXY_QUIT,
-	POPPROXY_KIND_COUNT,
 };
 
 /* How an answer begins. */
