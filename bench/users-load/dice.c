@@ -61,7 +61,8 @@ double dice_exponential(struct dice *dice, double mean)
 	return -log(1 - dice_unit(dice)) * mean;
 }
 
-double dice_normal(struct dice *dice)
+/* Mean 0, deviation 1. */
+static double normal(struct dice *dice)
 {
 	double radius = sqrt(-2 * log(1 - dice_unit(dice)));
 	return radius * cos(2 * M_PI * dice_unit(dice));
@@ -69,7 +70,7 @@ double dice_normal(struct dice *dice)
 
 double dice_lognormal(struct dice *dice, double median, double sigma)
 {
-	return median * exp(sigma * dice_normal(dice));
+	return median * exp(sigma * normal(dice));
 }
 
 unsigned dice_pick(struct dice *dice, const double *weights, unsigned count)

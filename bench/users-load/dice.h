@@ -38,7 +38,6 @@ uint64_t dice_next(struct dice *dice);			/* 64 bits */
 uint64_t dice_below(struct dice *dice, uint64_t limit); /* 0 to limit - 1; limit is at least 1 */
 double dice_unit(struct dice *dice);			/* at least 0, below 1 */
 double dice_exponential(struct dice *dice, double mean);
-double dice_normal(struct dice *dice); /* mean 0, deviation 1 */
 double dice_lognormal(struct dice *dice, double median, double sigma);
 /* An index, by weights that need not come to 1; one of them at least is above 0, none below. */
 unsigned dice_pick(struct dice *dice, const double *weights, unsigned count);

@@ -23,7 +23,7 @@ static uint64_t at_most(uint32_t number, uint32_t most)
 	return number < most ? number : most;
 }
 
-uint64_t health_pack_evidence(const struct health_evidence *parts)
+static uint64_t pack_evidence(const struct health_evidence *parts)
 {
 	return at_most(parts->failures, 15) | at_most(parts->at_s, HEALTH_NEVER_S) << 4;
 }
@@ -36,7 +36,7 @@ struct health_evidence health_unpack_evidence(uint64_t evidence)
 	};
 }
 
-uint64_t health_pack_trust(const struct health_trust *parts)
+static uint64_t pack_trust(const struct health_trust *parts)
 {
 	return at_most(parts->looked_s, HEALTH_NEVER_S) |
 	       at_most(parts->whole_s, HEALTH_NEVER_S) << 28 | (uint64_t)parts->is_secure << 56;
@@ -238,7 +238,7 @@ static void enter(const struct config *config, struct health_word *parts,
 /* The zone is as it is: no row of failures. */
 static void begin_anew(struct health *health, uint32_t now_s)
 {
-	health->evidence = health_pack_evidence(&(struct health_evidence){ .at_s = now_s });
+	health->evidence = pack_evidence(&(struct health_evidence){ .at_s = now_s });
 }
 
 static bool has_forged_negatives(const struct health_probe *probe)
@@ -294,7 +294,7 @@ uint64_t health_secured(uint64_t trust, bool is_secure)
 	struct health_trust parts = health_unpack_trust(trust);
 
 	parts.is_secure = is_secure;
-	return health_pack_trust(&parts);
+	return pack_trust(&parts);
 }
 
 bool health_is_pin_over(uint64_t word, uint32_t now_s)
@@ -309,7 +309,7 @@ uint64_t health_looked_well(uint64_t trust, uint32_t now_s)
 	struct health_trust parts = health_unpack_trust(trust);
 
 	parts.looked_s = now_s;
-	return health_pack_trust(&parts);
+	return pack_trust(&parts);
 }
 
 bool health_claim_look(uint64_t *trust, uint32_t now_s)
@@ -321,7 +321,7 @@ bool health_claim_look(uint64_t *trust, uint32_t now_s)
 	parts.whole_s += HEALTH_LOOK_S;
 	if (parts.whole_s - now_s > HEALTH_LOOK_CREDIT * HEALTH_LOOK_S)
 		return false;
-	*trust = health_pack_trust(&parts);
+	*trust = pack_trust(&parts);
 	return true;
 }
 
@@ -367,7 +367,7 @@ static bool is_failing(struct health *health, uint32_t waited_ms, uint32_t now_s
 	if (evidence.failures == 0 && evidence.at_s < began_s)
 		evidence.at_s = began_s;
 	evidence.failures++;
-	health->evidence = health_pack_evidence(&evidence);
+	health->evidence = pack_evidence(&evidence);
 	return evidence.failures >= HEALTH_FAILURES_MIN &&
 	       now_s - evidence.at_s >= HEALTH_FAILING_S;
 }

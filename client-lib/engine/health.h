@@ -204,7 +204,6 @@ struct health_evidence {
 	uint32_t at_s;
 };
 
-uint64_t health_pack_evidence(const struct health_evidence *parts);
 struct health_evidence health_unpack_evidence(uint64_t evidence);
 
 /* Trust taken apart. */
@@ -214,7 +213,6 @@ struct health_trust {
 	bool is_secure;
 };
 
-uint64_t health_pack_trust(const struct health_trust *parts);
 struct health_trust health_unpack_trust(uint64_t trust);
 
 /* What is known of a zone beside its word. All zero at first. */

@@ -59,7 +59,8 @@ static size_t text_max(const struct conf_item *item)
 	return item->max > 0 ? (size_t)item->max : item->size - 1;
 }
 
-void conf_explain(const struct conf_item *item, char ret_reason[CONF_REASON_MAX])
+/* What the row permits, such as "permitted are 1s to 1h, with s, m, h or d". */
+static void explain(const struct conf_item *item, char ret_reason[CONF_REASON_MAX])
 {
 	ret_reason[0] = '\0';
 	switch (item->type) {
@@ -169,7 +170,7 @@ static int refuse_value(struct reading *r, const char *reason, const struct conf
 	if (reason != NULL)
 		memcpy(error->reason, copy, sizeof(copy));
 	else if (item != NULL)
-		conf_explain(item, error->reason);
+		explain(item, error->reason);
 	else
 		explain_unknown(r);
 	return -EINVAL;
@@ -218,7 +219,7 @@ static const char *convert(struct reading *r, struct conf_value *value, char *ex
 		item->type == CONF_TEXT || item->type == CONF_PATH || item->type == CONF_PLACE;
 	bool is_good =
 		value->text[0] != '\0' && (!is_text || strlen(value->text) <= text_max(item));
-	conf_explain(item, explained);
+	explain(item, explained);
 	if (!is_good)
 		return explained;
 	switch (item->type) {

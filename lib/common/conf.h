@@ -168,9 +168,6 @@ const char *conf_find_restart(const struct conf_table *table, const void *old_co
 /* Copies the members of such items, which have no memory of their own. */
 void conf_keep_restart(const struct conf_table *table, const void *old_context, void *new_context);
 
-/* What the row permits, such as "permitted are 1s to 1h, with s, m, h or d": for errors, tests. */
-void conf_explain(const struct conf_item *item, char ret_reason[CONF_REASON_MAX]);
-
 /* An error about the whole file, which no line shows alone. Returns ret. */
 int conf_refuse(struct conf_error *ret_error, int ret, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

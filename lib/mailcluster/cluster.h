@@ -248,8 +248,6 @@ int refs_put_refusal(struct mailcluster *cluster, uint64_t number, const struct 
 /* MAILSTORE_EID when a mail has it; -EAGAIN when another delivery of it is under way. */
 int refs_put_moved(struct mailcluster *cluster, const struct mailid *id, uint64_t number,
 		   struct patience *patience);
-/* Is the id one of this cluster, made of the mail's number? */
-bool refs_is_own_id(const struct mailid *id, uint64_t number);
 
 /* ---- directories (boxes.c) ---- */
 

@@ -60,7 +60,8 @@ int refs_put_refusal(struct mailcluster *cluster, uint64_t number, const struct 
 	return cluster_write(cluster, &write, 1, patience);
 }
 
-bool refs_is_own_id(const struct mailid *id, uint64_t number)
+/* Is the id one of this cluster, made of the mail's number? */
+static bool is_own_id(const struct mailid *id, uint64_t number)
 {
 	return bytes_get(id->bytes, 8) == number;
 }
@@ -361,8 +362,7 @@ int refs_drop(struct mailcluster *cluster, struct mailname box, const struct ref
 		if (ret == 0 && removed != -ENOENT)
 			ret = removed;
 		for (size_t i = 0; i < some; i++)
-			if (drop->is_last[i] &&
-			    !refs_is_own_id(&refs[at + i].id, refs[at + i].number))
+			if (drop->is_last[i] && !is_own_id(&refs[at + i].id, refs[at + i].number))
 				remove_moved(cluster, &refs[at + i], patience);
 	}
 	free(drop);

@@ -25,7 +25,9 @@ static const char *const names[MAILINDEX_TABLE_COUNT] = {
 
 /* ---- rows and bytes ---- */
 
-size_t mailindex_box_key(struct mailname name, uint64_t mail, uint8_t *out)
+#define MAILBOX_KEY_MAX (MAILBOX_NAME_MAX + 1 + 8)
+
+static size_t box_key(struct mailname name, uint64_t mail, uint8_t *out)
 {
 	uint8_t *at = out;
 	bytes_put_string(&at, name.bytes, name.size);
@@ -367,7 +369,7 @@ static int put_boxes(struct apply *apply, const struct mailrecord *record, struc
 	int ret = STORE_OK;
 	encode_entry(record, value);
 	while (ret == STORE_OK && mailmeta_next(meta, &name)) {
-		size_t size = mailindex_box_key(name, record->mail, key);
+		size_t size = box_key(name, record->mail, key);
 		ret = writer_put(apply->writer, MAILINDEX_BOXES, key, size, value, sizeof(value));
 		if (ret == STORE_OK)
 			ret = add_counts(apply, name, 1, record->octets);
@@ -430,7 +432,7 @@ static int apply_mail(struct apply *apply, const struct mailbatch_entry *entry)
 static int drop_entry(struct apply *apply, struct mailname name, uint64_t mail)
 {
 	uint8_t key[MAILBOX_KEY_MAX];
-	size_t size = mailindex_box_key(name, mail, key);
+	size_t size = box_key(name, mail, key);
 	struct store_bytes value;
 	struct mailentry entry;
 	struct mailrow row;
@@ -614,7 +616,7 @@ int mailindex_list(struct reader *reader, struct mailname name, uint64_t from, s
 		   struct mailentry *ret_entries, size_t *ret_count)
 {
 	uint8_t key[MAILBOX_KEY_MAX];
-	size_t size = mailindex_box_key(name, from, key);
+	size_t size = box_key(name, from, key);
 	size_t count = 0;
 	struct store_bytes found;
 	struct store_bytes value;

@@ -32,10 +32,6 @@ enum mailindex_table {
 
 extern const struct store_kind mailindex_kind;
 
-#define MAILBOX_KEY_MAX (MAILBOX_NAME_MAX + 1 + 8)
-/* out has MAILBOX_KEY_MAX bytes; returns the size. */
-size_t mailindex_box_key(struct mailname name, uint64_t mail, uint8_t *out);
-
 /* A mail in a mailbox. */
 struct mailentry {
 	uint64_t mail; /* its number, by which a mailbox is in order */

@@ -205,8 +205,9 @@ static void add_numbers(struct offer *offer, const struct dialogue_limits *limit
 	add_line(offer, limits->mails_max > 0 || limits->recipients_max > 0, line);
 }
 
-size_t dialogue_offer(const struct dialogue *dialogue, const struct dialogue_limits *limits,
-		      char *ret_reply)
+/* What EHLO is answered now: STARTTLS only when it is offered and TLS has not begun. */
+static size_t make_offer(const struct dialogue *dialogue, const struct dialogue_limits *limits,
+			 char *ret_reply)
 {
 	struct offer offer = { .size = 0 };
 	char name[256];
@@ -243,7 +244,7 @@ static enum dialogue_action take_helo(struct step *step, bool is_esmtp)
 	if (!is_esmtp)
 		return say(step, action, 250, step->limits->hostname);
 	event->reply_code = 250;
-	event->reply_size = dialogue_offer(dialogue, step->limits, event->reply);
+	event->reply_size = make_offer(dialogue, step->limits, event->reply);
 	return action;
 }
 

@@ -189,9 +189,6 @@ void dialogue_init(struct dialogue *ret_dialogue);
 
 /* "220 mx.example.org ESMTP", or LMTP, to ret_reply, which has DIALOGUE_REPLY_MAX bytes. Its size. */
 size_t dialogue_greet(const struct dialogue_limits *limits, char *ret_reply);
-/* What EHLO is answered now: STARTTLS only when it is offered and TLS has not begun. The same. */
-size_t dialogue_offer(const struct dialogue *dialogue, const struct dialogue_limits *limits,
-		      char *ret_reply);
 
 /* A line without its CRLF. It may have any byte but CR, LF and NUL, which lines_take() refuses. */
 enum dialogue_action dialogue_step(struct dialogue *dialogue, const struct dialogue_limits *limits,

@@ -74,7 +74,7 @@ uint16_t rollover_key_tag(const struct rollover_key *key)
 	return key_dnskey_tag(key->dnskey, key->dnskey_size);
 }
 
-bool rollover_has_two_algorithms(const struct rollover *rollover)
+static bool mixes_algorithms(const struct rollover *rollover)
 {
 	return rollover->key_count == ROLLOVER_KEYS_MAX &&
 	       rollover_key_algorithm(&rollover->keys[0]) !=
@@ -103,7 +103,7 @@ static bool are_sound_states(const struct rollover *rollover)
 	enum rollover_state new = rollover->keys[1].state;
 	if (rollover->key_count < ROLLOVER_KEYS_MAX)
 		return rollover->key_count == 0 || old == ROLLOVER_ACTIVE;
-	if (new == ROLLOVER_GENERATED && !rollover_has_two_algorithms(rollover))
+	if (new == ROLLOVER_GENERATED && !mixes_algorithms(rollover))
 		return false;
 	return new == ROLLOVER_ACTIVE ? old == ROLLOVER_RETIRING
 				      : old == ROLLOVER_ACTIVE &&new != ROLLOVER_RETIRING;
@@ -170,8 +170,7 @@ struct rollover_next rollover_find_next(const struct rollover *rollover,
 			     rollover->ds_ttl != 0 ? rollover->ds_ttl : ROLLOVER_DS_TTL_S, policy);
 	default:
 		return after(ROLLOVER_REMOVE, new->since_s,
-			     rollover_has_two_algorithms(rollover) ? rollover->dnskey_ttl
-								   : rollover->zone_ttl,
+			     mixes_algorithms(rollover) ? rollover->dnskey_ttl : rollover->zone_ttl,
 			     policy);
 	}
 }
@@ -233,9 +232,7 @@ static void start(struct rollover *rollover, uint64_t now_s, const struct rollov
 	if (rollover->key_count == 1)
 		enter(key, ROLLOVER_ACTIVE, now_s);
 	else
-		enter(key,
-		      rollover_has_two_algorithms(rollover) ? ROLLOVER_GENERATED
-							    : ROLLOVER_PUBLISHED,
+		enter(key, mixes_algorithms(rollover) ? ROLLOVER_GENERATED : ROLLOVER_PUBLISHED,
 		      now_s);
 }
 
@@ -297,7 +294,7 @@ void rollover_note_ttls(struct rollover *rollover, uint32_t dnskey_ttl, uint32_t
 static struct rollover_role role_of(const struct rollover *rollover, size_t number)
 {
 	const struct rollover_key *key = &rollover->keys[number];
-	bool has_two_algorithms = rollover_has_two_algorithms(rollover);
+	bool has_two_algorithms = mixes_algorithms(rollover);
 	bool is_active = key->state == ROLLOVER_ACTIVE;
 	bool is_hidden = key->state == ROLLOVER_GENERATED ||
 			 (key->state == ROLLOVER_RETIRING && has_two_algorithms);

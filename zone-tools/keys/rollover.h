@@ -106,8 +106,6 @@ uint16_t rollover_key_tag(const struct rollover_key *key);
 
 /* Can the machine be in that state? */
 bool rollover_is_sound(const struct rollover *rollover);
-/* Are there keys of two algorithms? */
-bool rollover_has_two_algorithms(const struct rollover *rollover);
 
 /* The step that comes next. */
 struct rollover_next rollover_find_next(const struct rollover *rollover,

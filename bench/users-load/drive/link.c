@@ -37,14 +37,14 @@ void link_close(struct link *link)
 	close(link->fd);
 }
 
-bool link_is_open(const struct link *link)
+static bool is_open(const struct link *link)
 {
 	return link->state < LOST;
 }
 
 static void lose(struct link *link, enum link_loss loss)
 {
-	if (!link_is_open(link))
+	if (!is_open(link))
 		return;
 	if (link->state == CONNECTING && loss == LINK_LOST_CLOSED)
 		loss = LINK_LOST_CONNECT;
@@ -79,7 +79,7 @@ static void note_progress(struct link *link)
 
 void link_expect(struct link *link)
 {
-	if (!link_is_open(link))
+	if (!is_open(link))
 		return;
 	link->is_sleeping = false;
 	note_progress(link);
@@ -88,7 +88,7 @@ void link_expect(struct link *link)
 
 void link_sleep(struct link *link, uint64_t sleep_ms)
 {
-	if (!link_is_open(link))
+	if (!is_open(link))
 		return;
 	link->is_sleeping = true;
 	uv_timer_start(&link->timer, timer_on_end, sleep_ms, 0);
@@ -100,7 +100,7 @@ static void poll_on_event(uv_poll_t *poll, int status, int events);
 
 static void watch(struct link *link, int events)
 {
-	if (!link_is_open(link) || link->events == events)
+	if (!is_open(link) || link->events == events)
 		return;
 	link->events = events;
 	if (uv_poll_start(&link->poll, events, poll_on_event) != 0)

@@ -90,7 +90,6 @@ int link_open(struct link *ret_link, struct links *links, const struct sockaddr_
 	      const struct link_handler *handler, void *owner);
 /* Closes once; takes one that is closed. */
 void link_close(struct link *link);
-bool link_is_open(const struct link *link);
 
 /* Not within link_flush(): the handshake begins with the next event. */
 void link_secure(struct link *link);

@@ -111,8 +111,11 @@ void session_set_short_timer(struct session *session, uint64_t ms)
 	session_set_timer(session, session->edge->is_stressed && stress_ms < ms ? stress_ms : ms);
 }
 
-/* Not from when the last byte came: that would let a byte a minute wait for ever. */
-void session_set_command_timer(struct session *session)
+/*
+ * For the next command: from when the last was over, short when there is stress. Not from when the last
+ * byte came: that would let a byte a minute wait for ever.
+ */
+static void set_command_timer(struct session *session)
 {
 	const struct edge_rules *rules = session->edge->rules;
 	uint64_t timeout_ms =
@@ -124,7 +127,7 @@ void session_set_command_timer(struct session *session)
 static void hurry(struct session *session)
 {
 	if (session->phase == SESSION_TALK && session->out_size == 0)
-		session_set_command_timer(session);
+		set_command_timer(session);
 	else if (session->phase == SESSION_TALK || session->phase == SESSION_TLS)
 		session_set_short_timer(session, STUCK_MS);
 }
@@ -372,7 +375,7 @@ static void do_next(struct session *session)
 			session_end(session, "hangup");
 			return;
 		}
-		session_set_command_timer(session);
+		set_command_timer(session);
 		channel_watch(session, UV_READABLE | (session->tls != NULL ? session->want : 0));
 		return;
 	case NEXT_TLS:

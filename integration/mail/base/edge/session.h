@@ -60,8 +60,6 @@ void session_refuse(struct session *session, enum edge_refusal refusal, const ch
 void session_set_timer(struct session *session, uint64_t ms);
 /* The same, or less when there is stress. */
 void session_set_short_timer(struct session *session, uint64_t ms);
-/* For the next command: from when the last was over, short when there is stress. */
-void session_set_command_timer(struct session *session);
 
 /* edge->on_event: of a session's socket. */
 void session_on_event(uv_poll_t *poll, int status, int events);

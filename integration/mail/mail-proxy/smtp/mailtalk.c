@@ -107,7 +107,7 @@ static unsigned ends_of(const struct mailtalk *talk)
 	return talk->rules->is_lmtp && talk->recipient_count > 0 ? talk->recipient_count : 1;
 }
 
-void mailtalk_finish_failed(struct mailtalk *talk)
+static void finish_failed(struct mailtalk *talk)
 {
 	const bool is_last = talk->fail_code == 521 || talk->fail_code == 421;
 	talk->end_count = ends_of(talk);
@@ -145,7 +145,7 @@ static void lose_reply(struct mailtalk *talk, const char *text)
 		talk->at = MAILTALK_AT_CHUNK; /* its bytes come all the same */
 		return;
 	}
-	mailtalk_finish_failed(talk);
+	finish_failed(talk);
 	/* DATA that is refused has one reply, and of a mail's replies some may have come. */
 	talk->end_count = kind == MAILTALK_TO_END ? ends : 1;
 }
@@ -155,7 +155,7 @@ void mailtalk_break(struct mailtalk *talk, enum mailtalk_end end, int code, cons
 	const bool is_whole = talk->at == MAILTALK_AT_JUDGED || talk->at == MAILTALK_AT_DOT;
 	mailtalk_fail(talk, end, code, text);
 	if (is_whole)
-		mailtalk_finish_failed(talk);
+		finish_failed(talk);
 }
 
 void mailtalk_lose(struct mailtalk *talk, const char *text)
@@ -251,7 +251,7 @@ static void end_chunk(struct mailtalk *talk)
 	if (talk->is_last) {
 		talk->at = MAILTALK_AT_END;
 	} else if (talk->fail_code != 0) {
-		mailtalk_finish_failed(talk);
+		finish_failed(talk);
 		talk->end_count = 1;
 	} else {
 		talk->is_chunking = true;
@@ -348,7 +348,7 @@ static bool put_data(struct mailtalk *talk, struct mailtalk_io *io)
 		mailtalk_fail(talk, MAILTALK_LOST, 451,
 			      "4.4.2 Next hop has broken off, try again later");
 		if (!is_chunked) {
-			mailtalk_finish_failed(talk);
+			finish_failed(talk);
 			talk->end_count = 1;
 		}
 		talk->at = is_chunked ? MAILTALK_AT_CHUNK : MAILTALK_AT_ANSWER;
@@ -409,7 +409,7 @@ static bool step(struct mailtalk *talk, struct mailtalk_io *io, enum mailtalk_as
 		return is_over;
 	case MAILTALK_AT_END:
 		if (talk->fail_code != 0) {
-			mailtalk_finish_failed(talk);
+			finish_failed(talk);
 		} else {
 			talk->at = MAILTALK_AT_JUDGED;
 			*ret_ask = MAILTALK_SCAN_END;
@@ -503,7 +503,7 @@ void mailtalk_scan_begun(struct mailtalk *talk, bool is_begun)
 		talk->at = MAILTALK_AT_CHUNK; /* its bytes come all the same */
 		return;
 	}
-	mailtalk_finish_failed(talk);
+	finish_failed(talk);
 	talk->end_count = 1;
 }
 
@@ -517,7 +517,7 @@ void mailtalk_judge(struct mailtalk *talk, int code, const char *text)
 		return;
 	}
 	mailtalk_fail(talk, MAILTALK_JUDGED, code, text);
-	mailtalk_finish_failed(talk);
+	finish_failed(talk);
 }
 
 void mailtalk_secured(struct mailtalk *talk)

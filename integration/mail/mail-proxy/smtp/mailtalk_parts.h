@@ -87,7 +87,6 @@ void mailtalk_reset(struct mailtalk *talk);
 /* The mail on its way will not be accepted; the first reason is the one. */
 void mailtalk_fail(struct mailtalk *talk, enum mailtalk_end end, int code, const char *text);
 /* A whole mail has its reply, which follows. */
-void mailtalk_finish_failed(struct mailtalk *talk);
 void mailtalk_set_outcome(struct mailtalk *talk, enum mailtalk_end end, int code, const char *text);
 /* The next hop takes no more of the mail that is on its way to it. */
 void mailtalk_break(struct mailtalk *talk, enum mailtalk_end end, int code, const char *text);
