@@ -60,12 +60,15 @@ const struct conf_item handle_items[HANDLE_ITEMS] = {
 	TEXT("resolv-conf"),
 };
 
-int handle_init(struct handle *ret_handle, const char *max_requests)
+/* Questions of all clients together, until "max-requests" says otherwise. */
+#define MAX_REQUESTS "16384"
+
+int handle_init(struct handle *ret_handle)
 {
 	memset(ret_handle, 0, sizeof(*ret_handle));
 	int ret = dnsblv6_new(&ret_handle->client);
 	if (ret == 0)
-		ret = dnsblv6_set(ret_handle->client, "max-requests", max_requests);
+		ret = dnsblv6_set(ret_handle->client, "max-requests", MAX_REQUESTS);
 	return ret;
 }
 

@@ -48,8 +48,8 @@ struct handle {
 	char reason[HANDLE_REASON_MAX];
 };
 
-/* 0 or -ENOMEM. max_requests is the default of that option. */
-int handle_init(struct handle *ret_handle, const char *max_requests);
+/* 0 or -ENOMEM. */
+int handle_init(struct handle *ret_handle);
 void handle_deinit(struct handle *handle);
 
 /* An option that the program sets. NULL, or why not: borrowed until the next call. */

@@ -25,16 +25,24 @@ int program_read(const char *path, program_parse_fn parse, void *ret_setup,
 	return ret;
 }
 
-int program_parse(const char *text, size_t text_size, const struct conf_table *table,
-		  void *ret_setup, struct handle *handle, struct judge *judge,
-		  struct conf_error *reterr_error)
+int program_parse_rows(const char *text, size_t text_size, const struct conf_table *table,
+		       void *ret_setup, struct handle *handle, struct judge *judge,
+		       struct conf_error *reterr_error)
 {
-	int ret = handle_init(handle, PROGRAM_REQUESTS);
+	int ret = handle_init(handle);
 	if (ret == 0 && judge != NULL)
 		ret = judge_init(judge, handle->client);
 	if (ret != 0)
 		return conf_refuse(reterr_error, ret, "%s", dnsblv6_strerror(ret));
-	ret = conf_parse(text, text_size, table, ret_setup, reterr_error);
+	return conf_parse(text, text_size, table, ret_setup, reterr_error);
+}
+
+int program_parse(const char *text, size_t text_size, const struct conf_table *table,
+		  void *ret_setup, struct handle *handle, struct judge *judge,
+		  struct conf_error *reterr_error)
+{
+	int ret =
+		program_parse_rows(text, text_size, table, ret_setup, handle, judge, reterr_error);
 	if (ret != 0 || judge == NULL)
 		return ret;
 	if (handle->lists[HANDLE_ZONES][0] == '\0')

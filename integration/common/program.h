@@ -63,17 +63,19 @@ int program_read(const char *path, program_parse_fn parse, void *ret_setup,
 		 struct conf_error *reterr_error);
 
 /*
- * What the parse() of most begins with: handle_init(), judge_init() where there is a judge, the
- * table, and with a judge, which needs a zone, handle_finish() and judge_finish(). ret_setup is all
- * zero before and has them both; they must not be moved, since the judge borrows the handle's client.
+ * What a parse() begins with: handle_init(), judge_init() where there is a judge, and the table.
+ * ret_setup is all zero before and has them both; they must not be moved, since the judge borrows the
+ * handle's client.
  */
+int program_parse_rows(const char *text, size_t text_size, const struct conf_table *table,
+		       void *ret_setup, struct handle *handle, struct judge *judge,
+		       struct conf_error *reterr_error);
+/* The same, and with a judge, which needs a zone, handle_finish() and judge_finish(). */
 int program_parse(const char *text, size_t text_size, const struct conf_table *table,
 		  void *ret_setup, struct handle *handle, struct judge *judge,
 		  struct conf_error *reterr_error);
 
 #define PROGRAM_PATH_MAX 512
-/* Questions of all clients together, until "max-requests" says otherwise. */
-#define PROGRAM_REQUESTS "16384"
 /* The row "metrics" of a struct that has the path as a member metrics. */
 #define PROGRAM_METRICS(type)                                                                      \
 	{                                                                                          \

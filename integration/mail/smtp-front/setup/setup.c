@@ -245,12 +245,8 @@ int setup_parse(const char *text, size_t text_size, void *ret_setup,
 	memset(setup, 0, sizeof(*setup));
 	gethostname(setup->front.hostname, MAILSETUP_HOSTNAME_MAX);
 	setup->limits.network.held_max = MAILSETUP_FIFTH;
-	int ret = handle_init(&setup->handle, PROGRAM_REQUESTS);
-	if (ret == 0)
-		ret = judge_init(&setup->judge, setup->handle.client);
-	if (ret != 0)
-		return conf_refuse(reterr_error, ret, "%s", dnsblv6_strerror(ret));
-	ret = conf_parse(text, text_size, &setup_table, setup, reterr_error);
+	int ret = program_parse_rows(text, text_size, &setup_table, setup, &setup->handle,
+				     &setup->judge, reterr_error);
 	return ret == 0 ? finish(setup, reterr_error) : ret;
 }
 
