@@ -79,11 +79,11 @@ TEST_CASE("a root directory that is none is refused", "[mail][mailcheckup]")
 	const std::string file = directory.file("file");
 	write_file(file, "");
 	int status = EX_OK;
-	CHECK(logged([&] { status = mailcheckup_directory("x", "chroot", file.c_str()); }) ==
+	CHECK(logged([&] { status = mailcheckup_chroot("x", file.c_str()); }) ==
 	      "error: [x] directory refused, chroot=" + file + " (Not a directory)\n");
 	CHECK(status == EX_CONFIG);
 	const std::string none = directory.file("none");
-	CHECK(logged([&] { status = mailcheckup_directory("x", "chroot", none.c_str()); }) ==
+	CHECK(logged([&] { status = mailcheckup_chroot("x", none.c_str()); }) ==
 	      "error: [x] directory refused, chroot=" + none + " (No such file or directory)\n");
 	CHECK(status == EX_CONFIG);
 }
@@ -91,7 +91,7 @@ TEST_CASE("a root directory that is none is refused", "[mail][mailcheckup]")
 TEST_CASE("what a configuration does not have is fine", "[mail][mailcheckup]")
 {
 	CHECK(mailcheckup_users("x", "") == EX_OK);
-	CHECK(mailcheckup_directory("x", "chroot", "") == EX_OK);
+	CHECK(mailcheckup_chroot("x", "") == EX_OK);
 	CHECK(mailcheckup_keys("x", nullptr) == EX_OK);
 }
 

@@ -20,7 +20,7 @@ int mailcheckup_users(const char *context, const char *path)
 	return EX_CONFIG;
 }
 
-int mailcheckup_directory(const char *context, const char *item, const char *path)
+int mailcheckup_chroot(const char *context, const char *path)
 {
 	struct stat status;
 	if (path[0] == '\0')
@@ -28,7 +28,7 @@ int mailcheckup_directory(const char *context, const char *item, const char *pat
 	const int ret = stat(path, &status) != 0 ? -errno : S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
 	if (ret == 0)
 		return EX_OK;
-	log_error(context, "directory refused, %s=%s (%s)", item, path, strerror(-ret));
+	log_error(context, "directory refused, chroot=%s (%s)", path, strerror(-ret));
 	return EX_CONFIG;
 }
 

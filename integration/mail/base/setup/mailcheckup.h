@@ -18,8 +18,8 @@ extern "C" {
 
 /* Reads all of a users database, in a child process. */
 int mailcheckup_users(const char *context, const char *path);
-/* Is it one? item is what the line calls it. */
-int mailcheckup_directory(const char *context, const char *item, const char *path);
+/* Is it a directory? */
+int mailcheckup_chroot(const char *context, const char *path);
 /* Are the private keys those of the certificates? */
 int mailcheckup_keys(const char *context, const struct keys_chains *chains);
 

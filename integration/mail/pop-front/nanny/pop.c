@@ -73,7 +73,7 @@ int pop_check(const void *own)
 	const struct popsetup *setup = own;
 	int status = mailcheckup_users(context, setup->login.users);
 	if (status == EX_OK)
-		status = mailcheckup_directory(context, "chroot", setup->pop.chroot);
+		status = mailcheckup_chroot(context, setup->pop.chroot);
 	return status == EX_OK ? mailcheckup_keys(context, setup->tls.chains) : status;
 }
 

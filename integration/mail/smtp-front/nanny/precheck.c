@@ -75,7 +75,7 @@ int precheck_run(const struct setup *setup, const char *context)
 {
 	int status = mailcheckup_users(context, setup->trust.users);
 	if (status == EX_OK)
-		status = mailcheckup_directory(context, "chroot", setup->front.chroot);
+		status = mailcheckup_chroot(context, setup->front.chroot);
 	if (status == EX_OK)
 		status = check_maildir(setup, context);
 	return status == EX_OK ? mailcheckup_keys(context, setup->tls.chains) : status;
