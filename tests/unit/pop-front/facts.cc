@@ -20,7 +20,7 @@ namespace
 
 std::string object(const popaccount &account)
 {
-	char text[POPACCOUNT_TEXT_SIZE];
+	char text[OBJECT_SIZE];
 	memset(text, 'x', sizeof(text));
 	const size_t size = popaccount_format(&account, text);
 	REQUIRE(size == strlen(text));
@@ -30,11 +30,11 @@ std::string object(const popaccount &account)
 popaccount simple()
 {
 	popaccount made = {};
-	REQUIRE(dnsblv6_ip_parse("192.0.2.7", &made.facts.client_ip) == 0);
-	REQUIRE(dnsblv6_ip_parse("2001:db8::25", &made.facts.local_ip) == 0);
-	made.facts.client_port = 40001;
-	made.by = "worker";
-	made.end = "quit";
+	REQUIRE(dnsblv6_ip_parse("192.0.2.7", &made.session.facts.client_ip) == 0);
+	REQUIRE(dnsblv6_ip_parse("2001:db8::25", &made.session.facts.local_ip) == 0);
+	made.session.facts.client_port = 40001;
+	made.session.by = "worker";
+	made.session.end = "quit";
 	return made;
 }
 
@@ -65,24 +65,24 @@ TEST_CASE("the object of a POP3 session has what was counted and timed, in its o
 	  "[pop][popaccount]")
 {
 	popaccount made = simple();
-	made.facts.has_verdict = true;
-	made.facts.verdict = DNSBLV6_LISTED;
-	made.facts.score = -3;
-	made.facts.refused_count = 2;
-	made.facts.waited_ms = 5;
-	made.facts.dns_ms = 31;
-	made.facts.dialogue_ms = 77;
-	made.facts.bytes_in = 100;
-	made.facts.bytes_out = 5000;
-	made.facts.edge_cpu_us = 150;
-	made.zones = "bl6.example";
-	made.tls = "TLSv1.3";
+	made.session.facts.has_verdict = true;
+	made.session.facts.verdict = DNSBLV6_LISTED;
+	made.session.facts.score = -3;
+	made.session.facts.refused_count = 2;
+	made.session.facts.waited_ms = 5;
+	made.session.facts.dns_ms = 31;
+	made.session.facts.dialogue_ms = 77;
+	made.session.facts.bytes_in = 100;
+	made.session.facts.bytes_out = 5000;
+	made.session.facts.edge_cpu_us = 150;
+	made.session.zones = "bl6.example";
+	made.session.tls = "TLSv1.3";
 	made.way = "plain";
 	made.user = "john@example.org";
-	made.command_count = 9;
-	made.queue_us = 12034;
-	made.worker_ms = 800;
-	made.worker_cpu_us = 420;
+	made.session.command_count = 9;
+	made.session.queue_us = 12034;
+	made.session.worker_ms = 800;
+	made.session.worker_cpu_us = 420;
 	made.message_count = 12;
 	made.retrieved_count = 3;
 	made.top_count = 4;
@@ -106,7 +106,7 @@ TEST_CASE("what a session does not have is empty, none or exempt", "[pop][popacc
 		CAPTURE(part);
 		CHECK(text.find(part) != std::string::npos);
 	}
-	made.facts.is_exempt = true;
+	made.session.facts.is_exempt = true;
 	CHECK(object(made).find(R"("verdict":"exempt")") != std::string::npos);
 }
 
@@ -153,23 +153,24 @@ TEST_CASE("the longest object of a POP3 session is whole, and fits into a line o
 {
 	const std::string longest(2000, GENERATE('\xff', 'a'));
 	popaccount made = {};
-	made.facts.id = UINT64_MAX;
-	memset(&made.facts.client_ip, 0xff, sizeof(made.facts.client_ip));
-	memset(&made.facts.local_ip, 0xff, sizeof(made.facts.local_ip));
-	made.facts.client_port = UINT16_MAX;
-	made.facts.has_verdict = true;
-	made.facts.verdict = DNSBLV6_UNKNOWN;
-	made.facts.score = INT_MIN;
-	made.by = made.end = made.zones = made.tls = made.way = made.user = longest.c_str();
-	made.command_count = made.facts.refused_count = UINT_MAX;
+	made.session.facts.id = UINT64_MAX;
+	memset(&made.session.facts.client_ip, 0xff, sizeof(made.session.facts.client_ip));
+	memset(&made.session.facts.local_ip, 0xff, sizeof(made.session.facts.local_ip));
+	made.session.facts.client_port = UINT16_MAX;
+	made.session.facts.has_verdict = true;
+	made.session.facts.verdict = DNSBLV6_UNKNOWN;
+	made.session.facts.score = INT_MIN;
+	made.session.by = made.session.end = made.session.zones = made.session.tls = made.way =
+		made.user = longest.c_str();
+	made.session.command_count = made.session.facts.refused_count = UINT_MAX;
 	// A session of hours, and more bytes than any had.
-	made.facts.waited_ms = made.facts.dns_ms = made.facts.dialogue_ms = made.worker_ms =
-		UINT64_C(9999999999);
-	made.queue_us = UINT64_C(9999999999999);
+	made.session.facts.waited_ms = made.session.facts.dns_ms = made.session.facts.dialogue_ms =
+		made.session.worker_ms = UINT64_C(9999999999);
+	made.session.queue_us = UINT64_C(9999999999999);
 	made.message_count = made.retrieved_count = made.top_count = made.deleted_count =
 		UINT64_C(9999999999);
-	made.facts.bytes_in = made.facts.bytes_out = made.facts.edge_cpu_us = made.worker_cpu_us =
-		UINT64_MAX;
+	made.session.facts.bytes_in = made.session.facts.bytes_out =
+		made.session.facts.edge_cpu_us = made.session.worker_cpu_us = UINT64_MAX;
 	const std::string text = object(made);
 	CHECK(is_json(text));
 	CHECK(text.find("\"user\":\"") != std::string::npos);

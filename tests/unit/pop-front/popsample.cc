@@ -113,8 +113,9 @@ TEST_CASE("pop-front(8) has every gauge, and every key of a session's line", "[p
 		CHECK(std::regex_search(text, std::regex("pop_front_" + name + "[ \n]")));
 	}
 	popaccount account = {};
-	account.by = account.end = account.zones = account.tls = account.way = account.user = "";
-	char line[POPACCOUNT_TEXT_SIZE];
+	account.session.by = account.session.end = account.session.zones = account.session.tls =
+		account.way = account.user = "";
+	char line[OBJECT_SIZE];
 	popaccount_format(&account, line);
 	const std::string object = line;
 	const std::regex key("\"([a-z_]+)\":");

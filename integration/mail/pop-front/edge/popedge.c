@@ -113,14 +113,15 @@ static void log_end(const struct session *session, const char *end)
 	struct tls_facts tls;
 	const struct pop_session *pop = (const struct pop_session *)session;
 	const struct popaccount account = {
-		.facts = session->facts,
-		.by = "edge",
-		.end = end,
-		.zones = session->has_judgement ? session_far(session)->kept.judgement.zones : "",
-		.tls = pop->dialogue.is_tls ? protocol_of(session, &tls) : "",
+		.session.facts = session->facts,
+		.session.by = "edge",
+		.session.end = end,
+		.session.zones =
+			session->has_judgement ? session_far(session)->kept.judgement.zones : "",
+		.session.tls = pop->dialogue.is_tls ? protocol_of(session, &tls) : "",
+		.session.command_count = pop->dialogue.command_count,
 		.way = popaccount_way(pop->dialogue.way),
 		.user = pop->dialogue.user,
-		.command_count = pop->dialogue.command_count,
 	};
 	popaccount_log(&account);
 }

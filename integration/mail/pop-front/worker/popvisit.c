@@ -78,7 +78,7 @@ static void count(struct popvisit *visit, enum popcount_number number, uint64_t 
 static void end(struct popvisit *visit, const char *how)
 {
 	if (!visit->is_over)
-		visit->account.end = how;
+		visit->account.session.end = how;
 	visit->is_over = true;
 }
 
@@ -476,27 +476,27 @@ static void begin(struct popvisit *visit, const struct popcapsule *capsule, int 
 	visit->is_over = visit->is_skipping = false;
 	visit->end_ms = stream_deadline(visit->parts.setup->limits.worker_timeout_ms);
 	visit->account = (struct popaccount){
-		.facts = capsule->facts,
-		.by = "worker",
-		.zones = capsule->zones,
-		.tls = capsule->tls,
+		.session.facts = capsule->facts,
+		.session.by = "worker",
+		.session.zones = capsule->zones,
+		.session.tls = capsule->tls,
+		.session.queue_us = clock_now_us() - capsule->queued_at_us,
 		.way = popaccount_way(capsule->dialogue.way),
 		.user = capsule->mailbox,
-		.queue_us = clock_now_us() - capsule->queued_at_us,
 	};
-	visit->account.facts.bytes_in += capsule->unread_size;
+	visit->account.session.facts.bytes_in += capsule->unread_size;
 	(void)session_facts_format_id(capsule->facts.id, visit->id);
 }
 
 static void log_end(struct popvisit *visit, uint64_t began_us, uint64_t cpu_began_us)
 {
-	struct popaccount *account = &visit->account;
+	struct object_session *account = &visit->account.session;
 	account->command_count = visit->dialogue.command_count;
 	account->facts.bytes_in += visit->stream.bytes_in;
 	account->facts.bytes_out += visit->stream.bytes_out;
 	account->worker_ms = (clock_now_us() - began_us) / 1000;
 	account->worker_cpu_us = cpu_us() - cpu_began_us;
-	popaccount_log(account);
+	popaccount_log(&visit->account);
 	count(visit, strcmp(account->end, "quit") == 0 ? POP_FINISHED : POP_CUT, 1);
 }
 

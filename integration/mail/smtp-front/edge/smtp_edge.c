@@ -147,16 +147,18 @@ static void log_end(const struct session *session, const char *end)
 	if (session->tls != NULL && smtp->dialogue.is_tls)
 		tls_facts(session->tls, &tls);
 	account_log(&(struct account){
-		.facts = session->facts,
-		.by = "edge",
-		.end = end,
-		.zones = session->has_judgement ? session_far(session)->kept.judgement.zones : "",
-		.tls = tls.protocol,
+		.session.facts = session->facts,
+		.session.by = "edge",
+		.session.end = end,
+		.session.zones =
+			session->has_judgement ? session_far(session)->kept.judgement.zones : "",
+		.session.tls = tls.protocol,
+		.session.command_count = smtp->dialogue.command_count,
+		.session.queue_us =
+			session->trusted_ms > 0 ? (now_ms - session->trusted_ms) * 1000 : 0,
 		.helo = smtp->dialogue.helo,
 		.sender = smtp->sender,
 		.recipient = smtp->recipient,
-		.command_count = smtp->dialogue.command_count,
-		.queue_us = session->trusted_ms > 0 ? (now_ms - session->trusted_ms) * 1000 : 0,
 	});
 }
 

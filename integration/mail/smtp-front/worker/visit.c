@@ -371,25 +371,25 @@ static void write_account(const struct visit *visit)
 	const struct capsule *capsule = visit->capsule;
 	const uint64_t ended_us = clock_now_us();
 	struct account account = {
-		.facts = capsule->facts,
-		.by = "worker",
-		.end = visit->end,
-		.zones = capsule->zones,
-		.tls = capsule->tls_protocol,
+		.session.facts = capsule->facts,
+		.session.by = "worker",
+		.session.end = visit->end,
+		.session.zones = capsule->zones,
+		.session.tls = capsule->tls_protocol,
+		.session.command_count = visit->dialogue->command_count,
+		.session.queue_us = visit->began_us > capsule->queued_at_us
+					    ? visit->began_us - capsule->queued_at_us
+					    : 0,
+		.session.worker_ms = (ended_us - visit->began_us) / 1000,
+		.session.worker_cpu_us = cpu_used_us() - visit->cpu_began_us,
 		.helo = visit->dialogue->helo,
 		.sender = visit->sender,
 		.recipient = visit->latest.address,
 		.mail_count = visit->committed_count,
 		.recipient_count = visit->recipient_count,
-		.command_count = visit->dialogue->command_count,
-		.queue_us = visit->began_us > capsule->queued_at_us
-				    ? visit->began_us - capsule->queued_at_us
-				    : 0,
-		.worker_ms = (ended_us - visit->began_us) / 1000,
-		.worker_cpu_us = cpu_used_us() - visit->cpu_began_us,
 	};
-	account.facts.bytes_in += capsule->unread_size + visit->stream.bytes_in;
-	account.facts.bytes_out += visit->stream.bytes_out;
+	account.session.facts.bytes_in += capsule->unread_size + visit->stream.bytes_in;
+	account.session.facts.bytes_out += visit->stream.bytes_out;
 	account_log(&account);
 }
 

@@ -15,7 +15,7 @@ namespace
 
 std::string object(const account &account)
 {
-	char text[ACCOUNT_TEXT_SIZE];
+	char text[OBJECT_SIZE];
 	const size_t size = account_format(&account, text);
 	REQUIRE(size == std::strlen(text));
 	return text;
@@ -24,13 +24,13 @@ std::string object(const account &account)
 account simple()
 {
 	account made = {};
-	REQUIRE(dnsblv6_ip_parse("192.0.2.7", &made.facts.client_ip) == 0);
-	REQUIRE(dnsblv6_ip_parse("2001:db8::25", &made.facts.local_ip) == 0);
-	made.facts.client_port = 40001;
-	made.by = "edge";
-	made.end = "quit";
-	made.facts.has_verdict = true;
-	made.zones = "-";
+	REQUIRE(dnsblv6_ip_parse("192.0.2.7", &made.session.facts.client_ip) == 0);
+	REQUIRE(dnsblv6_ip_parse("2001:db8::25", &made.session.facts.local_ip) == 0);
+	made.session.facts.client_port = 40001;
+	made.session.by = "edge";
+	made.session.end = "quit";
+	made.session.facts.has_verdict = true;
+	made.session.zones = "-";
 	return made;
 }
 
@@ -39,11 +39,11 @@ account simple()
 TEST_CASE("a session's object has what was counted and timed", "[front][account]")
 {
 	account made = simple();
-	made.facts.score = -3;
-	made.facts.refused_count = 2;
-	made.facts.waited_ms = 2001;
-	made.queue_us = 12034;
-	made.facts.edge_cpu_us = 150;
+	made.session.facts.score = -3;
+	made.session.facts.refused_count = 2;
+	made.session.facts.waited_ms = 2001;
+	made.session.queue_us = 12034;
+	made.session.facts.edge_cpu_us = 150;
 	made.helo = "mail.example";
 	made.recipient = "user@example.org";
 	const std::string text = object(made);
@@ -93,22 +93,23 @@ TEST_CASE("the longest object of all is whole, and fits into a line of the log",
 {
 	const std::string helo(2000, '\xff');
 	account made = {};
-	made.facts.id = UINT64_MAX;
-	std::memset(&made.facts.client_ip, 0xff, sizeof(made.facts.client_ip));
-	std::memset(&made.facts.local_ip, 0xff, sizeof(made.facts.local_ip));
-	made.facts.client_port = UINT16_MAX;
-	made.by = made.end = made.zones = made.tls = "abcdefghijklmnopqrstuvwxyz"
-						     "abcdefghijklmnopqrstuvwxyz"
-						     "abcdefghijklmnopqrstuvwxyz"
-						     "abcdefghijklmnopqrstuvwxyz";
+	made.session.facts.id = UINT64_MAX;
+	std::memset(&made.session.facts.client_ip, 0xff, sizeof(made.session.facts.client_ip));
+	std::memset(&made.session.facts.local_ip, 0xff, sizeof(made.session.facts.local_ip));
+	made.session.facts.client_port = UINT16_MAX;
+	made.session.by = made.session.end = made.session.zones = made.session.tls =
+		"abcdefghijklmnopqrstuvwxyz"
+		"abcdefghijklmnopqrstuvwxyz"
+		"abcdefghijklmnopqrstuvwxyz"
+		"abcdefghijklmnopqrstuvwxyz";
 	made.helo = made.sender = made.recipient = helo.c_str();
-	made.facts.score = INT_MIN;
-	made.mail_count = made.recipient_count = made.facts.refused_count = made.command_count =
-		UINT_MAX;
-	made.facts.waited_ms = made.facts.dns_ms = made.facts.dialogue_ms = made.queue_us =
-		made.worker_ms = UINT64_C(9999999999);
-	made.facts.bytes_in = made.facts.bytes_out = made.facts.edge_cpu_us = made.worker_cpu_us =
-		UINT64_MAX;
+	made.session.facts.score = INT_MIN;
+	made.mail_count = made.recipient_count = made.session.facts.refused_count =
+		made.session.command_count = UINT_MAX;
+	made.session.facts.waited_ms = made.session.facts.dns_ms = made.session.facts.dialogue_ms =
+		made.session.queue_us = made.session.worker_ms = UINT64_C(9999999999);
+	made.session.facts.bytes_in = made.session.facts.bytes_out =
+		made.session.facts.edge_cpu_us = made.session.worker_cpu_us = UINT64_MAX;
 	const std::string text = object(made);
 	CHECK(text.substr(text.size() - 2) == "\"}");
 	CHECK(text.size() + std::strlen("info: [0123456789ab] session \n") < LOG_LINE_MAX);
