@@ -17,6 +17,11 @@ static const char *add_glue(struct spec *spec, size_t ns, const char *text)
 	int ret = dnsblv6_addr_parse(text, strlen(text), &addr);
 	if (ret != DNSBLV6_OK)
 		return dnsblv6_strerror(ret);
+	/* Signatures are over different records. */
+	for (size_t i = 0; i < spec->glue_count; i++) {
+		if (spec->glue[i].ns == ns && dnsblv6_addr_compare(spec->glue[i].addr, addr) == 0)
+			return "address given twice";
+	}
 	spec->glue[spec->glue_count++] = (struct spec_glue){ ns, addr };
 	return NULL;
 }

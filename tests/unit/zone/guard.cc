@@ -120,6 +120,15 @@ TEST_CASE("name servers come from the command line or the list, with addresses w
 		CHECK(spec_complete(&about, &lines) == nullptr);
 		CHECK(about.glue_count == 2);
 	}
+	SECTION("inside with an address that is there already")
+	{
+		char text[] = "ns1.bl6.example.,192.0.2.53,2001:db8::53,2001:DB8:0::53";
+		const char *fault = spec_add_ns(&about, text);
+		REQUIRE(fault != nullptr);
+		CHECK(std::string(fault) == "address given twice");
+		char other[] = "ns2.bl6.example.,192.0.2.53";
+		CHECK(spec_add_ns(&about, other) == nullptr);
+	}
 	SECTION("inside, with the name of an address")
 	{
 		char text[] = "0.2.0.192.bl6.example.,192.0.2.53";
