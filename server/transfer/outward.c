@@ -2,6 +2,7 @@
 #include "server/transfer/outward.h"
 
 #include <netinet/in.h>
+#include <stddef.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,31 +19,51 @@ static socklen_t size_of(const struct sockaddr_storage *address)
 					     : sizeof(struct sockaddr_in6);
 }
 
-/* Secondaries know us by an address we listen at, and may take NOTIFY from no other. */
-static int bind_source(const struct settings *settings, int fd, sa_family_t family)
+static bool is_loopback(const struct sockaddr_storage *address)
 {
+	if (address->ss_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+	return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> IN_CLASSA_NSHIFT ==
+	       IN_LOOPBACKNET;
+}
+
+/*
+ * Secondaries know us by an address we listen at, and may take NOTIFY from no other. From loopback
+ * there is no way to another machine. NULL: there is none of that family.
+ */
+static const struct sockaddr_storage *find_source(const struct settings *settings,
+						  const struct sockaddr_storage *target)
+{
+	const struct sockaddr_storage *last = NULL;
 	for (size_t i = 0; i < settings->listen.count; i++) {
-		struct sockaddr_storage source = settings->listen.all[i];
-		if (source.ss_family != family)
+		const struct sockaddr_storage *source = &settings->listen.all[i];
+		if (source->ss_family != target->ss_family)
 			continue;
-		if (is_any(&source))
-			return 0;
-		if (family == AF_INET)
-			((struct sockaddr_in *)&source)->sin_port = 0;
-		else
-			((struct sockaddr_in6 *)&source)->sin6_port = 0;
-		return bind(fd, (struct sockaddr *)&source, size_of(&source));
+		if (!is_loopback(source) || is_loopback(target))
+			return source;
+		last = last != NULL ? last : source;
 	}
-	return 0;
+	return last;
+}
+
+static int bind_source(int fd, const struct sockaddr_storage *source)
+{
+	if (source == NULL || is_any(source))
+		return 0;
+	struct sockaddr_storage any_port = *source;
+	if (source->ss_family == AF_INET)
+		((struct sockaddr_in *)&any_port)->sin_port = 0;
+	else
+		((struct sockaddr_in6 *)&any_port)->sin6_port = 0;
+	return bind(fd, (struct sockaddr *)&any_port, size_of(&any_port));
 }
 
 int outward_open(const struct settings *settings, const struct sockaddr_storage *address)
 {
-	sa_family_t family = address->ss_family;
-	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = socket(address->ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;
-	if (bind_source(settings, fd, family) == 0 &&
+	if (bind_source(fd, find_source(settings, address)) == 0 &&
 	    connect(fd, (const struct sockaddr *)address, size_of(address)) == 0)
 		return fd;
 	close(fd);

@@ -28,6 +28,7 @@ import dns.tsigkeyring
 from harness import (ANY_SIZE, CLASSIC, DEADLINE_S, IS_SANITIZED, NOERROR, REFUSED, SERVFAIL, SOA, ZONE,
                      Case, Reply, Server, ask, config_text, data_file, framed, main, numbers, peer,
                      program, query, wait_for, wire_name)
+from passing import join
 from secondaries import SOURCE, Secondary, axfr, serial_of
 
 IXFR, AXFR, NOTAUTH, FORMERR = 251, 252, 9, 1
@@ -603,6 +604,28 @@ class UnreachableTest(TransferCase):
             udp.settimeout(DEADLINE_S)
             message = dns.message.from_wire(receive_notify(udp)[0])
         self.assertEqual(message.opcode(), dns.opcode.NOTIFY)
+
+
+class SourceTest(TransferCase):
+    @unittest.skipIf(os.geteuid() != 0, "only root makes networks")
+    def test_another_machine_is_told_from_an_address_that_is_not_of_loopback(self):
+        self.build(self.path("bl6.mdb"), self.write("list.txt", LIST))
+        ours, theirs = self.make_space("ours"), self.make_space("theirs")
+        join(self, (ours, "primary0", "192.0.2.1", "2001:db8::1"),
+             (theirs, "far0", "192.0.2.2", "2001:db8::2"))
+        text = self.configure(("127.0.0.1", 53), ids=["far"], secondaries="  - id: far\n"
+                              '    address: [ 192.0.2.2@5399, "2001:db8::2@5399" ]\n')
+        config = self.write("primary.conf", text.replace(
+            "127.0.0.1@53", '127.0.0.1@53, "::1@53", 192.0.2.1@53, "2001:db8::1@53"'))
+        self.enter_network(theirs.pid)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as four, \
+                socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as six:
+            four.bind(("192.0.2.2", 5399))
+            six.bind(("2001:db8::2", 5399))
+            self.start(self.command_in(ours, program("dnsblv6d"), "--config", config), "primary")
+            for udp, source in ((four, "192.0.2.1"), (six, "2001:db8::1")):
+                udp.settimeout(DEADLINE_S)
+                self.assertEqual(receive_notify(udp)[1][0], source)
 
 
 if __name__ == "__main__":
