@@ -186,25 +186,39 @@ static void tend(struct notify *notify, struct notify_target *target, uint64_t n
 
 /* ---- twice a second ---- */
 
-static void announce(struct notify *notify, size_t zone, uint32_t serial, uint64_t now_ms)
+static void look(struct notify *notify, size_t index)
 {
-	notify->zones[zone] = (struct notify_zone){ .has_serial = true, .serial = serial };
-	for (size_t i = 0; i < notify->target_count; i++) {
-		if (notify->targets[i].zone == zone)
-			begin(notify, &notify->targets[i], serial, now_ms);
-	}
-}
-
-static void look(struct notify *notify, size_t index, uint64_t now_ms)
-{
-	const struct notify_zone *known = &notify->zones[index];
 	struct zone *zone = &notify->catalog->zones[index];
 	if (notify->settings->zones[index].secondaries.count == 0)
 		return;
 	int ret = zone_begin(zone);
 	zone_end(zone);
-	if (ret == 0 && (!known->has_serial || known->serial != zone->facts.serial))
-		announce(notify, index, zone->facts.serial, now_ms);
+	if (ret == 0)
+		notify->zones[index] = (struct notify_zone){ true, zone->facts.serial };
+}
+
+static bool is_behind(const struct notify *notify, const struct notify_target *target)
+{
+	const struct notify_zone *zone = &notify->zones[target->zone];
+	return zone->has_serial && (target->tries == 0 || target->serial != zone->serial);
+}
+
+/*
+ * Each that is told may ask for a transfer at once, and one too many is refused: most secondaries
+ * try again when their retry time is over, and not before. So all have their turn.
+ */
+static void begin_some(struct notify *notify, uint64_t now_ms)
+{
+	unsigned max = notify->settings->transfer_max;
+	unsigned left = max < 2 ? 1 : max / 2;
+	for (size_t i = 0; i < notify->target_count && left > 0; i++) {
+		struct notify_target *target = &notify->targets[notify->turn];
+		notify->turn = (notify->turn + 1) % notify->target_count;
+		if (!is_behind(notify, target))
+			continue;
+		begin(notify, target, notify->zones[target->zone].serial, now_ms);
+		left--;
+	}
 }
 
 static void timer_on_tick(uv_timer_t *timer)
@@ -212,7 +226,8 @@ static void timer_on_tick(uv_timer_t *timer)
 	struct notify *notify = timer->data;
 	uint64_t now_ms = uv_now(notify->loop);
 	for (size_t i = 0; i < notify->catalog->zone_count; i++)
-		look(notify, i, now_ms);
+		look(notify, i);
+	begin_some(notify, now_ms);
 	for (size_t i = 0; i < notify->target_count; i++)
 		tend(notify, &notify->targets[i], now_ms);
 }

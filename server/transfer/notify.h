@@ -6,7 +6,8 @@
  *
  * Flow: worker 0 opens it -> twice a second it looks at the serials -> NOTIFY,
  *       signed when the secondary has a key, to each address of each secondary
- *       of the zone -> until that answers, or is taken for down.
+ *       of the zone, to half of transfer-max at once -> until that answers, or
+ *       is taken for down.
  *
  *     idle --new serial, or the first one--> asking --answered--> idle
  *                          again after 2, 4, 8, 16 s; 32 s later it is down,
@@ -33,7 +34,7 @@ struct notify_target {
 	const struct sockaddr_storage *address;
 	bool is_asking; /* until it answers */
 	int fd;		/* -1: none, or not to be had yet */
-	unsigned tries;
+	unsigned tries; /* 0: it was not told of any serial yet */
 	uint64_t next_ms;
 	uint32_t serial;
 	uint16_t id;
@@ -42,8 +43,8 @@ struct notify_target {
 };
 
 struct notify_zone {
-	bool has_serial; /* one has been announced */
-	uint32_t serial;
+	bool has_serial;
+	uint32_t serial; /* the newest */
 };
 
 struct notify {
@@ -54,6 +55,7 @@ struct notify {
 	struct notify_zone *zones;
 	struct notify_target *targets;
 	size_t target_count;
+	size_t turn; /* the target that is looked at next */
 	uv_timer_t timer;
 };
 

@@ -685,3 +685,41 @@ TEST_CASE("only an answer to the NOTIFY that was sent ends the tries", "[server]
 		0);
 	CHECK(read(good) == NOTIFY_OTHER);
 }
+
+TEST_CASE("secondaries are told of a version in turns of half of transfer-max", "[server][notify]")
+{
+	tmpdir directory;
+	write_store(directory.file("bl6.mdb"), {});
+	rules made("server:\n    transfer-max: 4\nsecondary:\n  - id: many\n    address: [ "
+		   "127.0.0.1@1,"
+		   " 127.0.0.1@2, 127.0.0.1@3, 127.0.0.1@4, 127.0.0.1@5 ]\n"
+		   "zone:\n  - domain: bl6.example.\n    store: " +
+		   directory.file("bl6.mdb") + "\n    secondary: [ many ]\n");
+	catalog zones = {};
+	counters_bank bank = {};
+	uv_loop_t loop;
+	notify asking = {};
+	REQUIRE(catalog_init(&zones, &made.value) == 0);
+	REQUIRE(zone_open(&zones.zones[0]) == DNSBLV6_OK);
+	REQUIRE(counters_open(&bank, 1, 1, 1) == 0);
+	REQUIRE(uv_loop_init(&loop) == 0);
+	const counters count = counters_of_worker(&bank, 0);
+	REQUIRE(notify_open(&asking, &loop, &zones, &made.value, &count) == 0);
+	auto told = [&] {
+		size_t sum = 0;
+		for (size_t i = 0; i < asking.target_count; i++)
+			sum += asking.targets[i].tries > 0;
+		return sum;
+	};
+	for (size_t wanted : { 2, 4, 5 }) {
+		for (size_t before = told(); told() == before && before < 5;)
+			uv_run(&loop, UV_RUN_NOWAIT); // the timer ticks once at most
+		CHECK(told() == wanted);
+	}
+	notify_close(&asking);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	CHECK(uv_loop_close(&loop) == 0);
+	notify_free(&asking);
+	counters_close(&bank);
+	catalog_deinit(&zones);
+}
