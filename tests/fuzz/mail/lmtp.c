@@ -106,7 +106,8 @@ static void answer(struct run *run)
 		free(bytes);
 	}
 	lmtp_session_answer(&run->session,
-			    words[run->answers >> (2 * (run->answer_count++ % 4)) & 3], &id);
+			    words[run->answers >> (2 * (run->answer_count++ % 4)) & 3], &id, NULL,
+			    0);
 }
 
 /* ---- the client's part ---- */

@@ -89,8 +89,8 @@ class played
 		for (const int fate : fates)
 			bytes_put(&end, static_cast<uint32_t>(fate), 4);
 		is_asking = holds = false;
-		lmtp_session_answer_each(session.get(), status, &id, rows.data(),
-					 static_cast<uint32_t>(fates.size()));
+		lmtp_session_answer(session.get(), status, &id, rows.data(),
+				    static_cast<uint32_t>(fates.size()));
 		return say("");
 	}
 
@@ -181,7 +181,7 @@ class played
 	void answer(int status)
 	{
 		const mailid id = { { 0xab } };
-		lmtp_session_answer(session.get(), status, &id);
+		lmtp_session_answer(session.get(), status, &id, nullptr, 0);
 	}
 
 	std::string memory() const

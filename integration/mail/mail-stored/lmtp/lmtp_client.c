@@ -132,7 +132,7 @@ static void client_on_answer(struct lmtp_ask *ask, int status, const struct mail
 	struct lmtp_client *client = ask->owner;
 	client->is_asking = false;
 	hear(client);
-	lmtp_session_answer_each(&client->session, status, id, ask->rows, ask->row_count);
+	lmtp_session_answer(&client->session, status, id, ask->rows, ask->row_count);
 	go_on(client);
 }
 

@@ -655,13 +655,8 @@ static bool take_fates(struct lmtp_session *session, int status, const uint8_t *
 	return true;
 }
 
-void lmtp_session_answer(struct lmtp_session *session, int status, const struct mailid *id)
-{
-	lmtp_session_answer_each(session, status, id, NULL, 0);
-}
-
-void lmtp_session_answer_each(struct lmtp_session *session, int status, const struct mailid *id,
-			      const uint8_t *rows, uint32_t count)
+void lmtp_session_answer(struct lmtp_session *session, int status, const struct mailid *id,
+			 const uint8_t *rows, uint32_t count)
 {
 	if (session->state == LMTP_STORE) {
 		if (take_fates(session, status, rows, count))

@@ -141,11 +141,12 @@ void lmtp_session_fed(struct lmtp_session *session, size_t size);
 const char *lmtp_session_said(const struct lmtp_session *session, size_t *ret_size);
 void lmtp_session_sent(struct lmtp_session *session, size_t size);
 
-/* status is the store's word, or -errno of the connection; id is that of a mail with status 0. */
-void lmtp_session_answer(struct lmtp_session *session, int status, const struct mailid *id);
-/* The same with count rows of lmtp_fates.h; 0: one word for all. */
-void lmtp_session_answer_each(struct lmtp_session *session, int status, const struct mailid *id,
-			      const uint8_t *rows, uint32_t count);
+/*
+ * status is the store's word, or -errno of the connection; id is that of a mail with status 0. There are
+ * count rows of lmtp_fates.h; 0: one word for all.
+ */
+void lmtp_session_answer(struct lmtp_session *session, int status, const struct mailid *id,
+			 const uint8_t *rows, uint32_t count);
 /* Not while it is asked. DIALOGUE_TIMED_OUT or DIALOGUE_SHUTTING_DOWN; LMTP_END is next. */
 void lmtp_session_end(struct lmtp_session *session, enum dialogue_refusal refusal);
 
