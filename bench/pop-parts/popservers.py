@@ -12,7 +12,6 @@ and users; what differs from that is in MODES and said on the page.
 """
 import os
 import pwd
-import re
 import socket
 import subprocess
 import sys

@@ -15,7 +15,6 @@ import os
 import pwd
 import random
 import re
-import shutil
 import subprocess
 import sys
 import time

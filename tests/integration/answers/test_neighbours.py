@@ -12,12 +12,10 @@ Each resolver is skipped that is not installed.
 """
 
 import ipaddress
-import os
 import re
 import signal
 import socket
 import struct
-import unittest
 
 from harness import (AAAA, DEADLINE_S, IS_SANITIZED, NXDOMAIN, ZONE, Case, Reply, ask_all,
                      bitmap_name, host_index, is_bit_set, main, query)

@@ -168,9 +168,6 @@ class Node:
             if program.process is None or program.process.popen.poll() is not None:
                 program.start(**(how if program is self.stored else {}))
 
-    def is_running(self):
-        return all(program.process.popen.poll() is None for program in self.programs())
-
     # ---- failures ----
 
     def pids(self, programs=None):

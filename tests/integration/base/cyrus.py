@@ -17,7 +17,6 @@ has the same Message-IDs again), no idled. Writes are as durable as it has them.
 
 import os
 import pwd
-import shutil
 import socket
 import struct
 import sys

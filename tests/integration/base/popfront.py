@@ -177,9 +177,6 @@ class PopFront:
         """One mail, with CRLF."""
         self.stored.run_tool("deliver", mailbox, stdin=content)
 
-    def remove_all(self, mailbox):
-        self.stored.run_tool("rm", "--all", mailbox)
-
     def entries(self, mailbox):
         """[(number, id, octets), ...] of what the mailbox has now."""
         with self.stored.client() as client:

@@ -438,13 +438,6 @@ class RadosCluster:
         """The names of what the monitors complain about."""
         return sorted(self.command("health")["checks"])
 
-    def has_quorum(self):
-        try:
-            self.command("quorum_status")
-            return True
-        except ClusterError:
-            return False
-
     def osds_up(self):
         try:
             return self.command("osd stat")["num_up_osds"]
@@ -611,24 +604,6 @@ class RadosCluster:
     def permit_keys(self):
         caps = ", ".join(f"allow rw pool={pool}" for pool in self.pools)
         self.command("auth caps", entity=f"client.{USER}", caps=["mon", "allow r", "osd", caps])
-
-    def lose_disk(self, node):
-        """The OSD and what it had are gone for ever."""
-        osd = node - 1
-        self.kill_osd(node)
-        shutil.rmtree(os.path.join(self.directory, f"osd.{osd}"))
-        wait_until(lambda: self.osds_up() < self.count, "an OSD that is down")
-
-    def new_disk(self, node):
-        """An empty one in the place of what was lost."""
-        osd = node - 1
-        self.command("osd destroy-actual", id=osd, yes_i_really_mean_it=True)
-        with open(os.path.join(self.directory, "osd.keyring"), encoding="ascii") as file:
-            text = next(part for part in file.read().split("[") if part.startswith(f"osd.{osd}]"))
-        self.command("auth add", entity=f"osd.{osd}", given="[" + text)
-        self._await(self._make_disk(node))
-        self.start_osd(node)
-        self.wait_up()
 
     def copy_disk(self, node):
         """The OSD is killed, its disk copied for old_disk(), and it goes on."""

@@ -14,7 +14,6 @@ import re
 import socket
 import subprocess
 import threading
-import unittest
 
 import harness
 from cyrus import Cyrus

@@ -16,12 +16,11 @@ import re
 import shutil
 import smtplib
 import stat
-import unittest
 
 import harness
 from dovecot import Dovecot
 from harness import DEADLINE_S, Case, main, wait_for
-from hub import HOSTNAME, USER, Hub
+from hub import USER, Hub
 from page import Page, make_peers
 
 ANNA, BERT = "anna@example.org", "bert@example.org"

@@ -21,7 +21,7 @@ import subprocess
 import threading
 
 import harness
-from harness import DEADLINE_S, children_of, wait_for
+from harness import DEADLINE_S, children_of
 from popfront import config_text
 from stored import USER
 

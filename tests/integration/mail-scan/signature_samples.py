@@ -99,10 +99,6 @@ def of_body(hexadecimal, rng, flags="", near=20):
 
 # ---- expressions ----
 
-CATEGORIES = {sre.CATEGORY_DIGIT: b"7", sre.CATEGORY_NOT_DIGIT: b"q", sre.CATEGORY_SPACE: b" ",
-              sre.CATEGORY_NOT_SPACE: b"q", sre.CATEGORY_WORD: b"q", sre.CATEGORY_NOT_WORD: b"."}
-
-
 def matches_in(item, byte):
     kind, value = item
     if kind is sre.LITERAL:

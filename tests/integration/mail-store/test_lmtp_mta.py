@@ -9,7 +9,6 @@ Needs root, and for Exim an unpacked exim4-daemon-heavy (./check does that), and
 """
 
 import os
-import re
 import signal
 import smtplib
 

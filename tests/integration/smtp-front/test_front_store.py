@@ -11,7 +11,7 @@ import signal
 
 import stored
 from front import SENDER, USER, Front, FrontCase
-from harness import main, outside, wait_for
+from harness import main, wait_for
 from stored import Stored
 
 BOXES = ["anna@example.com", "bert@example.com", "carl@example.com"]

@@ -16,7 +16,7 @@ import subprocess
 
 from harness import (AAAA, EX_CONFIG, NOERROR, NXDOMAIN, SOA, ZONE, Server, ask, bitmap_name, children_of, config_text,
                      ip, main, program, wait_for)
-from secondaries import SOURCE, Secondary
+from secondaries import Secondary
 from updates import UpdateCase
 
 OTHER = "other.example."
