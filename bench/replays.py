@@ -306,3 +306,17 @@ def machine():
         cpu = next((line.split(":")[1].strip() for line in lines
                     if line.startswith("model name")), platform.machine())
     return f"{cpu}, {os.cpu_count()} cores, Linux {platform.release()}"
+
+
+# ---- plots ----
+
+
+def find_pyplot():
+    try:
+        import matplotlib
+    except ImportError:
+        raise Failure("the plots need Debian's python3-matplotlib") from None
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "dnsblv6"  # equal figures give equal bytes
+    from matplotlib import pyplot
+    return pyplot

@@ -10,7 +10,7 @@ import datetime
 import os
 import subprocess
 
-from replays import NEGATIVE_TTL_S, TTL_S, Failure, machine  # of bench
+from replays import NEGATIVE_TTL_S, TTL_S, machine  # of bench
 
 LONG_NEGATIVE_TTL_S = 3600
 BASE, BEST = "classic, unsigned", "flat, as served"
@@ -213,17 +213,6 @@ def report(measuring, found):
 
 
 # ---- the plot ----
-
-
-def find_pyplot():
-    try:
-        import matplotlib
-    except ImportError:
-        raise Failure("the plots need Debian's python3-matplotlib") from None
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "dnsblv6"  # equal figures give equal bytes
-    from matplotlib import pyplot
-    return pyplot
 
 
 def plot(pyplot, found, options):

@@ -22,7 +22,7 @@ import findings  # noqa: E402  (beside this file, as is the next)
 import verdict  # noqa: E402
 from findings import PATHS  # noqa: E402
 from mailservers import figure  # noqa: E402  (of bench, as are the next)
-from replays import Failure, machine  # noqa: E402
+from replays import machine  # noqa: E402
 from store_page import Limit, table  # noqa: E402
 
 # servers, repeats: [search]; sata, apart: search or None; ladder: [run] with the disk of sata; hour: run or None;
@@ -342,17 +342,6 @@ def report(options, results):
 
 
 # ---- plots ----
-
-
-def find_pyplot():
-    try:
-        import matplotlib
-    except ImportError:
-        raise Failure("the plot needs Debian's python3-matplotlib") from None
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "dnsblv6"  # equal figures give equal bytes
-    from matplotlib import pyplot
-    return pyplot
 
 
 def plot_processors(axes, runs):
