@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * clock.h - the time that deadlines go by: a clock that is never set, and one for all processes.
+ * clock.h - the time that deadlines go by: a clock that is never set, and one for all processes. And two more.
  *
  * Flow: programs without an event loop, and those beside one, read it -> the pure parts (crew.h,
  *       ration.h) are given it as a parameter.
@@ -19,6 +19,10 @@ extern "C" {
 
 uint64_t clock_now_ms(void);
 uint64_t clock_now_us(void);
+/* Since 1970: what mails and logs are dated by, and no deadline, as it may be set. */
+uint64_t clock_wall_us(void);
+/* Of processors, that this process has had. */
+uint64_t clock_spent_us(void);
 
 #ifdef __cplusplus
 }

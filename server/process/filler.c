@@ -64,14 +64,6 @@ static void on_sigterm(int number)
 	is_told = 1;
 }
 
-/* That this process has had, so that a busy machine does not make it rest longer. */
-static uint64_t find_spent_ms(void)
-{
-	struct timespec spent = { 0 };
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
-	return (uint64_t)spent.tv_sec * 1000 + (uint64_t)spent.tv_nsec / 1000000;
-}
-
 static size_t count_zones(const struct filler *filler)
 {
 	size_t count = filler->catalog.zone_count;
@@ -428,10 +420,11 @@ static void look_at_version(struct filler *filler, size_t zone)
 	}
 	if (is_done(filler, filling, &version))
 		return;
-	uint64_t before_ms = find_spent_ms();
+	/* Of processors: a busy machine is not to make it rest longer. */
+	uint64_t before_us = clock_spent_us();
 	filling->version = version;
 	fill_zone(filler, zone);
-	filling->next_ms = clock_now_ms() + (find_spent_ms() - before_ms) * REST_FACTOR;
+	filling->next_ms = clock_now_ms() + (clock_spent_us() - before_us) / 1000 * REST_FACTOR;
 }
 
 static void look(struct filler *filler, size_t zone)

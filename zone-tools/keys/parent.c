@@ -2,6 +2,7 @@
 #include "zone-tools/keys/parent.h"
 
 #include "lib/common/values.h"
+#include "lib/process/clock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,7 +10,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <libknot/libknot.h>
@@ -146,13 +146,6 @@ int parent_read_answer(uint8_t *wire, size_t size, const struct dnsblv6_labels *
 
 /* ---- sockets ---- */
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* Connected: then only that address and port can answer. */
 static int open_socket(const struct sockaddr_storage *address, int type)
 {
@@ -173,10 +166,10 @@ static int open_socket(const struct sockaddr_storage *address, int type)
 static int await_answer(int fd, const struct dnsblv6_labels *zone, uint16_t id, uint8_t *wire,
 			struct parent_answer *ret_answer)
 {
-	uint64_t end_ms = now_ms() + TRY_MS;
+	uint64_t end_ms = clock_now_ms() + TRY_MS;
 	int ret = PARENT_ESILENT;
 	for (;;) {
-		uint64_t at_ms = now_ms();
+		uint64_t at_ms = clock_now_ms();
 		struct pollfd poller = { .fd = fd, .events = POLLIN };
 		if (at_ms >= end_ms || poll(&poller, 1, (int)(end_ms - at_ms)) <= 0)
 			return ret;

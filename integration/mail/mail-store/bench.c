@@ -82,7 +82,7 @@ static int make_mail(struct bench *bench)
 					       .recipient_count = bench->recipients,
 					       .text = bench->text,
 					       .size = bench->size,
-					       .time_us = tool_now_us() };
+					       .time_us = clock_wall_us() };
 	return 0;
 }
 

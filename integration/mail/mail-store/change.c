@@ -7,6 +7,7 @@
 #include "integration/mail/mail-store/tool.h"
 
 #include "lib/common/log.h"
+#include "lib/process/clock.h"
 #include "lib/process/progress.h"
 
 #include <errno.h>
@@ -68,7 +69,7 @@ static int remove_ids(struct maillayer *layer, struct mailname name, const struc
 			status =
 				tool_fail_mail(options->store, "mail not deleted", ids[found], ret);
 	}
-	ret = found > 0 ? maillayer_erase(layer, name, mails, found, tool_now_us()) : 0;
+	ret = found > 0 ? maillayer_erase(layer, name, mails, found, clock_wall_us()) : 0;
 	if (ret == 0)
 		ret = maillayer_sync(layer);
 	return ret == 0 ? status : tool_fail(options->store, "mails not deleted", ret);
@@ -93,7 +94,8 @@ static int remove_piece(void *context, const struct mailentry *entries, size_t c
 	}
 	for (size_t i = 0; i < count; i++)
 		removal->mails[i] = entries[i].mail;
-	return maillayer_erase(removal->layer, removal->name, removal->mails, count, tool_now_us());
+	return maillayer_erase(removal->layer, removal->name, removal->mails, count,
+			       clock_wall_us());
 }
 
 static int remove_all(struct maillayer *layer, struct mailname name, const struct rm *options)

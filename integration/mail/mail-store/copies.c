@@ -13,6 +13,7 @@
 
 #include "integration/mail/base/store/copyname.h"
 #include "integration/mail/base/store/remote.h"
+#include "lib/process/clock.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -155,7 +156,7 @@ static int copy_mail(struct copies *copies, struct mailname box, const struct ma
 
 static int forget(struct copies *copies, struct mailname copy_box, const struct mailentry *entry)
 {
-	int ret = maillayer_erase(copies->layer, copy_box, &entry->mail, 1, tool_now_us());
+	int ret = maillayer_erase(copies->layer, copy_box, &entry->mail, 1, clock_wall_us());
 	copies->gone += ret == 0;
 	return ret == MAILSTORE_EMAIL ? 0 : ret; /* with its mail, meanwhile */
 }

@@ -7,6 +7,7 @@
 #include "integration/mail/mail-store/tool.h"
 
 #include "integration/mail/mail-store/mailfile.h"
+#include "lib/process/clock.h"
 
 #include <getopt.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ static int deliver(struct maillayer *layer, const struct deliver *options,
 				       .recipient_count = count,
 				       .text = file.bytes,
 				       .size = file.size,
-				       .time_us = tool_now_us() };
+				       .time_us = clock_wall_us() };
 	if (options->sender != NULL)
 		mail.sender = (struct mailname){ (const uint8_t *)options->sender,
 						 strlen(options->sender) };

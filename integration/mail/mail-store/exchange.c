@@ -12,6 +12,7 @@
 #include "lib/common/log.h"
 #include "lib/maildir/maildir.h"
 #include "lib/mailstore/filedisk.h"
+#include "lib/process/clock.h"
 #include "lib/process/progress.h"
 
 #include <dirent.h>
@@ -116,7 +117,7 @@ static int import_mail(struct exchange *exchange, struct mailstore_mail mail)
 	mail.recipients = exchange->recipients;
 	mail.recipient_count = exchange->recipient_count;
 	if (mail.time_us == 0)
-		mail.time_us = tool_now_us();
+		mail.time_us = clock_wall_us();
 	int ret = maillayer_deliver(exchange->layer, &mail, &id);
 	if (ret == 0)
 		exchange->given = id;

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sysexits.h>
-#include <time.h>
 
 /* Entries that are asked for together. */
 #define PIECE 4096
@@ -173,13 +172,6 @@ struct mailname tool_mailbox(const char *text)
 		return name;
 	log_error(NULL, "not a mailbox, name=%.40s (%s)", text, mailstore_strerror(MAILSTORE_EBOX));
 	return (struct mailname){ 0 };
-}
-
-uint64_t tool_now_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 /* ---- mails ---- */

@@ -61,8 +61,6 @@ int tool_fail_after(const char *store, const char *what, uint64_t count, int sta
 int tool_end_output(void);
 /* NULL and a line of the log when it is no mailbox name. */
 struct mailname tool_mailbox(const char *text);
-/* Microseconds of Unix time. */
-uint64_t tool_now_us(void);
 
 /* Returns 0 to go on. */
 typedef int (*tool_piece_fn)(void *context, const struct mailentry *entries, size_t count);

@@ -13,6 +13,7 @@
 #include "integration/mail/base/edge/exchange.h"
 #include "integration/mail/base/edge/greeting.h"
 #include "integration/mail/base/edge/handout.h"
+#include "lib/process/clock.h"
 
 /* For a client to take our last words, and to say its own. */
 #define LINGER_MS	 1000
@@ -565,13 +566,6 @@ static void take_addresses(struct session *session, const struct sockaddr *peer)
 		session->facts.local_port = port_of((struct sockaddr *)&local);
 }
 
-static int64_t since_1970_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 void session_open(struct edge *edge, int fd, const struct sockaddr *peer, bool begins_with_tls)
 {
 	struct session *session = arena_take(edge->arena);
@@ -580,7 +574,7 @@ void session_open(struct edge *edge, int fd, const struct sockaddr *peer, bool b
 	session->edge = edge;
 	session->fd = fd;
 	session->facts.id = edge->next_id++ & ID_MASK;
-	session->facts.accepted_at_ms = since_1970_ms();
+	session->facts.accepted_at_ms = (int64_t)(clock_wall_us() / 1000);
 	session->accepted_ms = uv_now(&edge->loop);
 	session->since_ms = session->accepted_ms;
 	session->end = "";

@@ -2,17 +2,9 @@
 #include "integration/mail/mail-stored/boxes/expiry.h"
 
 #include "integration/mail/base/store/copyname.h"
-
-#include <time.h>
+#include "lib/process/clock.h"
 
 #define MAILS_MAX 256 /* in one step, and so in one deletion */
-
-static uint64_t now_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 /* Of the mails of the mailbox from expiry->mail on; *ret_has_more says whether there are more of them. */
 static int expire_some(struct expiry *expiry, struct mailname mailbox, uint64_t before_us,
@@ -32,7 +24,7 @@ static int expire_some(struct expiry *expiry, struct mailname mailbox, uint64_t 
 		expiry->mail = entries[listed - 1].mail + 1;
 	if (ret != 0 || count == 0)
 		return ret;
-	ret = maillayer_erase(expiry->layer, mailbox, mails, count, now_us());
+	ret = maillayer_erase(expiry->layer, mailbox, mails, count, clock_wall_us());
 	if (ret == 0)
 		__atomic_fetch_add(expiry->expired, count, __ATOMIC_RELAXED);
 	return ret;
@@ -47,7 +39,7 @@ int expiry_step(struct expiry *expiry)
 	struct quota_limits limits;
 	unsigned number;
 	bool has_more = false;
-	uint64_t now = now_us();
+	uint64_t now = clock_wall_us();
 	int ret = 0;
 	if (expiry->mail == 0)
 		ret = maillayer_next_box(expiry->layer, name, expiry->box, &expiry->box_size,

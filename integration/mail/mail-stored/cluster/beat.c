@@ -37,7 +37,7 @@ static int reach(const struct cluster *cluster, struct mailcluster **ret_cluster
 	const struct cluster_setup *own = &cluster->start.setup->cluster;
 	struct mailcluster_setup setup = { .node = own->node,
 					   .memory_max = own->memory_max,
-					   .time_us = cluster_time_us() };
+					   .time_us = clock_wall_us() };
 	int ret = cluster->start.open(own, &setup.objects);
 	if (ret != 0)
 		return ret;
@@ -133,7 +133,7 @@ static bool beat(struct beater *beater)
 	struct cluster *cluster = beater->cluster;
 	const struct cluster_start *start = &cluster->start;
 	uint64_t began_ms = clock_now_ms();
-	int ret = mailcluster_beat(cluster->mailcluster, cluster_time_us());
+	int ret = mailcluster_beat(cluster->mailcluster, clock_wall_us());
 	note(cluster, ret);
 	if (ret == MAILSTORE_EFAILED) {
 		log_error(context, "another machine has this node, node=%s",

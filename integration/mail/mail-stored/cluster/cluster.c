@@ -5,16 +5,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define SAY_AGAIN_MS 60000
-
-uint64_t cluster_time_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 bool cluster_is_due(uint64_t *said_ms)
 {

@@ -95,7 +95,6 @@ void expire_run(void *cluster);
 /* Waits; false: the process is about to end. */
 bool cluster_wait(struct cluster *cluster, uint64_t wait_ms);
 bool cluster_is_stopping(struct cluster *cluster);
-uint64_t cluster_time_us(void);
 /* A line that would come again and again is said once a minute: *said_ms is the caller's, 0 at first. */
 bool cluster_is_due(uint64_t *said_ms);
 

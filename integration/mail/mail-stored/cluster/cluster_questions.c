@@ -2,6 +2,7 @@
 #include "integration/mail/mail-stored/cluster/cluster_questions.h"
 
 #include "integration/mail/base/users/users_copy.h"
+#include "lib/process/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +31,7 @@ static double clock_of(const struct mailcluster_node *node, uint64_t now_us)
 static int ask_nodes(struct cluster *cluster, struct questions_rows *rows)
 {
 	size_t count = 0;
-	uint64_t now_us = cluster_time_us();
+	uint64_t now_us = clock_wall_us();
 	struct mailcluster_node *nodes = cluster_nodes(cluster, &count);
 	if (nodes == NULL)
 		return cluster_get(cluster) == NULL ? -EAGAIN : -ENOMEM;
@@ -112,7 +113,7 @@ static int check_all(struct mailcluster *found, enum storewire_question question
 	const struct mailcluster_check check = {
 		.is_deep = question == STOREWIRE_CLUSTER_CHECK_DEEP,
 		.is_repair = question == STOREWIRE_REPAIR,
-		.time_us = cluster_time_us(),
+		.time_us = clock_wall_us(),
 		.tell = take_finding,
 		.owner = &findings,
 	};
@@ -157,7 +158,7 @@ static int put_users(struct mailcluster *found, const uint8_t *bytes, size_t siz
 	size_t used;
 	if (users_copy_parse(bytes, size, &facts, &used) != 0)
 		return -EBADMSG;
-	return mailcluster_put_users(found, bytes, size, cluster_time_us());
+	return mailcluster_put_users(found, bytes, size, clock_wall_us());
 }
 
 static int ask_users(struct cluster *cluster, struct mailcluster *found,

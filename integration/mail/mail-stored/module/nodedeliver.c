@@ -2,11 +2,11 @@
 #include "integration/mail/mail-stored/module/nodedeliver.h"
 
 #include "integration/mail/base/store/copyname.h"
+#include "lib/process/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
-#include <time.h>
 
 #define STATUS_SIZE 4
 
@@ -32,13 +32,6 @@ static bool has_copies(const struct nodework *work)
 static unsigned number_at(const struct nodework *work, unsigned node)
 {
 	return work->start.parts->setup->peers[node].number;
-}
-
-static uint64_t now_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 /* ---- which mailbox is where ---- */
@@ -192,7 +185,7 @@ static int split(struct nodework *work, struct mailname sender)
 {
 	struct groups groups = { 0 };
 	if (work->request.time_us == 0)
-		work->request.time_us = now_us();
+		work->request.time_us = clock_wall_us();
 	int ret = make_groups(work, &groups);
 	/* The same id at all nodes, of which none has made it. */
 	if (ret == 0 && has_copies(work) && !work->request.has_id &&

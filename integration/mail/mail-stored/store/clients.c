@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char context[] = "mail-stored";
@@ -40,13 +39,6 @@ struct clients_work clients_measure(const struct clients *clients)
 {
 	return (struct clients_work){ .running = clients->jobs.running,
 				      .waiting = clients->jobs.waiting };
-}
-
-uint64_t clients_now_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 void clients_fail(struct clients *clients, int status)

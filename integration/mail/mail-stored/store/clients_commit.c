@@ -2,6 +2,7 @@
 #include "integration/mail/mail-stored/store/clients_parts.h"
 
 #include "integration/mail/mail-stored/store/counters.h"
+#include "lib/process/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -81,7 +82,7 @@ static void take_request(struct client *client, const struct storewire_request *
 	const bool has_rows = request->type == STOREWIRE_LIST || request->type == STOREWIRE_BOXES;
 	clients->start.requests->is_brief = has_rows && storelink_has_unread(client->fd);
 	clients->start.requests->is_own = client->is_own;
-	requests_take(clients->start.requests, request, fd, clients_now_us(), &answer);
+	requests_take(clients->start.requests, request, fd, clock_wall_us(), &answer);
 	if (answer.waits)
 		wait_for_commit(client, &answer.reply);
 	else

@@ -2,6 +2,7 @@
 #include "integration/mail/mail-stored/store/clients_parts.h"
 
 #include "integration/mail/mail-stored/store/counters.h"
+#include "lib/process/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -109,7 +110,7 @@ static void request_run(struct job *job)
 	if (own->request.type == STOREWIRE_LOCK || own->request.type == STOREWIRE_UNLOCK)
 		own->answer.reply.status = take_lock(own);
 	else
-		requests_take(&own->requests, &own->request, own->fd, clients_now_us(),
+		requests_take(&own->requests, &own->request, own->fd, clock_wall_us(),
 			      &own->answer);
 }
 

@@ -94,7 +94,6 @@ void client_settle(struct client *client);
 void client_is_ended(struct client *client);
 /* The store is of no use any more. */
 void clients_fail(struct clients *clients, int status);
-uint64_t clients_now_us(void);
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "integration/mail/base/worker/stream.h"
@@ -440,13 +439,6 @@ static void talk(struct popvisit *visit)
 
 /* ---- begin and end ---- */
 
-static uint64_t cpu_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 /* The last words are not to be lost with the socket, as they would be behind unread bytes. */
 static void close_client(struct popvisit *visit, int fd)
 {
@@ -495,7 +487,7 @@ static void log_end(struct popvisit *visit, uint64_t began_us, uint64_t cpu_bega
 	account->facts.bytes_in += visit->stream.bytes_in;
 	account->facts.bytes_out += visit->stream.bytes_out;
 	account->worker_ms = (clock_now_us() - began_us) / 1000;
-	account->worker_cpu_us = cpu_us() - cpu_began_us;
+	account->worker_cpu_us = clock_spent_us() - cpu_began_us;
 	popaccount_log(&visit->account);
 	count(visit, strcmp(account->end, "quit") == 0 ? POP_FINISHED : POP_CUT, 1);
 }
@@ -503,7 +495,7 @@ static void log_end(struct popvisit *visit, uint64_t began_us, uint64_t cpu_bega
 static void visit_client(struct popvisit *visit, struct popcapsule *capsule, int fd, bool is_late)
 {
 	const uint64_t began_us = clock_now_us();
-	const uint64_t cpu_began_us = cpu_us();
+	const uint64_t cpu_began_us = clock_spent_us();
 	begin(visit, capsule, fd);
 	if (is_late) {
 		end(visit, "busy");

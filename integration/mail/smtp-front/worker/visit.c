@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/wire/lines.h"
@@ -22,13 +21,6 @@
 #define HANDOUT_MS 2000
 /* Between looks at whether it is, or sessions wait: neither ends a wait. */
 #define LOOK_MS 250
-
-static uint64_t cpu_used_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000) + (uint64_t)now.tv_nsec / 1000;
-}
 
 int64_t visit_deadline(const struct visit *visit)
 {
@@ -361,7 +353,7 @@ static void begin_session(struct visit *visit, struct capsule *capsule, int fd)
 	memset(&visit->latest, 0, sizeof(visit->latest));
 	visit_log_begin(visit);
 	visit->began_us = clock_now_us();
-	visit->cpu_began_us = cpu_used_us();
+	visit->cpu_began_us = clock_spent_us();
 	stream_init(&visit->stream, fd);
 	(void)stream_seed(&visit->stream, capsule->unread, capsule->unread_size);
 }
@@ -381,7 +373,7 @@ static void write_account(const struct visit *visit)
 					    ? visit->began_us - capsule->queued_at_us
 					    : 0,
 		.session.worker_ms = (ended_us - visit->began_us) / 1000,
-		.session.worker_cpu_us = cpu_used_us() - visit->cpu_began_us,
+		.session.worker_cpu_us = clock_spent_us() - visit->cpu_began_us,
 		.helo = visit->dialogue->helo,
 		.sender = visit->sender,
 		.recipient = visit->latest.address,
