@@ -184,10 +184,10 @@ void control_answer(struct control_client *client, char *text, size_t text_size,
 	start_writing(client, now_ms);
 }
 
-void control_hold(struct control_client *client, char *text, size_t text_size, uint64_t now_ms)
+void control_hold(struct control_client *client, uint64_t now_ms)
 {
 	client->is_held = true;
-	control_answer(client, text, text_size, now_ms);
+	control_answer(client, strdup(""), 0, now_ms);
 }
 
 void control_wait(struct control_client *client, uint64_t ticket, uint64_t now_ms)

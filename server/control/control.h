@@ -75,8 +75,8 @@ void control_take(struct control *control, const struct pollfd *polls, size_t co
 
 /* text is handed over; NULL is for no memory, and answered with an error. */
 void control_answer(struct control_client *client, char *text, size_t text_size, uint64_t now_ms);
-/* The same, and the connection stays open until control_close(). */
-void control_hold(struct control_client *client, char *text, size_t text_size, uint64_t now_ms);
+/* The same without text, and the connection stays open until control_close(). */
+void control_hold(struct control_client *client, uint64_t now_ms);
 /* reason is one line, copied. */
 void control_refuse(struct control_client *client, const char *reason, uint64_t now_ms);
 

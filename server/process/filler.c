@@ -125,12 +125,6 @@ static void leave_to_sockets(struct filler *filler, size_t zone, enum driverstat
 						     : driverstatus_text(state));
 }
 
-static void leave_all(struct filler *filler, enum driverstatus_state state)
-{
-	for (size_t i = 0; i < filler->catalog.zone_count; i++)
-		leave_to_sockets(filler, i, state, FILL_OK);
-}
-
 /* ---- the rules ---- */
 
 static size_t list_faces(const struct filler *filler, struct tables_face *ret_faces)
@@ -482,7 +476,8 @@ static bool begin(struct filler *filler)
 		log_warning(context, "network driver answers nothing (%s)",
 			    ret == -ENOSPC ? "more names, addresses or interfaces than it can have"
 					   : strerror(-ret));
-		leave_all(filler, DRIVERSTATUS_CONFIG);
+		for (size_t i = 0; i < filler->catalog.zone_count; i++)
+			leave_to_sockets(filler, i, DRIVERSTATUS_CONFIG, FILL_OK);
 	}
 	return true;
 }

@@ -585,7 +585,7 @@ static void control_on_line(struct control *control, struct control_client *clie
 		break;
 	case REQUEST_STOP:
 		stop(parent, 0);
-		control_hold(client, strdup(""), 0, clock_now_ms());
+		control_hold(client, clock_now_ms());
 		break;
 	default:
 		answer_report(parent, client, request);

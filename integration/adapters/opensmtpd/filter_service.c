@@ -34,9 +34,7 @@ struct service {
 	uv_poll_t out;
 	struct upkeep upkeep;
 	uint64_t values[COUNTER_COUNT]; /* of labels, for a report */
-	int in_fd;
-	int out_fd;
-	bool has_out; /* out is open: at first all is written at once */
+	bool has_out;			/* out is open: at first all is written at once */
 	bool is_stopping;
 };
 
@@ -62,7 +60,7 @@ static int wait_for_reader(struct service *service)
 {
 	int ret = 0;
 	if (!service->has_out)
-		ret = uv_poll_init(&service->loop, &service->out, service->out_fd);
+		ret = uv_poll_init(&service->loop, &service->out, STDOUT_FILENO);
 	if (ret != 0)
 		return ret;
 	service->has_out = true;
@@ -74,7 +72,7 @@ static int wait_for_reader(struct service *service)
 
 static void flush(struct service *service)
 {
-	int ret = queue_flush(&service->queue, service->out_fd);
+	int ret = queue_flush(&service->queue, STDOUT_FILENO);
 	if (ret == -EAGAIN)
 		ret = wait_for_reader(service);
 	if (ret == 0)
@@ -161,7 +159,7 @@ static void in_on_readable(uv_poll_t *poll, int status, int events)
 	(void)status;
 	(void)events;
 	char *to = lines_room(&service->lines, &room);
-	ssize_t got = read(service->in_fd, to, room);
+	ssize_t got = read(STDIN_FILENO, to, room);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got > 0) {
@@ -214,7 +212,7 @@ static const struct upkeep_work work = { measure, reload, stop_on_signal };
 
 static int start_handles(struct service *service)
 {
-	int ret = uv_poll_init(&service->loop, &service->in, service->in_fd);
+	int ret = uv_poll_init(&service->loop, &service->in, STDIN_FILENO);
 	if (ret != 0)
 		return ret;
 	service->in.data = service;
@@ -235,12 +233,11 @@ static int serve(struct service *service)
 	return ret == 0 ? EX_OK : upkeep_refuse_loop(context, ret);
 }
 
-int filter_service_run(struct filter_setup *setup, int in_fd, int out_fd)
+int filter_service_run(void *filter_setup)
 {
+	struct filter_setup *setup = filter_setup;
 	static struct service service; /* some 20 kB */
 	service.setup = setup;
-	service.in_fd = in_fd;
-	service.out_fd = out_fd;
 	/* This process may begin long after the configuration was read. */
 	struct networks_error error;
 	int reread = judge_reload(&setup->judge, &error);

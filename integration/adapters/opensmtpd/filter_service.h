@@ -18,10 +18,10 @@ extern "C" {
 #endif
 
 /*
- * Starts the handle of setup and serves fd, a socket or a pair of standard input and output,
- * until its end. Returns an exit status.
+ * Starts the handle of a struct filter_setup and serves standard input and output until the end.
+ * Returns an exit status.
  */
-int filter_service_run(struct filter_setup *setup, int in_fd, int out_fd);
+int filter_service_run(void *filter_setup);
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,6 @@
  * main() in order: options, configuration, then the guard, whose child has the library and
  * the loop. OpenSMTPD has dropped privileges before. dnsblv6-filter(8) is the manual.
  */
-#include <unistd.h>
 
 #include "integration/adapters/opensmtpd/guard.h"
 #include "integration/adapters/opensmtpd/filter_service.h"
@@ -24,16 +23,11 @@ static const struct options_table table = {
 	.row_count = DAEMON_ROW_COUNT,
 };
 
-static int work(void *data)
-{
-	return filter_service_run(data, STDIN_FILENO, STDOUT_FILENO);
-}
-
 static int run(void *data)
 {
 	struct filter_setup *setup = data;
 	program_begin(context, setup->log_level, setup->handle.client);
-	return guard_run(work, setup, setup->judge.deadline_ms);
+	return guard_run(filter_service_run, setup, setup->judge.deadline_ms);
 }
 
 int main(int argc, char **argv)
