@@ -61,8 +61,8 @@ void inspect_pool_free(struct inspect_pool *pool)
 
 /* ---- inspections ---- */
 
-static int begin(struct inspect_pool *pool, const char *path, unsigned depth,
-		 const struct inspect_rules *rules, struct inspection **ret_inspection)
+static int begin(struct inspect_pool *pool, const char *path, const struct inspect_rules *rules,
+		 struct inspection **ret_inspection)
 {
 	struct inspection *inspection = (struct inspection *)slots_take(&pool->inspections);
 	if (inspection == NULL)
@@ -78,16 +78,14 @@ static int begin(struct inspect_pool *pool, const char *path, unsigned depth,
 		slots_give(&pool->inspections, inspection);
 		return -EAGAIN;
 	}
-	inspection->root->depth = depth;
 	*ret_inspection = inspection;
 	return 0;
 }
 
-int inspect_begin(struct inspect_pool *pool, enum inspect_kind kind, const char *path,
-		  unsigned depth, const struct inspect_rules *rules,
-		  struct inspection **ret_inspection)
+int inspect_begin(struct inspect_pool *pool, enum inspect_kind kind,
+		  const struct inspect_rules *rules, struct inspection **ret_inspection)
 {
-	int ret = begin(pool, path, depth, rules, ret_inspection);
+	int ret = begin(pool, "", rules, ret_inspection);
 	if (ret == 0 && kind == INSPECT_MAIL)
 		object_set_kind((*ret_inspection)->root, CONTENT_MAIL);
 	return ret;
@@ -97,10 +95,11 @@ int inspect_begin_apart(struct inspect_pool *pool, enum content_kind kind, const
 			unsigned depth, const struct inspect_rules *rules,
 			struct inspection **ret_inspection)
 {
-	int ret = begin(pool, path, depth, rules, ret_inspection);
+	int ret = begin(pool, path, rules, ret_inspection);
 	if (ret != 0)
 		return ret;
 	struct inspection *inspection = *ret_inspection;
+	inspection->root->depth = depth;
 	inspection->root->match = NULL;
 	/* It was one where it came from. */
 	inspection->result.objects = 0;

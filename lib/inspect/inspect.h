@@ -8,7 +8,7 @@
  *       a mail goes on into mstream.h, an archive into unpack.h, and what comes out of these is an
  *       object again -> inspect_end() -> inspect_result().
  *
- *     inspect_begin(pool, INSPECT_MAIL, "", &rules, &inspection);
+ *     inspect_begin(pool, INSPECT_MAIL, &rules, &inspection);
  *     inspect_push(inspection, bytes, size);
  *     inspect_end(inspection, true);
  *     result = inspect_result(inspection);
@@ -118,13 +118,12 @@ int inspect_pool_new(struct match_worker *worker, const struct inspect_sizes *si
 		     struct inspect_pool **ret_pool);
 void inspect_pool_free(struct inspect_pool *pool);
 
-/* path stands before those of all findings. rules are copied. 0, or -EAGAIN: no inspection is left. */
-int inspect_begin(struct inspect_pool *pool, enum inspect_kind kind, const char *path,
-		  unsigned depth, const struct inspect_rules *rules,
-		  struct inspection **ret_inspection);
+/* rules are copied. 0, or -EAGAIN: no inspection is left. */
+int inspect_begin(struct inspect_pool *pool, enum inspect_kind kind,
+		  const struct inspect_rules *rules, struct inspection **ret_inspection);
 /*
  * Of an archive that rules.apart has been given: what is in it is looked at. Its own bytes have been
- * matched where they came from.
+ * matched where they came from. path stands before those of all findings.
  */
 int inspect_begin_apart(struct inspect_pool *pool, enum content_kind kind, const char *path,
 			unsigned depth, const struct inspect_rules *rules,

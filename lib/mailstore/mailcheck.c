@@ -236,7 +236,7 @@ static int check_segment(void *context, uint64_t object)
 	if (object == MAILIDENTITY_OBJECT)
 		return 0;
 	check->segments++;
-	int ret = maillog_examine(&pass->log, object, MAILSEGMENT_HEAD_SIZE, true, &found);
+	int ret = maillog_examine(&pass->log, object, MAILSEGMENT_HEAD_SIZE, &found);
 	if (ret == 0)
 		ret = note_end(pass, object, &found);
 	if (ret == -EIO)

@@ -370,7 +370,8 @@ static int check_end(struct maillog *log, struct mailplace place, const struct m
 		       : MAILSTORE_EDAMAGED;
 }
 
-int maillog_check_body(struct maillog *log, struct mailplace place, const struct mailrecord *record)
+/* MAILSTORE_EDAMAGED when its body does not have its checksum, or what is behind it is wrong. */
+static int check_body(struct maillog *log, struct mailplace place, const struct mailrecord *record)
 {
 	uint64_t at = place.at + mailrecord_body_at(record);
 	uint32_t crc = 0;
@@ -389,7 +390,7 @@ int maillog_check_body(struct maillog *log, struct mailplace place, const struct
 
 /* Is there a whole record at the place, later than lsn? 0, MAILSTORE_EDAMAGED or -errno. */
 static int look(struct maillog *log, struct mailplace place, uint64_t size, uint64_t lsn,
-		bool checks_bodies, struct mailrecord *ret_record)
+		bool checks_body, struct mailrecord *ret_record)
 {
 	uint8_t *meta;
 	int ret = read_checked(log, place, size, ret_record, &meta);
@@ -398,7 +399,7 @@ static int look(struct maillog *log, struct mailplace place, uint64_t size, uint
 	free(meta);
 	if (ret_record->lsn <= lsn)
 		return MAILSTORE_EDAMAGED;
-	return checks_bodies ? maillog_check_body(log, place, ret_record) : 0;
+	return checks_body ? check_body(log, place, ret_record) : 0;
 }
 
 /*
@@ -434,7 +435,6 @@ struct examination {
 	struct maillog *log;
 	uint64_t segment;
 	uint64_t size;
-	bool checks_bodies;
 	uint64_t durable; /* the largest .synced of a whole record */
 	uint64_t lsn;
 	uint64_t at;
@@ -445,7 +445,7 @@ static int step(struct examination *x, bool *ret_is_whole)
 {
 	struct mailrecord record;
 	const struct mailplace place = { x->segment, x->at };
-	int ret = look(x->log, place, x->size, x->lsn, x->checks_bodies, &record);
+	int ret = look(x->log, place, x->size, x->lsn, true, &record);
 	*ret_is_whole = ret == 0;
 	if (ret == MAILSTORE_EDAMAGED)
 		return find_magic(x->log, x->segment, x->at, x->size, &x->at);
@@ -468,12 +468,10 @@ static int find_durable(struct examination *x)
 	return ret;
 }
 
-int maillog_examine(struct maillog *log, uint64_t segment, uint64_t from, bool checks_bodies,
+int maillog_examine(struct maillog *log, uint64_t segment, uint64_t from,
 		    struct maillog_finding *ret_finding)
 {
-	struct examination x = {
-		.log = log, .segment = segment, .checks_bodies = checks_bodies, .at = from
-	};
+	struct examination x = { .log = log, .segment = segment, .at = from };
 	struct maillog_finding found = { .end = from };
 	int ret = log->disk->ops->size(log->disk, segment, &x.size);
 	if (ret == 0)

@@ -93,9 +93,6 @@ int maillog_read_segment(struct maillog *log, uint64_t segment, struct mailsegme
 /* A record at a place, with its meta, which is freed by the caller. */
 int maillog_read(struct maillog *log, struct mailplace place, struct mailrecord *ret_record,
 		 uint8_t **ret_meta);
-/* MAILSTORE_EDAMAGED when its body does not have its checksum, or what is behind it is wrong. */
-int maillog_check_body(struct maillog *log, struct mailplace place,
-		       const struct mailrecord *record);
 
 /* What a pass over a segment has found. */
 struct maillog_finding {
@@ -111,7 +108,7 @@ struct maillog_finding {
  * damage when a record behind it knows of a sync() that covered it: that may have been acknowledged,
  * and what is behind it too.
  */
-int maillog_examine(struct maillog *log, uint64_t segment, uint64_t from, bool checks_bodies,
+int maillog_examine(struct maillog *log, uint64_t segment, uint64_t from,
 		    struct maillog_finding *ret_finding);
 
 /* A walk over the records of one segment, up to a place that maillog_examine() has found. */

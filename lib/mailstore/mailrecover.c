@@ -85,7 +85,7 @@ static int examine_tail(struct mailrecover *recover, struct mailrecover_segment 
 			uint64_t from)
 {
 	struct maillog_finding found;
-	int ret = maillog_examine(recover->log, segment->number, from, true, &found);
+	int ret = maillog_examine(recover->log, segment->number, from, &found);
 	if (ret != 0)
 		return ret;
 	if (found.damaged_count > 0)

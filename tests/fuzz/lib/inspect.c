@@ -76,7 +76,7 @@ static void run(struct inspect_pool *pool, enum inspect_kind kind, size_t piece,
 	};
 	struct inspection *inspection;
 	memset(ret_archives, 0, sizeof(*ret_archives));
-	require(inspect_begin(pool, kind, "", 0, &rules, &inspection) == 0, "a slot is free");
+	require(inspect_begin(pool, kind, &rules, &inspection) == 0, "a slot is free");
 	for (size_t at = 0; at < size; at += piece)
 		inspect_push(inspection, bytes + at, size - at < piece ? size - at : piece);
 	inspect_end(inspection, true);

@@ -97,7 +97,7 @@ struct inspect_result look(struct inspect_pool *pool, inspect_kind kind, const s
 			   bool is_whole = true)
 {
 	struct inspection *inspection = nullptr;
-	REQUIRE(inspect_begin(pool, kind, "", 0, &rules, &inspection) == 0);
+	REQUIRE(inspect_begin(pool, kind, &rules, &inspection) == 0);
 	const uint8_t *at = reinterpret_cast<const uint8_t *>(bytes.data());
 	for (size_t done = 0; done < bytes.size(); done += piece)
 		inspect_push(inspection, at + done, std::min(piece, bytes.size() - done));
@@ -336,10 +336,10 @@ TEST_CASE("an empty pool is said", "[inspect]")
 	SECTION("of inspections")
 	{
 		const pool_pointer pool = make_pool({ 1, 4, 1, 1 });
-		REQUIRE(inspect_begin(pool.get(), INSPECT_FILE, "", 0, &rules, &first) == 0);
-		CHECK(inspect_begin(pool.get(), INSPECT_FILE, "", 0, &rules, &second) == -EAGAIN);
+		REQUIRE(inspect_begin(pool.get(), INSPECT_FILE, &rules, &first) == 0);
+		CHECK(inspect_begin(pool.get(), INSPECT_FILE, &rules, &second) == -EAGAIN);
 		inspect_free(first);
-		REQUIRE(inspect_begin(pool.get(), INSPECT_FILE, "", 0, &rules, &second) == 0);
+		REQUIRE(inspect_begin(pool.get(), INSPECT_FILE, &rules, &second) == 0);
 		inspect_free(second);
 	}
 	SECTION("of objects")
@@ -555,7 +555,7 @@ TEST_CASE("what was found elsewhere is added", "[inspect]")
 	const pool_pointer pool = make_pool({ 1, 8, 1, 4 });
 	const inspect_rules rules = usual_rules();
 	struct inspection *inspection = nullptr;
-	REQUIRE(inspect_begin(pool.get(), INSPECT_FILE, "", 0, &rules, &inspection) == 0);
+	REQUIRE(inspect_begin(pool.get(), INSPECT_FILE, &rules, &inspection) == 0);
 	struct inspect_finding finding = {};
 	for (unsigned i = 0; i < 2 * INSPECT_FINDINGS; i++) {
 		finding.class_ = i % 2 == 0 ? INSPECT_AMBIGUOUS : INSPECT_SIGNATURE;

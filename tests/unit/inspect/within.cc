@@ -26,7 +26,7 @@ Inspected inspect(const std::string &bytes, enum inspect_kind kind = INSPECT_FIL
 	rules.budget = UNPACK_BUDGET;
 	rules.budget.total_left = total;
 	REQUIRE(inspect_pool_new(nullptr, &sizes, &pool) == 0);
-	REQUIRE(inspect_begin(pool, kind, "", 0, &rules, &inspection) == 0);
+	REQUIRE(inspect_begin(pool, kind, &rules, &inspection) == 0);
 	for (size_t at = 0; at < bytes.size(); at += piece) {
 		const std::string part = bytes.substr(at, piece);
 		inspect_push(inspection, reinterpret_cast<const uint8_t *>(part.data()),

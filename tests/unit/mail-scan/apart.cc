@@ -215,7 +215,7 @@ class mail
 		rules.apart = &apart_functions;
 		rules.apart_context = &apart;
 		apart.now_ms = clock_now_ms();
-		REQUIRE(inspect_begin(pool, INSPECT_FILE, "", 0, &rules, &inspection) == 0);
+		REQUIRE(inspect_begin(pool, INSPECT_FILE, &rules, &inspection) == 0);
 		apart.inspection = inspection;
 	}
 

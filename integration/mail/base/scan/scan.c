@@ -151,7 +151,7 @@ static int begin_inspection(struct scan *scan, enum inspect_kind kind)
 					     .apart_context = &scan->apart };
 	apart_init(&scan->apart, scan->kept, &options);
 	scan->apart.now_ms = clock_now_ms();
-	const int ret = inspect_begin(scan->lore->pool, kind, "", 0, &rules, &scan->inspection);
+	const int ret = inspect_begin(scan->lore->pool, kind, &rules, &scan->inspection);
 	scan->apart.inspection = scan->inspection;
 	return ret;
 }
