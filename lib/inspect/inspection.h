@@ -105,11 +105,6 @@ struct inspection {
 
 /* NULL: no slot is left, which is a finding. parent NULL: the outermost, and path is its own. */
 struct object *object_begin(struct inspection *inspection, struct object *parent, const char *name);
-/*
- * One that has had the bytes of from, for a reader that goes on in another way: the matcher sees all of
- * it. It is opened when what it is is not known yet; later it is a finding that it is not.
- */
-struct object *object_copy(struct object *parent, const struct object *from, const char *name);
 /* Of an outermost object, before its bytes: what it is. */
 void object_set_kind(struct object *object, enum content_kind kind);
 void object_push(struct object *object, const uint8_t *bytes, size_t size);

@@ -27,6 +27,34 @@ static void add(struct object *object, enum inspect_class class_, const char *na
 
 /* ---- what comes out of a mail ---- */
 
+/*
+ * One that has had the bytes of from, for a reader that goes on in another way: the matcher sees all of
+ * it. It is opened when what it is is not known yet; later it is a finding that it is not.
+ */
+static struct object *copy_object(struct object *parent, const struct object *from,
+				  const char *name)
+{
+	struct object *object = object_begin(parent->inspection, parent, name);
+	if (object == NULL)
+		return NULL;
+	if (object->match != NULL)
+		match_copy(object->match, from->match, take_found, object);
+	object->kind = from->kind;
+	object->offset = from->offset;
+	/* When it is copied is a matter of pieces, too. */
+	object->inspection->result.bytes += from->offset;
+	object->head_size = from->head_size;
+	memcpy(object->head, from->head, from->head_size);
+	if (from->route != OBJECT_HEAD) {
+		object->route = OBJECT_PLAIN;
+		object->is_unopened = from->zip != NULL || (from->route != OBJECT_PLAIN &&
+							    from->route != OBJECT_SELFPACK);
+		object->may_have_zip = from->may_have_zip;
+		object->zip_seen = from->zip_seen;
+	}
+	return object;
+}
+
 /* Is it one whose files lib/mstream has found, or finds while it goes on? */
 static bool is_searched(const struct mstream_part *part)
 {
@@ -43,7 +71,7 @@ static void *begin_part(void *context, const struct mstream_part *part)
 	snprintf(name, sizeof(name), "part %s%s%s", part->position,
 		 part->name[0] != '\0' ? " / " : "", part->name);
 	struct object *object =
-		part->before != NULL ? object_copy(mail, (const struct object *)part->before, name)
+		part->before != NULL ? copy_object(mail, (const struct object *)part->before, name)
 				     : object_begin(mail->inspection, mail, name);
 	if (object == NULL)
 		return NULL;
@@ -506,29 +534,6 @@ struct object *object_begin(struct inspection *inspection, struct object *parent
 	link_open(inspection, object);
 	begin_match(object);
 	inspection->result.objects++;
-	return object;
-}
-
-struct object *object_copy(struct object *parent, const struct object *from, const char *name)
-{
-	struct object *object = object_begin(parent->inspection, parent, name);
-	if (object == NULL)
-		return NULL;
-	if (object->match != NULL)
-		match_copy(object->match, from->match, take_found, object);
-	object->kind = from->kind;
-	object->offset = from->offset;
-	/* When it is copied is a matter of pieces, too. */
-	object->inspection->result.bytes += from->offset;
-	object->head_size = from->head_size;
-	memcpy(object->head, from->head, from->head_size);
-	if (from->route != OBJECT_HEAD) {
-		object->route = OBJECT_PLAIN;
-		object->is_unopened = from->zip != NULL || (from->route != OBJECT_PLAIN &&
-							    from->route != OBJECT_SELFPACK);
-		object->may_have_zip = from->may_have_zip;
-		object->zip_seen = from->zip_seen;
-	}
 	return object;
 }
 
