@@ -4,13 +4,13 @@
 // CEPH_CONF leads to. A store is new when the pool is empty: whatever is in it goes before each.
 
 #include "integration/mail/mail-stored/rados/objects_rados.h"
-#include "lib/mailcluster/mailcluster.h"
 
-#include "tests/unit/mailcluster/suite.hh"
+#include "tests/unit/mailcluster/pair.hh"
 
 #include <catch2/catch.hpp>
 
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -47,54 +47,17 @@ void empty_pool()
 	objects_close(all);
 }
 
-// As the one of tests/unit/mailcluster/kinds.cc, but for where its objects are.
-class rados_bench : public store_bench
+std::unique_ptr<store_bench> make_cluster()
 {
-      public:
-	rados_bench()
-	{
-		empty_pool();
-		for (size_t i = 0; i < 2; i++) {
-			mailcluster_setup setup{};
-			const std::string name = "node" + std::to_string(i);
-			setup.objects = open_pool();
-			setup.node = name.c_str();
-			setup.memory_max = 256 << 20;
-			setup.time_us = 1800000000000000 + i * 1000;
-			setup.incarnation[7] = static_cast<uint8_t>(i + 1);
-			REQUIRE(mailcluster_open(&setup, &clusters_[i]) == 0);
-		}
-		for (mailcluster *cluster : clusters_)
-			REQUIRE(mailcluster_beat(cluster, 1800000001000000) == 0);
-		REQUIRE(mailcluster_layer(clusters_[0], &layer_) == 0);
-	}
-	~rados_bench() override
-	{
-		maillayer_close(layer_);
-		for (mailcluster *cluster : clusters_)
-			mailcluster_close(cluster);
-	}
-	maillayer *layer() override
-	{
-		return layer_;
-	}
-	maillayer *another() override
-	{
-		maillayer *made = nullptr;
-		REQUIRE(mailcluster_layer(clusters_[1], &made) == 0);
-		return made;
-	}
-
-      private:
-	mailcluster *clusters_[2] = {};
-	maillayer *layer_ = nullptr;
-};
+	empty_pool();
+	return std::make_unique<pair_bench>(open_pool, 256 << 20);
+}
 } // namespace
 
 const std::vector<tested_store> &tested_stores()
 {
 	static const std::vector<tested_store> kinds = {
-		{ "cluster on RADOS", [] { return std::make_unique<rados_bench>(); } },
+		{ "cluster on RADOS", make_cluster },
 	};
 	return kinds;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // translate.conf: what is taken, and what is refused with which words.
-#include "client-lib/config/config.h"
 #include "integration/adapters/dns-translator/translate_setup.h"
 #include "lib/common/log.h"
+#include "tests/lib/librarysample.hh"
 #include "tests/lib/manual.hh"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
@@ -14,7 +14,6 @@
 #include <cerrno>
 #include <cstring>
 #include <regex>
-#include <set>
 #include <string>
 
 namespace
@@ -197,50 +196,11 @@ TEST_CASE("the sample of the translator has the defaults, and every item with it
 	CHECK(std::string(uncommented.setup.metrics) == "/run/dnsblv6-translate/metrics.prom");
 }
 
-TEST_CASE("what the sample of the translator says of the library's options is what the library has",
-	  "[translate][setup]")
-{
-	config said;
-	config defaults;
-	config_init(&said);
-	config_init(&defaults);
-	const std::string text = sample();
-	const std::string library = text.substr(text.find("\nlibrary:"));
-	const std::regex item("\n    ([-a-z]+): ([^\n]+)");
-	for (std::sregex_iterator i(library.begin(), library.end(), item), end; i != end; ++i) {
-		char error[CONFIG_ERROR_MAX];
-		CAPTURE((*i)[1], (*i)[2]);
-		CHECK(config_set(&said, (*i)[1].str().c_str(), (*i)[2].str().c_str(), error) == 0);
-	}
-	CHECK(said.max_requests == 16384); // the one that differs, and the manual says so
-	said.max_requests = defaults.max_requests;
-	CHECK(said.cache_size == defaults.cache_size);
-	CHECK(said.min_ttl_s == defaults.min_ttl_s);
-	CHECK(said.max_ttl_s == defaults.max_ttl_s);
-	CHECK(said.max_negative_ttl_s == defaults.max_negative_ttl_s);
-	CHECK(said.failure_ttl_s == defaults.failure_ttl_s);
-	CHECK(said.max_stale_s == defaults.max_stale_s);
-	CHECK(said.prefetch_percent == defaults.prefetch_percent);
-	CHECK(said.probe_interval_s == defaults.probe_interval_s);
-	CHECK(said.attempt_timeout_ms == defaults.attempt_timeout_ms);
-	CHECK(said.mixed_case == defaults.mixed_case);
-	CHECK(said.use_ranges == defaults.use_ranges);
-	CHECK(std::string(said.resolv_conf) == defaults.resolv_conf);
-}
-
 TEST_CASE("every option of the library is an item of translate.conf, but verdicts and names",
 	  "[translate][setup]")
 {
-	const std::set<std::string> elsewhere = { "zones",	"role", "threshold", "scope",
-						  "on-failure", "kind", "test-point" };
-	const std::string text = sample();
-	const std::string library = text.substr(text.find("\nlibrary:"));
-	for (unsigned i = 0; config_key(i) != nullptr; i++) {
-		const std::string key = config_key(i);
-		CAPTURE(key);
-		const std::regex item("\n    #?" + key + ": ");
-		CHECK(std::regex_search(library, item) == (elsewhere.count(key) == 0));
-	}
+	librarysample::check(sample(), { "zones", "role", "threshold", "scope", "on-failure",
+					 "kind", "test-point" });
 }
 
 TEST_CASE("without memory there is no configuration, and nothing is left of it",

@@ -3,13 +3,12 @@
 // The stores of suite.cc that need nothing but this process: the log on files and on a simulated disk, and
 // a cluster over objects in memory.
 
-#include "lib/mailcluster/mailcluster.h"
 #include "lib/mailstore/filedisk.h"
 
 #include "tests/lib/simdisk.hh"
 #include "tests/lib/simobjects.hh"
 #include "tests/lib/tmpdir.hh"
-#include "tests/unit/mailcluster/suite.hh"
+#include "tests/unit/mailcluster/pair.hh"
 
 #include <catch2/catch.hpp>
 
@@ -48,48 +47,30 @@ class log_bench : public store_bench
 	maillayer *layer_ = nullptr;
 };
 
-// Two machines, with one client on each.
 class cluster_bench : public store_bench
 {
       public:
 	explicit cluster_bench(unsigned page_max)
+	    : pair_(
+		      [this, page_max] {
+			      world_.faults.page_max = page_max;
+			      return world_.handle();
+		      },
+		      16 << 20)
 	{
-		world_.faults.page_max = page_max;
-		for (size_t i = 0; i < 2; i++) {
-			mailcluster_setup setup{};
-			const std::string name = "node" + std::to_string(i);
-			setup.objects = world_.handle();
-			setup.node = name.c_str();
-			setup.memory_max = 16 << 20;
-			setup.time_us = 1800000000000000 + i * 1000;
-			setup.incarnation[7] = static_cast<uint8_t>(i + 1);
-			REQUIRE(mailcluster_open(&setup, &clusters_[i]) == 0);
-		}
-		for (mailcluster *cluster : clusters_)
-			REQUIRE(mailcluster_beat(cluster, 1800000001000000) == 0);
-		REQUIRE(mailcluster_layer(clusters_[0], &layer_) == 0);
-	}
-	~cluster_bench() override
-	{
-		maillayer_close(layer_);
-		for (mailcluster *cluster : clusters_)
-			mailcluster_close(cluster);
 	}
 	maillayer *layer() override
 	{
-		return layer_;
+		return pair_.layer();
 	}
 	maillayer *another() override
 	{
-		maillayer *made = nullptr;
-		REQUIRE(mailcluster_layer(clusters_[1], &made) == 0);
-		return made;
+		return pair_.another();
 	}
 
       private:
 	sim_objects world_{ 1 };
-	mailcluster *clusters_[2] = {};
-	maillayer *layer_ = nullptr;
+	pair_bench pair_;
 };
 } // namespace
 
