@@ -3,18 +3,12 @@
 
 #include <string.h>
 
+#include "lib/format/hex.h"
+
 void datauri_begin(struct datauri *ret_uri, bool is_quoted)
 {
 	memset(ret_uri, 0, sizeof(*ret_uri));
 	ret_uri->is_quoted = is_quoted;
-}
-
-static int get_hex(uint8_t byte)
-{
-	if (byte >= '0' && byte <= '9')
-		return byte - '0';
-	const uint8_t letter = byte | 0x20;
-	return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
 }
 
 /* Digits of base64 (RFC 4648 4 and 5), plus 1; 0 is none. */
@@ -55,7 +49,7 @@ static bool take_byte(struct datauri *uri, uint8_t byte, struct outflow *out)
 		uri->percent = 1;
 		return true;
 	}
-	const int digit = get_hex(byte);
+	const int digit = hex_value((char)byte);
 	if (digit < 0)
 		return false;
 	uri->code = (uint8_t)(uri->code << 4 | digit);

@@ -5,6 +5,8 @@
 
 #include <zlib.h>
 
+#include "lib/format/hex.h"
+
 /* ---- lines of commands: "=yend size=123 crc32=0a1b2c3d" ---- */
 
 /* Where the value of " key=" begins; size when it is not there. */
@@ -18,14 +20,6 @@ static size_t find_value(const uint8_t *line, size_t size, const char *key)
 	return size;
 }
 
-static int get_digit(uint8_t byte)
-{
-	if (byte >= '0' && byte <= '9')
-		return byte - '0';
-	const uint8_t letter = byte | 0x20;
-	return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
-}
-
 /* Is there a number of that key? What is larger than 64 bits is none. */
 static bool get_number(const uint8_t *line, size_t size, const char *key, unsigned base,
 		       uint64_t *ret_number)
@@ -34,7 +28,7 @@ static bool get_number(const uint8_t *line, size_t size, const char *key, unsign
 	uint64_t number = 0;
 	size_t at = begin;
 	for (; at < size; at++) {
-		const int digit = get_digit(line[at]);
+		const int digit = hex_value((char)line[at]);
 		if (digit < 0 || (unsigned)digit >= base)
 			break;
 		if (number > (UINT64_MAX - (unsigned)digit) / base)

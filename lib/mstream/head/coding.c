@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/mstream/head/coding.h"
 
+#include "lib/format/hex.h"
+
 #include <string.h>
 
 /* ---- base64 ---- */
@@ -197,16 +199,6 @@ static bool is_line_end(uint8_t byte)
 	return byte == '\r' || byte == '\n';
 }
 
-/* The value of a hexadecimal digit in either case, or -1. */
-static int hex_value(uint8_t byte)
-{
-	if (byte >= '0' && byte <= '9')
-		return byte - '0';
-	if (byte >= 'A' && byte <= 'F')
-		return byte - 'A' + 10;
-	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
-}
-
 /* How many blanks are at the end of so many bytes. */
 static size_t blanks_before(const uint8_t *bytes, size_t at)
 {
@@ -233,8 +225,8 @@ static int escape_value(const uint8_t *bytes, size_t size)
 {
 	if (size < 3 || bytes[0] != '=')
 		return -1;
-	const int high = hex_value(bytes[1]);
-	const int low = hex_value(bytes[2]);
+	const int high = hex_value((char)bytes[1]);
+	const int low = hex_value((char)bytes[2]);
 	return high >= 0 && low >= 0 ? high << 4 | low : -1;
 }
 
@@ -255,17 +247,18 @@ static void hold(struct qp *decoder, uint8_t byte)
 static bool take_escape(struct qp *decoder, uint8_t byte, uint8_t **out, enum coding_event *event)
 {
 	const bool is_digit = decoder->held_size > 1 && !is_blank(decoder->held[1]);
+	const int value = hex_value((char)byte);
 	if (!is_digit && is_line_end(byte)) {
 		decoder->held_size = 0;
 		decoder->is_behind_cr = byte == '\r';
 		return true;
 	}
-	if (is_digit && hex_value(byte) >= 0) {
-		*(*out)++ = (uint8_t)(hex_value(decoder->held[1]) << 4 | hex_value(byte));
+	if (is_digit && value >= 0) {
+		*(*out)++ = (uint8_t)(hex_value((char)decoder->held[1]) << 4 | value);
 		decoder->held_size = 0;
 		return true;
 	}
-	const bool goes_on = decoder->held_size == 1 ? hex_value(byte) >= 0 || is_blank(byte)
+	const bool goes_on = decoder->held_size == 1 ? value >= 0 || is_blank(byte)
 						     : !is_digit && is_blank(byte);
 	if (goes_on && decoder->held_size < QP_HELD_MAX) {
 		hold(decoder, byte);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/mstream/head/partname.h"
 
+#include "lib/format/hex.h"
 #include "lib/mstream/head/coding.h"
 #include "lib/wire/utf8.h"
 #include "lib/wire/word.h"
@@ -101,23 +102,16 @@ void partname_add(struct partname *name, enum partname_charset charset, const ui
 		put_byte(name, charset, bytes[i]);
 }
 
-static int digit(uint8_t byte)
-{
-	if (byte >= '0' && byte <= '9')
-		return byte - '0';
-	byte |= 0x20;
-	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
-}
-
 /* Bytes of which some are written as a mark and two hexadecimal digits. */
 static void add_escaped(struct partname *name, enum partname_charset charset, uint8_t mark,
 			const uint8_t *bytes, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
-		if (bytes[i] == mark && i + 2 < size && digit(bytes[i + 1]) >= 0 &&
-		    digit(bytes[i + 2]) >= 0) {
-			const int byte = digit(bytes[i + 1]) << 4 | digit(bytes[i + 2]);
-			put_byte(name, charset, (uint8_t)byte);
+		const bool is_mark = bytes[i] == mark && i + 2 < size;
+		const int high = is_mark ? hex_value((char)bytes[i + 1]) : -1;
+		const int low = is_mark ? hex_value((char)bytes[i + 2]) : -1;
+		if (high >= 0 && low >= 0) {
+			put_byte(name, charset, (uint8_t)(high << 4 | low));
 			i += 2;
 		} else {
 			put_byte(name, charset, mark == '=' && bytes[i] == '_' ? ' ' : bytes[i]);
