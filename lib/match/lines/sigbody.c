@@ -106,7 +106,7 @@ static struct choice *fixed_end(struct parser *parser)
 
 /* ---- bytes ---- */
 
-static int nibble(char c)
+int sigbody_nibble(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -119,7 +119,8 @@ static int nibble(char c)
 
 static bool is_byte(const char *at)
 {
-	return (nibble(at[0]) >= 0 || at[0] == '?') && (nibble(at[1]) >= 0 || at[1] == '?');
+	return (sigbody_nibble(at[0]) >= 0 || at[0] == '?') &&
+	       (sigbody_nibble(at[1]) >= 0 || at[1] == '?');
 }
 
 static void say_low_nibble(struct sigtext *text, int low)
@@ -133,8 +134,8 @@ static void say_low_nibble(struct sigtext *text, int low)
 /* One byte of two characters; is it a fixed one? */
 static bool say_byte(struct sigtext *text, const char *at, unsigned flags)
 {
-	const int high = nibble(at[0]);
-	const int low = nibble(at[1]);
+	const int high = sigbody_nibble(at[0]);
+	const int low = sigbody_nibble(at[1]);
 	if (high >= 0 && low >= 0) {
 		sigtext_say(text, "\\x%x%x", (unsigned)high, (unsigned)low);
 		return true;
@@ -324,7 +325,7 @@ static const char *take_others(struct parser *parser, const char *end)
 	struct others others = { .at = parser->at, .digits = strcspn(parser->at, "|)") };
 	for (size_t i = 0; i < size; i++) {
 		const bool is_between = i % (others.digits + 1) == others.digits;
-		if (is_between ? parser->at[i] != '|' : nibble(parser->at[i]) < 0)
+		if (is_between ? parser->at[i] != '|' : sigbody_nibble(parser->at[i]) < 0)
 			return "!(...) has something else than bytes of one length";
 	}
 	if (others.digits == 0 || others.digits % 2 != 0 || (size + 1) % (others.digits + 1) != 0)

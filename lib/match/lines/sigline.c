@@ -48,17 +48,6 @@ static unsigned split_outside(char *line, char separator, char **ret_fields, uns
 	return count;
 }
 
-static int nibble(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 static const char *check_name(const char *name)
 {
 	const size_t size = name != NULL ? strlen(name) : 0;
@@ -94,8 +83,8 @@ static const char *read_digest(const char *text, struct sigline_hash *hash)
 		return "the hash is no MD5, SHA1 or SHA256";
 	hash->digest_size = (unsigned)size / 2;
 	for (unsigned i = 0; i < hash->digest_size; i++) {
-		const int high = nibble(text[2 * i]);
-		const int low = nibble(text[2 * i + 1]);
+		const int high = sigbody_nibble(text[2 * i]);
+		const int low = sigbody_nibble(text[2 * i + 1]);
 		if (high < 0 || low < 0)
 			return "the hash is not hexadecimal";
 		hash->digest[i] = (uint8_t)(high << 4 | low);
