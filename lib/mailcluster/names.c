@@ -94,23 +94,18 @@ static bool parse_box(const char *name, struct names_parsed *parsed)
 	return size > 0 && *name == '\0';
 }
 
-static void put_key(struct mailname box, char *out)
-{
-	if (box.size > 0)
-		memcpy(out, box.bytes, box.size);
-	out[box.size] = '\0';
-}
-
 void names_box_key(struct mailname box, char *ret_key)
 {
-	put_key(box, ret_key);
+	if (box.size > 0)
+		memcpy(ret_key, box.bytes, box.size);
+	ret_key[box.size] = '\0';
 }
 
 void names_owner_key(struct mailname box, char *ret_key)
 {
 	ret_key[0] = 'x';
 	ret_key[1] = '.';
-	put_key(box, ret_key + 2);
+	names_box_key(box, ret_key + 2);
 }
 
 int names_hash(struct mailname box, uint8_t *ret_hash)
