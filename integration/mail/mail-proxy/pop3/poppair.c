@@ -96,7 +96,7 @@ static bool call_begin(void *own_context)
 		.recipient_count = own->proxy.user[0] != '\0' ? 1 : 0,
 		.id = own->pair.id,
 	};
-	return pair_scan_begin(&own->pair, INSPECT_MAIL, &envelope) == 0;
+	return pair_scan_begin(&own->pair, &envelope) == 0;
 }
 
 static void call_push(void *own, const uint8_t *bytes, size_t size)

@@ -75,6 +75,15 @@ void pair_put_end(const struct pair *pair, struct text *text)
 	text_put(text, pair->why != NULL ? pair->why : "cut");
 }
 
+/* turn() once more without an event. */
+static void turn_again(struct pair *pair)
+{
+	if (pair->is_again || pair->phase == PAIR_CLOSED)
+		return;
+	pair->is_again = true;
+	TAILQ_INSERT_TAIL(&pair->loop->again, pair, again);
+}
+
 void pair_close(struct pair *pair, const char *why)
 {
 	if (pair->phase >= PAIR_LAST)
@@ -84,7 +93,7 @@ void pair_close(struct pair *pair, const char *why)
 	pair_scan_free(pair);
 	pair_drop(pair);
 	set_timer(pair, LAST_MS);
-	pair_turn_again(pair);
+	turn_again(pair);
 }
 
 /* Before there is a session, or where nothing can be said. */
@@ -153,14 +162,6 @@ void pair_wait(struct pair *pair, unsigned ms)
 {
 	if (pair->phase == PAIR_TALK)
 		set_timer(pair, ms);
-}
-
-void pair_turn_again(struct pair *pair)
-{
-	if (pair->is_again || pair->phase == PAIR_CLOSED)
-		return;
-	pair->is_again = true;
-	TAILQ_INSERT_TAIL(&pair->loop->again, pair, again);
 }
 
 static void refuse(struct pair *pair, enum pair_refusal refusal)
@@ -326,7 +327,7 @@ void pair_tunnel(struct pair *pair)
 	pair->phase = PAIR_TUNNEL;
 	proxyloop_count(pair->loop, PROXY_TUNNELS, 1);
 	set_timer(pair, TUNNEL_MS);
-	pair_turn_again(pair);
+	turn_again(pair);
 }
 
 /* ---- turns ---- */
@@ -410,9 +411,9 @@ static bool has_pending(const struct side *side)
 
 static void watch(struct pair *pair)
 {
-	side_watch(pair->client, true);
+	side_watch(pair->client);
 	if (pair->server != NULL)
-		side_watch(pair->server, true);
+		side_watch(pair->server);
 	pair_scan_watch(pair);
 	bank_set(pair->loop->counters, PROXY_BLOCKS, pair->loop->block_count);
 }
@@ -436,7 +437,7 @@ void pair_turn(struct pair *pair)
 		return;
 	}
 	if (has_moved || has_pending(pair->client))
-		pair_turn_again(pair);
+		turn_again(pair);
 	watch(pair);
 }
 

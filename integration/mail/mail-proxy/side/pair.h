@@ -153,14 +153,11 @@ void pair_close(struct pair *pair, const char *why);
 void pair_put_end(const struct pair *pair, struct text *text);
 /* expire() is called so many ms from now, unless this is called again; 0: never. */
 void pair_wait(struct pair *pair, unsigned ms);
-/* turn() once more without an event. */
-void pair_turn_again(struct pair *pair);
 
 /* ---- the scan of one mail at a time (pairscan.c) ---- */
 
 /* 0, or -EAGAIN: there are too many. Without a scanner all is clean. */
-int pair_scan_begin(struct pair *pair, enum inspect_kind kind,
-		    const struct scan_envelope *envelope);
+int pair_scan_begin(struct pair *pair, const struct scan_envelope *envelope);
 void pair_scan_push(struct pair *pair, const uint8_t *bytes, size_t size);
 void pair_scan_end(struct pair *pair, bool is_whole);
 /* While it is nothing is to be pushed, and there is no verdict; turn() is called when it changes. */

@@ -31,13 +31,13 @@ static void unwatch(struct pairscan *scanning)
 		uv_poll_stop(scanning->poll);
 }
 
-int pair_scan_begin(struct pair *pair, enum inspect_kind kind, const struct scan_envelope *envelope)
+int pair_scan_begin(struct pair *pair, const struct scan_envelope *envelope)
 {
 	struct pairscan *scanning = &pair->scanning;
 	pair_scan_free(pair);
 	if (pair->loop->scanner == NULL)
 		return 0;
-	int ret = scan_begin(pair->loop->scanner, kind, envelope, &scanning->scan);
+	int ret = scan_begin(pair->loop->scanner, INSPECT_MAIL, envelope, &scanning->scan);
 	scanning->is_on = ret == 0;
 	return ret;
 }

@@ -292,7 +292,7 @@ static int events_of(int want)
 	return want == TLS_WANT_WRITE ? UV_WRITABLE : 0;
 }
 
-void side_watch(struct side *side, bool has_interest)
+void side_watch(struct side *side)
 {
 	int events = 0;
 	if (side->state == SIDE_CONNECTING)
@@ -301,7 +301,7 @@ void side_watch(struct side *side, bool has_interest)
 		events = events_of(side->read_want);
 	else if (side->state == SIDE_OPEN) {
 		const size_t size = side->in.end - side->in.begin;
-		if (has_interest && !side->is_ended && !side->is_paused && size < SIDE_BUFFER_SIZE)
+		if (!side->is_ended && !side->is_paused && size < SIDE_BUFFER_SIZE)
 			events |= side->read_want != 0 ? events_of(side->read_want) : UV_READABLE;
 		if (side_waiting(side) > 0)
 			events |= side->write_want != 0 ? events_of(side->write_want) : UV_WRITABLE;

@@ -109,8 +109,8 @@ bool side_fill(struct side *side);
 bool side_flush(struct side *side);
 /* Tells the peer that nothing more comes, once all is written. */
 void side_shut(struct side *side);
-/* Waits for what it could not do; with has_interest for bytes to read, too. */
-void side_watch(struct side *side, bool has_interest);
+/* Waits for bytes to read, and for what it could not do. */
+void side_watch(struct side *side);
 
 #ifdef __cplusplus
 }

@@ -101,7 +101,7 @@ static int begin_scan(struct mailpair *own)
 		.id = own->pair.id,
 	};
 	own->mail_ms = proxyloop_now(own->pair.loop);
-	return pair_scan_begin(&own->pair, INSPECT_MAIL, &envelope);
+	return pair_scan_begin(&own->pair, &envelope);
 }
 
 /* What has been passed on can have no other recipient, and no header field any more. */
