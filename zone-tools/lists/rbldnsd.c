@@ -220,21 +220,9 @@ int rbldnsd_add_once(struct rbldnsd *reader, struct dnsblv6_prefix prefix, uint3
 
 /* ---- entries ---- */
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 static bool is_comment(char c)
 {
 	return c == '#' || c == ';';
-}
-
-static const char *skip_blanks(const char *at)
-{
-	while (is_blank(*at))
-		at++;
-	return at;
 }
 
 /*
@@ -306,7 +294,7 @@ int rbldnsd_read_value(struct rbldnsd *reader, const char *at, uint32_t *ret_num
 	struct rbldnsd_set *set = &reader->set;
 	*ret_fault = NULL;
 	*ret_number = set->default_number;
-	at = skip_blanks(at);
+	at = rbldnsd_skip_blanks(at);
 	/* A tset has one value; rbldnsd passes over what its lines say beyond the address. */
 	if (types[set->type].is_tset || *at == '\0' || is_comment(*at))
 		return DNSBLV6_OK;
@@ -320,7 +308,7 @@ static const char *read_address(struct rbldnsd *reader, bool is_exclusion, const
 	const char *fault = rbldnsd_address_parse(reader->set.type, is_exclusion, at, ret_range);
 	if (fault != NULL)
 		return fault;
-	if (**at != '\0' && !is_blank(**at) && !is_comment(**at) && **at != ':')
+	if (**at != '\0' && !rbldnsd_is_blank(**at) && !is_comment(**at) && **at != ':')
 		return "what follows the address does not belong there";
 	if (ret_range->has_host_bits && !reader->reading->options->cut_host_bits)
 		return dnsblv6_strerror(DNSBLV6_EHOSTBITS);
@@ -332,7 +320,7 @@ static int read_entry(struct rbldnsd *reader, const char *at)
 	struct reading *reading = reader->reading;
 	bool is_exclusion = *at == '!' && reader->set.type != RBLDNSD_IP4TSET;
 	if (is_exclusion)
-		at = skip_blanks(at + 1);
+		at = rbldnsd_skip_blanks(at + 1);
 
 	struct rbldnsd_range range;
 	const char *fault = read_address(reader, is_exclusion, &at, &range);
@@ -418,7 +406,7 @@ static int read_in_dataset(struct rbldnsd *reader, const char *line)
 
 int rbldnsd_read_line(struct rbldnsd *reader, const char *line)
 {
-	line = skip_blanks(line);
+	line = rbldnsd_skip_blanks(line);
 	bool is_marked = (is_comment(line[0]) || line[0] == ':') && line[1] == '$';
 	if (line[0] == '$' || is_marked) {
 		int ret = rbldnsd_special_read(reader, line + 1 + is_marked, is_marked);

@@ -12,18 +12,6 @@ static struct dnsblv6_value action_value(enum dnsblv6_acl_action action)
 	return (struct dnsblv6_value){ .ttl = action };
 }
 
-static bool is_end(char c)
-{
-	return c == '\0' || c == '#' || c == ';';
-}
-
-static const char *skip_blanks(const char *at)
-{
-	while (*at == ' ' || *at == '\t')
-		at++;
-	return at;
-}
-
 static bool find_action(const char *word, struct dnsblv6_value *ret_value)
 {
 	static const struct {
@@ -81,7 +69,7 @@ static int read_default(struct rbldnsd *reader, const char *at)
 
 static bool is_behind_address(char c)
 {
-	return is_end(c) || c == ' ' || c == '\t' || c == ':';
+	return rbldnsd_is_end(c) || rbldnsd_is_blank(c) || c == ':';
 }
 
 static const char *read_client(const char **at, struct rbldnsd_range *ret_range)
@@ -111,8 +99,8 @@ int rbldnsd_acl_read(struct rbldnsd *reader, const char *line)
 
 	uint32_t number = reader->set.action_number;
 	int ret = DNSBLV6_OK;
-	at = skip_blanks(at);
-	if (fault == NULL && !is_end(*at))
+	at = rbldnsd_skip_blanks(at);
+	if (fault == NULL && !rbldnsd_is_end(*at))
 		ret = read_value(reader, at, &number, &fault);
 	if (ret != DNSBLV6_OK)
 		return ret;

@@ -12,28 +12,6 @@
 
 static const char too_long[] = "name or label is too long";
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static bool is_end(char c)
-{
-	return c == '\0' || c == '#' || c == ';';
-}
-
-static const char *skip_blanks(const char *at)
-{
-	while (is_blank(*at))
-		at++;
-	return at;
-}
-
-static size_t word_size(const char *at)
-{
-	return strcspn(at, " \t");
-}
-
 /* ---- names ---- */
 
 static bool has_asterisk(const struct dnsblv6_labels *name)
@@ -45,7 +23,7 @@ static bool has_asterisk(const struct dnsblv6_labels *name)
 	return false;
 }
 
-static void to_lower(struct dnsblv6_labels *name)
+void rbldnsd_lower(struct dnsblv6_labels *name)
 {
 	for (unsigned i = 0; i < name->size; i++) {
 		/* Sizes of labels are below 'A'. */
@@ -61,7 +39,7 @@ static void to_lower(struct dnsblv6_labels *name)
 static const char *take_name(const char **at, struct dnsblv6_labels *ret_name)
 {
 	char text[DNSBLV6_NAME_TEXT_SIZE];
-	size_t size = word_size(*at);
+	size_t size = rbldnsd_word_size(*at);
 	if (size >= sizeof(text))
 		return too_long;
 	memcpy(text, *at, size);
@@ -69,8 +47,8 @@ static const char *take_name(const char **at, struct dnsblv6_labels *ret_name)
 	int ret = dnsblv6_name_from_text(text, ret_name);
 	if (ret != DNSBLV6_OK)
 		return ret == DNSBLV6_ENAMESIZE ? too_long : "not a domain name";
-	to_lower(ret_name);
-	*at = skip_blanks(*at + size);
+	rbldnsd_lower(ret_name);
+	*at = rbldnsd_skip_blanks(*at + size);
 	return NULL;
 }
 
@@ -129,7 +107,7 @@ int rbldnsd_name_read(struct rbldnsd *reader, const char *line)
 	const char *at = line;
 	bool is_exclusion = *at == '!';
 	if (is_exclusion)
-		at = skip_blanks(at + 1);
+		at = rbldnsd_skip_blanks(at + 1);
 	uint8_t reach = take_reach(&at);
 	const char *fault = take_owner(&at, &name);
 	if (fault == NULL)
@@ -163,9 +141,9 @@ struct rdata {
 static const char *read_a(const char *at, struct rdata *ret_rdata)
 {
 	uint32_t a;
-	if (!rbldnsd_address_parse_host(&at, &a) || (*at != '\0' && !is_blank(*at)))
+	if (!rbldnsd_address_parse_host(&at, &a) || (*at != '\0' && !rbldnsd_is_blank(*at)))
 		return "not an IPv4 address";
-	if (!is_end(*skip_blanks(at)))
+	if (!rbldnsd_is_end(*rbldnsd_skip_blanks(at)))
 		return "what follows the address does not belong there";
 	for (unsigned i = 0; i < 4; i++)
 		ret_rdata->bytes[i] = (uint8_t)(a >> (24 - 8 * i));
@@ -197,9 +175,9 @@ static const char *read_mx(const char *at, struct rdata *ret_rdata)
 	if (*at < '0' || *at > '9')
 		return "MX takes a number and a name";
 	unsigned long preference = strtoul(at, &end, 10);
-	if (preference > UINT16_MAX || !is_blank(*end))
+	if (preference > UINT16_MAX || !rbldnsd_is_blank(*end))
 		return "MX takes a number up to 65535 and a name";
-	at = skip_blanks(end);
+	at = rbldnsd_skip_blanks(end);
 	const char *fault = *at == '\0' || strcmp(at, "@") == 0 ? "MX takes a number and a name"
 								: take_name(&at, &name);
 	if (fault != NULL)
@@ -236,17 +214,17 @@ static const struct record_row *find_type(const char *word, size_t size)
 
 static const char *read_rr(const char *at, struct dnsblv6_rr *ret_rr, struct rdata *ret_rdata)
 {
-	size_t size = word_size(at);
+	size_t size = rbldnsd_word_size(at);
 	if (size == 2 && strncasecmp(at, "in", 2) == 0) {
-		at = skip_blanks(at + size);
-		size = word_size(at);
+		at = rbldnsd_skip_blanks(at + size);
+		size = rbldnsd_word_size(at);
 	}
 	const struct record_row *row = find_type(at, size);
 	if (row == NULL)
 		return "not a type of generic lists: A, TXT, MX";
 	if (at[size] == '\0')
 		return "a record without data";
-	const char *fault = row->read(skip_blanks(at + size), ret_rdata);
+	const char *fault = row->read(rbldnsd_skip_blanks(at + size), ret_rdata);
 	ret_rr->type = row->type;
 	ret_rr->rdata = ret_rdata->bytes;
 	ret_rr->rdata_size = (uint16_t)ret_rdata->size;
@@ -256,10 +234,10 @@ static const char *read_rr(const char *at, struct dnsblv6_rr *ret_rr, struct rda
 /* "@" is the name that the list belongs to. */
 static const char *take_record_owner(const char **at, struct dnsblv6_labels *ret_name)
 {
-	if ((*at)[0] != '@' || !is_blank((*at)[1]))
+	if ((*at)[0] != '@' || !rbldnsd_is_blank((*at)[1]))
 		return take_owner(at, ret_name);
 	ret_name->size = 0;
-	*at = skip_blanks(*at + 1);
+	*at = rbldnsd_skip_blanks(*at + 1);
 	return NULL;
 }
 

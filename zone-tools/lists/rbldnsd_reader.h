@@ -13,6 +13,8 @@
 #include "zone-tools/lists/rbldnsd_value.h"
 #include "zone-tools/lists/reading.h"
 
+#include <string.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -50,6 +52,33 @@ struct rbldnsd {
 	bool is_detached;   /* combined: a new file, and no line with a dollar sign yet */
 	uint32_t range_max; /* $MAXRANGE4; 0: none */
 };
+
+/* ---- words of a line ---- */
+
+static inline bool rbldnsd_is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* Is it the end of a line, or begins a comment? */
+static inline bool rbldnsd_is_end(char c)
+{
+	return c == '\0' || c == '#' || c == ';';
+}
+
+static inline const char *rbldnsd_skip_blanks(const char *at)
+{
+	return at + strspn(at, " \t");
+}
+
+static inline size_t rbldnsd_word_size(const char *at)
+{
+	return strcspn(at, " \t");
+}
+
+void rbldnsd_lower(struct dnsblv6_labels *name);
+
+/* ---- datasets ---- */
 
 /* Opens a dataset; the one before is ended. It has no origin yet. */
 int rbldnsd_set_begin(struct rbldnsd *reader, enum rbldnsd_type type);

@@ -18,29 +18,9 @@ typedef int special_fn(struct rbldnsd *reader, const char *at, const char **ret_
 
 /* ---- words, numbers, times ---- */
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
-}
-
-static const char *skip_blanks(const char *at)
-{
-	while (is_blank(*at))
-		at++;
-	return at;
-}
-
-static size_t word_size(const char *at)
-{
-	size_t size = 0;
-	while (at[size] != '\0' && !is_blank(at[size]))
-		size++;
-	return size;
 }
 
 static bool take_digits(const char **at, uint32_t *ret_number)
@@ -60,9 +40,9 @@ static bool take_digits(const char **at, uint32_t *ret_number)
 /* The word ends here; moves to the next one. */
 static bool take_word_end(const char **at)
 {
-	if (**at != '\0' && !is_blank(**at))
+	if (**at != '\0' && !rbldnsd_is_blank(**at))
 		return false;
-	*at = skip_blanks(*at);
+	*at = rbldnsd_skip_blanks(*at);
 	return true;
 }
 
@@ -109,9 +89,9 @@ bool rbldnsd_take_ttl(const char **at, uint32_t fallback, uint32_t *ret_ttl)
  */
 static char *take_name(const char **at, const char **ret_fault)
 {
-	size_t size = word_size(*at);
+	size_t size = rbldnsd_word_size(*at);
 	const char *word = *at;
-	*at = skip_blanks(word + size);
+	*at = rbldnsd_skip_blanks(word + size);
 
 	struct dnsblv6_labels labels;
 	char *name = malloc(size + 2);
@@ -229,7 +209,7 @@ static int read_ns(struct rbldnsd *reader, const char *at, const char **ret_faul
 	zone->ns_ttl = ttl;
 	while (*at != '\0') {
 		if (*at == '-') {
-			at = skip_blanks(at + word_size(at)); /* commented out */
+			at = rbldnsd_skip_blanks(at + rbldnsd_word_size(at)); /* commented out */
 			continue;
 		}
 		char *name = take_name(&at, ret_fault);
@@ -290,7 +270,7 @@ static bool take_field(const char **at, unsigned digits_max, unsigned min, unsig
 
 static bool take_optional_field(const char **at, unsigned max, unsigned *ret_field)
 {
-	if (**at == '\0' || is_blank(**at))
+	if (**at == '\0' || rbldnsd_is_blank(**at))
 		return true;
 	return take_field(at, 2, 0, max, ret_field);
 }
@@ -318,7 +298,7 @@ static uint64_t days_before(unsigned year)
 /* yyyy:mm:dd[:hh[:mi[:ss]]] in UTC, delimiters optional; "0", "-" and ":" mean none. */
 static bool take_stamp(const char **at, uint64_t *ret_stamp_s)
 {
-	if (word_size(*at) == 1 && strchr("0-:", **at) != NULL) {
+	if (rbldnsd_word_size(*at) == 1 && strchr("0-:", **at) != NULL) {
 		*ret_stamp_s = 0;
 		(*at)++;
 		return take_word_end(at);
@@ -393,15 +373,6 @@ static int read_variable(struct rbldnsd *reader, unsigned number, const char *te
 
 /* ---- $DATASET ---- */
 
-static void to_lower(struct dnsblv6_labels *labels)
-{
-	for (unsigned i = 0; i < labels->size; i++) {
-		/* Lengths are below 'A'. */
-		if (labels->wire[i] >= 'A' && labels->wire[i] <= 'Z')
-			labels->wire[i] |= 0x20;
-	}
-}
-
 /*
  * The sub-zone of that name, or the zone itself for "@". rbldnsd allows a
  * sub-zone with the name of addresses, which it then hides.
@@ -420,7 +391,7 @@ static int add_sub_zone(struct rbldnsd *reader, const char *word, size_t size,
 		return -ENOMEM;
 	int ret = dnsblv6_name_from_text(name, &labels);
 	free(name);
-	to_lower(&labels);
+	rbldnsd_lower(&labels);
 	if (ret != DNSBLV6_OK || labels.size == 0) {
 		*ret_fault = "sub-zone is not a domain name";
 		return DNSBLV6_OK;
@@ -475,16 +446,16 @@ static int read_dataset(struct rbldnsd *reader, const char *at, const char **ret
 		reader->is_lost = true;
 		return DNSBLV6_OK;
 	}
-	size_t size = word_size(at);
+	size_t size = rbldnsd_word_size(at);
 	ret = open_dataset(reader, at, size);
 	if (ret != DNSBLV6_OK || reader->is_lost)
 		return ret;
 
-	at = skip_blanks(at + size);
+	at = rbldnsd_skip_blanks(at + size);
 	if (is_end_or_comment(at))
 		*ret_fault = "no sub-zone; \"@\" is the zone itself";
-	for (; ret == DNSBLV6_OK && !is_end_or_comment(at); at = skip_blanks(at + size)) {
-		size = word_size(at);
+	for (; ret == DNSBLV6_OK && !is_end_or_comment(at); at = rbldnsd_skip_blanks(at + size)) {
+		size = rbldnsd_word_size(at);
 		ret = add_sub_zone(reader, at, size, ret_fault);
 	}
 	return ret;
@@ -517,8 +488,8 @@ static const struct special_row *find_special(const char *keyword, size_t size)
 
 int rbldnsd_special_read(struct rbldnsd *reader, const char *line, bool is_marked)
 {
-	size_t size = word_size(line);
-	const char *at = skip_blanks(line + size);
+	size_t size = rbldnsd_word_size(line);
+	const char *at = rbldnsd_skip_blanks(line + size);
 	if (size == 1 && (is_digit(*line) || *line == '=') && *at != '\0')
 		return read_variable(
 			reader, *line == '=' ? RBLDNSD_VARIABLE_BASE : (unsigned)(*line - '0'), at);
