@@ -75,7 +75,7 @@ static bool is_space(uint8_t byte)
 	       byte == '\0';
 }
 
-static int get_digit(uint8_t byte)
+int unpack_digit(uint8_t byte)
 {
 	if (byte >= '0' && byte <= '9')
 		return byte - '0';
@@ -214,7 +214,7 @@ static void take_ascii85(struct unpack *unpack, uint8_t byte)
 static void take_hex(struct unpack *unpack, uint8_t byte)
 {
 	struct pdf_state *state = unpack->state;
-	const int digit = get_digit(byte);
+	const int digit = unpack_digit(byte);
 	if (digit < 0)
 		return;
 	if (state->has_nibble)
@@ -264,9 +264,10 @@ static void copy_dictionary(const struct pdf_state *state, char *ret_text)
 	}
 	for (size_t at = begin; at < state->text_size; at++) {
 		uint8_t byte = text[at];
-		if (byte == '#' && state->text_size - at > 2 && get_digit(text[at + 1]) >= 0 &&
-		    get_digit(text[at + 2]) >= 0) {
-			byte = (uint8_t)(get_digit(text[at + 1]) << 4 | get_digit(text[at + 2]));
+		if (byte == '#' && state->text_size - at > 2 && unpack_digit(text[at + 1]) >= 0 &&
+		    unpack_digit(text[at + 2]) >= 0) {
+			byte = (uint8_t)(unpack_digit(text[at + 1]) << 4 |
+					 unpack_digit(text[at + 2]));
 			at += 2;
 		}
 		ret_text[size++] = byte != '\0' ? (char)byte : ' ';

@@ -103,6 +103,8 @@ void unpack_lzfu_end(struct unpack *unpack, bool is_whole);
 int unpack_pdf_begin(struct unpack *unpack);
 void unpack_pdf_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_pdf_end(struct unpack *unpack, bool is_whole);
+/* The value of a hexadecimal digit in either case, or -1. */
+int unpack_digit(uint8_t byte);
 int unpack_rtf_begin(struct unpack *unpack);
 void unpack_rtf_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_rtf_end(struct unpack *unpack, bool is_whole);

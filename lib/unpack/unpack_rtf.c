@@ -166,14 +166,6 @@ static void end_object(struct unpack *unpack)
 
 /* ---- bytes ---- */
 
-static int get_digit(uint8_t byte)
-{
-	if (byte >= '0' && byte <= '9')
-		return byte - '0';
-	const uint8_t letter = byte | 0x20;
-	return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
-}
-
 static bool is_letter(uint8_t byte)
 {
 	const uint8_t letter = byte | 0x20;
@@ -183,7 +175,7 @@ static bool is_letter(uint8_t byte)
 static void take_digit(struct unpack *unpack, uint8_t byte)
 {
 	struct rtf_state *state = unpack->state;
-	const int digit = get_digit(byte);
+	const int digit = unpack_digit(byte);
 	if (digit < 0 || state->object_depth == 0 || state->depth != state->object_depth)
 		return;
 	if (state->has_nibble)
