@@ -24,8 +24,6 @@ _Static_assert(sizeof(struct zip_state) <= UNPACK_HERE_STATE, "it fits");
 
 static const uint8_t tail_mark[4] = { 'P', 'K', 7, 8 }; /* of a descriptor */
 
-static void run(struct unpack *unpack, const uint8_t *bytes, size_t size);
-
 static void begin_archive(struct zip_state *zip)
 {
 	zip->is_masked = false;
@@ -152,7 +150,7 @@ static void lack_tail(struct unpack *unpack)
 	zip->facts.crc = zip->check;
 	end_member(unpack);
 	unpack->in -= size;
-	run(unpack, again, size);
+	unpack_zip_push(unpack, again, size);
 }
 
 static void take_tail(struct unpack *unpack)
@@ -686,7 +684,7 @@ static size_t break_off(struct unpack *unpack, const uint8_t *bytes, size_t size
 	return behind;
 }
 
-static void run(struct unpack *unpack, const uint8_t *bytes, size_t size)
+void unpack_zip_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
 {
 	const struct zip_state *zip = unpack->state;
 	while (size > 0 && !unpack->is_over) {
@@ -723,11 +721,6 @@ static void run(struct unpack *unpack, const uint8_t *bytes, size_t size)
 		bytes += used;
 		size -= used;
 	}
-}
-
-void unpack_zip_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
-{
-	run(unpack, bytes, size);
 }
 
 void unpack_zip_end(struct unpack *unpack, bool is_whole)
