@@ -67,7 +67,7 @@ class Place:
         self.case.expect_log(r"^warning: ")
         os.chmod(self.case.directory, 0o755)
         os.sched_setaffinity(0, {LOAD_CORE})
-        self.certificate = self._make_certificate()
+        self.certificate = self.case.make_certificate()
         self.hashes = {kind: self._hash(words) for kind, (_, words) in KINDS.items()}
 
     @staticmethod
@@ -92,15 +92,6 @@ class Place:
     def _hash(self, words):
         """The word of a list behind its name."""
         return self.tool("hash", *words, stdin=PASSWORD + "\n").strip().partition("=")[2]
-
-    def _make_certificate(self):
-        chain, key = self.case.path("chain.pem"), self.case.path("key.pem")
-        subprocess.run([harness.peer("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                        "ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-subj",
-                        "/CN=localhost", "-keyout", key, "-out", chain],
-                       check=True, capture_output=True, timeout=60)
-        os.chmod(key, 0o600)
-        return chain, key
 
 
 def is_open(address):

@@ -10,7 +10,6 @@ import concurrent.futures
 import os
 import ssl
 import statistics
-import subprocess
 
 from mailservers import Arm, Front, figures  # of bench, which finds it
 from replays import Failure
@@ -103,15 +102,6 @@ def park_tls(front, count):
         return list(pool.map(lambda _: park_one(context, front.address), range(count)))
 
 
-def make_certificate(place):
-    chain, key = place.case.path("chain.pem"), place.case.path("key.pem")
-    subprocess.run([harness.peer("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                    "ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-subj",
-                    "/CN=mx.example.com", "-keyout", key, "-out", chain],
-                   check=True, capture_output=True, timeout=60)
-    return f"{chain}:{key}"
-
-
 # ---- measuring ----
 
 
@@ -160,7 +150,7 @@ def measure_clear(place):
 def measure_tls(place):
     count = place.options.tls
     front, arm = start_front(place, "front-tls", 2 * count,
-                             tls={"certificates": [make_certificate(place)]})
+                             tls={"certificates": [":".join(place.case.make_certificate("mx.example.com"))]})
     first = park_tls(front, EDGES)
     arm.settle()
     files, resident, kernel = descriptors(front), resident_kib(front), kernel_kib()

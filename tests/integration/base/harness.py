@@ -363,6 +363,55 @@ def is_bit_set(bitmap, index):
     return bool(int.from_bytes(bitmap, "big") >> (127 - index) & 1)
 
 
+# ---- connections ----
+
+
+class Connection:
+    """What clients of protocols of lines have in common. Everything that is read has a deadline."""
+
+    def __init__(self, connected):
+        self.socket = connected
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.unread = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.socket.close()
+
+    def reset(self):
+        """Ends with RST."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def more(self):
+        got = self.socket.recv(1 << 20)
+        if not got:
+            raise EOFError(f"the connection ended behind {self.unread[-200:]!r}")
+        return got
+
+    def line(self):
+        """One line without its end; EOFError at the end of the connection."""
+        while b"\r\n" not in self.unread:
+            self.unread += self.more()
+        line, self.unread = self.unread.split(b"\r\n", 1)
+        return line.decode("utf-8", "replace")
+
+    def is_closed(self):
+        """Has the other side ended, with nothing unread? Waits for it."""
+        try:
+            return self.unread == b"" and self.socket.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
+
 # ---- processes ----
 
 
@@ -554,6 +603,15 @@ class Case(unittest.TestCase):
         with open(path, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
         return path
+
+    def make_certificate(self, name="localhost"):
+        """The files (chain, key) of one that has signed itself."""
+        chain, key = self.path(f"{name}.pem"), self.path(f"{name}.key")
+        subprocess.run([peer("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                        "-nodes", "-days", "2", "-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}",
+                        "-keyout", key, "-out", chain], check=True, capture_output=True, timeout=DEADLINE_S)
+        os.chmod(key, 0o600)
+        return chain, key
 
     def readable_program(self, path):
         """A copy that another user may run: the checkout may lie where only root can go."""

@@ -20,7 +20,7 @@ import re
 import socket
 import ssl
 
-from harness import DEADLINE_S
+from harness import DEADLINE_S, Connection
 
 
 def plain(user, password):
@@ -65,7 +65,7 @@ class Scram:
         return base64.b64decode(said.decode().removeprefix("v=")) == self.expected
 
 
-class Client:
+class Client(Connection):
     """
     One connection.
 
@@ -76,9 +76,7 @@ class Client:
     """
 
     def __init__(self, address, source=None, claimed=None, is_tls=False, is_greeted=True, timeout_s=DEADLINE_S):
-        self.socket = socket.create_connection(address, timeout_s, (source, 0) if source else None)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.unread = b""
+        super().__init__(socket.create_connection(address, timeout_s, (source, 0) if source else None))
         try:
             if claimed is not None:
                 self.send(f"PROXY TCP4 {claimed} 198.51.100.25 41234 {address[1]}\r\n".encode())
@@ -90,42 +88,12 @@ class Client:
             self.close()
             raise
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def close(self):
-        self.socket.close()
-
-    def reset(self):
-        """Ends with RST."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        self.socket.close()
-
     def begin_tls(self):
         self.socket = tls_context().wrap_socket(self.socket)
 
     def stls(self):
         self.say("STLS", "+OK")
         self.begin_tls()
-
-    def send(self, data):
-        self.socket.sendall(data)
-
-    def _more(self):
-        got = self.socket.recv(1 << 20)
-        if not got:
-            raise EOFError(f"the connection ended behind {self.unread[-200:]!r}")
-        return got
-
-    def line(self):
-        """One line without its end; EOFError at the end of the connection."""
-        while b"\r\n" not in self.unread:
-            self.unread += self._more()
-        line, self.unread = self.unread.split(b"\r\n", 1)
-        return line.decode("utf-8", "replace")
 
     def expect(self, start):
         """A line that has to begin so."""
@@ -144,7 +112,7 @@ class Client:
         whole, start = bytearray(b"\r\n" + self.unread), 0
         while (end := whole.find(b"\r\n.\r\n", start)) < 0:
             start = max(0, len(whole) - 4)
-            whole += self._more()
+            whole += self.more()
         self.unread = bytes(whole[end + 5:])
         return re.sub(rb"(?m)^\.", b"", whole[2:end + 2])
 
@@ -184,10 +152,3 @@ class Client:
         if not said.startswith(start):
             raise AssertionError(f"{said!r}, expected {start!r}")
         return said
-
-    def is_closed(self):
-        """Has the other side ended, with nothing unread? Waits for it."""
-        try:
-            return self.unread == b"" and self.socket.recv(1) == b""
-        except ConnectionResetError:
-            return True

@@ -22,7 +22,7 @@ import signal
 import subprocess
 
 import harness
-from harness import DEADLINE_S, peer, wait_for
+from harness import DEADLINE_S, wait_for
 from stored import USER, Stored
 
 HOSTNAME = "pop.example.org"
@@ -44,12 +44,7 @@ DEFAULTS = {
 
 def make_certificate(case, name=HOSTNAME):
     """CHAIN:KEY of one that has signed itself, in the test's directory."""
-    chain, key = case.path(f"{name}.pem"), case.path(f"{name}.key")
-    subprocess.run([peer("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                    "-days", "2", "-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}", "-keyout", key,
-                    "-out", chain], check=True, capture_output=True, timeout=DEADLINE_S)
-    os.chmod(key, 0o600)
-    return f"{chain}:{key}"
+    return ":".join(case.make_certificate(name))
 
 
 def secret_words(password, *ways):

@@ -15,7 +15,7 @@ import unittest
 
 from cyrus import Cyrus
 from dovecot import PASSWORD, Dovecot
-from harness import DEADLINE_S, Case, main, peer
+from harness import DEADLINE_S, Case, main
 
 MAIL = b"From: <sender@example.net>\r\nMessage-ID: <1@example.net>\r\nSubject: test\r\n\r\nHello\r\n"
 USER = "user1"
@@ -37,14 +37,6 @@ class ImapServers(Case):
         super().setUp()
         if os.geteuid() != 0:
             self.skipTest("a server that becomes another user needs root")
-
-    def make_certificate(self):
-        chain, key = self.path("chain.pem"), self.path("key.pem")
-        process = self.start([peer("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                              "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-                              "-keyout", key, "-out", chain], "openssl")
-        self.assertEqual(process.popen.wait(DEADLINE_S), 0, process.log())
-        return chain, key
 
     def login(self, server, user=USER, password=PASSWORD):
         session = imaplib.IMAP4(*server.imap_address, timeout=DEADLINE_S)

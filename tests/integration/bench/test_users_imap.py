@@ -18,7 +18,7 @@ import threading
 import harness
 from cyrus import Cyrus
 from dovecot import PASSWORD, Dovecot
-from harness import Case, main, peer
+from harness import Case, main
 
 PROGRAM = os.path.join(harness.BUILD, "bench/users-load/users-load")
 WORKLOAD = os.path.join(harness.SOURCE, "bench/enterprise.workload")
@@ -47,14 +47,6 @@ class Real(Case):
         super().setUp()
         if os.geteuid() != 0:
             self.skipTest("a server that becomes another user needs root")
-
-    def make_certificate(self):
-        chain, key = self.path("chain.pem"), self.path("key.pem")
-        process = self.start([peer("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                              "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-                              "-keyout", key, "-out", chain], "openssl")
-        self.assertEqual(process.popen.wait(harness.DEADLINE_S), 0, process.log())
-        return chain, key
 
     def check_server(self, server):
         """In the clear, and under TLS of both kinds."""

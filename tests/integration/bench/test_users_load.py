@@ -18,7 +18,7 @@ import time
 
 import harness
 from dovecot import PASSWORD, Dovecot
-from harness import DEADLINE_S, EX_USAGE, SOURCE, main, peer
+from harness import DEADLINE_S, EX_USAGE, SOURCE, main
 from mta import SESSION_S, Postfix
 
 EX_UNAVAILABLE = 69
@@ -130,12 +130,8 @@ class Users(Load):
         self.assertGreater(other["missing_folders"], 0)
 
     def test_tls_is_spoken_in_both_ways(self):
-        chain, key = self.path("chain.pem"), self.path("key.pem")
-        subprocess.run([peer("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-                        "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", key, "-out", chain], check=True,
-                       capture_output=True, timeout=DEADLINE_S)
-        dovecot = Dovecot(self, imap=True, certificate=(chain, key), lines=("disable_plaintext_auth = yes",
-                                                                          "login_trusted_networks ="))
+        dovecot = Dovecot(self, imap=True, certificate=self.make_certificate(),
+                          lines=("disable_plaintext_auth = yes", "login_trusted_networks ="))
         for way, address in (("starttls", dovecot.imap_address), ("implicit", dovecot.imaps_address)):
             with self.subTest(way=way):
                 imap = ("--imap", text_of(address), "--tls", way)

@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 import harness
-from harness import DEADLINE_S, children_of, peer
+from harness import DEADLINE_S, children_of
 
 USER = "nobody"
 HOSTNAME = "mail.example.org"
@@ -84,12 +84,7 @@ def descendants(pid):
 
 def make_certificate(case):
     """The lines of hub.conf for one that has signed itself."""
-    chain, key = case.path("chain.pem"), case.path("key.pem")
-    subprocess.run([peer("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-                    "-nodes", "-days", "2", "-subj", f"/CN={HOSTNAME}", "-addext",
-                    f"subjectAltName=DNS:{HOSTNAME}", "-keyout", key, "-out", chain],
-                   check=True, capture_output=True, timeout=DEADLINE_S)
-    os.chmod(key, 0o600)
+    chain, key = case.make_certificate(HOSTNAME)
     return {"certificate": chain, "key": key}
 
 

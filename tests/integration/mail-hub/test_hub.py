@@ -108,7 +108,8 @@ class Mail(Case):
         wait_for(lambda: not any(is_there(pid) for pid in below), "its programs to end")
 
     def test_a_reload_that_is_refused_changes_nothing(self):
-        hub = Hub(self, **make_certificate(self))
+        certificate = make_certificate(self)
+        hub = Hub(self, **certificate)
         process = hub.start()
         with open(os.path.join(hub.run, "smtp-front.conf"), encoding="ascii") as file:
             before = file.read()
@@ -126,7 +127,7 @@ class Mail(Case):
         with open(os.path.join(hub.run, "smtp-front.conf"), encoding="ascii") as file:
             self.assertEqual(file.read(), before)
         self.assertEqual([hub.pid_of(name) for name in ("smtp-front", "mail-stored")], pids)
-        hub.items["certificate"] = self.path("chain.pem")
+        hub.items.update(certificate)
         hub.mail(has_tls=True)
 
     def test_a_reload_moves_smtp_to_another_port(self):

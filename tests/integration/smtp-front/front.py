@@ -29,7 +29,7 @@ import ssl
 import subprocess
 
 import harness
-from harness import CLIENT, DEADLINE_S, ZONE, Case, outside, peer, wait_for
+from harness import CLIENT, DEADLINE_S, ZONE, Case, Connection, outside, wait_for
 
 RECIPIENT = "inbox@example.com"
 SENDER = "sender@example.net"
@@ -55,13 +55,7 @@ DEFAULTS = {
 
 def make_certificate(case, name=HOSTNAME):
     """CHAIN:KEY of one that has signed itself, in the test's directory."""
-    chain, key = case.path(f"{name}.pem"), case.path(f"{name}.key")
-    subprocess.run([peer("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                    "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", f"/CN={name}",
-                    "-addext", f"subjectAltName=DNS:{name}", "-keyout", key, "-out", chain],
-                   check=True, capture_output=True, timeout=DEADLINE_S)
-    os.chmod(key, 0o600)
-    return f"{chain}:{key}"
+    return ":".join(case.make_certificate(name))
 
 
 def is_root():
@@ -91,7 +85,7 @@ def proxy_header(claimed, address):
     return f"PROXY {family} {claimed} {target} 41234 {address[1]}\r\n".encode()
 
 
-class Client:
+class Client(Connection):
     """
     One connection. Everything it reads has a deadline.
 
@@ -100,47 +94,9 @@ class Client:
     """
 
     def __init__(self, address, source=None, claimed=None):
-        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        self.socket = socket.socket(family, socket.SOCK_STREAM)
-        self.socket.settimeout(DEADLINE_S)
-        try:
-            if source is not None:
-                self.socket.bind((source, 0))
-            self.socket.connect(address)
-        except OSError:
-            self.socket.close()
-            raise
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.unread = b""
+        super().__init__(socket.create_connection(address, DEADLINE_S, (source, 0) if source else None))
         if claimed is not None:
             self.send(proxy_header(claimed, address))
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def close(self):
-        self.socket.close()
-
-    def reset(self):
-        """Ends with RST."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        self.socket.close()
-
-    def send(self, data):
-        self.socket.sendall(data)
-
-    def line(self):
-        """One line without its end; EOFError at the end of the connection."""
-        while b"\r\n" not in self.unread:
-            got = self.socket.recv(65536)
-            if not got:
-                raise EOFError(f"the connection ended behind {self.unread!r}")
-            self.unread += got
-        line, self.unread = self.unread.split(b"\r\n", 1)
-        return line.decode("utf-8", "replace")
 
     def reply(self):
         """(250, ["mx.example.com", "PIPELINING", ...])"""
@@ -185,13 +141,6 @@ class Client:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         self.socket = context.wrap_socket(self.socket, server_hostname=server_hostname)
-
-    def is_closed(self):
-        """Has the other side ended, with nothing unread? Waits for it."""
-        try:
-            return self.unread == b"" and self.socket.recv(1) == b""
-        except ConnectionResetError:
-            return True
 
 
 class Front:
