@@ -91,11 +91,7 @@ class Server:
     def is_listening(self):
         if self.process.popen.poll() is not None:
             raise Failure(f"{self.name} has ended: {self.process.log()[-500:]}")
-        try:
-            socket.create_connection(self.address, timeout=harness.DEADLINE_S).close()
-        except OSError:
-            return False
-        return True
+        return harness.is_open(self.address)
 
     def settled(self, _recipients):
         """All that was acknowledged has to be in mailboxes then; those before ended already."""

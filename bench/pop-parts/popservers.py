@@ -94,15 +94,6 @@ class Place:
         return self.tool("hash", *words, stdin=PASSWORD + "\n").strip().partition("=")[2]
 
 
-def is_open(address):
-    """Does something listen?"""
-    try:
-        socket.create_connection(address, timeout=harness.DEADLINE_S).close()
-    except OSError:
-        return False
-    return True
-
-
 # ---- ours ----
 
 
@@ -128,7 +119,7 @@ class Ours:
         front = self._start("pop-front", self._sections(sections), name)
         self.arm = Arm(self.name, [stored, front], self.address)
         for address in (self.lmtp, self.address, self.tls_address):
-            wait_for(lambda address=address: is_open(address), f"{name} to listen")
+            wait_for(lambda address=address: harness.is_open(address), f"{name} to listen")
 
     @staticmethod
     def _places(address):
@@ -221,7 +212,7 @@ class Dovecot(servers.Dovecot):
         self.name = {SHIPPED: "Dovecot", CACHING: "Dovecot, auth cache",
                      FAST: "Dovecot, high-performance"}[mode]
         self.arm = Arm(self.name, [self.counted], self.address)
-        wait_for(lambda: is_open(self.lmtp), f"{name} to listen")
+        wait_for(lambda: harness.is_open(self.lmtp), f"{name} to listen")
 
     def certificate(self):
         chain, key = self.place.certificate

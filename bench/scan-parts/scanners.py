@@ -102,21 +102,12 @@ def open_directory(case, name, mode=0o755):
     return path
 
 
-def is_open(address):
-    """Does something listen?"""
-    try:
-        socket.create_connection(address, timeout=harness.DEADLINE_S).close()
-    except OSError:
-        return False
-    return True
-
-
 def await_open(address, what, counted):
     """Or to have ended: then with its last words."""
     def look():
         if counted.process.popen.poll() is not None:
             raise Failure(f"{what} has ended: {counted.process.log().strip()[-300:]}")
-        return is_open(address)
+        return harness.is_open(address)
 
     wait_for(look, f"{what} to listen")
 

@@ -23,7 +23,7 @@ import sys
 
 import harness
 from dovecot import PASSWORD, SESSIONS, own_certificate
-from harness import DEADLINE_S, wait_for
+from harness import is_open, wait_for
 
 USER = "cyrus"
 PROGRAMS = "/usr/lib/cyrus/bin"
@@ -162,12 +162,7 @@ class Cyrus:
     def _is_listening(self):
         if self.process.popen.poll() is not None:
             raise AssertionError(f"Cyrus has ended: {self.process.log()[-500:]}")
-        for address in filter(None, (self.address, self.imap_address, self.imaps_address)):
-            try:
-                socket.create_connection(address, timeout=DEADLINE_S).close()
-            except OSError:
-                return False
-        return True
+        return all(map(is_open, filter(None, (self.address, self.imap_address, self.imaps_address))))
 
 
 # ---- logins ----

@@ -17,11 +17,10 @@ import os
 import pwd
 import re
 import shutil
-import socket
 import subprocess
 import unittest
 
-from harness import DEADLINE_S, wait_for
+from harness import DEADLINE_S, is_open, wait_for
 
 USER = "nobody"
 PASSWORD = "Secret4all"  # of everybody, with IMAP
@@ -215,12 +214,7 @@ class Dovecot:
     def _is_listening(self):
         if self.process.popen.poll() is not None:
             raise AssertionError(f"Dovecot has ended:\n{self.process.log()}{self.log()}")
-        for address in filter(None, (self.address, self.imap_address, self.imaps_address)):
-            try:
-                socket.create_connection(address, timeout=DEADLINE_S).close()
-            except OSError:
-                return False
-        return True
+        return all(map(is_open, filter(None, (self.address, self.imap_address, self.imaps_address))))
 
     def log(self):
         """What its log has till now."""

@@ -366,6 +366,15 @@ def is_bit_set(bitmap, index):
 # ---- connections ----
 
 
+def is_open(address):
+    """Does something listen?"""
+    try:
+        socket.create_connection(address, timeout=DEADLINE_S).close()
+    except OSError:
+        return False
+    return True
+
+
 class Connection:
     """What clients of protocols of lines have in common. Everything that is read has a deadline."""
 

@@ -26,7 +26,7 @@ import tempfile
 import unittest
 
 import harness
-from harness import CLASSIC, DEADLINE_S, ZONE, peer, unpacked, wait_for
+from harness import CLASSIC, DEADLINE_S, ZONE, is_open, peer, unpacked, wait_for
 
 DNS_PORT = 53
 RECIPIENT = "inbox@example.com"
@@ -144,11 +144,7 @@ class MailServer:
         def is_listening():
             if self.process.popen.poll() is not None:
                 raise AssertionError(f"it has ended:\n{self.process.log()}{self.log()}")
-            try:
-                socket.create_connection(self.address, timeout=SESSION_S).close()
-            except OSError:
-                return False
-            return True
+            return is_open(self.address)
 
         wait_for(is_listening, f"{self.directory} to listen")
 

@@ -10,9 +10,8 @@ libvectorscan5 may be, whose library has the same name and does the same.
 
 import os
 import shutil
-import socket
 
-from harness import DEADLINE_S, unpacked, wait_for
+from harness import is_open, unpacked, wait_for
 
 # One worker, no lists of languages and domains that take seconds to read.
 CONFIG = """\
@@ -58,11 +57,7 @@ def start_rspamd(case, sections="", resolver="127.0.0.1:1", **environment):
 
     def is_listening():
         case.assertIsNone(process.popen.poll(), process.log())
-        try:
-            socket.create_connection(address, timeout=DEADLINE_S).close()
-        except OSError:
-            return False
-        return True
+        return is_open(address)
 
     wait_for(is_listening, "rspamd to listen")
     return process, address

@@ -20,7 +20,7 @@ from email.message import EmailMessage
 from email.policy import SMTP
 
 from dovecot import Dovecot
-from harness import DEADLINE_S, Case, main, wait_for
+from harness import DEADLINE_S, Case, is_open, main, wait_for
 from popclient import Client, plain, tls_context
 from popfetchers import CLEAR, STLS, TLS, Fetchers, unix
 from popfront import MAILBOX, PASSWORD, PopFront, make_certificate
@@ -341,16 +341,8 @@ class BeforeDovecot(Fetchers, Case):
         for path, _, names in os.walk(os.path.join(dovecot.directory, "homes")):
             for name in ("", *names):
                 os.chown(os.path.join(path, name), dovecot.entry.pw_uid, dovecot.entry.pw_gid)
-        wait_for(lambda: self._is_open(server), "Dovecot's POP3 to listen")
+        wait_for(lambda: is_open(server), "Dovecot's POP3 to listen")
         self.proxy = PopProxy(self, server, certificate=make_certificate(self))
-
-    @staticmethod
-    def _is_open(address):
-        try:
-            socket.create_connection(address, timeout=DEADLINE_S).close()
-        except OSError:
-            return False
-        return True
 
     def address(self, security):
         return self.proxy.tls_address if security == TLS else self.proxy.address

@@ -84,6 +84,14 @@ class Clamd:
         client.sendall(self.answer.encode() + b"\0")
 
 
+def hand_over(client, clamd):
+    """A mail whose end the client has said, to be scanned."""
+    client.begin()
+    client.begin_mail()
+    client.send(MAIL + b".\r\n")
+    wait_for(lambda: clamd.mails, "clamd to have the mail")
+
+
 class Waits(Case):
     def start_proxy(self, clamd_path, limits=None, **scan):
         self.hop = Hop(self)
@@ -113,10 +121,7 @@ class Waits(Case):
         clamd.may_answer.clear()
         self.start_proxy(clamd.path)
         with Client(self.address) as client:
-            client.begin()
-            client.begin_mail()
-            client.send(MAIL + b".\r\n")
-            wait_for(lambda: clamd.mails, "clamd to have the mail")
+            hand_over(client, clamd)
             # Another session is not kept waiting.
             with Client(self.address) as other:
                 other.begin()
@@ -166,10 +171,7 @@ class Waits(Case):
         clamd.may_answer.clear()
         self.start_proxy(clamd.path)
         with Client(self.address) as client:
-            client.begin()
-            client.begin_mail()
-            client.send(MAIL + b".\r\n")
-            wait_for(lambda: clamd.mails, "clamd to have the mail")
+            hand_over(client, clamd)
             self.hop.hang_up()
             client.expect(451)
             clamd.may_answer.set()
@@ -182,10 +184,7 @@ class Waits(Case):
         clamd.may_answer.clear()
         self.start_proxy(clamd.path)
         with Client(self.address) as client:
-            client.begin()
-            client.begin_mail()
-            client.send(MAIL + b".\r\n")
-            wait_for(lambda: clamd.mails, "clamd to have the mail")
+            hand_over(client, clamd)
         clamd.may_answer.set()
         self.proxy.wait_for_log("session ended, ")
         self.assertLessEqual(len(self.hop.mails), 1)
@@ -207,10 +206,7 @@ class Waits(Case):
         clamd.may_answer.clear()
         self.start_proxy(clamd.path, mails=1)
         with Client(self.address) as client:
-            client.begin()
-            client.begin_mail()
-            client.send(MAIL + b".\r\n")
-            wait_for(lambda: clamd.mails, "clamd to have the mail")
+            hand_over(client, clamd)
             with Client(self.address) as other:
                 other.begin()
                 other.say(f"MAIL FROM:<{SENDER}>", 250)

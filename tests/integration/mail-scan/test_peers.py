@@ -15,7 +15,7 @@ import threading
 
 import harness
 from clamd import MARKER, eicar, start_clamd
-from harness import BUILD, Case, wait_for
+from harness import BUILD, Case, is_open, wait_for
 from rspamd import start_rspamd
 
 ASKER = os.path.join(BUILD, "tests/integration/peer_asker")
@@ -101,14 +101,7 @@ class Rspamd(Peers):
         _, _ = start_rspamd(self, PROXY.format(host=host, port=port))
         place = place_of((host, port))
 
-        def is_there():
-            try:
-                socket.create_connection((host, port), timeout=harness.DEADLINE_S).close()
-            except OSError:
-                return False
-            return True
-
-        wait_for(is_there, "the milter to listen")
+        wait_for(lambda: is_open((host, port)), "the milter to listen")
         for piece in PIECES:
             self.assertEqual(self.ask("milter", place, HEADER + GTUBE + b"\r\n", piece),
                              "reject - Gtube pattern")
