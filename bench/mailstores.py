@@ -18,7 +18,6 @@ import mmap
 import os
 import re
 import shutil
-import socket
 import struct
 import subprocess
 import tempfile

@@ -23,7 +23,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from mailservers import FAILURES, figures  # noqa: E402  (of bench, as are the next)

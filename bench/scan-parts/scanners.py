@@ -9,7 +9,6 @@ place is one of mailservers.py, or has the same: case, on_core() and environment
 import hashlib
 import os
 import random
-import socket
 import subprocess
 import sys
 

@@ -13,9 +13,8 @@ import statistics
 
 from mailservers import Arm, Front, figures  # of bench, which finds it
 from replays import Failure
-import harness  # found by replays.py
 from front import Client  # found by mailservers.py
-from harness import wait_for
+from harness import wait_for  # found by replays.py
 
 CLEAR, TLS = "in the clear, behind EHLO", "TLS, behind EHLO"
 EDGES = 4

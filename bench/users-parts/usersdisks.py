@@ -32,8 +32,7 @@ import sys
 
 sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from replays import Failure  # noqa: E402  (of bench)
-import harness  # noqa: E402  (found by replays.py)
-from harness import wait_for  # noqa: E402
+from harness import wait_for  # noqa: E402  (found by replays.py)
 
 PATHS = ("mailbox", "index", "queue")
 SECTOR = 512  # bytes, in what the kernel says of any disk

@@ -11,7 +11,6 @@ Needs ceph-mon and ceph-osd, openssl, swaks and curl; and root. A ceph-mgr is be
 import re
 import shutil
 
-import harness
 from docpage import DocPage
 from harness import Case, main, peer
 from machines import Machines

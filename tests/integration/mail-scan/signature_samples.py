@@ -10,7 +10,6 @@ apart from lib/match, so that a mistake there is none here.
 What is between parts is of bytes that no signature is about, 0xf7.
 """
 
-import random
 import re
 import re._constants as sre  # of the regular expressions of Python, for samples of those of PCRE
 import re._parser as sre_parse

@@ -17,7 +17,6 @@ import socket
 import threading
 import time
 
-import stored
 from harness import DEADLINE_S, IS_SANITIZED, Case, children_of, main, wait_for
 from popclient import Client
 from popfront import PopFront, make_certificate
