@@ -7,6 +7,7 @@
 //
 // DNSBLV6_STATES=7 is for sequences of up to seven operations.
 
+#include "lib/process/sanitized.h"
 #include "tests/lib/mailstores.hh"
 
 #include <cstdlib>
@@ -24,17 +25,6 @@ ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned)
 		static_cast<uint8_t *>(bytes)[i] = static_cast<uint8_t>(engine());
 	return static_cast<ssize_t>(size);
 }
-
-#if defined(__SANITIZE_ADDRESS__)
-#define IS_SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define IS_SANITIZED true
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED false
-#endif
 
 namespace
 {
