@@ -12,7 +12,6 @@
  * A line on standard output for each lookup, its verdict; then the counters of the library,
  * "# NAME VALUE".
  */
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,6 @@
 #include <sys/types.h>
 
 #include <sys/event.h>
-#include <sys/time.h>
 #endif
 
 #ifdef __linux__

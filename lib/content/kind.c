@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <string.h>
-#include <strings.h>
 
 /* ---- by bytes at a place ---- */
 

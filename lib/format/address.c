@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "lib/format/address.h"
 
-#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 

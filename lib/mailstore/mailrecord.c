@@ -3,8 +3,6 @@
 
 #include "lib/mailstore/mailbody.h"
 
-#include <limits.h>
-
 #include <isa-l/crc.h>
 
 static const uint8_t identity_magic[8] = "DNSBMS1\n";

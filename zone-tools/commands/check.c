@@ -10,7 +10,6 @@
 #include "zone-tools/commands/rows.h"
 
 #include "zone-tools/reading/compare.h"
-#include "zone-tools/reading/contents.h"
 #include "zone-tools/plan/guard.h"
 #include "zone-tools/plan/plan.h"
 #include "zone-tools/lists/sources.h"

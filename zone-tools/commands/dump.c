@@ -19,7 +19,6 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <sysexits.h>
 
 enum row { OPTION_STORE, OPTION_VALUES, OPTION_CLIENTS, OPTION_ZONEFILE, OPTION_CONFIG };
 

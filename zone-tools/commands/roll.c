@@ -15,7 +15,6 @@
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
-#include "lib/common/output.h"
 #include "lib/common/version.h"
 #include "lib/lmdb/verify.h"
 #include "lib/store/tables.h"

@@ -4,7 +4,6 @@
 #include "zone-tools/records/apex.h"
 #include "zone-tools/base/array.h"
 
-#include "lib/format/dnssec.h"
 #include "lib/format/wellknown.h"
 
 #include <errno.h>

@@ -9,7 +9,6 @@
 #include "lib/store/tables.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include "lib/format/name.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "lib/smtp/body.h"
 #include "lib/smtp/dialogue.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>

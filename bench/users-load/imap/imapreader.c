@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "bench/users-load/imap/imapreader.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

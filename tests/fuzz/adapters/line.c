@@ -8,7 +8,6 @@
 
 #include "integration/adapters/opensmtpd/filter.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

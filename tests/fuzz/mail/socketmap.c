@@ -2,7 +2,6 @@
 /* Any bytes as what a mail server asks a socketmap: each question has one answer, a netstring. */
 #include "integration/mail/mail-stored/nodes/socketmap.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 static void check(const char *text, size_t size)

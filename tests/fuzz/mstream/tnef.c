@@ -10,8 +10,6 @@
 
 #include "lib/mstream/tnef.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/fuzz/mstream/filelog.h"

@@ -14,7 +14,6 @@
 
 #include "lib/mstream/mstream.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

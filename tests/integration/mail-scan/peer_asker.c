@@ -8,7 +8,6 @@
  * The line of output is "ACTION found|- NAME", or "failed - REASON".
  */
 
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

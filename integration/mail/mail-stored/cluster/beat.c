@@ -10,7 +10,6 @@
 #include "lib/process/clock.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>

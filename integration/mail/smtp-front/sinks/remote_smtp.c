@@ -2,7 +2,6 @@
 #include "integration/mail/smtp-front/sinks/remote_smtp.h"
 
 #include <errno.h>
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
