@@ -110,6 +110,8 @@ void object_set_kind(struct object *object, enum content_kind kind);
 void object_push(struct object *object, const uint8_t *bytes, size_t size);
 /* Takes from the budget what comes out of the object. false: nothing is left, which is a finding. */
 bool object_spend(struct object *object, size_t size);
+/* The same for one member more. */
+bool object_count(struct object *object);
 /* Gives its slots back. */
 void object_end(struct object *object, bool is_whole);
 

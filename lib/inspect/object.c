@@ -68,6 +68,9 @@ static void *begin_part(void *context, const struct mstream_part *part)
 {
 	struct object *mail = (struct object *)context;
 	char name[INSPECT_PATH_SIZE];
+	/* lib/mstream limits the parts of one mail; of those that are in it there may be many. */
+	if (mail != mail->inspection->root && !object_count(mail))
+		return NULL;
 	snprintf(name, sizeof(name), "part %s%s%s", part->position,
 		 part->name[0] != '\0' ? " / " : "", part->name);
 	struct object *object =
@@ -624,6 +627,17 @@ bool object_spend(struct object *object, size_t size)
 	}
 	budget->total_left = 0;
 	add(object, INSPECT_BOMB, "bomb: total size");
+	return false;
+}
+
+bool object_count(struct object *object)
+{
+	struct unpack_budget *budget = budget_of(object);
+	if (budget->members_left > 0) {
+		budget->members_left--;
+		return true;
+	}
+	add(object, INSPECT_BOMB, "bomb: members");
 	return false;
 }
 

@@ -13,6 +13,8 @@ static void begin_file(void *context, enum mstream_coding coding, const char *na
 		finding_add(object->inspection, INSPECT_BOMB, "bomb: depth", object->path, 0);
 		return;
 	}
+	if (!object_count(object))
+		return;
 	object->more->within.file = object_begin(
 		object->inspection, object, name[0] != '\0' ? name : mstream_coding_name(coding));
 }

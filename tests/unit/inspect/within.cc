@@ -17,7 +17,7 @@ struct Inspected {
 };
 
 Inspected inspect(const std::string &bytes, enum inspect_kind kind = INSPECT_FILE,
-		  uint64_t total = 1 << 20, size_t piece = 100)
+		  uint64_t total = 1 << 20, size_t piece = 100, unsigned members = 100)
 {
 	const struct inspect_sizes sizes = { 1, 20, 2, 2 };
 	struct inspect_rules rules = {};
@@ -25,6 +25,7 @@ Inspected inspect(const std::string &bytes, enum inspect_kind kind = INSPECT_FIL
 	struct inspection *inspection = nullptr;
 	rules.budget = UNPACK_BUDGET;
 	rules.budget.total_left = total;
+	rules.budget.members_left = members;
 	REQUIRE(inspect_pool_new(nullptr, &sizes, &pool) == 0);
 	REQUIRE(inspect_begin(pool, kind, &rules, &inspection) == 0);
 	for (size_t at = 0; at < bytes.size(); at += piece) {
@@ -92,7 +93,6 @@ TEST_CASE("a text that is a file is searched for files", "[inspect][within]")
 		CHECK(inspect(tnef_of(uu), INSPECT_FILE, 1 << 20, piece).objects == 3);
 	}
 	CHECK(inspect("text\n").objects == 1);
-	CHECK(inspect("begin 644 x\n#86)C\n").ambiguous == 1);
 }
 
 TEST_CASE("what lib/mstream has found in a mail is not found again", "[inspect][within]")
@@ -119,4 +119,25 @@ TEST_CASE("depth and bytes are limited", "[inspect][within]")
 	CHECK(inspect(nested).bombs == 1);
 	CHECK(inspect(tnef_of(std::string(1000, 'x')), INSPECT_FILE, 900).bombs == 1);
 	CHECK(inspect(tnef_of(std::string(1000, 'x')), INSPECT_FILE, 1000).bombs == 0);
+}
+
+TEST_CASE("files in a text, and parts of a mail in a mail, are members", "[inspect][within]")
+{
+	const std::string texts = uu + uu + uu;
+	CHECK(inspect(texts, INSPECT_FILE, 1 << 20, 100, 3).objects == 4);
+	CHECK(inspect(texts, INSPECT_FILE, 1 << 20, 100, 3).bombs == 0);
+	CHECK(inspect(texts, INSPECT_FILE, 1 << 20, 100, 2).objects == 3);
+	CHECK(inspect(texts, INSPECT_FILE, 1 << 20, 100, 2).bombs == 1);
+	std::string parts = "From: a@example.org\nContent-Type: multipart/mixed; boundary=x\n\n";
+	for (int i = 0; i < 3; i++)
+		parts += "--x\nContent-Type: image/png\n\nx\n";
+	// The parts of the mail itself are not: of these lib/mstream has a limit.
+	CHECK(inspect(parts + "--x--\n", INSPECT_MAIL, 1 << 20, 100, 1).objects == 4);
+	CHECK(inspect(parts + "--x--\n", INSPECT_MAIL, 1 << 20, 100, 1).bombs == 0);
+	const std::string nested =
+		mail_of("application/octet-stream", "base64", base64(parts + "--x--\n"));
+	CHECK(inspect(nested, INSPECT_MAIL, 1 << 20, 100, 3).objects == 5);
+	CHECK(inspect(nested, INSPECT_MAIL, 1 << 20, 100, 3).bombs == 0);
+	CHECK(inspect(nested, INSPECT_MAIL, 1 << 20, 100, 2).objects == 4);
+	CHECK(inspect(nested, INSPECT_MAIL, 1 << 20, 100, 2).bombs == 1);
 }
