@@ -2,6 +2,7 @@
 #include "lib/unpack/unpack_rows.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "lib/content/little.h"
 #include "lib/unpack/unpack_name.h"
@@ -14,8 +15,8 @@
  *     4 version, 4 format; three strings, each 4 size, its bytes: class, topic, item; 4 size, data
  *
  * Data of the class "Package" has a file in it (unpack_native.h); other data is mostly a compound
- * file. What has another form is given as it is. As readers do, blanks, control words, and groups
- * within are passed.
+ * file. What has another form is given as it is. As readers do, blanks, control words, and groups of
+ * another destination are passed.
  */
 enum rtf_mode {
 	RTF_TEXT,
@@ -38,6 +39,8 @@ struct rtf_state {
 	uint32_t binary_left;
 	uint32_t depth;
 	uint32_t object_depth; /* of the group that has the data; 0: none */
+	uint32_t other_depth;  /* of one within, of another destination; 0: none */
+	bool is_negative;      /* the number */
 	unsigned word_size;
 	bool has_nibble;
 	uint8_t nibble;
@@ -87,9 +90,10 @@ static void give_left(struct unpack *unpack, const uint8_t *bytes, size_t size)
 		unpack_give(unpack, bytes, size);
 }
 
+/* Classes are found in a registry without regard to case. */
 static bool is_class(const uint8_t *class_, size_t size, const char *name)
 {
-	return size == strlen(name) + 1 && memcmp(class_, name, size) == 0;
+	return size == strlen(name) + 1 && strncasecmp((const char *)class_, name, size) == 0;
 }
 
 /* All of the head is there, or the object has ended. */
@@ -146,6 +150,7 @@ static void put(struct unpack *unpack, uint8_t byte)
 static void begin_object(struct rtf_state *state)
 {
 	state->object_depth = state->depth;
+	state->other_depth = 0;
 	state->has_nibble = false;
 	state->is_given = false;
 	state->head_size = 0;
@@ -172,11 +177,17 @@ static bool is_letter(uint8_t byte)
 	return letter >= 'a' && letter <= 'z';
 }
 
+/* A group within has the destination of the one around it. */
+static bool is_in_data(const struct rtf_state *state)
+{
+	return state->object_depth != 0 && state->other_depth == 0;
+}
+
 static void take_digit(struct unpack *unpack, uint8_t byte)
 {
 	struct rtf_state *state = unpack->state;
 	const int digit = unpack_digit(byte);
-	if (digit < 0 || state->object_depth == 0 || state->depth != state->object_depth)
+	if (digit < 0 || !is_in_data(state))
 		return;
 	if (state->has_nibble)
 		put(unpack, (uint8_t)(state->nibble << 4 | digit));
@@ -194,15 +205,25 @@ static void take_text(struct unpack *unpack, uint8_t byte)
 	} else if (byte == '}') {
 		if (state->depth == state->object_depth)
 			end_object(unpack);
+		if (state->depth == state->other_depth)
+			state->other_depth = 0;
 		state->depth -= state->depth > 0;
 	} else {
 		take_digit(unpack, byte);
 	}
 }
 
+static void begin_other(struct rtf_state *state)
+{
+	if (is_in_data(state) && state->depth > state->object_depth)
+		state->other_depth = state->depth;
+}
+
 static void take_escape(struct rtf_state *state, uint8_t byte)
 {
 	state->mode = RTF_TEXT;
+	if (byte == '*')
+		begin_other(state);
 	if (byte == '\'') {
 		state->mode = RTF_CHARACTER;
 		state->digits_left = 2;
@@ -211,12 +232,28 @@ static void take_escape(struct rtf_state *state, uint8_t byte)
 		state->word[0] = (char)byte;
 		state->word_size = 1;
 		state->number = 0;
+		state->is_negative = false;
 	}
 }
 
 static bool is_word(const struct rtf_state *state, const char *word)
 {
 	return state->word_size == strlen(word) && memcmp(state->word, word, state->word_size) == 0;
+}
+
+/* Of those that need no "\*" before them. */
+static bool is_destination(const struct rtf_state *state)
+{
+	static const char *const words[] = {
+		"object",   "objclass",	  "objname", "result",	 "pict",   "field",
+		"fldinst",  "fldrslt",	  "fonttbl", "info",	 "header", "footer",
+		"footnote", "stylesheet", "title",   "colortbl",
+	};
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (is_word(state, words[i]))
+			return true;
+	}
+	return false;
 }
 
 /* A blank behind it is its own; anything else is text. */
@@ -228,7 +265,9 @@ static void end_word(struct unpack *unpack, uint8_t byte)
 		end_object(unpack);
 		begin_object(state);
 	}
-	if (is_word(state, "bin") && state->number > 0) {
+	if (is_destination(state))
+		begin_other(state);
+	if (is_word(state, "bin") && state->number > 0 && !state->is_negative) {
 		state->mode = RTF_BINARY;
 		state->binary_left = state->number;
 	}
@@ -250,6 +289,7 @@ static void take_word(struct unpack *unpack, uint8_t byte)
 			state->number < 100000000 ? state->number * 10 + byte - '0' : state->number;
 	} else if (state->mode == RTF_WORD && byte == '-') {
 		state->mode = RTF_NUMBER;
+		state->is_negative = true;
 	} else {
 		end_word(unpack, byte);
 	}
@@ -258,7 +298,7 @@ static void take_word(struct unpack *unpack, uint8_t byte)
 static void take_binary(struct unpack *unpack, uint8_t byte)
 {
 	struct rtf_state *state = unpack->state;
-	if (state->object_depth != 0 && state->depth == state->object_depth)
+	if (is_in_data(state))
 		put(unpack, byte);
 	if (--state->binary_left == 0)
 		state->mode = RTF_TEXT;

@@ -61,6 +61,8 @@ TEST_CASE("objects of a text come out, and files of the packager", "[unpack][rtf
 	      "a.exe=file;");
 	CHECK(objects_of(rtf_of(hex_of(object_of("Package", package_of("a.exe", large))))) ==
 	      "a.exe=" + large + ";");
+	CHECK(objects_of(rtf_of(hex_of(object_of("pAcKaGe", package_of("a.exe", "file"))))) ==
+	      "a.exe=file;");
 	CHECK(objects_of(rtf_of(hex_of(object_of("Package", "other")))) == "Package=other;");
 	const std::string two = rtf_of(hex_of(object_of("a", "1")));
 	CHECK(objects_of(two + two) == "a=1;a=1;");
@@ -87,8 +89,16 @@ TEST_CASE("what stands between the digits is passed", "[unpack][rtf]")
 	const std::string object = object_of("a", "}{\\");
 	CHECK(objects_of(rtf_of("\\bin" + std::to_string(object.size()) + " " + object)) ==
 	      "a=}{\\;");
+	// A group without a destination of its own has that of the group around it.
+	CHECK(objects_of(rtf_of("{" + digits.substr(0, 21) + "{\\b " + digits.substr(21) +
+				"{\\*\\abc 01{02}03}{\\pict 04{\\bin2 }}}}}}")) == "a=data;");
+	CHECK(objects_of(
+		      rtf_of(digits.substr(0, 20) + "{\\*\\abc {\\*\\objdata 41}{\\pict 05}}")) ==
+	      "object=" + object_of("a", "data").substr(0, 10) + ";object=A;");
 	// Binary bytes elsewhere are no text.
 	CHECK(objects_of("{\\rtf1\\bin3 }}}" + rtf_of(digits).substr(5)) == "a=data;");
+	// Fewer than none are none.
+	CHECK(objects_of("{\\rtf1\\bin-99999999 " + rtf_of(digits).substr(5)) == "a=data;");
 }
 
 TEST_CASE("other forms, and objects without an end, are given as they are", "[unpack][rtf]")
