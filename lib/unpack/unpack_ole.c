@@ -217,28 +217,73 @@ static void give_native(struct ole *ole, const struct compound_entry *entry)
 	unpack_close(ole->unpack, true);
 }
 
+/* Where a stream is read in pieces of its own sizes. */
+struct reader {
+	struct ole *ole;
+	struct compound_cursor cursor;
+	const uint8_t *bytes;
+	size_t size;
+};
+
+/* Up to size bytes that are there at once; 0 at the end. */
+static size_t next_bytes(struct reader *reader, size_t size, const uint8_t **ret_bytes)
+{
+	if (reader->size == 0)
+		reader->size =
+			compound_next(&reader->ole->compound, &reader->cursor, &reader->bytes);
+	const size_t taken = size < reader->size ? size : reader->size;
+	*ret_bytes = reader->bytes;
+	reader->bytes += taken;
+	reader->size -= taken;
+	return taken;
+}
+
+static bool read_head(struct reader *reader, uint8_t *ret_head, size_t size)
+{
+	const uint8_t *bytes = NULL;
+	size_t taken = 0;
+	for (; size > 0 && (taken = next_bytes(reader, size, &bytes)) > 0; size -= taken) {
+		memcpy(ret_head, bytes, taken);
+		ret_head += taken;
+	}
+	return size == 0;
+}
+
+static void pass(struct reader *reader, size_t size, bool is_given)
+{
+	const uint8_t *bytes = NULL;
+	size_t taken = 0;
+	for (; size > 0 && (taken = next_bytes(reader, size, &bytes)) > 0; size -= taken) {
+		if (is_given && !unpack_give(reader->ole->unpack, bytes, taken))
+			return;
+	}
+}
+
 /*
  * The records of a presentation (MS-PPT 2.3.1): 2 version and instance, 2 type, 4 size. Objects are
  * compressed with zlib behind 4 bytes of size, when their instance is 1.
  */
-static void give_slides_objects(struct ole *ole, const uint8_t *bytes, size_t size)
+static void give_slides_objects(struct ole *ole, const struct compound_entry *entry)
 {
 	const uint32_t object_type = 0x1011;
-	size_t at = 0;
-	while (size - at >= 8 && !ole->unpack->is_over) {
-		const uint32_t version = little_get16(bytes + at);
-		const bool is_object = little_get16(bytes + at + 2) == object_type;
-		const size_t said = little_get32(bytes + at + 4);
-		at += 8;
+	struct reader reader = { .ole = ole };
+	uint8_t head[8];
+	compound_begin(&ole->compound, entry, &reader.cursor);
+	while (!ole->unpack->is_over && read_head(&reader, head, sizeof(head))) {
+		const uint32_t version = little_get16(head);
+		const size_t size = little_get32(head + 4);
+		const size_t before = (version >> 4) == 1 ? 4 : 0;
 		if ((version & 0xf) == 0xf) /* others are in it */
 			continue;
-		const size_t taken = said < size - at ? said : size - at;
-		const size_t before = (version >> 4) == 1 ? 4 : 0;
-		if (is_object && taken > before && open_part(ole, "object", strlen("object"))) {
-			unpack_give(ole->unpack, bytes + at + before, taken - before);
-			unpack_close(ole->unpack, true);
+		const bool is_object = little_get16(head + 2) == object_type && size > before;
+		if (!is_object) {
+			pass(&reader, size, false);
+			continue;
 		}
-		at += taken;
+		pass(&reader, before, false);
+		if (open_part(ole, "object", strlen("object")))
+			pass(&reader, size - before, true);
+		unpack_close(ole->unpack, true);
 	}
 }
 
@@ -320,17 +365,12 @@ static bool is_in_project(const struct ole *ole, uint32_t number)
 
 static void give_special(struct ole *ole, uint32_t number, const struct compound_entry *entry)
 {
-	size_t size = 0;
-	if (is_in_project(ole, number)) {
+	if (is_in_project(ole, number))
 		give_module(ole, number, entry);
-	} else if (compound_is_named(entry, "\1Ole10Native")) {
+	else if (compound_is_named(entry, "\1Ole10Native"))
 		give_native(ole, entry);
-	} else if (compound_is_named(entry, "PowerPoint Document")) {
-		uint8_t *bytes = load(ole, entry, &size);
-		if (bytes != NULL)
-			give_slides_objects(ole, bytes, size);
-		free(bytes);
-	}
+	else if (compound_is_named(entry, "PowerPoint Document"))
+		give_slides_objects(ole, entry);
 }
 
 void unpack_ole_opened(struct unpack *unpack, const uint8_t *bytes, size_t size)

@@ -253,6 +253,14 @@ TEST_CASE("files within documents come out", "[unpack][ole]")
 	CHECK(slides.members.size() == 3);
 	CHECK((slides.members.at(1).data == object));
 	CHECK(slides.members.at(2).data == "plain");
+	// However much stands before it, and whatever pieces the file has it in.
+	Compound late(
+		{ { "PowerPoint Document", atom(0, 1, std::string(13 << 20, 'x')) +
+						   atom(0, 0x1011, std::string(9999, 'y')) } });
+	late.is_backward = true;
+	const Unpacked large = open_ole(late.bytes());
+	REQUIRE(large.members.size() == 2);
+	CHECK((large.members[1].data == std::string(9999, 'y')));
 }
 
 TEST_CASE("what is encrypted is said", "[unpack][ole]")
