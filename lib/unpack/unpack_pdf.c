@@ -9,16 +9,22 @@
  *     12 0 obj << /Length 544 /Filter [/ASCIIHexDecode /FlateDecode] >> stream CRLF ... CRLF endstream
  *
  * A file in it is a stream, and so is a script. Lengths are not believed: a stream ends with the
- * word, and what is compressed with its own end. Filters are read from the dictionary as far as
+ * word, or where another begins, and what is compressed with its own end. Filters are read from the dictionary as far as
  * ASCII goes; what then begins as zlib is that, whatever is said. Images
  * are decompressed as long as they are not dense: a white page is as dense as a bomb. Other filters, and what is encrypted, are
  * given as they are.
  */
 enum pdf_mode {
 	PDF_TEXT,
-	PDF_LINE,    /* behind "stream" */
-	PDF_LINE_CR, /* the LF of a CRLF may follow */
 	PDF_STREAM,
+};
+
+/* What was there of "stream" and the end of its line. */
+enum pdf_word {
+	WORD_NONE,
+	WORD_STREAM,
+	WORD_BLANK,
+	WORD_CR, /* the LF of a CRLF may follow */
 };
 
 enum pdf_filter { PDF_PLAIN, PDF_HEX, PDF_ASCII85 };
@@ -34,6 +40,7 @@ enum pdf_body {
 #define END_WORD_SIZE	9
 #define DICTIONARY_SIZE 640 /* before "stream"; of the text at least half of this is known */
 #define PIECE_SIZE	512
+#define STAGES_MAX	4 /* filters of ASCII within one another */
 /*
  * Of an image as much as this comes out, or as it takes to see that it is dense; nothing does that
  * would leave too little for what else is there.
@@ -44,22 +51,28 @@ enum pdf_body {
 #define IMAGE_LEAVES (64u << 20)
 #define IMAGE_SLICE  16 /* goes in at a time, so that not much more comes out */
 
-struct pdf_state {
-	enum pdf_mode mode;
+struct pdf_stage {
 	enum pdf_filter filter;
-	enum pdf_body body;
-	bool is_image;
+	bool is_over; /* the filter's own end was there */
 	bool has_nibble;
-	bool is_filter_over; /* the filter's own end was there */
 	uint8_t nibble;
 	uint8_t group_size; /* digits of ASCII85... */
-	uint8_t held_size;  /* bytes that may be the end of a line, and END_WORD */
-	uint8_t word_size;  /* how much of it */
+	uint32_t group;	    /* ...and their value */
+};
+
+struct pdf_state {
+	enum pdf_mode mode;
+	enum pdf_word word;
+	enum pdf_body body;
+	bool is_image;
+	uint8_t held_size; /* bytes that may be the end of a line, and END_WORD */
+	uint8_t word_size; /* how much of it */
 	uint8_t head_size;
 	uint8_t head[2];
 	uint8_t held[2 + END_WORD_SIZE];
-	uint32_t group; /* ...and their value */
 	unsigned count; /* of streams */
+	/* Of the stream, or what its dictionary has said until now. */
+	struct pdf_stage stages[STAGES_MAX + 1];
 	unsigned text_size;
 	unsigned piece_size;
 	uint8_t text[DICTIONARY_SIZE];
@@ -73,6 +86,11 @@ static bool is_space(uint8_t byte)
 {
 	return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n' || byte == '\f' ||
 	       byte == '\0';
+}
+
+static bool is_delimiter(uint8_t byte)
+{
+	return byte != '\0' && strchr("/[]<>()%", byte) != NULL;
 }
 
 int unpack_digit(uint8_t byte)
@@ -172,70 +190,70 @@ static void put(struct unpack *unpack, uint8_t byte)
 		flush(unpack);
 }
 
-/* ---- filters of ASCII (7.4.2, 7.4.3) ---- */
+/* ---- filters of ASCII (7.4.2, 7.4.3), one behind the other ---- */
 
-static void put_group(struct unpack *unpack, unsigned bytes)
+static void take_data(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte);
+
+static void put_group(struct unpack *unpack, struct pdf_stage *stage, unsigned bytes)
 {
-	struct pdf_state *state = unpack->state;
+	const uint32_t group = stage->group;
+	stage->group = 0;
+	stage->group_size = 0;
 	for (unsigned i = 0; i < bytes; i++)
-		put(unpack, (uint8_t)(state->group >> (24 - 8 * i)));
-	state->group = 0;
-	state->group_size = 0;
+		take_data(unpack, stage + 1, (uint8_t)(group >> (24 - 8 * i)));
 }
 
 /* What is left of ASCII85: of n digits, n - 1 bytes. */
-static void end_filter(struct unpack *unpack)
+static void end_filter(struct unpack *unpack, struct pdf_stage *stage)
 {
-	struct pdf_state *state = unpack->state;
-	const unsigned size = state->group_size;
-	state->is_filter_over = true;
-	if (state->filter == PDF_HEX && state->has_nibble)
-		put(unpack, (uint8_t)(state->nibble << 4));
-	state->has_nibble = false;
-	if (state->filter != PDF_ASCII85 || size < 2)
+	const unsigned size = stage->group_size;
+	stage->is_over = true;
+	if (stage->filter == PDF_HEX && stage->has_nibble)
+		take_data(unpack, stage + 1, (uint8_t)(stage->nibble << 4));
+	stage->has_nibble = false;
+	if (stage->filter != PDF_ASCII85 || size < 2)
 		return;
 	for (unsigned i = size; i < 5; i++)
-		state->group = state->group * 85 + 84;
-	put_group(unpack, size - 1);
+		stage->group = stage->group * 85 + 84;
+	put_group(unpack, stage, size - 1);
 }
 
-static void take_ascii85(struct unpack *unpack, uint8_t byte)
+static void take_ascii85(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
 {
-	struct pdf_state *state = unpack->state;
-	if (byte == 'z' && state->group_size == 0) {
-		put_group(unpack, 4);
+	if (byte == 'z' && stage->group_size == 0) {
+		put_group(unpack, stage, 4);
 	} else if (byte >= '!' && byte <= 'u') {
-		state->group = state->group * 85 + (byte - '!');
-		if (++state->group_size == 5)
-			put_group(unpack, 4);
+		stage->group = stage->group * 85 + (byte - '!');
+		if (++stage->group_size == 5)
+			put_group(unpack, stage, 4);
 	}
 }
 
-static void take_hex(struct unpack *unpack, uint8_t byte)
+static void take_hex(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
 {
-	struct pdf_state *state = unpack->state;
 	const int digit = unpack_digit(byte);
+	const uint8_t nibble = stage->nibble;
 	if (digit < 0)
 		return;
-	if (state->has_nibble)
-		put(unpack, (uint8_t)(state->nibble << 4 | digit));
-	state->nibble = (uint8_t)digit;
-	state->has_nibble = !state->has_nibble;
+	stage->nibble = (uint8_t)digit;
+	stage->has_nibble = !stage->has_nibble;
+	if (!stage->has_nibble)
+		take_data(unpack, stage + 1, (uint8_t)(nibble << 4 | digit));
 }
 
-static void take_data(struct unpack *unpack, uint8_t byte)
+/* Bounded by STAGES_MAX: behind the filters stands PDF_PLAIN. */
+static void take_data(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
 {
-	struct pdf_state *state = unpack->state;
-	if (state->filter == PDF_PLAIN)
+	if (stage->filter == PDF_PLAIN)
 		put(unpack, byte);
-	else if (state->is_filter_over)
+	else if (stage->is_over)
 		return;
-	else if (byte == (state->filter == PDF_HEX ? '>' : '~'))
-		end_filter(unpack);
-	else if (state->filter == PDF_HEX)
-		take_hex(unpack, byte);
+	else if (byte == (stage->filter == PDF_HEX ? '>' : '~'))
+		end_filter(unpack, stage);
+	else if (stage->filter == PDF_HEX)
+		take_hex(unpack, stage, byte);
 	else
-		take_ascii85(unpack, byte);
+		take_ascii85(unpack, stage, byte);
 }
 
 /* ---- dictionaries ---- */
@@ -246,20 +264,30 @@ static const char *find_name(const char *dictionary, const char *name)
 	const size_t size = strlen(name);
 	for (const char *at = strstr(dictionary, name); at != NULL; at = strstr(at + 1, name)) {
 		const char next = at[size];
-		if (next == '\0' || is_space((uint8_t)next) || strchr("/[]<>()%", next) != NULL)
+		if (is_space((uint8_t)next) || is_delimiter((uint8_t)next))
 			return at;
 	}
 	return NULL;
 }
 
-/* The dictionary of this object alone, with its names as they are meant (7.3.5): #46 is F. */
-static void copy_dictionary(const struct pdf_state *state, char *ret_text)
+/* "0 obj", with or without the blank, and no part of a name. */
+static bool is_begin(const uint8_t *text, size_t size, size_t at)
+{
+	return at > 0 && size - at >= 3 && memcmp(text + at, "obj", 3) == 0 &&
+	       (is_space(text[at - 1]) || (text[at - 1] >= '0' && text[at - 1] <= '9'));
+}
+
+/*
+ * The dictionary of this object alone, with its names as they are meant (7.3.5): #46 is F. Returns
+ * whether its begin is there.
+ */
+static bool copy_dictionary(const struct pdf_state *state, char *ret_text)
 {
 	const uint8_t *text = state->text;
 	size_t begin = 0;
 	size_t size = 0;
-	for (size_t at = 0; at + 3 <= state->text_size; at++) {
-		if (memcmp(text + at, "obj", 3) == 0)
+	for (size_t at = 0; at < state->text_size; at++) {
+		if (is_begin(text, state->text_size, at))
 			begin = at + 3;
 	}
 	for (size_t at = begin; at < state->text_size; at++) {
@@ -273,23 +301,49 @@ static void copy_dictionary(const struct pdf_state *state, char *ret_text)
 		ret_text[size++] = byte != '\0' ? (char)byte : ' ';
 	}
 	ret_text[size] = '\0';
+	return begin > 0;
 }
 
-static const char *first_of(const char *a, const char *b)
+/* The next filter that is said behind *at, which goes there; PDF_PLAIN, too, when there is none. */
+static enum pdf_filter next_filter(const char **at)
 {
-	return a != NULL && (b == NULL || a < b) ? a : b;
+	static const struct {
+		const char *name;
+		enum pdf_filter filter;
+	} filters[] = {
+		{ "/ASCIIHexDecode", PDF_HEX },	   { "/AHx", PDF_HEX },
+		{ "/ASCII85Decode", PDF_ASCII85 }, { "/A85", PDF_ASCII85 },
+		{ "/FlateDecode", PDF_PLAIN },	   { "/Fl", PDF_PLAIN },
+		{ "/LZWDecode", PDF_PLAIN },	   { "/LZW", PDF_PLAIN },
+		{ "/RunLengthDecode", PDF_PLAIN }, { "/RL", PDF_PLAIN },
+	};
+	const char *first = NULL;
+	enum pdf_filter filter = PDF_PLAIN;
+	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
+		const char *found = find_name(*at, filters[i].name);
+		if (found == NULL || (first != NULL && first < found))
+			continue;
+		first = found;
+		filter = filters[i].filter;
+	}
+	*at = first != NULL ? first + 1 : *at;
+	return filter;
 }
 
-/* The first of its filters, when that is one of ASCII. */
-static enum pdf_filter find_filter(const char *dictionary)
+/* What the text has of a dictionary, whose begin may have been left behind: its first filters, if of ASCII. */
+static void take_dictionary(struct pdf_state *state, char *ret_dictionary)
 {
-	const char *hex =
-		first_of(find_name(dictionary, "/ASCIIHexDecode"), find_name(dictionary, "/AHx"));
-	const char *ascii85 =
-		first_of(find_name(dictionary, "/ASCII85Decode"), find_name(dictionary, "/A85"));
-	if (hex != NULL && first_of(hex, ascii85) == hex)
-		return PDF_HEX;
-	return ascii85 != NULL ? PDF_ASCII85 : PDF_PLAIN;
+	struct pdf_stage stages[STAGES_MAX + 1] = { { .filter = PDF_PLAIN } };
+	const bool has_begin = copy_dictionary(state, ret_dictionary);
+	const char *said = find_name(ret_dictionary, "/Filter");
+	const char *at = said != NULL ? said : ret_dictionary;
+	for (size_t i = 0; i < STAGES_MAX; i++) {
+		stages[i].filter = next_filter(&at);
+		if (stages[i].filter == PDF_PLAIN)
+			break;
+	}
+	if (has_begin || stages[0].filter != PDF_PLAIN)
+		memcpy(state->stages, stages, sizeof(stages));
 }
 
 static void put_number(char *out, unsigned number)
@@ -309,16 +363,12 @@ static void begin_stream(struct unpack *unpack)
 	struct pdf_state *state = unpack->state;
 	char dictionary[DICTIONARY_SIZE + 1];
 	char name[32] = "stream ";
-	copy_dictionary(state, dictionary);
+	take_dictionary(state, dictionary);
 	state->mode = PDF_STREAM;
+	state->word = WORD_NONE;
 	state->body = PDF_HEAD;
-	state->filter = find_filter(dictionary);
 	state->is_image = find_name(dictionary, "/Image") != NULL &&
 			  find_name(dictionary, "/EmbeddedFile") == NULL;
-	state->is_filter_over = false;
-	state->has_nibble = false;
-	state->group = 0;
-	state->group_size = 0;
 	state->held_size = 0;
 	state->word_size = 0;
 	state->head_size = 0;
@@ -330,38 +380,63 @@ static void begin_stream(struct unpack *unpack)
 static void end_stream(struct unpack *unpack)
 {
 	struct pdf_state *state = unpack->state;
-	end_filter(unpack);
+	for (size_t i = 0; state->stages[i].filter != PDF_PLAIN; i++)
+		end_filter(unpack, &state->stages[i]);
 	if (state->body == PDF_HEAD)
 		take_head(unpack);
 	flush(unpack);
 	unpack_close(unpack, true);
 	state->mode = PDF_TEXT;
+	state->stages[0].filter = PDF_PLAIN;
 }
 
 /* ---- bytes ---- */
 
+/* Is what stands before at the end of a dictionary, but for blanks, and comments on lines before? */
+static bool is_behind_dictionary(const uint8_t *text, size_t at)
+{
+	bool is_clear = true; /* of the line, what is behind at are blanks, or a comment */
+	bool is_first = true;
+	for (; at > 0; at--) {
+		const uint8_t byte = text[at - 1];
+		if (byte == '\r' || byte == '\n') {
+			if (!is_clear)
+				return false;
+			is_first = false;
+		} else if (byte == '%' && !is_first) {
+			is_clear = true;
+		} else if (is_clear && byte == '>' && at > 1 && text[at - 2] == '>') {
+			return true;
+		} else if (!is_space(byte)) {
+			is_clear = false;
+		}
+	}
+	return false;
+}
+
 /* "stream", for itself, behind the end of a dictionary. */
 static bool is_stream_word(const struct pdf_state *state)
 {
-	size_t at = state->text_size;
-	if (at < 8 || memcmp(state->text + at - 6, "stream", 6) != 0)
-		return false;
-	at -= 6;
-	while (at > 0 && is_space(state->text[at - 1]))
-		at--;
-	return at >= 2 && memcmp(state->text + at - 2, ">>", 2) == 0;
+	const size_t at = state->text_size;
+	return at >= 8 && memcmp(state->text + at - 6, "stream", 6) == 0 &&
+	       is_behind_dictionary(state->text, at - 6);
 }
 
-static void take_text(struct unpack *unpack, uint8_t byte)
+static void leave_text(struct pdf_state *state)
 {
-	struct pdf_state *state = unpack->state;
-	if (state->text_size == DICTIONARY_SIZE) {
-		state->text_size = DICTIONARY_SIZE / 2;
-		memmove(state->text, state->text + DICTIONARY_SIZE / 2, DICTIONARY_SIZE / 2);
-	}
+	char dictionary[DICTIONARY_SIZE + 1];
+	if (state->mode == PDF_TEXT)
+		take_dictionary(state, dictionary);
+	state->text_size = DICTIONARY_SIZE / 2;
+	memmove(state->text, state->text + DICTIONARY_SIZE / 2, DICTIONARY_SIZE / 2);
+}
+
+static void take_text(struct pdf_state *state, uint8_t byte)
+{
+	if (state->text_size == DICTIONARY_SIZE)
+		leave_text(state);
 	state->text[state->text_size++] = byte;
-	if (byte == 'm' && is_stream_word(state))
-		state->mode = PDF_LINE;
+	state->word = byte == 'm' && is_stream_word(state) ? WORD_STREAM : WORD_NONE;
 }
 
 static void release(struct unpack *unpack, size_t kept)
@@ -369,7 +444,7 @@ static void release(struct unpack *unpack, size_t kept)
 	struct pdf_state *state = unpack->state;
 	const size_t size = state->held_size - kept;
 	for (size_t i = 0; i < size; i++)
-		take_data(unpack, state->held[i]);
+		take_data(unpack, state->stages, state->held[i]);
 	memmove(state->held, state->held + size, kept);
 	state->held_size = (uint8_t)kept;
 }
@@ -392,8 +467,10 @@ static void take_stream(struct unpack *unpack, uint8_t byte)
 	struct pdf_state *state = unpack->state;
 	if (byte == (uint8_t)word[state->word_size]) {
 		state->held[state->held_size++] = byte;
-		if (++state->word_size == END_WORD_SIZE)
-			end_stream(unpack);
+		if (++state->word_size < END_WORD_SIZE)
+			return;
+		end_stream(unpack);
+		state->text_size = 0;
 		return;
 	}
 	/* "endstren..." may have it from its second e on. */
@@ -414,34 +491,47 @@ static void take_stream(struct unpack *unpack, uint8_t byte)
 		state->word_size = 1;
 		return;
 	}
-	take_data(unpack, byte);
+	take_data(unpack, state->stages, byte);
+}
+
+/*
+ * The line of "stream" ends at byte, or else byte is the first of the stream. In a stream it begins
+ * another: a comment that reads so would hide the one behind it.
+ */
+static void begin_next(struct unpack *unpack, uint8_t byte)
+{
+	const struct pdf_state *state = unpack->state;
+	if (state->mode == PDF_STREAM)
+		end_stream(unpack);
+	begin_stream(unpack);
+	if (byte != '\n')
+		take_stream(unpack, byte);
+}
+
+static void take_word(struct unpack *unpack, uint8_t byte)
+{
+	struct pdf_state *state = unpack->state;
+	const bool is_blank = byte == ' ' || byte == '\t';
+	if (state->word == WORD_NONE)
+		take_text(state, byte);
+	else if (state->word != WORD_CR && byte == '\r')
+		state->word = WORD_CR;
+	else if (state->word != WORD_CR && is_blank)
+		state->word = WORD_BLANK;
+	else if (state->word != WORD_STREAM || byte == '\n' || is_delimiter(byte))
+		begin_next(unpack, byte);
+	else
+		state->word = WORD_NONE;
 }
 
 static void take_byte(struct unpack *unpack, uint8_t byte)
 {
-	struct pdf_state *state = unpack->state;
-	switch (state->mode) {
-	case PDF_TEXT:
-		unpack->in++;
-		take_text(unpack, byte);
-		break;
-	case PDF_LINE:
-		if (byte == '\r')
-			state->mode = PDF_LINE_CR;
-		else if (byte == '\n')
-			begin_stream(unpack);
-		else if (byte != ' ' && byte != '\t')
-			state->mode = PDF_TEXT;
-		break;
-	case PDF_LINE_CR:
-		begin_stream(unpack);
-		if (byte != '\n')
-			take_stream(unpack, byte);
-		break;
-	case PDF_STREAM:
+	const struct pdf_state *state = unpack->state;
+	if (state->mode == PDF_STREAM)
 		take_stream(unpack, byte);
-		break;
-	}
+	else
+		unpack->in++;
+	take_word(unpack, byte);
 }
 
 int unpack_pdf_begin(struct unpack *unpack)

@@ -92,17 +92,51 @@ TEST_CASE("filters of ASCII are undone", "[unpack][pdf]")
 	CHECK(all_of("1 0 obj <</Filter /AHx>> endobj " + stream_of("", "4142>")) ==
 	      "stream 1=4142>;");
 	CHECK(all_of(stream_of("/AHxy 1", "4142>")) == "stream 1=4142>;");
+	// The one that comes first, however far before the stream it was said.
+	CHECK(all_of(stream_of("/Filter [/FlateDecode /ASCIIHexDecode]", deflated("4142>", 15))) ==
+	      "stream 1=4142>;");
+	CHECK(all_of(stream_of("/X [/Fl] /Filter [/AHx /A85 /AHx /FlateDecode]",
+			       hex(ascii85(hex(packed) + ">")) + ">")) == "stream 1=" + text + ";");
+	CHECK(all_of(stream_of("/Filter [/A85 /A85]", ascii85(ascii85("abcde")))) ==
+	      "stream 1=abcde;");
+	CHECK(all_of(stream_of("/Filter [/AHx/AHx/AHx/AHx/AHx]", hex(hex(hex(hex(hex("ab"))))))) ==
+	      "stream 1=" + hex("ab") + ";");
+	for (const size_t size : { 200, 300, 320, 330, 340, 400, 640, 1000, 5000 }) {
+		INFO(size);
+		const std::string pad = "/A (" + std::string(size, 'x') + ")";
+		CHECK(all_of(stream_of("/Filter /AHx " + pad, "4142>")) == "stream 1=AB;");
+		CHECK(all_of(stream_of("/Filter /AHx " + pad, "4142>") + stream_of(pad, "4142>")) ==
+		      "stream 1=AB;stream 2=4142>;");
+		CHECK(all_of("1 0 obj <</Filter /AHx>> endobj " + pad + stream_of(pad, "4142>")) ==
+		      "stream 1=4142>;");
+	}
+	// "obj" in a name is no begin of an object, and a number may stand close to it.
+	CHECK(all_of(stream_of("/Filter /AHx /Xobj 1 /obj 2", "4142>")) == "stream 1=AB;");
+	CHECK(all_of("1 0obj <</Filter /AHx>> endobj 2 0obj<<>>stream\n4142>\nendstream ") ==
+	      "stream 1=4142>;");
 }
 
 TEST_CASE("a stream ends where its word is", "[unpack][pdf]")
 {
 	for (const char *bytes :
 	     { "e", "end", "endstrea", "endstrendstrea", "\nendstrea\r\n", "ee\r\r\n\n",
-	       "end\nstream", "\rendstr\nendstr", "stream\n>>\nstream\n" })
+	       "end\nstream", "\rendstr\nendstr", "stream\n>\nstream\n" })
 		CHECK(all_of(stream_of("", bytes)) == std::string("stream 1=") + bytes + ";");
 	CHECK(all_of("<<>> stream\nendstrendstream") == "stream 1=endstr;");
 	CHECK(all_of("<<>> stream \t\nabcendstream") == "stream 1=abc;");
 	CHECK(all_of("<<>>stream\r\n\r\nendstream") == "stream 1=;");
+	// Comments are nothing.
+	CHECK(all_of("<<>> % a\r%b (>> %\n\n stream\nabc\nendstream ") == "stream 1=abc;");
+	CHECK(all_of("<</A (5%) >> % stream\n stream\nabc\nendstream ") == "stream 1=abc;");
+	CHECK(all_of("<<>> x % a\n stream\nabc\nendstream ").empty());
+	// One in another, as behind a comment that reads so.
+	CHECK(all_of("%>>stream\n" + stream_of("/Filter /AHx", "4142>")) ==
+	      "stream 1=1 0 obj\n<< /Filter /AHx >>\nstream;stream 2=AB;");
+	CHECK(all_of("%>>stream\r" + stream_of("", "ab", "\r")) ==
+	      "stream 1=1 0 obj\r<<  >>\rstream;stream 2=ab;");
+	// Bytes in the line of the word are the stream's.
+	CHECK(all_of("<</Filter /AHx>> stream 4142>endstream ") == "stream 1=AB;");
+	CHECK(all_of("<</Filter /AHx>>stream<4142>endstream ") == "stream 1=AB;");
 	// Not a stream: without a dictionary, or without an end of line.
 	CHECK(all_of("a stream\nof text endstream").empty());
 	CHECK(all_of("<<>> streams\nof text endstream").empty());
