@@ -260,11 +260,9 @@ static void begin_attribute(struct flow *flow)
 {
 	struct tnef *tnef = flow->tnef;
 	const uint8_t *attribute = tnef->gathered;
-	if (attribute[0] != 1 && attribute[0] != 2) {
+	/* Some readers stop at a level that there is none, and others do not look at it. */
+	if (attribute[0] != 1 && attribute[0] != 2)
 		say_odd(flow);
-		tnef->step = STEP_OVER;
-		return;
-	}
 	tnef->left = little_get32(attribute + 5);
 	tnef->sum = 0;
 	tnef->step = STEP_DATA;
