@@ -5,42 +5,48 @@
 
 #include "lib/inspect/inspection.h"
 
+struct finding {
+	struct object *object;
+	struct object **file;
+};
+
 static void begin_file(void *context, enum mstream_coding coding, const char *name)
 {
-	struct object *object = (struct object *)context;
-	object->more->within.file = NULL;
+	const struct finding *finding = (const struct finding *)context;
+	struct object *object = finding->object;
+	*finding->file = NULL;
 	if (object->depth >= INSPECT_DEPTH) {
 		finding_add(object->inspection, INSPECT_BOMB, "bomb: depth", object->path, 0);
 		return;
 	}
 	if (!object_count(object))
 		return;
-	object->more->within.file = object_begin(
-		object->inspection, object, name[0] != '\0' ? name : mstream_coding_name(coding));
+	*finding->file = object_begin(object->inspection, object,
+				      name[0] != '\0' ? name : mstream_coding_name(coding));
 }
 
 static void end_file(void *context, bool is_whole)
 {
-	struct object *object = (struct object *)context;
-	if (object->more->within.file != NULL)
-		object_end(object->more->within.file, is_whole);
-	object->more->within.file = NULL;
+	const struct finding *finding = (const struct finding *)context;
+	if (*finding->file != NULL)
+		object_end(*finding->file, is_whole);
+	*finding->file = NULL;
 }
 
 static void take_data(void *context, const uint8_t *bytes, size_t size)
 {
-	struct object *object = (struct object *)context;
-	if (object->more->within.file == NULL)
+	const struct finding *finding = (const struct finding *)context;
+	if (*finding->file == NULL)
 		return;
-	if (object_spend(object, size))
-		object_push(object->more->within.file, bytes, size);
+	if (object_spend(finding->object, size))
+		object_push(*finding->file, bytes, size);
 	else
 		end_file(context, false);
 }
 
 static void take_oddity(void *context, enum mstream_oddity oddity)
 {
-	struct object *object = (struct object *)context;
+	const struct object *object = ((const struct finding *)context)->object;
 	char name[MATCH_NAME_MAX + 1];
 	snprintf(name, sizeof(name), "%s: %s", inspect_class_name(INSPECT_AMBIGUOUS),
 		 mstream_oddity_text(oddity));
@@ -54,6 +60,8 @@ void within_begin(struct object *object)
 	struct within *within = &object->more->within;
 	within->is_tnef = object->kind == CONTENT_TNEF;
 	within->file = NULL;
+	within->address = NULL;
+	addresses_begin(&within->addresses);
 	if (within->is_tnef)
 		tnef_begin(&within->of.tnef);
 	else
@@ -63,17 +71,24 @@ void within_begin(struct object *object)
 void within_push(struct object *object, const uint8_t *bytes, size_t size)
 {
 	struct within *within = &object->more->within;
-	if (within->is_tnef)
-		tnef_push(&within->of.tnef, bytes, size, &files, object);
-	else
-		embedded_push(&within->of.embedded, bytes, size, &files, object);
+	struct finding finding = { object, &within->file };
+	if (within->is_tnef) {
+		tnef_push(&within->of.tnef, bytes, size, &files, &finding);
+		return;
+	}
+	embedded_push(&within->of.embedded, bytes, size, &files, &finding);
+	finding.file = &within->address;
+	addresses_push(&within->addresses, bytes, size, &files, &finding);
 }
 
 void within_end(struct object *object, bool is_whole)
 {
 	struct within *within = &object->more->within;
+	struct finding finding = { object, &within->file };
 	if (within->is_tnef)
-		tnef_end(&within->of.tnef, is_whole, &files, object);
+		tnef_end(&within->of.tnef, is_whole, &files, &finding);
 	else
-		embedded_end(&within->of.embedded, is_whole, &files, object);
+		embedded_end(&within->of.embedded, is_whole, &files, &finding);
+	finding.file = &within->address;
+	addresses_end(&within->addresses, is_whole, &files, &finding);
 }

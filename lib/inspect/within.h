@@ -5,7 +5,7 @@
  * within.h - files in texts and in TNEF that are no parts of a mail.
  *
  * Flow: object.c: a text out of an archive, a winmail.dat in another -> within_push() ->
- *       lib/mstream/embedded.h or tnef.h -> for each file an object again.
+ *       lib/mstream/embedded.h and addresses.h, or tnef.h -> for each file an object again.
  *
  *     within_begin(object);
  *     within_push(object, bytes, size);
@@ -15,6 +15,7 @@
  * is counted against the budget, as runs of BinHex make much of little.
  */
 
+#include "lib/mstream/addresses.h"
 #include "lib/mstream/embedded.h"
 #include "lib/mstream/tnef.h"
 
@@ -26,7 +27,9 @@ struct object;
 
 struct within {
 	bool is_tnef;
-	struct object *file; /* that is open; NULL: it is not wanted */
+	struct object *file;	/* that is open; NULL: it is not wanted */
+	struct object *address; /* the same of one in an address */
+	struct addresses addresses;
 	union {
 		struct embedded embedded;
 		struct tnef tnef;

@@ -21,17 +21,19 @@ static const uint8_t digits[256] = {
 	40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 0,	0,  0,	0,  0
 };
 
-static bool is_passed(uint8_t byte)
+/* What is dropped wherever it stands in an address. */
+static bool is_dropped(uint8_t byte)
 {
-	return byte == '\r' || byte == '\n' || byte == '\t' || byte == ' ';
+	return byte == '\r' || byte == '\n' || byte == '\t';
 }
 
-/* false: the address ends before it. "=" is the last that it has. */
-static bool take_character(struct datauri *uri, uint8_t byte, struct outflow *out)
+/* false: the address ends before it. "=" is the last that it has. A blank that is coded is the data's. */
+static bool take_character(struct datauri *uri, uint8_t byte, bool is_coded, struct outflow *out)
 {
 	const unsigned digit = digits[byte];
 	if (digit == 0)
-		return uri->is_quoted && is_passed(byte);
+		return (uri->is_quoted || is_coded) &&
+		       (is_dropped(byte) || byte == ' ' || byte == '\f');
 	uri->bits = (uint16_t)((unsigned)uri->bits << 6 | (digit - 1));
 	uri->bit_count += 6;
 	if (uri->bit_count >= 8) {
@@ -43,8 +45,12 @@ static bool take_character(struct datauri *uri, uint8_t byte, struct outflow *ou
 
 static bool take_byte(struct datauri *uri, uint8_t byte, struct outflow *out)
 {
+	if (byte == '\0') /* of UTF-16 */
+		return true;
 	if (uri->percent == 0 && byte != '%')
-		return take_character(uri, byte, out);
+		return take_character(uri, byte, false, out);
+	if (is_dropped(byte))
+		return uri->is_quoted;
 	if (uri->percent == 0) {
 		uri->percent = 1;
 		return true;
@@ -57,7 +63,7 @@ static bool take_byte(struct datauri *uri, uint8_t byte, struct outflow *out)
 	if (uri->percent < 3)
 		return true;
 	uri->percent = 0;
-	return take_character(uri, uri->code, out);
+	return take_character(uri, uri->code, true, out);
 }
 
 size_t datauri_push(struct datauri *uri, const uint8_t *bytes, size_t size, struct outflow *out)

@@ -4,15 +4,16 @@
 /*
  * datauri.h - files in addresses of a page: "data:image/png;base64,iVBOR..." (RFC 2397).
  *
- * Flow: embedded.c has found ";base64," -> datauri_begin() -> datauri_push() with what follows, to
+ * Flow: addresses.c has found ";base64," -> datauri_begin() -> datauri_push() with what follows, to
  *       the end of the address -> outflow.h.
  *
  *     datauri_begin(&uri, true);
  *     while (!uri.is_done && size > 0)
  *             ... datauri_push(&uri, bytes, size, &out) ...
  *
- * As browsers have it, blanks and ends of lines are passed where quotes stand around it, %2B is +,
- * and it ends at any character that base64 has not. A plain value; no allocation, no pointer kept.
+ * As browsers have it, blanks and ends of lines are passed where quotes stand around it, or where they
+ * are coded, %2B is +, and it ends at any character that base64 has not. A plain value; no allocation,
+ * no pointer kept.
  */
 
 #include "lib/mstream/outflow.h"

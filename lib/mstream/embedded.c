@@ -14,7 +14,6 @@ enum embedded_mode {
 	MODE_BASE64,
 	MODE_YENC,
 	MODE_BINHEX,
-	MODE_DATAURI,
 };
 
 #define BINHEX_SAYS "(This file must be converted with BinHex"
@@ -219,116 +218,6 @@ static void keep(struct embedded *embedded, const uint8_t *bytes, size_t size)
 	embedded->line_size += (uint16_t)size;
 }
 
-/* ---- addresses with data, anywhere in a line ---- */
-
-/* Browsers drop ends of lines and tabs anywhere in an address, and take blanks around the word of the mark. */
-static bool is_blank(uint8_t byte)
-{
-	return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
-}
-
-/* Behind one of these an address has no quotes around it. */
-static bool is_unquoted_begin(char byte)
-{
-	return byte == '=' || byte == '(';
-}
-
-/* The last bytes before bytes + at that are no blanks, room at most, and a NUL; returns how many. */
-static size_t get_before(const struct embedded *embedded, const uint8_t *bytes, size_t at,
-			 size_t room, char *ret_before)
-{
-	size_t begin = room;
-	for (; at > 0 && begin > 0; at--)
-		if (!is_blank(bytes[at - 1]))
-			ret_before[--begin] = (char)bytes[at - 1];
-	const size_t there = embedded->tail_size < begin ? embedded->tail_size : begin;
-	const size_t here = room - begin;
-	memmove(ret_before + there, ret_before + begin, here);
-	memcpy(ret_before, embedded->tail + embedded->tail_size - there, there);
-	ret_before[there + here] = '\0';
-	return there + here;
-}
-
-/* Keeps the last bytes of what is passed now, as the mark may have begun there. */
-static void keep_tail(struct embedded *embedded, const uint8_t *bytes, size_t size)
-{
-	char before[EMBEDDED_TAIL_SIZE + 1];
-	embedded->tail_size =
-		(uint8_t)get_before(embedded, bytes, size, EMBEDDED_TAIL_SIZE, before);
-	memcpy(embedded->tail, before, embedded->tail_size);
-}
-
-/* The same at the end of a line: nothing is kept of one in whose last bytes neither a mark nor an address begins. */
-static void keep_line_tail(struct embedded *embedded, const uint8_t *bytes, size_t size)
-{
-	char last[sizeof(DATAURI_MARK)];
-	if (embedded->tail_size == 0 && memchr(bytes, DATAURI_MARK[0], size) == NULL &&
-	    (size == 0 || !(is_blank(bytes[size - 1]) || is_unquoted_begin((char)bytes[size - 1]))))
-		return;
-	const size_t last_size = get_before(embedded, bytes, size, sizeof(last) - 1, last);
-	const char *begin = memrchr(last, DATAURI_MARK[0], last_size);
-	const bool is_begun = begin != NULL && strncasecmp(begin, DATAURI_MARK,
-							   (size_t)(last + last_size - begin)) == 0;
-	if (is_begun || (last_size > 0 && is_unquoted_begin(last[last_size - 1])))
-		keep_tail(embedded, bytes, size);
-	else
-		embedded->tail_size = 0;
-}
-
-/* Does the mark stand before the comma at bytes + at? Of most commas the byte before says that it does not. */
-static bool is_marked(const struct embedded *embedded, const uint8_t *bytes, size_t at)
-{
-	char last[sizeof(DATAURI_MARK)];
-	const size_t mark_size = sizeof(last) - 1;
-	if (at > 0 && bytes[at - 1] != DATAURI_MARK[mark_size - 1] && !is_blank(bytes[at - 1]))
-		return false;
-	return get_before(embedded, bytes, at, mark_size, last) == mark_size &&
-	       strncasecmp(last, DATAURI_MARK, mark_size) == 0;
-}
-
-/* Blanks end an address that has no quotes around it. Where its begin is not known, quotes are the safe guess. */
-static bool is_quoted(const char *before, size_t size)
-{
-	for (size_t at = size; at > 0; at--) {
-		if (strncasecmp(before + at - 1, "data:", 5) == 0)
-			return at == 1 || !is_unquoted_begin(before[at - 2]);
-	}
-	return true;
-}
-
-/* Goes on with the first that begins in the line before end. false: there is none. */
-static bool find_datauri(struct flow *flow, const uint8_t *end)
-{
-	struct embedded *embedded = flow->embedded;
-	const uint8_t *comma = flow->at;
-	char before[EMBEDDED_TAIL_SIZE + 1];
-	while (comma < end && (comma = memchr(comma, ',', (size_t)(end - comma))) != NULL) {
-		const size_t at = (size_t)(comma++ - flow->at);
-		if (!is_marked(embedded, flow->at, at))
-			continue;
-		const size_t size = get_before(embedded, flow->at, at, EMBEDDED_TAIL_SIZE, before);
-		flow->at = comma;
-		embedded->is_passed = true;
-		embedded->line_size = 0;
-		embedded->tail_size = 0;
-		embedded->name[0] = '\0';
-		datauri_begin(&embedded->of.datauri, is_quoted(before, size));
-		begin_file(flow, MSTREAM_BASE64);
-		embedded->mode = MODE_DATAURI;
-		return true;
-	}
-	return false;
-}
-
-static void push_datauri(struct flow *flow)
-{
-	struct embedded *embedded = flow->embedded;
-	const size_t size = (size_t)(flow->end - flow->at);
-	flow->at += datauri_push(&embedded->of.datauri, flow->at, size, &flow->out);
-	if (embedded->of.datauri.is_done)
-		end_file(flow, true);
-}
-
 /* A line, or what of it is there. */
 static void push_line(struct flow *flow)
 {
@@ -343,12 +232,6 @@ static void push_line(struct flow *flow)
 		return;
 	}
 	const uint8_t *line_end = find_line_end(flow);
-	if (embedded->mode == MODE_TEXT && find_datauri(flow, line_end))
-		return;
-	if (embedded->mode == MODE_TEXT && line_end < flow->end)
-		keep_line_tail(embedded, flow->at, (size_t)(line_end - flow->at));
-	else if (embedded->mode == MODE_TEXT)
-		keep_tail(embedded, flow->at, (size_t)(line_end - flow->at));
 	if (is_first && line_end > flow->at && !may_begin(flow))
 		embedded->is_passed = true;
 	if (!embedded->is_passed && line_end > flow->at)
@@ -434,8 +317,6 @@ void embedded_push(struct embedded *embedded, const uint8_t *bytes, size_t size,
 			push_yenc(&flow);
 		else if (embedded->mode == MODE_BINHEX)
 			push_binhex(&flow);
-		else if (embedded->mode == MODE_DATAURI)
-			push_datauri(&flow);
 		else
 			push_line(&flow);
 	}
@@ -455,7 +336,7 @@ void embedded_end(struct embedded *embedded, bool is_whole, const struct mstream
 	}
 	if (embedded->mode == MODE_BINHEX)
 		end_binhex(&flow, is_whole);
-	else if (embedded->mode == MODE_CLASSIC_END || embedded->mode == MODE_DATAURI)
+	else if (embedded->mode == MODE_CLASSIC_END)
 		end_file(&flow, is_whole);
 	else if (embedded->mode >= MODE_CLASSIC && is_whole)
 		end_open(&flow);

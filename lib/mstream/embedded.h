@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * embedded.h - files that stand in a text: uuencode, yEnc, BinHex 4.0, addresses with data.
+ * embedded.h - files that stand in a text: uuencode, yEnc, BinHex 4.0.
  *
  * Flow: the decoded bytes of a part that is text, in pieces of any size -> embedded_push() ->
  *       the functions of files.h, for each file in the text.
@@ -25,7 +25,6 @@
  */
 
 #include "lib/mstream/binhex.h"
-#include "lib/mstream/datauri.h"
 #include "lib/mstream/files.h"
 #include "lib/mstream/yenc.h"
 
@@ -33,25 +32,21 @@
 extern "C" {
 #endif
 
-#define EMBEDDED_TAIL_SIZE 64  /* before the data of an address */
 #define EMBEDDED_LINE_SIZE 320 /* of a line as much is looked at */
 
 struct embedded {
 	/* All is embedded.c's own. */
 	uint8_t mode;
-	bool is_after_cr;  /* an LF belongs to the end of the line that was */
-	bool is_passed;	   /* nothing begins in this line */
-	bool has_binhex;   /* its first line was there */
-	bool has_odd;	   /* was said, of this file */
-	uint8_t tail_size; /* of what stood before, without blanks */
+	bool is_after_cr; /* an LF belongs to the end of the line that was */
+	bool is_passed;	  /* nothing begins in this line */
+	bool has_binhex;  /* its first line was there */
+	bool has_odd;	  /* was said, of this file */
 	uint16_t line_size;
-	uint8_t tail[EMBEDDED_TAIL_SIZE];
 	uint8_t line[EMBEDDED_LINE_SIZE];
 	char name[MSTREAM_NAME_SIZE];
 	union {
 		struct yenc yenc;
 		struct binhex binhex;
-		struct datauri datauri;
 	} of;
 };
 

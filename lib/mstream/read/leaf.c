@@ -16,6 +16,7 @@ struct finding {
 	struct mstream *mail;
 	struct entity *entity;
 	struct leaf_stream *stream;
+	void **part;
 };
 
 static unsigned view_of(const struct entity *entity, unsigned stream)
@@ -52,11 +53,6 @@ static struct finder *finder_of(struct mstream *mail, const struct entity *entit
 	return &mail->finders[mstream_index(mail, entity)][stream - entity->streams];
 }
 
-static struct finder *finder_of_finding(const struct finding *finding)
-{
-	return finder_of(finding->mail, finding->entity, finding->stream);
-}
-
 static void begin_file(void *context, enum mstream_coding coding, const char *text)
 {
 	const struct finding *finding = context;
@@ -71,24 +67,22 @@ static void begin_file(void *context, enum mstream_coding coding, const char *te
 		.name = name.text,
 		.coding = coding,
 	};
-	finder_of_finding(finding)->part = begin_part(finding->mail, finding->entity, &part);
+	*finding->part = begin_part(finding->mail, finding->entity, &part);
 }
 
 static void file_data(void *context, const uint8_t *bytes, size_t size)
 {
 	const struct finding *finding = context;
-	void *part = finder_of_finding(finding)->part;
-	if (part != NULL)
-		finding->mail->events->data(finding->mail->context, part, bytes, size);
+	if (*finding->part != NULL)
+		finding->mail->events->data(finding->mail->context, *finding->part, bytes, size);
 }
 
 static void end_file(void *context, bool is_whole)
 {
 	const struct finding *finding = context;
-	struct finder *finder = finder_of_finding(finding);
-	if (finder->part != NULL)
-		finding->mail->events->end(finding->mail->context, finder->part, is_whole);
-	finder->part = NULL;
+	if (*finding->part != NULL)
+		finding->mail->events->end(finding->mail->context, *finding->part, is_whole);
+	*finding->part = NULL;
 }
 
 static void odd_file(void *context, enum mstream_oddity oddity)
@@ -107,12 +101,15 @@ static const struct mstream_files files = {
 static void find(struct mstream *mail, struct entity *entity, struct leaf_stream *stream,
 		 const uint8_t *bytes, size_t size)
 {
-	struct finding finding = { mail, entity, stream };
 	struct finder *finder = finder_of(mail, entity, stream);
-	if (finder->is_tnef)
+	struct finding finding = { mail, entity, stream, &finder->part };
+	if (finder->is_tnef) {
 		tnef_push(&finder->of.tnef, bytes, size, &files, &finding);
-	else
-		embedded_push(&finder->of.embedded, bytes, size, &files, &finding);
+		return;
+	}
+	embedded_push(&finder->of.embedded, bytes, size, &files, &finding);
+	finding.part = &finder->address;
+	addresses_push(&finder->addresses, bytes, size, &files, &finding);
 }
 
 static bool begins_as_tnef(const struct leaf_stream *stream)
@@ -135,7 +132,9 @@ static void begin_finder(struct mstream *mail, struct entity *entity, struct lea
 	stream->has_finder = true;
 	struct finder *finder = finder_of(mail, entity, stream);
 	finder->part = NULL;
+	finder->address = NULL;
 	finder->is_tnef = is_tnef;
+	addresses_begin(&finder->addresses);
 	if (is_tnef)
 		tnef_begin(&finder->of.tnef);
 	else
@@ -164,12 +163,14 @@ static void end_finder(struct mstream *mail, struct entity *entity, struct leaf_
 		begin_finder(mail, entity, stream);
 	if (!stream->has_finder)
 		return;
-	struct finding finding = { mail, entity, stream };
 	struct finder *finder = finder_of(mail, entity, stream);
+	struct finding finding = { mail, entity, stream, &finder->part };
 	if (finder->is_tnef)
 		tnef_end(&finder->of.tnef, is_whole, &files, &finding);
 	else
 		embedded_end(&finder->of.embedded, is_whole, &files, &finding);
+	finding.part = &finder->address;
+	addresses_end(&finder->addresses, is_whole, &files, &finding);
 	stream->has_finder = false;
 }
 

@@ -5,7 +5,7 @@
  * leaf.h - the body of a part that is no multipart, decoded.
  *
  * Flow: readings.c knows what a body is -> leaf_add(); partreader.c has bytes of it -> leaf_data()
- *       -> coding.c -> the events, what finds files in it (embedded.h), and the entities
+ *       -> coding.c -> the events, what finds files in it (embedded.h, addresses.h), and the entities
  *       that read a mail in it; a delimiter, or the end -> leaf_end().
  *
  *     leaf_add(mail, entity, "image/png", MSTREAM_BASE64);

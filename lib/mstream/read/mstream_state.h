@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/mstream/addresses.h"
 #include "lib/mstream/head/coding.h"
 #include "lib/mstream/embedded.h"
 #include "lib/mstream/head/mimehead.h"
@@ -130,8 +131,10 @@ struct entity {
 
 /* What finds files in the bytes of a stream. */
 struct finder {
-	void *part; /* of the file that is open */
+	void *part;    /* of the file that is open */
+	void *address; /* the same of one in an address, which may stand within that file's lines */
 	bool is_tnef;
+	struct addresses addresses;
 	union {
 		struct embedded embedded;
 		struct tnef tnef;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * Any text: the files in it are the same in one piece and in pieces.
+ * Any text: the files in it, and in its addresses, are the same in one piece and in pieces.
  *
  *     OFFSET  SIZE  DESCRIPTION
  *        0      1   what the sizes of pieces are made of
  *        1      .   the text
  */
 
+#include "lib/mstream/addresses.h"
 #include "lib/mstream/embedded.h"
 
 #include <string.h>
@@ -19,6 +20,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void push(void *state, const uint8_t *bytes, size_t size, struct filelog *log)
 {
 	embedded_push(state, bytes, size, &filelog_files, log);
+}
+
+static void push_addresses(void *state, const uint8_t *bytes, size_t size, struct filelog *log)
+{
+	addresses_push(state, bytes, size, &filelog_files, log);
+}
+
+static void compare_addresses(const uint8_t *data, size_t size)
+{
+	struct addresses addresses;
+	struct filelog whole = { 0 };
+	struct filelog pieces = { 0 };
+	addresses_begin(&addresses);
+	addresses_push(&addresses, data + 1, size - 1, &filelog_files, &whole);
+	addresses_end(&addresses, data[0] % 2 == 0, &filelog_files, &whole);
+	addresses_begin(&addresses);
+	filelog_pieces(data + 1, size - 1, data[0], push_addresses, &addresses, &pieces);
+	addresses_end(&addresses, data[0] % 2 == 0, &filelog_files, &pieces);
+	filelog_compare(&whole, &pieces, "addresses");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -36,5 +56,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	filelog_pieces(data + 1, size - 1, data[0], push, &embedded, &pieces);
 	embedded_end(&embedded, data[0] % 2 == 0, &filelog_files, &pieces);
 	filelog_compare(&whole, &pieces, "embedded_text");
+	compare_addresses(data, size);
 	return 0;
 }

@@ -93,6 +93,13 @@ TEST_CASE("a text that is a file is searched for files", "[inspect][within]")
 		CHECK(inspect(tnef_of(uu), INSPECT_FILE, 1 << 20, piece).objects == 3);
 	}
 	CHECK(inspect("text\n").objects == 1);
+	// A page shows what is in its addresses, whatever its lines are to another reader.
+	const std::string image = "<img src='data:x;base64,YWJj'>\n";
+	CHECK(inspect("<p>\n" + image).objects == 2);
+	CHECK(inspect("<p>\nbegin 644 x\n" + image).objects == 2);
+	CHECK(inspect("<p>\nbegin 644 x\n#86)C\n" + image).objects == 3);
+	CHECK(inspect("<p>\n=ybegin line=1 name=x\n" + image).objects == 3);
+	CHECK(inspect("begin 644 x\n#86)C\n").ambiguous == 1);
 }
 
 TEST_CASE("what lib/mstream has found in a mail is not found again", "[inspect][within]")

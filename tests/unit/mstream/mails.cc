@@ -224,6 +224,16 @@ TEST_CASE("files in texts and in TNEF are parts", "[mstream][mails]")
 			 mail);
 		CHECK(mail.has("Cat"));
 	}
+	SECTION("in an address, amid lines of another file")
+	{
+		Mail mail;
+		read_all("Content-Type: text/html\n\nbegin 644 a.txt\n#0V%T\n"
+			 "<img src='data:x;base64,RG9n'>\n#0V%T\nend\n",
+			 mail);
+		REQUIRE(mail.parts.size() == 3);
+		CHECK(mail.has("Dog"));
+		CHECK(mail.parts[1]->bytes.substr(0, 3) == "Cat");
+	}
 	SECTION("TNEF by its first bytes")
 	{
 		// Nothing but the mark, the key, and a body: attribute 0x800c, "hi" with a NUL, its sum.

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/mstream/addresses.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "lib/format/hex.h"
+
+void addresses_begin(struct addresses *ret_addresses)
+{
+	memset(ret_addresses, 0, sizeof(*ret_addresses));
+}
+
+/* ---- what stands before a comma ---- */
+
+/* Of UTF-16 what is ASCII is so without NULs. */
+static bool is_blank(uint8_t byte)
+{
+	return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t' || byte == '\0';
+}
+
+/* The last bytes before bytes + at that are no blanks, room at most, and a NUL; returns how many. */
+static size_t get_before(const struct addresses *addresses, const uint8_t *bytes, size_t at,
+			 size_t room, char *ret_before)
+{
+	size_t begin = room;
+	for (; at > 0 && begin > 0; at--)
+		if (!is_blank(bytes[at - 1]))
+			ret_before[--begin] = (char)bytes[at - 1];
+	const size_t there = addresses->tail_size < begin ? addresses->tail_size : begin;
+	const size_t here = room - begin;
+	memmove(ret_before + there, ret_before + begin, here);
+	memcpy(ret_before, addresses->tail + addresses->tail_size - there, there);
+	ret_before[there + here] = '\0';
+	return there + here;
+}
+
+/* Does the mark stand before the comma at bytes + at? Of most commas the byte before says that it does not. */
+static bool is_marked(const struct addresses *addresses, const uint8_t *bytes, size_t at)
+{
+	char last[sizeof(DATAURI_MARK)];
+	const size_t mark_size = sizeof(last) - 1;
+	if (at > 0 && bytes[at - 1] != DATAURI_MARK[mark_size - 1] && !is_blank(bytes[at - 1]))
+		return false;
+	return get_before(addresses, bytes, at, mark_size, last) == mark_size &&
+	       strncasecmp(last, DATAURI_MARK, mark_size) == 0;
+}
+
+/* Blanks end an address that has no quotes around it. Where its begin is not known, quotes are the safe guess. */
+static bool is_quoted(const char *before, size_t size)
+{
+	for (size_t at = size; at > 0; at--) {
+		if (strncasecmp(before + at - 1, "data:", 5) == 0)
+			return at == 1 || (before[at - 2] != '=' && before[at - 2] != '(');
+	}
+	return true;
+}
+
+/* ---- bytes ---- */
+
+/* Goes on behind the next mark, or to the end. How many bytes were used. */
+static size_t find_mark(struct addresses *addresses, const uint8_t *bytes, size_t size)
+{
+	char before[ADDRESSES_TAIL_SIZE + 1];
+	const uint8_t *comma = bytes;
+	while ((comma = memchr(comma, ',', size - (size_t)(comma - bytes))) != NULL &&
+	       !is_marked(addresses, bytes, (size_t)(comma - bytes)))
+		comma++;
+	const size_t at = comma != NULL ? (size_t)(comma - bytes) : size;
+	const size_t before_size = get_before(addresses, bytes, at, ADDRESSES_TAIL_SIZE, before);
+	if (comma == NULL) {
+		memcpy(addresses->tail, before, before_size);
+		addresses->tail_size = (uint8_t)before_size;
+		return size;
+	}
+	addresses->tail_size = 0;
+	addresses->is_open = true;
+	datauri_begin(&addresses->datauri, is_quoted(before, before_size));
+	return at + 1;
+}
+
+/* Bytes as an address has them. */
+static void push_plain(struct addresses *addresses, const uint8_t *bytes, size_t size,
+		       struct outflow *out)
+{
+	size_t at = 0;
+	while (at < size) {
+		if (!addresses->is_open) {
+			at += find_mark(addresses, bytes + at, size - at);
+			if (addresses->is_open)
+				out->files->begin(out->context, MSTREAM_BASE64, "");
+			continue;
+		}
+		at += datauri_push(&addresses->datauri, bytes + at, size - at, out);
+		if (addresses->datauri.is_done) {
+			outflow_flush(out);
+			out->files->end(out->context, true);
+			addresses->is_open = false;
+		}
+	}
+}
+
+/* ---- references: a page may have any character by its number, and some by their names ---- */
+
+enum reference {
+	REFERENCE_NONE,
+	REFERENCE_NAME,
+	REFERENCE_NUMBER,
+	REFERENCE_DECIMAL,
+	REFERENCE_HEX
+};
+
+static bool is_letter(uint8_t byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+}
+
+/* Those that an address with data is made of; 0: it is none of these. */
+static uint8_t find_named(const char *name)
+{
+	static const struct {
+		const char *name;
+		uint8_t character;
+	} named[] = {
+		{ "&Tab", '\t' },  { "&NewLine", '\n' }, { "&colon", ':' }, { "&semi", ';' },
+		{ "&comma", ',' }, { "&plus", '+' },	 { "&sol", '/' },   { "&equals", '=' },
+	};
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+		if (strcmp(named[i].name, name) == 0)
+			return named[i].character;
+	}
+	return 0;
+}
+
+/* Ends the reference. false: it is none, and was text. */
+static bool end_reference(struct addresses *addresses, struct outflow *out)
+{
+	const bool is_name = addresses->reference == REFERENCE_NAME;
+	const uint32_t character = is_name ? find_named(addresses->name) : addresses->character;
+	const uint8_t byte = (uint8_t)character;
+	addresses->reference = REFERENCE_NONE;
+	if (character == 0 || character > 0x7f) {
+		push_plain(addresses, (const uint8_t *)addresses->name, addresses->name_size, out);
+		return false;
+	}
+	/* What is nothing in an address does not end one either. */
+	if (!is_blank(byte))
+		push_plain(addresses, &byte, 1, out);
+	return true;
+}
+
+/* Is the byte a part of the reference? Then it was taken. */
+static bool take_reference(struct addresses *addresses, uint8_t byte)
+{
+	const bool is_hex = addresses->reference == REFERENCE_HEX;
+	const int digit = hex_value((char)byte);
+	if (byte == '\0')
+		return true;
+	if (addresses->reference == REFERENCE_NAME && addresses->name_size == 1 && byte == '#') {
+		addresses->reference = REFERENCE_NUMBER;
+	} else if (addresses->reference == REFERENCE_NAME) {
+		if (!is_letter(byte) || addresses->name_size == ADDRESSES_NAME_SIZE - 1)
+			return false;
+		addresses->name[addresses->name_size++] = (char)byte;
+		addresses->name[addresses->name_size] = '\0';
+	} else if (addresses->reference == REFERENCE_NUMBER && (byte | 0x20) == 'x') {
+		addresses->reference = REFERENCE_HEX;
+	} else {
+		if (digit < 0 || (digit > 9 && !is_hex))
+			return false;
+		addresses->reference = is_hex ? REFERENCE_HEX : REFERENCE_DECIMAL;
+		if (addresses->character <= 0x7f)
+			addresses->character =
+				addresses->character * (is_hex ? 16 : 10) + (uint32_t)digit;
+	}
+	return true;
+}
+
+/* Does one begin at mark, as far as its next byte says? Most of a page's are passed by it. */
+static bool may_begin(const uint8_t *mark, const uint8_t *end)
+{
+	return mark + 1 == end || strchr("#TNcspe", mark[1]) != NULL; /* also behind a NUL */
+}
+
+/* How many bytes were used. */
+static size_t push_some(struct addresses *addresses, const uint8_t *bytes, size_t size,
+			struct outflow *out)
+{
+	if (addresses->reference != REFERENCE_NONE) {
+		if (take_reference(addresses, *bytes))
+			return 1;
+		const bool is_it = end_reference(addresses, out);
+		return is_it && *bytes == ';' ? 1 : 0;
+	}
+	const uint8_t *end = bytes + size;
+	const uint8_t *mark = bytes;
+	while ((mark = memchr(mark, '&', (size_t)(end - mark))) != NULL && !may_begin(mark, end))
+		mark++;
+	const size_t plain = mark != NULL ? (size_t)(mark - bytes) : size;
+	push_plain(addresses, bytes, plain, out);
+	if (mark == NULL)
+		return size;
+	addresses->reference = REFERENCE_NAME;
+	addresses->character = 0;
+	addresses->name_size = 1;
+	memcpy(addresses->name, "&", 2);
+	return plain + 1;
+}
+
+void addresses_push(struct addresses *addresses, const uint8_t *bytes, size_t size,
+		    const struct mstream_files *files, void *context)
+{
+	struct outflow out;
+	out.files = files;
+	out.context = context;
+	out.size = 0;
+	for (size_t at = 0; at < size;)
+		at += push_some(addresses, bytes + at, size - at, &out);
+	outflow_flush(&out);
+}
+
+void addresses_end(struct addresses *addresses, bool is_whole, const struct mstream_files *files,
+		   void *context)
+{
+	struct outflow out;
+	out.files = files;
+	out.context = context;
+	out.size = 0;
+	if (addresses->reference != REFERENCE_NONE)
+		end_reference(addresses, &out);
+	outflow_flush(&out);
+	if (addresses->is_open)
+		files->end(context, is_whole);
+	addresses_begin(addresses);
+}

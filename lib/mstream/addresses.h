@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * addresses.h - files that stand in the addresses of a page: "data:image/png;base64,iVBOR...".
+ *
+ * Flow: the decoded bytes of a part that is text, in pieces of any size -> addresses_push(), beside
+ *       embedded.h -> datauri.h for what follows a mark -> the functions of files.h.
+ *
+ *     addresses_begin(&addresses);
+ *     addresses_push(&addresses, bytes, size, &files, context);
+ *     addresses_end(&addresses, true, &files, context);
+ *
+ * The mark is ";base64," wherever it stands, also within what is a line of uuencode to another reader.
+ * As browsers have it, tabs and ends of lines in it are nothing, blanks around its word neither, and
+ * "&#44;", "&#x2c;" and "&comma;" are a comma.
+ *
+ * A plain value. No function here keeps a pointer, allocates or logs; the files do not depend on where
+ * the text is cut.
+ */
+
+#include "lib/mstream/datauri.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ADDRESSES_TAIL_SIZE 64 /* before the data */
+#define ADDRESSES_NAME_SIZE 10 /* of "&NewLine", and a NUL */
+
+struct addresses {
+	/* All is addresses.c's own. */
+	bool is_open;
+	uint8_t tail_size; /* of what stood before, without blanks */
+	char tail[ADDRESSES_TAIL_SIZE];
+	/* What may be a reference to a character. */
+	uint8_t reference;
+	uint8_t name_size;
+	char name[ADDRESSES_NAME_SIZE]; /* from its "&" on */
+	uint32_t character;
+	struct datauri datauri;
+};
+
+void addresses_begin(struct addresses *ret_addresses);
+void addresses_push(struct addresses *addresses, const uint8_t *bytes, size_t size,
+		    const struct mstream_files *files, void *context);
+/* is_whole: the text is; otherwise a file that is open was cut with it. */
+void addresses_end(struct addresses *addresses, bool is_whole, const struct mstream_files *files,
+		   void *context);
+
+#ifdef __cplusplus
+}
+#endif
