@@ -128,7 +128,7 @@ void uuencode_take64(const uint8_t *line, size_t size, struct uuencode_line *ret
 	uint32_t group = 0;
 	unsigned bits = 0;
 	ret_line->size = 0;
-	ret_line->is_odd = size > LINE64_MAX;
+	ret_line->is_odd = size >= LINE64_MAX; /* more of it was not kept */
 	ret_line->kind = size == 0					? UUENCODE_BLANK
 			 : size >= 4 && has_word(line, size, 0, "====") ? UUENCODE_END
 									: UUENCODE_DATA;

@@ -374,6 +374,8 @@ TEST_CASE("uuencode is read as clients read it", "[mstream][embedded]")
 		REQUIRE(files.all.size() == 1);
 		CHECK(files.all[0] == File{ MSTREAM_UUENCODE, "x", "abcdefg", true });
 		CHECK(files.odd.empty());
+		CHECK(read_all("begin-base64 644 x\n" + std::string(400, 'A') + "\n====\n").odd ==
+		      std::vector<enum mstream_oddity>{ MSTREAM_BAD_CODING });
 		const Files odd = read_all("begin-base64 644 x\nY?WJj\n");
 		CHECK(odd.all[0].bytes == "abc");
 		CHECK(odd.odd ==
