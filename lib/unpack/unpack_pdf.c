@@ -9,10 +9,10 @@
  *     12 0 obj << /Length 544 /Filter [/ASCIIHexDecode /FlateDecode] >> stream CRLF ... CRLF endstream
  *
  * A file in it is a stream, and so is a script. Lengths are not believed: a stream ends with the
- * word, or where another begins, and what is compressed with its own end. Filters are read from the dictionary as far as
- * ASCII goes; what then begins as zlib is that, whatever is said. Images
- * are decompressed as long as they are not dense: a white page is as dense as a bomb. Other filters, and what is encrypted, are
- * given as they are.
+ * word, or where another begins, and what is compressed with its own end. Filters are read from the
+ * dictionary as far as ASCII goes; what then begins as zlib is that, whatever is said. Images are
+ * decompressed as long as they are not dense: a white page is as dense as a bomb. What has other
+ * filters is given as it is, and what is encrypted, which is said.
  */
 enum pdf_mode {
 	PDF_TEXT,
@@ -65,6 +65,7 @@ struct pdf_state {
 	enum pdf_word word;
 	enum pdf_body body;
 	bool is_image;
+	bool is_encrypted; /* was told */
 	uint8_t held_size; /* bytes that may be the end of a line, and END_WORD */
 	uint8_t word_size; /* how much of it */
 	uint8_t head_size;
@@ -346,6 +347,22 @@ static void take_dictionary(struct pdf_state *state, char *ret_dictionary)
 		memcpy(state->stages, stages, sizeof(stages));
 }
 
+/* What a trailer says, or the dictionary of a stream that has the tables: then no stream is what it seems. */
+static void look_for_key(struct unpack *unpack)
+{
+	static const char name[] = "/Encrypt";
+	struct pdf_state *state = unpack->state;
+	const uint8_t *end = state->text + state->text_size;
+	const uint8_t *at = state->text;
+	while (!state->is_encrypted &&
+	       (at = memmem(at, (size_t)(end - at), name, sizeof(name) - 1)) != NULL) {
+		at += sizeof(name) - 1;
+		state->is_encrypted = at < end && (is_space(*at) || is_delimiter(*at));
+		if (state->is_encrypted)
+			unpack_tell_of(unpack, UNPACK_ENCRYPTED, "");
+	}
+}
+
 static void put_number(char *out, unsigned number)
 {
 	char digits[12];
@@ -364,6 +381,7 @@ static void begin_stream(struct unpack *unpack)
 	char dictionary[DICTIONARY_SIZE + 1];
 	char name[32] = "stream ";
 	take_dictionary(state, dictionary);
+	look_for_key(unpack);
 	state->mode = PDF_STREAM;
 	state->word = WORD_NONE;
 	state->body = PDF_HEAD;
@@ -422,19 +440,23 @@ static bool is_stream_word(const struct pdf_state *state)
 	       is_behind_dictionary(state->text, at - 6);
 }
 
-static void leave_text(struct pdf_state *state)
+static void leave_text(struct unpack *unpack)
 {
+	struct pdf_state *state = unpack->state;
 	char dictionary[DICTIONARY_SIZE + 1];
-	if (state->mode == PDF_TEXT)
+	if (state->mode == PDF_TEXT) {
 		take_dictionary(state, dictionary);
+		look_for_key(unpack);
+	}
 	state->text_size = DICTIONARY_SIZE / 2;
 	memmove(state->text, state->text + DICTIONARY_SIZE / 2, DICTIONARY_SIZE / 2);
 }
 
-static void take_text(struct pdf_state *state, uint8_t byte)
+static void take_text(struct unpack *unpack, uint8_t byte)
 {
+	struct pdf_state *state = unpack->state;
 	if (state->text_size == DICTIONARY_SIZE)
-		leave_text(state);
+		leave_text(unpack);
 	state->text[state->text_size++] = byte;
 	state->word = byte == 'm' && is_stream_word(state) ? WORD_STREAM : WORD_NONE;
 }
@@ -513,7 +535,7 @@ static void take_word(struct unpack *unpack, uint8_t byte)
 	struct pdf_state *state = unpack->state;
 	const bool is_blank = byte == ' ' || byte == '\t';
 	if (state->word == WORD_NONE)
-		take_text(state, byte);
+		take_text(unpack, byte);
 	else if (state->word != WORD_CR && byte == '\r')
 		state->word = WORD_CR;
 	else if (state->word != WORD_CR && is_blank)
@@ -553,8 +575,12 @@ void unpack_pdf_end(struct unpack *unpack, bool is_whole)
 {
 	struct pdf_state *state = unpack->state;
 	(void)is_whole;
-	if (unpack->is_over || state->mode != PDF_STREAM)
+	if (unpack->is_over)
 		return;
+	if (state->mode == PDF_TEXT) {
+		look_for_key(unpack);
+		return;
+	}
 	release(unpack, 0);
 	end_stream(unpack);
 }

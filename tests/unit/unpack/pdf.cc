@@ -116,6 +116,18 @@ TEST_CASE("filters of ASCII are undone", "[unpack][pdf]")
 	      "stream 1=4142>;");
 }
 
+TEST_CASE("what is encrypted is said of a PDF", "[unpack][pdf]")
+{
+	const std::string one = stream_of("", "ab");
+	CHECK(all_of(one + "trailer <</Size 3/Encrypt 5 0 R>>") == "stream 1=ab;!encrypted: ");
+	CHECK(all_of("1 0 obj <</Type/XRef/Encrypt<</V 1>> >>stream\nab\nendstream " + one) ==
+	      "stream 1=ab;stream 2=ab;!encrypted: ");
+	CHECK(all_of("trailer <</Encrypt 5 0 R>>" + std::string(2000, ' ') + one) ==
+	      "stream 1=ab;!encrypted: ");
+	CHECK(all_of("trailer <</EncryptMetadata false>>" + stream_of("", "/Encrypt 5 0 R")) ==
+	      "stream 1=/Encrypt 5 0 R;");
+}
+
 TEST_CASE("a stream ends where its word is", "[unpack][pdf]")
 {
 	for (const char *bytes :
