@@ -27,10 +27,12 @@ enum rtf_mode {
 	RTF_BINARY,
 };
 
-#define WORD_SIZE 16
-#define HEAD_SIZE (512 + UNPACK_NATIVE_HEAD) /* of an object, as far as its data */
-#define OUT_SIZE  4096
-#define STRINGS	  3
+#define WORD_SIZE   16
+#define HEAD_SIZE   (512 + UNPACK_NATIVE_HEAD) /* of an object, as far as its data */
+#define OUT_SIZE    4096
+#define STRINGS	    3
+#define STRING_KEPT 160 /* three have room in the head, which is full then */
+#define STRING_MAX  65536
 
 struct rtf_state {
 	enum rtf_mode mode;
@@ -47,6 +49,7 @@ struct rtf_state {
 	/* The object. */
 	bool is_given; /* its head was taken */
 	uint64_t left;
+	size_t pass; /* bytes of a string */
 	size_t head_size;
 	size_t out_size;
 	char word[WORD_SIZE];
@@ -58,6 +61,13 @@ _Static_assert(sizeof(struct rtf_state) <= UNPACK_HERE_STATE, "the row has room 
 
 /* ---- objects ---- */
 
+/* By its format: linked, embedded, or a picture alone; other programs write none. */
+static bool is_object(const struct rtf_state *state)
+{
+	const uint32_t format = state->head_size >= 8 ? little_get32(state->head + 4) : 3;
+	return format <= 2 || format == 5;
+}
+
 /* Where the data begins, and its size; 0 when it has another form. */
 static size_t find_data(const struct rtf_state *state, const uint8_t **ret_class,
 			size_t *ret_class_size)
@@ -65,7 +75,7 @@ static size_t find_data(const struct rtf_state *state, const uint8_t **ret_class
 	const uint8_t *head = state->head;
 	size_t at = 8;
 	for (unsigned i = 0; i < STRINGS; i++) {
-		if (state->head_size < at + 4)
+		if (!is_object(state) || state->head_size < at + 4)
 			return 0;
 		const uint32_t size = little_get32(head + at);
 		at += 4;
@@ -78,6 +88,29 @@ static size_t find_data(const struct rtf_state *state, const uint8_t **ret_class
 		at += size;
 	}
 	return state->head_size >= at + 4 ? at + 4 : 0;
+}
+
+/* A long string, so that the head has room for what follows, is passed, and stays as one of no bytes. */
+static bool pass_string(struct rtf_state *state)
+{
+	size_t at = 8;
+	for (unsigned i = 0; i < STRINGS && is_object(state); i++) {
+		const uint32_t size = little_get32(state->head + at);
+		at += 4;
+		if (size > STRING_MAX)
+			return false;
+		if (size > STRING_KEPT) {
+			const size_t left = state->head_size - at;
+			const size_t there = size < left ? size : left;
+			memmove(state->head + at, state->head + at + there, left - there);
+			memset(state->head + at - 4, 0, 4);
+			state->pass = size - there;
+			state->head_size -= there;
+			return true;
+		}
+		at += size;
+	}
+	return false;
 }
 
 static void give_left(struct unpack *unpack, const uint8_t *bytes, size_t size)
@@ -125,16 +158,17 @@ static void flush(struct unpack *unpack)
 	const uint8_t *bytes = state->out;
 	size_t size = state->out_size;
 	state->out_size = 0;
-	if (!state->is_given) {
+	while (!state->is_given && size > 0) {
+		const size_t passed = size < state->pass ? size : state->pass;
 		const size_t room = HEAD_SIZE - state->head_size;
-		const size_t taken = size < room ? size : room;
-		memcpy(state->head + state->head_size, bytes, taken);
+		const size_t taken = size - passed < room ? size - passed : room;
+		memcpy(state->head + state->head_size, bytes + passed, taken);
+		state->pass -= passed;
 		state->head_size += taken;
-		bytes += taken;
-		size -= taken;
-		if (state->head_size < HEAD_SIZE)
-			return;
-		take_head(unpack);
+		bytes += passed + taken;
+		size -= passed + taken;
+		if (state->head_size == HEAD_SIZE && !pass_string(state))
+			take_head(unpack);
 	}
 	give_left(unpack, bytes, size);
 }
@@ -153,6 +187,7 @@ static void begin_object(struct rtf_state *state)
 	state->other_depth = 0;
 	state->has_nibble = false;
 	state->is_given = false;
+	state->pass = 0;
 	state->head_size = 0;
 	state->out_size = 0;
 }

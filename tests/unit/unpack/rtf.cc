@@ -108,7 +108,24 @@ TEST_CASE("other forms, and objects without an end, are given as they are", "[un
 	CHECK(objects_of(rtf_of("")).empty());
 	const std::string lying = little(0x501, 4) + little(2, 4) + little(0xffffffff, 4) + "name";
 	CHECK(objects_of(rtf_of(hex_of(lying))) == "object=" + lying + ";");
+	// A compound file, and a program, without the head of an object.
+	for (const std::string &bare :
+	     { "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + std::string(3000, '\0'),
+	       "MZ\x90" + std::string(1, '\0') + little(3, 4) + little(4, 4) + little(0xffff, 4) +
+		       std::string(3000, '\0') })
+		CHECK(objects_of(rtf_of(hex_of(bare))) == "object=" + bare + ";");
+	// Strings may be longer than the head that is kept.
 	const std::string large(5000, 'y');
+	for (const size_t size : { 2540, 2541, 2542, 2543, 2544, 2545, 5000, 60000 }) {
+		const std::string topic = string_of(std::string(size, 't'));
+		const std::string object = little(0x501, 4) + little(2, 4) + string_of("a") +
+					   topic + topic + little(4, 4) + "data" + "more";
+		CHECK(objects_of(rtf_of(hex_of(object))) == "a=data;");
+	}
+	const std::string file = package_of("a.exe", large);
+	CHECK(objects_of(rtf_of(hex_of(little(0x501, 4) + little(2, 4) + string_of("Package") +
+				       string_of(std::string(600, 't')) + little(0, 4) +
+				       little(file.size(), 4) + file))) == "a.exe=" + large + ";");
 	CHECK(objects_of(rtf_of(hex_of(large))) == "object=" + large + ";");
 	// The data is said to be longer; the text ends.
 	std::string longer = object_of("a", "data");
