@@ -30,11 +30,11 @@ int entries_get(MDB_txn *txn, MDB_dbi table, const void *key, size_t key_size,
 	return environment_status(code);
 }
 
-static int move(MDB_cursor *cursor, MDB_val *key, MDB_cursor_op op, struct store_bytes *ret_key,
-		struct store_bytes *ret_value)
+static int move(struct entries_walk *walk, MDB_val *key, MDB_cursor_op op,
+		struct store_bytes *ret_key, struct store_bytes *ret_value)
 {
 	MDB_val value;
-	int code = mdb_cursor_get(cursor, key, &value, op);
+	int code = mdb_cursor_get(walk->cursor, key, &value, op);
 	if (code == MDB_SUCCESS) {
 		*ret_key = bytes_of(key);
 		*ret_value = bytes_of(&value);
@@ -42,30 +42,45 @@ static int move(MDB_cursor *cursor, MDB_val *key, MDB_cursor_op op, struct store
 	return environment_status(code);
 }
 
-int entries_seek(MDB_cursor *cursor, const void *key, size_t key_size, struct store_bytes *ret_key,
-		 struct store_bytes *ret_value)
+int entries_seek(struct entries_walk *walk, const void *key, size_t key_size,
+		 struct store_bytes *ret_key, struct store_bytes *ret_value)
 {
 	MDB_val k = entries_val(key, key_size);
-	return move(cursor, &k, key_size == 0 ? MDB_FIRST : MDB_SET_RANGE, ret_key, ret_value);
+	walk->step_count = 0;
+	return move(walk, &k, key_size == 0 ? MDB_FIRST : MDB_SET_RANGE, ret_key, ret_value);
 }
 
-int entries_seek_before(MDB_cursor *cursor, const void *key, size_t key_size,
+int entries_seek_before(struct entries_walk *walk, const void *key, size_t key_size,
 			struct store_bytes *ret_key, struct store_bytes *ret_value)
 {
-	MDB_val k = entries_val(key, key_size);
 	if (key_size == 0)
 		return DNSBLV6_ENOTFOUND; /* no key is less than the empty one */
-	int ret = move(cursor, &k, MDB_SET_RANGE, ret_key, ret_value);
+	int ret = entries_seek(walk, key, key_size, ret_key, ret_value);
 	if (ret != STORE_OK && ret != DNSBLV6_ENOTFOUND)
 		return ret;
-	return entries_step(cursor, ret == STORE_OK ? MDB_PREV : MDB_LAST, ret_key, ret_value);
+	return entries_step(walk, ret == STORE_OK ? MDB_PREV : MDB_LAST, ret_key, ret_value);
 }
 
-int entries_step(MDB_cursor *cursor, MDB_cursor_op op, struct store_bytes *ret_key,
+/* Have there been more steps than the table has entries? Asked now and then, as it costs a little. */
+static bool is_endless(const struct entries_walk *walk)
+{
+	enum { UNASKED = 1024 };
+	MDB_stat stat_;
+	return walk->step_count % UNASKED == 0 &&
+	       mdb_stat(mdb_cursor_txn(walk->cursor), mdb_cursor_dbi(walk->cursor), &stat_) ==
+		       MDB_SUCCESS &&
+	       walk->step_count >= stat_.ms_entries + UNASKED;
+}
+
+int entries_step(struct entries_walk *walk, MDB_cursor_op op, struct store_bytes *ret_key,
 		 struct store_bytes *ret_value)
 {
 	MDB_val k;
-	return move(cursor, &k, op, ret_key, ret_value);
+	bool is_begin = op == MDB_FIRST || op == MDB_LAST;
+	walk->step_count = is_begin ? 0 : walk->step_count + 1;
+	if (!is_begin && is_endless(walk))
+		return STORE_ECORRUPT;
+	return move(walk, &k, op, ret_key, ret_value);
 }
 
 /* ---- the checksum ---- */
@@ -150,6 +165,7 @@ static bool count_entry(struct leaf *leaf, const uint8_t *key)
 int entries_sum(const struct store_kind *kind, unsigned table, MDB_cursor *cursor, bool is_mapped,
 		uint64_t *ret_sum)
 {
+	struct entries_walk walk = { .cursor = cursor };
 	struct store_bytes key;
 	struct store_bytes value;
 	MDB_stat stat_;
@@ -160,12 +176,12 @@ int entries_sum(const struct store_kind *kind, unsigned table, MDB_cursor *curso
 	struct leaf leaf = { .size = stat_.ms_psize };
 	/* A page of a store that another kind of machine has made may begin anywhere in several of ours. */
 	const bool is_looking = is_mapped && leaf.size <= (size_t)sysconf(_SC_PAGESIZE);
-	int ret = entries_step(cursor, MDB_FIRST, &key, &value);
+	int ret = entries_step(&walk, MDB_FIRST, &key, &value);
 	while (ret == STORE_OK) {
 		if (is_looking && !count_entry(&leaf, key.data))
 			return STORE_ECORRUPT;
 		sum += entries_share(kind, table, key, value);
-		ret = entries_step(cursor, MDB_NEXT, &key, &value);
+		ret = entries_step(&walk, MDB_NEXT, &key, &value);
 	}
 	if (ret != DNSBLV6_ENOTFOUND)
 		return ret;
@@ -201,21 +217,21 @@ static bool is_freed_list(struct store_bytes pages, size_t page_last)
 int entries_check_freed(MDB_txn *txn)
 {
 	enum { FREED = 0 }; /* LMDB's own table, which readers may read */
-	MDB_cursor *cursor;
+	struct entries_walk walk = { 0 };
 	MDB_envinfo info;
 	struct store_bytes key;
 	struct store_bytes pages = { 0 };
 	int code = mdb_env_info(mdb_txn_env(txn), &info);
 	if (code == MDB_SUCCESS)
-		code = mdb_cursor_open(txn, FREED, &cursor);
+		code = mdb_cursor_open(txn, FREED, &walk.cursor);
 	if (code != MDB_SUCCESS)
 		return environment_status(code);
-	int ret = entries_step(cursor, MDB_FIRST, &key, &pages);
+	int ret = entries_step(&walk, MDB_FIRST, &key, &pages);
 	while (ret == STORE_OK) {
 		bool is_whole = is_freed_list(pages, info.me_last_pgno);
-		ret = is_whole ? entries_step(cursor, MDB_NEXT, &key, &pages) : STORE_ECORRUPT;
+		ret = is_whole ? entries_step(&walk, MDB_NEXT, &key, &pages) : STORE_ECORRUPT;
 	}
-	mdb_cursor_close(cursor);
+	mdb_cursor_close(walk.cursor);
 	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
 }
 

@@ -35,14 +35,22 @@ MDB_val entries_val(const void *data, size_t size);
 /* STORE_OK, DNSBLV6_ENOTFOUND or a failure; so do all below. */
 int entries_get(MDB_txn *txn, MDB_dbi table, const void *key, size_t key_size,
 		struct store_bytes *ret_value);
+
+struct entries_walk {
+	MDB_cursor *cursor;  /* its opener's */
+	uint64_t step_count; /* since it began or sought; 0 at first */
+};
 /* The first entry whose key is key or greater. key_size 0: the first of all. */
-int entries_seek(MDB_cursor *cursor, const void *key, size_t key_size, struct store_bytes *ret_key,
-		 struct store_bytes *ret_value);
+int entries_seek(struct entries_walk *walk, const void *key, size_t key_size,
+		 struct store_bytes *ret_key, struct store_bytes *ret_value);
 /* The last entry whose key is less than key. */
-int entries_seek_before(MDB_cursor *cursor, const void *key, size_t key_size,
+int entries_seek_before(struct entries_walk *walk, const void *key, size_t key_size,
 			struct store_bytes *ret_key, struct store_bytes *ret_value);
-/* op: MDB_NEXT, MDB_PREV, MDB_FIRST or MDB_LAST. */
-int entries_step(MDB_cursor *cursor, MDB_cursor_op op, struct store_bytes *ret_key,
+/*
+ * op: MDB_NEXT, MDB_PREV, MDB_FIRST or MDB_LAST. Damaged pages may lead over the same entries again
+ * and again: STORE_ECORRUPT when a walk is longer than the table.
+ */
+int entries_step(struct entries_walk *walk, MDB_cursor_op op, struct store_bytes *ret_key,
 		 struct store_bytes *ret_value);
 
 /*

@@ -14,7 +14,7 @@ struct reader {
 	MDB_env *env;
 	MDB_txn *txn; /* reset between end and begin, renewed by begin */
 	MDB_dbi tables[STORE_TABLES_MAX];
-	MDB_cursor *cursors[STORE_TABLES_MAX];
+	struct entries_walk walks[STORE_TABLES_MAX];
 	bool has_begun;
 	char *path;
 	struct stat opened; /* the file as it was opened */
@@ -54,7 +54,7 @@ static int open_cursors(struct reader *reader)
 		return ret;
 	int code = MDB_SUCCESS;
 	for (unsigned i = 0; code == MDB_SUCCESS && i < reader->kind->table_count; i++)
-		code = mdb_cursor_open(reader->txn, reader->tables[i], &reader->cursors[i]);
+		code = mdb_cursor_open(reader->txn, reader->tables[i], &reader->walks[i].cursor);
 	mdb_txn_reset(reader->txn);
 	return environment_status(code);
 }
@@ -109,8 +109,8 @@ void reader_close(struct reader *reader)
 	if (reader == NULL)
 		return;
 	for (unsigned i = 0; i < reader->kind->table_count; i++) {
-		if (reader->cursors[i] != NULL)
-			mdb_cursor_close(reader->cursors[i]);
+		if (reader->walks[i].cursor != NULL)
+			mdb_cursor_close(reader->walks[i].cursor);
 	}
 	if (reader->txn != NULL)
 		mdb_txn_abort(reader->txn);
@@ -145,7 +145,7 @@ static int renew_cursors(struct reader *reader)
 {
 	int code = MDB_SUCCESS;
 	for (unsigned i = 0; code == MDB_SUCCESS && i < reader->kind->table_count; i++)
-		code = mdb_cursor_renew(reader->txn, reader->cursors[i]);
+		code = mdb_cursor_renew(reader->txn, reader->walks[i].cursor);
 	return environment_status(code);
 }
 
@@ -185,31 +185,31 @@ int reader_get(struct reader *reader, unsigned table, const void *key, size_t ke
 int reader_seek(struct reader *reader, unsigned table, const void *key, size_t key_size,
 		struct store_bytes *ret_key, struct store_bytes *ret_value)
 {
-	return entries_seek(reader->cursors[table], key, key_size, ret_key, ret_value);
+	return entries_seek(&reader->walks[table], key, key_size, ret_key, ret_value);
 }
 
 int reader_seek_before(struct reader *reader, unsigned table, const void *key, size_t key_size,
 		       struct store_bytes *ret_key, struct store_bytes *ret_value)
 {
-	return entries_seek_before(reader->cursors[table], key, key_size, ret_key, ret_value);
+	return entries_seek_before(&reader->walks[table], key, key_size, ret_key, ret_value);
 }
 
 int reader_next(struct reader *reader, unsigned table, struct store_bytes *ret_key,
 		struct store_bytes *ret_value)
 {
-	return entries_step(reader->cursors[table], MDB_NEXT, ret_key, ret_value);
+	return entries_step(&reader->walks[table], MDB_NEXT, ret_key, ret_value);
 }
 
 int reader_prev(struct reader *reader, unsigned table, struct store_bytes *ret_key,
 		struct store_bytes *ret_value)
 {
-	return entries_step(reader->cursors[table], MDB_PREV, ret_key, ret_value);
+	return entries_step(&reader->walks[table], MDB_PREV, ret_key, ret_value);
 }
 
 int reader_last(struct reader *reader, unsigned table, struct store_bytes *ret_key,
 		struct store_bytes *ret_value)
 {
-	return entries_step(reader->cursors[table], MDB_LAST, ret_key, ret_value);
+	return entries_step(&reader->walks[table], MDB_LAST, ret_key, ret_value);
 }
 
 /* ---- verify ---- */
@@ -223,7 +223,7 @@ int reader_verify(struct reader *reader)
 
 	for (unsigned i = 0; i < kind->table_count; i++) {
 		uint64_t share;
-		int ret = entries_sum(kind, i, reader->cursors[i], true, &share);
+		int ret = entries_sum(kind, i, reader->walks[i].cursor, true, &share);
 		if (ret != STORE_OK)
 			return ret;
 		sum += share;

@@ -121,20 +121,20 @@ int writer_delete(struct writer *writer, unsigned table, const void *key, size_t
 
 int writer_scan(struct writer *writer, unsigned table, writer_scan_fn fn, void *context)
 {
-	MDB_cursor *cursor;
+	struct entries_walk walk = { 0 };
 	struct store_bytes key;
 	struct store_bytes value;
-	int code = mdb_cursor_open(writer->txn, writer->tables[table], &cursor);
+	int code = mdb_cursor_open(writer->txn, writer->tables[table], &walk.cursor);
 	if (code != MDB_SUCCESS)
 		return environment_status(code);
 	int ret = STORE_OK;
-	int found = entries_step(cursor, MDB_FIRST, &key, &value);
+	int found = entries_step(&walk, MDB_FIRST, &key, &value);
 	while (found == STORE_OK && ret == STORE_OK) {
 		ret = fn(context, key, value);
 		if (ret == STORE_OK)
-			found = entries_step(cursor, MDB_NEXT, &key, &value);
+			found = entries_step(&walk, MDB_NEXT, &key, &value);
 	}
-	mdb_cursor_close(cursor);
+	mdb_cursor_close(walk.cursor);
 	if (ret != STORE_OK)
 		return ret;
 	return found == DNSBLV6_ENOTFOUND ? STORE_OK : found;
@@ -165,7 +165,7 @@ int writer_clear(struct writer *writer, unsigned table)
 /* ---- the version before ---- */
 
 struct writer_walk {
-	MDB_cursor *cursor; /* NULL in a new store */
+	struct entries_walk old; /* its cursor is NULL in a new store */
 };
 
 int writer_walk_open(struct writer *writer, unsigned table, struct writer_walk **ret_walk)
@@ -175,7 +175,7 @@ int writer_walk_open(struct writer *writer, unsigned table, struct writer_walk *
 		return -ENOMEM;
 	int code = MDB_SUCCESS;
 	if (writer->old != NULL)
-		code = mdb_cursor_open(writer->old, writer->tables[table], &walk->cursor);
+		code = mdb_cursor_open(writer->old, writer->tables[table], &walk->old.cursor);
 	if (code != MDB_SUCCESS) {
 		free(walk);
 		return environment_status(code);
@@ -186,33 +186,33 @@ int writer_walk_open(struct writer *writer, unsigned table, struct writer_walk *
 
 void writer_walk_close(struct writer_walk *walk)
 {
-	if (walk != NULL && walk->cursor != NULL)
-		mdb_cursor_close(walk->cursor);
+	if (walk != NULL && walk->old.cursor != NULL)
+		mdb_cursor_close(walk->old.cursor);
 	free(walk);
 }
 
 int writer_walk_seek(struct writer_walk *walk, const void *key, size_t key_size,
 		     struct store_bytes *ret_key, struct store_bytes *ret_value)
 {
-	if (walk->cursor == NULL)
+	if (walk->old.cursor == NULL)
 		return DNSBLV6_ENOTFOUND;
-	return entries_seek(walk->cursor, key, key_size, ret_key, ret_value);
+	return entries_seek(&walk->old, key, key_size, ret_key, ret_value);
 }
 
 int writer_walk_seek_before(struct writer_walk *walk, const void *key, size_t key_size,
 			    struct store_bytes *ret_key, struct store_bytes *ret_value)
 {
-	if (walk->cursor == NULL)
+	if (walk->old.cursor == NULL)
 		return DNSBLV6_ENOTFOUND;
-	return entries_seek_before(walk->cursor, key, key_size, ret_key, ret_value);
+	return entries_seek_before(&walk->old, key, key_size, ret_key, ret_value);
 }
 
 int writer_walk_next(struct writer_walk *walk, struct store_bytes *ret_key,
 		     struct store_bytes *ret_value)
 {
-	if (walk->cursor == NULL)
+	if (walk->old.cursor == NULL)
 		return DNSBLV6_ENOTFOUND;
-	return entries_step(walk->cursor, MDB_NEXT, ret_key, ret_value);
+	return entries_step(&walk->old, MDB_NEXT, ret_key, ret_value);
 }
 
 /* ---- the transaction ---- */

@@ -598,6 +598,43 @@ TEST_CASE("a head of a page that is not as its entries are is damage", "[store][
 	CHECK(read_damaged(path, entries) != READ_SAME);
 }
 
+TEST_CASE("a walk over pages that lead to the same entries again has an end", "[store][reader]")
+{
+	const tmpdir dir;
+	const std::string path = dir.file("a.mdb");
+	table entries;
+	for (int i = 0; i < 200; i++) {
+		entries["a" + std::to_string(i)] = "";			   // all in one page
+		entries["b" + std::to_string(i)] = std::string(1900, 'x'); // two in a page
+	}
+	make_store(path, entries);
+	std::string content = read_file(path);
+	const auto word_at = [&](size_t at) {
+		uint16_t word = 0;
+		memcpy(&word, content.data() + at, sizeof(word));
+		return word;
+	};
+	size_t page = 2 * 4096;
+	while (page < content.size() && word_at(page + 10) != 1) // a branch
+		page += 4096;
+	REQUIRE(page < content.size());
+	const size_t first = page + word_at(page + 16);
+	for (size_t at = page + 16; at < page + word_at(page + 12); at += 2)
+		content.replace(page + word_at(at), 4, content.substr(first, 4));
+	write_file(path, content);
+
+	const opened_reader opened(path);
+	REQUIRE(opened.status() == STORE_OK);
+	REQUIRE(reader_begin(opened.get()) == STORE_OK);
+	store_bytes key;
+	store_bytes value;
+	int ret = reader_seek(opened.get(), STORE_RECORDS, nullptr, 0, &key, &value);
+	while (ret == STORE_OK)
+		ret = reader_next(opened.get(), STORE_RECORDS, &key, &value);
+	CHECK(ret == STORE_ECORRUPT);
+	reader_end(opened.get());
+}
+
 TEST_CASE("sizes in LMDB's heads that cannot be are damage", "[store][reader]")
 {
 	struct sample {
