@@ -123,6 +123,8 @@ struct leaf {
 	uintptr_t map;	      /* where the file begins, as the first one had it */
 	size_t lowest;	      /* place of an entry */
 	size_t count;
+	struct store_bytes key; /* of the last entry */
+	struct store_bytes value;
 };
 
 /* Its head has what only a writer reads, and the checksum does not know: where there is room. */
@@ -143,15 +145,28 @@ static bool is_head_right(struct leaf *leaf)
 	       words[1] == HEAD_SIZE + leaf->count * sizeof(words[1]) && words[2] == leaf->lowest;
 }
 
-/* Counts an entry. False when the page before the entry's was not right. */
-static bool count_entry(struct leaf *leaf, const uint8_t *key)
+/* A search goes by keys that a walk does not look at: does it lead to the last entry, too? */
+static bool is_found(const struct leaf *leaf, MDB_cursor *cursor)
+{
+	struct store_bytes value = { 0 };
+	return leaf->start == NULL ||
+	       (entries_get(mdb_cursor_txn(cursor), mdb_cursor_dbi(cursor), leaf->key.data,
+			    leaf->key.size, &value) == STORE_OK &&
+		value.data == leaf->value.data);
+}
+
+/* Counts an entry. False when the page before it was not right, or no search leads to its own. */
+static bool count_entry(struct leaf *leaf, MDB_cursor *cursor, struct store_bytes key,
+			struct store_bytes value)
 {
 	enum { ENTRY_HEAD = 8 };
-	size_t place = ((uintptr_t)key - ENTRY_HEAD) & (leaf->size - 1);
-	const uint8_t *start = key - ENTRY_HEAD - place;
-	bool is_right = true;
-	if (start != leaf->start) {
-		is_right = is_head_right(leaf);
+	size_t place = ((uintptr_t)key.data - ENTRY_HEAD) & (leaf->size - 1);
+	const uint8_t *start = key.data - ENTRY_HEAD - place;
+	bool is_first = start != leaf->start;
+	bool is_right = !is_first || (is_head_right(leaf) && is_found(leaf, cursor));
+	leaf->key = key;
+	leaf->value = value;
+	if (is_first) {
 		leaf->start = start;
 		leaf->lowest = leaf->size;
 		leaf->count = 0;
@@ -159,7 +174,7 @@ static bool count_entry(struct leaf *leaf, const uint8_t *key)
 	leaf->count++;
 	if (place < leaf->lowest)
 		leaf->lowest = place;
-	return is_right;
+	return is_right && (!is_first || is_found(leaf, cursor));
 }
 
 int entries_sum(const struct store_kind *kind, unsigned table, MDB_cursor *cursor, bool is_mapped,
@@ -178,14 +193,14 @@ int entries_sum(const struct store_kind *kind, unsigned table, MDB_cursor *curso
 	const bool is_looking = is_mapped && leaf.size <= (size_t)sysconf(_SC_PAGESIZE);
 	int ret = entries_step(&walk, MDB_FIRST, &key, &value);
 	while (ret == STORE_OK) {
-		if (is_looking && !count_entry(&leaf, key.data))
+		if (is_looking && !count_entry(&leaf, cursor, key, value))
 			return STORE_ECORRUPT;
 		sum += entries_share(kind, table, key, value);
 		ret = entries_step(&walk, MDB_NEXT, &key, &value);
 	}
 	if (ret != DNSBLV6_ENOTFOUND)
 		return ret;
-	if (!is_head_right(&leaf))
+	if (!is_head_right(&leaf) || !is_found(&leaf, cursor))
 		return STORE_ECORRUPT;
 	*ret_sum = sum;
 	return STORE_OK;

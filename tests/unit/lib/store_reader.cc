@@ -30,6 +30,13 @@ static void make_store(const std::string &path, const table &records)
 		STORE_OK);
 }
 
+static size_t word_at(const std::string &content, size_t at)
+{
+	uint16_t word = 0;
+	memcpy(&word, content.data() + at, sizeof(word));
+	return word;
+}
+
 // Enough entries for a tree of some depth, a few of them with pages of their own.
 static table many_entries()
 {
@@ -598,6 +605,36 @@ TEST_CASE("a head of a page that is not as its entries are is damage", "[store][
 	CHECK(read_damaged(path, entries) != READ_SAME);
 }
 
+// A place in the branch above the leaves of what make_store() made of so many.
+static size_t find_branch(const std::string &content)
+{
+	size_t page = 2 * 4096;
+	while (page < content.size() && word_at(content, page + 10) != 1)
+		page += 4096;
+	REQUIRE(page < content.size());
+	return page;
+}
+
+TEST_CASE("a branch that leads to another page than the key's is damage", "[store][reader]")
+{
+	const tmpdir dir;
+	const std::string path = dir.file("a.mdb");
+	table entries;
+	for (int i = 100; i < 400; i++)
+		entries["key" + std::to_string(i)] = std::string(60, 'x');
+	make_store(path, entries);
+	std::string content = read_file(path);
+	const size_t page = find_branch(content);
+	const size_t last = page + word_at(content, page + 12) - 2;
+	const size_t place = GENERATE_COPY(page + 18, last); // the first entry has no key
+	const size_t key = page + word_at(content, place) + 8;
+	REQUIRE(content.substr(key, 3) == "key");
+	REQUIRE(read_damaged(path, entries) == READ_SAME);
+	content[key] = GENERATE('a', 'z');
+	write_file(path, content);
+	CHECK(read_damaged(path, entries) != READ_SAME);
+}
+
 TEST_CASE("a walk over pages that lead to the same entries again has an end", "[store][reader]")
 {
 	const tmpdir dir;
@@ -609,18 +646,10 @@ TEST_CASE("a walk over pages that lead to the same entries again has an end", "[
 	}
 	make_store(path, entries);
 	std::string content = read_file(path);
-	const auto word_at = [&](size_t at) {
-		uint16_t word = 0;
-		memcpy(&word, content.data() + at, sizeof(word));
-		return word;
-	};
-	size_t page = 2 * 4096;
-	while (page < content.size() && word_at(page + 10) != 1) // a branch
-		page += 4096;
-	REQUIRE(page < content.size());
-	const size_t first = page + word_at(page + 16);
-	for (size_t at = page + 16; at < page + word_at(page + 12); at += 2)
-		content.replace(page + word_at(at), 4, content.substr(first, 4));
+	const size_t page = find_branch(content);
+	const size_t first = page + word_at(content, page + 16);
+	for (size_t at = page + 16; at < page + word_at(content, page + 12); at += 2)
+		content.replace(page + word_at(content, at), 4, content.substr(first, 4));
 	write_file(path, content);
 
 	const opened_reader opened(path);
