@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "lib/lmdb/reader.h"
 
+#include "lib/lmdb/branches.h"
 #include "lib/lmdb/entries.h"
 #include "lib/lmdb/environment.h"
 
@@ -224,6 +225,8 @@ int reader_verify(struct reader *reader)
 	for (unsigned i = 0; i < kind->table_count; i++) {
 		uint64_t share;
 		int ret = entries_sum(kind, i, reader->walks[i].cursor, true, &share);
+		if (ret == STORE_OK && kind->tables[i] != NULL)
+			ret = branches_check(reader->txn, kind->tables[i]);
 		if (ret != STORE_OK)
 			return ret;
 		sum += share;

@@ -635,6 +635,25 @@ TEST_CASE("a branch that leads to another page than the key's is damage", "[stor
 	CHECK(read_damaged(path, entries) != READ_SAME);
 }
 
+TEST_CASE("a head of a branch that is not as its entries are is damage", "[store][reader]")
+{
+	const tmpdir dir;
+	const std::string path = dir.file("a.mdb");
+	table entries;
+	for (int i = 100; i < 400; i++)
+		entries["key" + std::to_string(i)] = std::string(60, 'x');
+	make_store(path, entries);
+	std::string content = read_file(path);
+	const size_t page = find_branch(content);
+	REQUIRE(read_damaged(path, entries) == READ_SAME);
+	// Number, flags, end of the places, begin of the entries.
+	const size_t at = GENERATE(as<size_t>{}, 7, 10, 12, 14, 15);
+	CAPTURE(at);
+	content[page + at] ^= 4;
+	write_file(path, content);
+	CHECK(read_damaged(path, entries) != READ_SAME);
+}
+
 TEST_CASE("a walk over pages that lead to the same entries again has an end", "[store][reader]")
 {
 	const tmpdir dir;
