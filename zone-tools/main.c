@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 
@@ -60,18 +61,27 @@ int commands_exit_status(int status)
 	}
 }
 
-int commands_read_store(const char *store, int (*read)(void *context), void *context)
+int commands_fence(const char *store, const char *done, int (*run)(void *context), void *context)
 {
 	int status = 0;
-	int ret = fence_run(read, context, &status);
-	if (ret != STORE_OK) {
-		log_error(store, "store not read (%s)", store_strerror(ret));
-		return commands_exit_status(ret);
+	fflush(stdout);
+	int ret = fence_run(run, context, &status);
+	if (ret == STORE_ECORRUPT) {
+		log_error(store, "store not %s (%s: move it away and build it again)", done,
+			  store_strerror(ret));
+		return EX_DATAERR;
 	}
-	/* A reader that has gone ends both by SIGPIPE. */
-	if (WIFSIGNALED(status))
-		raise(WTERMSIG(status));
-	return WEXITSTATUS(status);
+	if (ret != STORE_OK) {
+		log_error(store, "store not %s (%s)", done, store_strerror(ret));
+		return EX_OSERR;
+	}
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	/* A reader that has gone ends both. */
+	if (WTERMSIG(status) == SIGPIPE)
+		raise(SIGPIPE);
+	log_error(store, "store not %s, signal=%d", done, WTERMSIG(status));
+	return EX_SOFTWARE;
 }
 
 int main(int argc, char **argv)

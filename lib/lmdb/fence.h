@@ -4,8 +4,9 @@
 /*
  * fence.h - work on a store that may be damaged, where a crash is harmless and known for what it is.
  *
- * Flow: dnsblv6-zone update, dump and log, which do not read all of a store first as verify.h does:
- *       they would wait for that longer than for their work, or want what can still be read.
+ * Flow: dnsblv6-zone, around all that it does with a store but for what verify.h has read before: update,
+ *       dump and log would wait for that longer than for their work, or want what can still be read; and
+ *       a writer goes by what readers do not look at.
  */
 
 #ifdef __cplusplus

@@ -451,7 +451,7 @@ static int prepare_keys(struct build *build)
 	return status == EX_OK ? keydir_fill(keydir, &build->keyfiles.set) : status;
 }
 
-static int write_store(struct build *build)
+static int write_here(struct build *build)
 {
 	struct builder_job job = {
 		.path = build->store,
@@ -489,6 +489,20 @@ static int write_store(struct build *build)
 	if (build->keydir.directory == NULL && !build->is_dry_run)
 		keyfiles_report_kept(&build->keyfiles, build->store);
 	return report(build, &result);
+}
+
+static int write_fenced(void *context)
+{
+	struct build *build = context;
+	int status = write_here(build);
+	keydir_close(&build->keydir, build->is_written);
+	return status;
+}
+
+static int write_store(struct build *build)
+{
+	progress_end(&build->progress);
+	return commands_fence(build->store, "replaced", write_fenced, build);
 }
 
 /* Of a dry run, before limits refuse it: what they refuse is worth seeing. */
@@ -601,7 +615,6 @@ static void end_classic(struct build *classic)
 {
 	names_deinit(&classic->plan.names);
 	store_settings_deinit(&classic->settings);
-	keydir_close(&classic->keydir, classic->is_written);
 	keyfiles_deinit(&classic->keyfiles);
 }
 
@@ -680,7 +693,6 @@ static int run_command(int argc, char **argv)
 	if (listing_init(&build.listing) != DNSBLV6_OK)
 		return EX_TEMPFAIL;
 	int status = run(&build, argc, argv);
-	keydir_close(&build.keydir, build.is_written);
 	keyfiles_deinit(&build.keyfiles);
 	store_settings_deinit(&build.settings);
 	store_settings_deinit(&build.recalled);

@@ -42,10 +42,12 @@ int sign_zone(const struct zonesconf_zone *zone);
 int commands_end_output(bool may_stop);
 
 /*
- * What read() returns, which prints of a store what can be read. It has a process of its own: where
- * that crashes over damaged pages, there is a line about the store and EX_DATAERR.
+ * What run() returns, which reads a store or writes to it. It has a process of its own, and what it
+ * leaves in memory is lost: LMDB trusts the pages inside a file, and not all that is wrong with them
+ * is found by reading all of it before. Where it crashes over them, its transaction ends with it, and
+ * there is a line "store not done", such as "read", and EX_DATAERR.
  */
-int commands_read_store(const char *store, int (*read)(void *context), void *context);
+int commands_fence(const char *store, const char *done, int (*run)(void *context), void *context);
 
 /* The sysexits value for a status of lib/store, builder.h, key.h or -errno. */
 int commands_exit_status(int status);

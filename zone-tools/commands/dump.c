@@ -268,7 +268,7 @@ static int run_command(int argc, char **argv)
 {
 	struct dump dump = { 0 };
 	parse_command_line(&dump, argc, argv);
-	return commands_read_store(dump.store, read_store, &dump);
+	return commands_fence(dump.store, "read", read_store, &dump);
 }
 
 int dump_command(int argc, char **argv)

@@ -432,7 +432,7 @@ static int run_command(int argc, char **argv)
 {
 	struct history_log log = { .count = 10, .shown = SHOWN };
 	parse_command_line(&log, argc, argv);
-	return commands_read_store(log.store, read_store, &log);
+	return commands_fence(log.store, "read", read_store, &log);
 }
 
 int history_command(int argc, char **argv)

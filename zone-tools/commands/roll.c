@@ -144,6 +144,14 @@ static int run(struct roll *roll)
 	return status == EX_OK ? print_state(roll) : status;
 }
 
+static int run_fenced(void *context)
+{
+	struct roll *roll = context;
+	int status = run(roll);
+	keydir_close(&roll->keydir, false);
+	return status;
+}
+
 static int run_command(int argc, char **argv)
 {
 	struct roll roll = { .now_s = (uint64_t)time(NULL),
@@ -151,9 +159,8 @@ static int run_command(int argc, char **argv)
 	keydir_init(&roll.keydir);
 	roll.how.findings = &roll.findings;
 	parse_command_line(&roll, argc, argv);
-	int status = run(&roll);
-	keydir_close(&roll.keydir, false);
-	return status;
+	const char *done = roll.step == ROLLOVER_NONE ? "read" : "changed";
+	return commands_fence(roll.store, done, run_fenced, &roll);
 }
 
 int roll_command(int argc, char **argv)

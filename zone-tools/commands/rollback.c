@@ -171,6 +171,14 @@ static int run(struct rollback *rollback)
 			       rollback->job.path);
 }
 
+static int run_fenced(void *context)
+{
+	struct rollback *rollback = context;
+	int status = run(rollback);
+	keydir_close(&rollback->keydir, false);
+	return status;
+}
+
 static int run_command(int argc, char **argv)
 {
 	struct rollback rollback = { .to = TO_PREVIOUS,
@@ -185,9 +193,7 @@ static int run_command(int argc, char **argv)
 	rollback.job.version = &rollback.version;
 	rollback.job.findings = &rollback.findings;
 	if (status == EX_OK)
-		status = run(&rollback);
-	version_deinit(&rollback.version);
-	keydir_close(&rollback.keydir, false);
+		status = commands_fence(rollback.job.path, "rolled back", run_fenced, &rollback);
 	keyfiles_deinit(&rollback.keyfiles);
 	return status;
 }

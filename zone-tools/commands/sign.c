@@ -123,6 +123,14 @@ static int run(struct sign *sign)
 	return followers_await(&sign->secondaries, &result.zone, result.serial, sign->job.path);
 }
 
+static int run_fenced(void *context)
+{
+	struct sign *sign = context;
+	int status = run(sign);
+	keydir_close(&sign->keydir, sign->is_written);
+	return status;
+}
+
 static int run_command(int argc, char **argv)
 {
 	struct sign sign = { .job = { .now_s = (uint64_t)time(NULL) },
@@ -136,8 +144,7 @@ static int run_command(int argc, char **argv)
 	sign.job.progress = &sign.progress;
 	sign.job.findings = &sign.findings;
 	if (status == EX_OK)
-		status = run(&sign);
-	keydir_close(&sign.keydir, sign.is_written);
+		status = commands_fence(sign.job.path, "signed", run_fenced, &sign);
 	keyfiles_deinit(&sign.keyfiles);
 	return status;
 }

@@ -21,7 +21,6 @@
 #include "lib/common/options.h"
 #include "lib/common/output.h"
 #include "lib/common/version.h"
-#include "lib/lmdb/fence.h"
 #include "lib/lmdb/store.h"
 
 #include <errno.h>
@@ -29,7 +28,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <sysexits.h>
 #include <time.h>
 
@@ -243,25 +241,6 @@ static int change_fenced(void *context)
 	return code;
 }
 
-/*
- * LMDB trusts the pages inside a file. To read all of them first, as build
- * does, would cost more than the update; so a child walks into damage, and its
- * transaction ends with it.
- */
-static int change_store_in_child(struct update *update)
-{
-	int status = 0;
-	int ret = fence_run(change_fenced, update, &status);
-	if (ret != STORE_OK) {
-		log_error(update->job.path, "store not changed (%s)", chain_strerror(ret));
-		return ret == STORE_ECORRUPT ? commands_exit_status(ret) : EX_OSERR;
-	}
-	if (WIFEXITED(status))
-		return WEXITSTATUS(status);
-	log_error(update->job.path, "store not changed, signal=%d", WTERMSIG(status));
-	return EX_SOFTWARE;
-}
-
 static int run_command(int argc, char **argv)
 {
 	struct update update = { .limits = GUARD_LIMITS_DEFAULT,
@@ -278,7 +257,7 @@ static int run_command(int argc, char **argv)
 	if (status == EX_OK)
 		status = read_changes(&update);
 	if (status == EX_OK)
-		status = change_store_in_child(&update);
+		status = commands_fence(update.job.path, "changed", change_fenced, &update);
 	keyfiles_deinit(&update.keyfiles);
 	pieces_deinit(&update.changes);
 	free(update.sources);

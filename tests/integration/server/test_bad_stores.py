@@ -120,6 +120,34 @@ class BadStores(Case):
                     self.assertRegex(result.err, rf"\Aerror: \[{store}\] store not "
                                                  r"(read|changed) \(.*\)\n\Z")
 
+    def test_damage_that_writers_alone_meet_ends_them_with_a_line(self):
+        store, keys = self.path("signed.mdb"), ("--keys", self.path("keys"))
+        build = ["build", "--zone", BAD, "--store", store, "--ns", "ns1.example.net.", *keys]
+        self.run_zone(*build, self.list)
+        self.run_zone("update", "--store", store, *keys, "--add", "44.0.0.9")
+        with open(store, "rb") as file:
+            damaged = bytearray(file.read())
+        newest = max(0, 4096, key=lambda at: int.from_bytes(damaged[at + 144 : at + 152], "little"))
+        # The root of LMDB's table of freed pages, and where the entries of that begin.
+        page = int.from_bytes(damaged[newest + 80 : newest + 88], "little") * 4096
+        self.assertEqual(damaged[page + 10], 2)
+        damaged[page + 14 : page + 16] = (16).to_bytes(2, "little")
+        for done, words in (("replaced", [*build, self.write("more", "192.0.2.1\n"), "--max-shrink", "100"]),
+                            ("changed", ["update", "--store", store, *keys, "--add", "44.0.0.10"]),
+                            ("signed", ["sign", "--store", store, *keys]),
+                            ("rolled back", ["rollback", "--store", store, *keys]),
+                            ("changed", ["roll", "--store", store, *keys, "--step", "start"])):
+            with self.subTest(words[0]):
+                with open(store, "wb") as file:
+                    file.write(damaged)
+                result = self.run_zone(*words, expect=EX_DATAERR)
+                self.assertEqual(result.out, "")
+                self.assertEqual(result.err.splitlines()[1:], [  # behind LMDB's own
+                    f"error: [{store}] store not {done} (damaged store: move it away and build it again)"])
+                with open(store, "rb") as file:
+                    self.assertEqual(file.read(len(damaged)), damaged)
+        self.assertIn("44.0.0.9\n", self.run_zone("dump", "--store", store).out)
+
     def test_a_damaged_store_leaves_the_server_and_its_other_zones_alive(self):
         self.expect_log("store not opened")
         for _ in range(10):
