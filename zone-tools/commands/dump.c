@@ -20,14 +20,22 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum row { OPTION_STORE, OPTION_VALUES, OPTION_CLIENTS, OPTION_ZONEFILE, OPTION_CONFIG };
+struct dump {
+	const char *store;
+	bool has_values;
+	bool is_of_clients;
+	bool is_zonefile;
+	struct reader *reader;
+};
 
-static const struct options_row rows[] = {
-	[OPTION_STORE] = { 's', "store", "FILE", "store to read" },
-	[OPTION_VALUES] = { 0, "values", NULL, "print A, TTL and text of each prefix as well" },
-	[OPTION_CLIENTS] = { 0, "clients", NULL, "print the list of clients, as an acl" },
-	[OPTION_ZONEFILE] = { 0, "zonefile", NULL, "print the zone as a master file (RFC 1035)" },
-	[OPTION_CONFIG] = ZONECALL_ROW,
+#define AT(member) OPTIONS_AT(struct dump, member)
+
+static const struct options_bound rows[] = {
+	{ { 's', "store", "FILE", "store to read" }, AT(store) },
+	{ { 0, "values", NULL, "print A, TTL and text of each prefix as well" }, AT(has_values) },
+	{ { 0, "clients", NULL, "print the list of clients, as an acl" }, AT(is_of_clients) },
+	{ { 0, "zonefile", NULL, "print the zone as a master file (RFC 1035)" }, AT(is_zonefile) },
+	ROWS_CONFIG,
 };
 
 static const struct options_table table = {
@@ -35,15 +43,8 @@ static const struct options_table table = {
 	.libraries = DNSBLV6_LIBRARIES,
 	.usage = "--store FILE [--values | --clients | --zonefile]",
 	.summary = "Prints what a store lists: one prefix a line, fewest prefixes, in order.",
-	.rows = rows,
+	.bound = rows,
 	.row_count = sizeof(rows) / sizeof(rows[0]),
-};
-
-struct dump {
-	const char *store;
-	bool has_values;
-	enum row what; /* OPTION_STORE: the list of addresses */
-	struct reader *reader;
 };
 
 /* ---- the list ---- */
@@ -208,32 +209,20 @@ static int print_clients(struct dump *dump)
 
 static void parse_command_line(struct dump *dump, int argc, char **argv)
 {
-	const char *argument;
-	int option;
-	while ((option = options_next(&table, argc, argv, &argument)) != OPTIONS_END) {
-		if (option == OPTION_STORE)
-			dump->store = argument;
-		else if (option == OPTION_VALUES)
-			dump->has_values = true;
-		else if (option != OPTION_CONFIG)
-			dump->what = (enum row)option;
-	}
+	options_parse(&table, argc, argv, dump);
 	if (dump->store == NULL)
 		options_fail(&table, "--store is missing");
+	if (dump->has_values + dump->is_of_clients + dump->is_zonefile > 1)
+		options_fail(&table, "--values, --clients and --zonefile go without each other");
 	if (optind < argc)
 		options_fail(&table, "unexpected word '%s'", argv[optind]);
 }
 
 static int print_chosen(struct dump *dump)
 {
-	switch (dump->what) {
-	case OPTION_CLIENTS:
+	if (dump->is_of_clients)
 		return print_clients(dump);
-	case OPTION_ZONEFILE:
-		return zonefile_print(dump->reader, stdout);
-	default:
-		return print_lists(dump);
-	}
+	return dump->is_zonefile ? zonefile_print(dump->reader, stdout) : print_lists(dump);
 }
 
 /* What damage has taken away looks like an end: only the checksum tells. */

@@ -30,32 +30,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN = 20 }; /* prefixes of each change */
+enum { COUNT = 10, SHOWN = 20 }; /* changes; prefixes of each */
 
-enum row { OPTION_STORE, OPTION_COUNT, OPTION_SINCE, OPTION_ALL, OPTION_BRIEF, OPTION_CONFIG };
-
-static const struct options_row rows[] = {
-	[OPTION_STORE] = { 's', "store", "FILE", "store to read" },
-	[OPTION_COUNT] = { 'n', "count", "NUMBER", "of changes, the newest (10)" },
-	[OPTION_SINCE] = { 0, "since", "SERIAL", "what is different now from that version" },
-	[OPTION_ALL] = { 0, "all", NULL, "print every prefix, not the first 20 of a change" },
-	[OPTION_BRIEF] = { 0, "brief", NULL, "print one line for each change" },
-	[OPTION_CONFIG] = ZONECALL_ROW,
-};
-
-static const struct options_table table = {
-	.program = "dnsblv6-zone log",
-	.libraries = DNSBLV6_LIBRARIES,
-	.usage = "--store FILE [options]",
-	.summary = "Prints what changed in a store, the newest change first.",
-	.rows = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
-};
+#define SINCE_NONE UINT64_MAX
 
 struct history_log {
 	const char *store;
-	uint64_t count;
-	bool has_since;
+	uint64_t count; /* 0: not given */
+	uint64_t since_serial;
+	bool is_whole; /* every prefix is printed */
+	bool is_brief; /* none is */
 	struct version since;
 	struct version before; /* the change that is printed: what was different then */
 	struct version after;
@@ -63,6 +47,31 @@ struct history_log {
 	uint64_t shown;	   /* prefixes of each change */
 	struct reader *reader;
 	struct dnsblv6_facts facts;
+};
+
+#define AT(member) OPTIONS_AT(struct history_log, member)
+
+static const struct options_bound rows[] = {
+	{ { 's', "store", "FILE", "store to read" }, AT(store) },
+	{ { 'n', "count", "NUMBER", "of changes, the newest (10)" },
+	  AT(count),
+	  .min = 1,
+	  .max = UINT32_MAX },
+	{ { 0, "since", "SERIAL", "what is different now from that version" },
+	  AT(since_serial),
+	  .max = UINT32_MAX },
+	{ { 0, "all", NULL, "print every prefix, not the first 20 of a change" }, AT(is_whole) },
+	{ { 0, "brief", NULL, "print one line for each change" }, AT(is_brief) },
+	ROWS_CONFIG,
+};
+
+static const struct options_table table = {
+	.program = "dnsblv6-zone log",
+	.libraries = DNSBLV6_LIBRARIES,
+	.usage = "--store FILE [options]",
+	.summary = "Prints what changed in a store, the newest change first.",
+	.bound = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
 };
 
 /* ---- what was listed and what is ---- */
@@ -367,7 +376,8 @@ static int print_changes(struct history_log *log)
 
 static int print_since(struct history_log *log)
 {
-	int ret = version_load(log->reader, log->since.serial, VERSION_NAMES, &log->since);
+	int ret =
+		version_load(log->reader, (uint32_t)log->since_serial, VERSION_NAMES, &log->since);
 	if (ret == DNSBLV6_OK) {
 		printf("since serial=%" PRIu32 " until serial=%" PRIu32 "\n", log->since.serial,
 		       log->facts.serial);
@@ -381,22 +391,13 @@ static int print_since(struct history_log *log)
 
 static void parse_command_line(struct history_log *log, int argc, char **argv)
 {
-	const char *argument;
-	int option;
-	while ((option = options_next(&table, argc, argv, &argument)) != OPTIONS_END) {
-		if (option == OPTION_STORE)
-			log->store = argument;
-		else if (option == OPTION_COUNT)
-			log->count = options_number(&table, "count", argument, 1, UINT32_MAX);
-		else if (option == OPTION_SINCE) {
-			log->since.serial =
-				(uint32_t)options_number(&table, "since", argument, 0, UINT32_MAX);
-			log->has_since = true;
-		} else
-			log->shown = option == OPTION_ALL ? UINT64_MAX : 0;
-	}
+	options_parse(&table, argc, argv, log);
 	if (log->store == NULL)
 		options_fail(&table, "--store is missing");
+	if (log->is_whole && log->is_brief)
+		options_fail(&table, "--all goes without --brief");
+	if (log->since_serial != SINCE_NONE && (log->count != 0 || log->is_brief))
+		options_fail(&table, "--since goes without --count and --brief");
 	if (optind < argc)
 		options_fail(&table, "unexpected word '%s'", argv[optind]);
 }
@@ -410,7 +411,8 @@ static int print_all(struct history_log *log)
 	if (ret == DNSBLV6_OK) {
 		ret = contents_read_facts(log->reader, &log->facts);
 		if (ret == DNSBLV6_OK)
-			ret = log->has_since ? print_since(log) : print_changes(log);
+			ret = log->since_serial != SINCE_NONE ? print_since(log)
+							      : print_changes(log);
 		reader_end(log->reader);
 	}
 	reader_close(log->reader);
@@ -430,8 +432,12 @@ static int read_store(void *context)
 
 static int run_command(int argc, char **argv)
 {
-	struct history_log log = { .count = 10, .shown = SHOWN };
+	struct history_log log = { .since_serial = SINCE_NONE, .shown = SHOWN };
 	parse_command_line(&log, argc, argv);
+	if (log.count == 0)
+		log.count = COUNT;
+	if (log.is_whole || log.is_brief)
+		log.shown = log.is_whole ? UINT64_MAX : 0;
 	return commands_fence(log.store, "read", read_store, &log);
 }
 

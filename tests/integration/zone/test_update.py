@@ -626,7 +626,13 @@ class Refusals(UpdateCase):
                       ["update", "--store", self.store, "--add", "192.0.2.1", "--publish", "x"],
                       ["update", "--store", self.store, "--add", "192.0.2.1", "--serial", "0"],
                       ["log"], ["log", "--store", self.store, "--count", "0"],
-                      ["log", "--store", self.store, "word"]):
+                      ["log", "--store", self.store, "word"],
+                      ["log", "--store", self.store, "--all", "--brief"],
+                      ["log", "--store", self.store, "--since", "1", "--count", "2"],
+                      ["log", "--store", self.store, "--since", "1", "--brief"],
+                      ["dump", "--store", self.store, "--values", "--clients"],
+                      ["dump", "--store", self.store, "--zonefile", "--values"],
+                      ["dump", "--store", self.store, "--clients", "--zonefile"]):
             result = self.run_zone(*words, expect=EX_USAGE)
             self.assertEqual(len(result.err.splitlines()), 1, words)
             self.assertIn("--help", result.err)

@@ -89,6 +89,7 @@ class ZonesConf(UpdateCase):
         self.assertIn("lists differ", self.call("check", expect=1).out)
         self.call("sign")
         self.assertEqual(len(self.call("log", "--brief").out.splitlines()), 2)
+        self.assertIn("\n  + 198.51.100.0/30\n", self.call("log").out)
         self.call("rollback")
         self.call("check")
         self.assertEqual(self.call("ds").out, self.run_zone("ds", "--zone", ZONE, "--key", self.key).out)
