@@ -206,10 +206,8 @@ static int read_files(struct reading *reading, const char *paths, const struct s
 	char *copy = strdup(paths);
 	char *rest = copy;
 	int ret = copy != NULL ? DNSBLV6_OK : -ENOMEM;
-	for (char *path; ret == DNSBLV6_OK && (path = strsep(&rest, ",")) != NULL;) {
-		if (*path != '\0')
-			ret = read_file(reading, path, sink);
-	}
+	for (char *path; ret == DNSBLV6_OK && (path = strsep(&rest, ",")) != NULL;)
+		ret = read_file(reading, path, sink);
 	free(copy);
 	return ret;
 }
@@ -242,11 +240,22 @@ static size_t type_size(const char *list)
 	return list[size] == ':' ? size : 0;
 }
 
-static int refuse_type(struct reading *reading, const char *list)
+static int refuse_list(struct reading *reading, const char *list, const char *reason)
 {
 	findings_add(reading->findings, FINDING_REFUSAL, (struct findings_place){ .file = NULL },
-		     "list refused", list, strlen(list), "unknown type; plain:FILE is any file");
+		     "list refused", list, strlen(list), reason);
 	return -EINVAL;
+}
+
+/* In "FILE,FILE". That is a slip, such as a variable that is not set, and no list that is empty. */
+static bool lacks_name(const char *paths)
+{
+	size_t size = strcspn(paths, ",");
+	while (size > 0 && paths[size] == ',') {
+		paths += size + 1;
+		size = strcspn(paths, ",");
+	}
+	return size == 0;
 }
 
 static int read_list(struct reading *reading, const char *list)
@@ -254,18 +263,16 @@ static int read_list(struct reading *reading, const char *list)
 	size_t size = type_size(list);
 	if (size == 0)
 		return read_plain(reading, list);
+	if (lacks_name(list + size + 1))
+		return refuse_list(reading, list, "a file of it has no name");
 	if (size == 5 && memcmp(list, "plain", 5) == 0)
 		return read_plain_files(reading, list + size + 1);
 	enum rbldnsd_type type;
 	if (rbldnsd_type_find(list, size, &type) != DNSBLV6_OK)
-		return refuse_type(reading, list);
-	if (type == RBLDNSD_ACL && reading->listing->has_acl) {
-		findings_add(reading->findings, FINDING_REFUSAL,
-			     (struct findings_place){ .file = NULL }, "list refused", list,
-			     strlen(list),
-			     "a zone has one acl; give its files as one: acl:FILE,FILE");
-		return -EINVAL;
-	}
+		return refuse_list(reading, list, "unknown type; plain:FILE is any file");
+	if (type == RBLDNSD_ACL && reading->listing->has_acl)
+		return refuse_list(reading, list,
+				   "a zone has one acl; give its files as one: acl:FILE,FILE");
 	reading->listing->has_acl |= type == RBLDNSD_ACL;
 	return read_rbldnsd(reading, type, list + size + 1);
 }
@@ -365,6 +372,12 @@ int sources_read_entry(struct listing *listing, const char *text, const char *wh
 				   .line = text,
 				   .line_size = strlen(text) };
 	struct sink sink;
+	struct plain_entry entry;
+	if (plain_parse(text, reading.line_size, options, &entry) == NULL &&
+	    entry.kind == PLAIN_BLANK) {
+		reading_refuse_line(&reading, "neither an address nor a file");
+		return DNSBLV6_OK;
+	}
 	int ret = begin_plain(&reading, &sink);
 	return ret == DNSBLV6_OK ? read_plain_line(&reading, &sink) : ret;
 }

@@ -279,6 +279,11 @@ class BadLists(Case):
     def test_a_type_that_does_not_exist_is_wrong_use_or_a_refused_list(self):
         said = self.refuse("ip5set:" + self.path("good.txt"), expect=None)
         self.assertIn("ip5set", said)
+        for nameless in ("ip4set:", "plain:", "dnset:,", f"ip4trie:{self.path('good.txt')},",
+                         f"plain:{self.path('good.txt')},,{self.path('good.txt')}"):
+            said = self.refuse("--allow-empty", *ANY_SIZE, nameless, expect=EX_USAGE)
+            self.assertTrue(said.startswith(f'error: list refused, text="{nameless}" (a file of it has no'
+                                            " name)\n"), said)
         said = self.refuse("--no-such-option", self.path("good.txt"), expect=EX_USAGE)
         self.assertIn("--no-such-option", said)
         self.assertEqual(len(said.splitlines()), 1)

@@ -500,6 +500,7 @@ class Refusals(UpdateCase):
     def test_words_that_are_no_addresses(self):
         for word, reason in (("300.1.1.1", "octet above 255"), ("192.0.2", ".*"),
                              ("192.0.2.1/33", ".*"), ("not-there", "not an IP address"),
+                             ("", "neither an address nor a file"), (" ", "neither .*"), ("# x", "neither .*"),
                              ("192.0.2.1/24", "host bits set below the prefix length"),
                              ("192.0.2.9-192.0.2.1", ".*")):
             for option in ("--add", "--remove"):
