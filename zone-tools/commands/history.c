@@ -359,17 +359,37 @@ static int print_change(struct history_log *log, uint64_t number,
 	return ret;
 }
 
+/* A change that is not there: older ones are forgotten, but what is behind a gap was not. */
+static int check_forgotten(const struct history_log *log, uint64_t number)
+{
+	uint8_t behind[DNSBLV6_JOURNAL_KEY_SIZE];
+	struct store_bytes key;
+	struct store_bytes value;
+	dnsblv6_journal_make_key(number + 1, 0, behind);
+	int ret = reader_seek_before(log->reader, STORE_JOURNAL, behind, sizeof(behind), &key,
+				     &value);
+	if (ret == DNSBLV6_OK)
+		return STORE_ECORRUPT;
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
 static int print_changes(struct history_log *log)
 {
+	uint32_t serial = log->facts.serial;
 	uint64_t number;
 	int ret = history_newest(log->reader, &number);
 	for (uint64_t i = 0; ret == DNSBLV6_OK && i < log->count && number > 0; i++, number--) {
-		struct dnsblv6_change change;
+		struct dnsblv6_change change = { 0 };
 		ret = history_get(log->reader, number, &change);
+		if (ret == DNSBLV6_ENOTFOUND)
+			return check_forgotten(log, number);
+		if (ret == DNSBLV6_OK && change.to_serial != serial)
+			ret = STORE_ECORRUPT;
 		if (ret == DNSBLV6_OK)
 			print_header(&change);
 		if (ret == DNSBLV6_OK && log->shown > 0 && change.has_names)
 			ret = print_change(log, number, &change);
+		serial = change.from_serial;
 	}
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }

@@ -148,6 +148,27 @@ class BadStores(Case):
                     self.assertEqual(file.read(len(damaged)), damaged)
         self.assertIn("44.0.0.9\n", self.run_zone("dump", "--store", store).out)
 
+    def test_changes_that_a_journal_has_lost_are_no_end_of_it(self):
+        store = self.path("bad.mdb")
+        for n in range(1, 5):
+            self.run_zone("update", "--store", store, "--add", f"44.0.0.{n + 1}")
+        log = ["log", "--store", store, "--brief"]
+        printed = self.run_zone(*log).out.splitlines()
+        self.assertEqual(len(printed), 4)
+        lines = subprocess.run([peer("mdb_dump"), "-n", "-a", store], check=True, capture_output=True,
+                               text=True).stdout.splitlines()
+        whole = [at for at, line in enumerate(lines) if line.startswith(f" {4:016x}") and len(line) == 25]
+        for number, lost in ((4, whole), *((n, [lines.index(f" {n:016x}{0:08x}")]) for n in (1, 2, 3, 4))):
+            gone = {*lost, *(at + 1 for at in lost)}  # keys, and a value behind each
+            for path in (store, store + "-lock"):
+                os.unlink(path)
+            subprocess.run([peer("mdb_load"), "-n", store], check=True, text=True, stderr=subprocess.DEVNULL,
+                           input="".join(f"{line}\n" for at, line in enumerate(lines) if at not in gone))
+            with self.subTest(number=number, lost=len(lost)):
+                result = self.run_zone(*log, expect=EX_DATAERR)
+                self.assertEqual(result.out.splitlines(), printed[: 4 - number])
+                self.assertEqual(result.err, f"error: [{store}] store not read (damaged store)\n")
+
     def test_a_damaged_store_leaves_the_server_and_its_other_zones_alive(self):
         self.expect_log("store not opened")
         for _ in range(10):
