@@ -234,6 +234,16 @@ class Keys(Case):
         self.assertEqual(result.stderr, "error: output not written (No space left on device)\n")
         self.assertEqual(self.ds().out, ds_of(ZONE, self.ds("--dnskey").out))
 
+    def test_a_signature_that_cannot_be_told_is_an_error(self):
+        store = self.path("bl6.mdb")
+        self.run_zone("keygen", "--zone", ZONE, "--key", self.key)
+        self.build(store, "--key", self.key, self.write("list", "192.0.2.1\n"))
+        with open("/dev/full", "w", encoding="ascii") as full:
+            result = subprocess.run([program("dnsblv6-zone"), "sign", "--store", store, "--key", self.key],
+                                    stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+        self.assertEqual((result.returncode, result.stderr),
+                         (EX_IOERR, "error: output not written (No space left on device)\n"))
+
     def test_wrong_use_names_the_word(self):
         both = ("--zone", ZONE, "--key", self.key)
         cases = [
