@@ -374,6 +374,11 @@ int migrate_command(int argc, char **argv)
 	options_parse(&table, argc, argv, &migrate);
 	if (argc - optind != 1)
 		options_fail(&table, "give the command line of rbldnsd as one word, in quotes");
+	if (migrate.stores[0] != '/' || migrate.keys[0] != '/')
+		options_fail(&table, "--stores and --key-files take an absolute path");
+	if (migrate.output != NULL && migrate.server != NULL &&
+	    strcmp(migrate.output, migrate.server) == 0)
+		options_fail(&table, "--output and --server are one file");
 	int status = run(&migrate, argv[optind]);
 	rbldnsdline_deinit(&migrate.line);
 	free(migrate.zones_text);

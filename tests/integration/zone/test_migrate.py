@@ -170,6 +170,13 @@ class Migrate(RbldnsdTest):
                 result = self.migrate(line, expect=status)
                 self.assertRegex(result.err, pattern)
                 self.assertEqual(sorted(os.listdir(self.directory)), ["base", "half"])
+        for options, pattern in ((("--stores", ""), "take an absolute path"),
+                                 (("--key-files", "keys"), "take an absolute path"),
+                                 (("--server", self.path("zones.conf")), "are one file")):
+            result = self.migrate("rbldnsd bl.example:ip4set:base", "--ns", "ns1.example.net.", *options,
+                                  expect=EX_USAGE)
+            self.assertIn(pattern, result.err)
+            self.assertEqual(sorted(os.listdir(self.directory)), ["base", "half"])
         self.migrate("rbldnsd bl.example:ip4set:base", "--ns", "ns1.example.net.")
         before = self.read("zones.conf")
         result = self.migrate("rbldnsd bl.example:ip4set:base", "--ns", "ns2.example.net.", expect=73)
