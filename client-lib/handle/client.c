@@ -145,14 +145,18 @@ int dnsblv6_start(struct dnsblv6 *client)
 	}
 	client->error[0] = '\0';
 	client->pid = getpid();
+	uint32_t max_sockets = client->config.max_sockets;
 	int ret = config_finish(&client->config, client->error);
+	if (ret == DNSBLV6_OK) {
+		ret = engine_new(&client->config, client->log != NULL ? keep_line : NULL, client,
+				 &client->engine);
+		if (ret != DNSBLV6_OK)
+			snprintf(client->error, sizeof(client->error), "not started (%s)",
+				 dnsblv6_strerror(ret));
+	}
+	/* The next start goes by the limit that it finds. */
 	if (ret != DNSBLV6_OK)
-		return ret;
-	ret = engine_new(&client->config, client->log != NULL ? keep_line : NULL, client,
-			 &client->engine);
-	if (ret != DNSBLV6_OK)
-		snprintf(client->error, sizeof(client->error), "not started (%s)",
-			 dnsblv6_strerror(ret));
+		client->config.max_sockets = max_sockets;
 	return ret;
 }
 

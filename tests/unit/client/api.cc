@@ -20,6 +20,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/unit/client/config.hh"
 #include "tests/unit/client/world.hh"
 
 namespace
@@ -356,6 +357,24 @@ TEST_CASE("a handle without zones does not start, and says why", "[client][api]"
 	REQUIRE(dnsblv6_new(&client) == 0);
 	CHECK(dnsblv6_start(client) == -EINVAL);
 	CHECK(std::string(dnsblv6_error(client)).find("zones") != std::string::npos);
+	dnsblv6_free(client);
+}
+
+TEST_CASE("a start that has failed leaves no limit of sockets to the next", "[client][api]")
+{
+	dnsblv6 *client = nullptr;
+	REQUIRE(dnsblv6_new(&client) == 0);
+	REQUIRE(dnsblv6_set(client, "zones", "bl6.example") == 0);
+	REQUIRE(dnsblv6_set(client, "servers", "192.0.2.53") == 0);
+	REQUIRE(dnsblv6_set(client, "secure", "yes") == 0);
+	{
+		const limited descriptors(1000);
+		REQUIRE(dnsblv6_start(client) == -EINVAL);
+	}
+	REQUIRE(dnsblv6_set(client, "secure", "auto") == 0);
+	const limited descriptors(200);
+	CHECK(dnsblv6_start(client) == 0);
+	CHECK(std::string(dnsblv6_error(client)).empty());
 	dnsblv6_free(client);
 }
 

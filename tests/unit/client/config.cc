@@ -4,8 +4,6 @@
 #include "client-lib/config/sites.h"
 #include "tests/lib/fault.hh"
 
-#include <sys/resource.h>
-
 #include <set>
 
 namespace
@@ -31,28 +29,6 @@ std::set<unsigned> octet_of(std::string text)
 	}
 	return set;
 }
-
-/* The soft limit of descriptors, until the end of the block; below the hard one at most. */
-class limited
-{
-      public:
-	explicit limited(rlim_t count)
-	{
-		REQUIRE(getrlimit(RLIMIT_NOFILE, &before_) == 0);
-		rlimit now = before_;
-		now.rlim_cur = count;
-		REQUIRE(setrlimit(RLIMIT_NOFILE, &now) == 0);
-	}
-	~limited()
-	{
-		setrlimit(RLIMIT_NOFILE, &before_);
-	}
-	limited(const limited &) = delete;
-	limited &operator=(const limited &) = delete;
-
-      private:
-	rlimit before_ = {};
-};
 } // namespace
 
 TEST_CASE("an unset configuration has the documented values", "[client][config]")

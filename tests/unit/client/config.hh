@@ -12,9 +12,32 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+
+/* The soft limit of descriptors, until the end of the block; below the hard one at most. */
+class limited
+{
+      public:
+	explicit limited(rlim_t count)
+	{
+		REQUIRE(getrlimit(RLIMIT_NOFILE, &before_) == 0);
+		rlimit now = before_;
+		now.rlim_cur = count;
+		REQUIRE(setrlimit(RLIMIT_NOFILE, &now) == 0);
+	}
+	~limited()
+	{
+		setrlimit(RLIMIT_NOFILE, &before_);
+	}
+	limited(const limited &) = delete;
+	limited &operator=(const limited &) = delete;
+
+      private:
+	rlimit before_ = {};
+};
 
 /* A struct config on the heap, and what was said last. */
 class Config
