@@ -70,6 +70,7 @@ static int start(struct dnsblv6 *client, struct call *call, const struct topic *
 
 	TAILQ_INSERT_TAIL(&client->open, call, link);
 	if (client->is_broken) {
+		call->id = ++client->engine->last_id;
 		client_fill(client, topic, zones, &call->result);
 		make_ready(call);
 		return DNSBLV6_OK;

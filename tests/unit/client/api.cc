@@ -520,6 +520,28 @@ TEST_CASE("no callback comes after a cancel", "[client][api]")
 	CHECK(calls == 1);
 }
 
+TEST_CASE("in a child without descriptors a cancel takes back its own request", "[client][api]")
+{
+	handle bl;
+	bl.start();
+	const pid_t child = in_child([&bl] {
+		const rlimit none = {};
+		if (setrlimit(RLIMIT_NOFILE, &none) != 0 || dnsblv6_fd(bl.client) != -EBADF)
+			return false;
+		const dnsblv6_ip address = ip("192.0.0.1");
+		unsigned first_calls = 0, second_calls = 0;
+		call first{ &first_calls }, second{ &second_calls };
+		uint64_t ids[2] = {};
+		return dnsblv6_submit(bl.client, &address, 0, 20000, keep_call, &first, ids) == 0 &&
+		       dnsblv6_submit(bl.client, &address, 0, 20000, keep_call, &second, ids + 1) ==
+			       0 &&
+		       dnsblv6_cancel(bl.client, ids[1]) == 0 && dnsblv6_process(bl.client) == 1 &&
+		       first_calls == 1 && second_calls == 0 &&
+		       first.result.verdict == DNSBLV6_UNKNOWN;
+	});
+	CHECK(went_well(child));
+}
+
 TEST_CASE("a loop is woken for what another thread has found out", "[client][api]")
 {
 	handle bl;
