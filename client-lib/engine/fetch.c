@@ -474,6 +474,15 @@ int fetch_dns(struct fetches *fetches, const struct fetch_target *target, int64_
 
 /* ---- the daemon ---- */
 
+static bool has_filter(const struct zone *zone)
+{
+	for (uint64_t left = zone->entries.entries; left != 0; left &= left - 1) {
+		if (zone->all->config->entries[__builtin_ctzll(left)].filter.is_set)
+			return true;
+	}
+	return false;
+}
+
 /*
  * The reply alone, when the cache has no more of it. It says listed or not, and
  * not with which value: of no use to an entry with a filter of its own.
@@ -481,9 +490,7 @@ int fetch_dns(struct fetches *fetches, const struct fetch_target *target, int64_
 static bool read_reply(const struct fetch *fetch, const struct cached_reply *reply,
 		       struct cache_entry *entry)
 {
-	const struct verdict_zone *entries = &fetch->target.zone->entries;
-
-	if (reply->is_listed && entries->bitmap_entries != entries->entries)
+	if (reply->is_listed && has_filter(fetch->target.zone))
 		return false;
 	*entry = (struct cache_entry){ .kind = CACHE_BITMAP,
 				       .is_secure = reply->is_secure,

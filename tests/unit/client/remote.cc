@@ -2,6 +2,7 @@
 // The client's end, with a daemon played by the test; time is what the test says.
 #include "client-lib/shared/remote.h"
 #include "client-lib/cache/cache.h"
+#include "client-lib/dnsblv6.h"
 #include "client-lib/shared/shared.h"
 #include "tests/lib/child.hh"
 #include "tests/lib/fault.hh"
@@ -217,6 +218,37 @@ class pair_of
 };
 
 } // namespace
+
+TEST_CASE("a reply that has no value lists for entries without a filter alone", "[client][remote]")
+{
+	const bool has_filter = GENERATE(false, true);
+	tmpdir directory;
+	fake_daemon daemon(directory.path());
+	// Its table is not handed out: all that a client of another version gets.
+	child at_work([&daemon]() -> int {
+		for (;; usleep(1000)) {
+			if (daemon.has_caller())
+				daemon.accept_client();
+			const auto request = daemon.read();
+			if (request.has_value())
+				daemon.say(bytes_of(listed(request->id)));
+		}
+	});
+	dnsblv6 *handle = nullptr;
+	dnsblv6_result result = {};
+	dnsblv6_ip ip = {};
+	dnsblv6_addr_to_bytes(ADDR, ip.bytes);
+	CAPTURE(has_filter);
+	REQUIRE(dnsblv6_new(&handle) == 0);
+	CHECK(dnsblv6_set(handle, "zones", has_filter ? "zen.example=127.0.0.2" : "zen.example") ==
+	      0);
+	CHECK(dnsblv6_set(handle, "servers", "127.0.0.1@1") == 0);
+	CHECK(dnsblv6_set(handle, "shared", directory.path().c_str()) == 0);
+	CHECK(dnsblv6_start(handle) == 0);
+	CHECK(dnsblv6_check(handle, &ip, 20000, &result) == 0);
+	CHECK(result.verdict == (has_filter ? DNSBLV6_UNKNOWN : DNSBLV6_LISTED));
+	dnsblv6_free(handle);
+}
 
 TEST_CASE("a request has the address, the zone and less time than the client has",
 	  "[client][remote]")
