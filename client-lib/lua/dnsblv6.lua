@@ -100,9 +100,14 @@ local function text_of(status)
   return ffi.string(lib.dnsblv6_strerror(status))
 end
 
+-- A text for C, to which a NUL is its end. Another control character is refused as what it is.
+local function c(text)
+  return text and (text:gsub("%z", "\1"))
+end
+
 local function parse(address)
   local ip = ffi.new("struct dnsblv6_ip")
-  if lib.dnsblv6_ip_parse(address, ip) < 0 then
+  if lib.dnsblv6_ip_parse(c(address), ip) < 0 then
     return nil, tostring(address) .. ": not an address"
   end
   return ip
@@ -166,7 +171,7 @@ local function set_all(handle, options)
     if type(value) == "boolean" then
       value = value and "yes" or "no"
     end
-    if lib.dnsblv6_set(handle, (key:gsub("_", "-")), tostring(value)) < 0 then
+    if lib.dnsblv6_set(handle, c(key:gsub("_", "-")), c(tostring(value))) < 0 then
       return nil, ffi.string(lib.dnsblv6_error(handle))
     end
   end
@@ -213,7 +218,7 @@ end
 -- Entries by name or label, divided by blanks: for peek(), check() and submit(). Made once.
 function Client:zone_set(names)
   local set = ffi.new("uint64_t[1]")
-  local status = lib.dnsblv6_zone_set(self.handle, names, set)
+  local status = lib.dnsblv6_zone_set(self.handle, c(names), set)
   if status < 0 then
     return nil, text_of(status)
   end
@@ -255,12 +260,12 @@ end
 -- The same about a name, an address of a site, or, in zones, a hash.
 function Client:peek_name(name, zones)
   local raw = ffi.new("struct dnsblv6_result")
-  return told(self, lib.dnsblv6_peek_name(self.handle, name, zones or 0, raw), raw)
+  return told(self, lib.dnsblv6_peek_name(self.handle, c(name), zones or 0, raw), raw)
 end
 
 function Client:check_name(name, timeout_ms, zones)
   local raw = ffi.new("struct dnsblv6_result")
-  return told(self, lib.dnsblv6_check_name(self.handle, name, zones or 0,
+  return told(self, lib.dnsblv6_check_name(self.handle, c(name), zones or 0,
     timeout_ms or TIMEOUT_MS, raw), raw)
 end
 
@@ -306,7 +311,7 @@ function Client:submit(address, timeout_ms, callback, zones)
 end
 
 function Client:submit_name(name, timeout_ms, callback, zones)
-  return submit(self, lib.dnsblv6_submit_name, name, timeout_ms, callback, zones)
+  return submit(self, lib.dnsblv6_submit_name, c(name), timeout_ms, callback, zones)
 end
 
 -- No callback comes after this. nil when it has come.
@@ -423,7 +428,7 @@ function M.qname(address, kind, zone)
     return nil, why
   end
   local text = ffi.new("char[256]")
-  local status = lib.dnsblv6_qname(ip, kind, zone, text, 256)
+  local status = lib.dnsblv6_qname(ip, c(kind), c(zone), text, 256)
   if status < 0 then
     return nil, text_of(status)
   end

@@ -31,7 +31,7 @@ __all__ = ["CLEAR", "LISTED", "UNKNOWN", "DEFER", "Client", "Error", "Result", "
 
 CLEAR, LISTED, UNKNOWN, DEFER = range(4)
 
-_ENOENT, _EAGAIN = -2, -11
+_ENOENT, _EAGAIN, _EINVAL = -2, -11, -22
 
 
 class Error(Exception):
@@ -127,6 +127,13 @@ def _must(status):
     if status < 0:
         raise Error(status)
     return status
+
+
+def _c(text):
+    """Bytes for C, to which a NUL is an end: the name before it would be asked about."""
+    if "\0" in text:
+        raise Error(_EINVAL, f"{text!r}: a NUL is in no name")
+    return text.encode(errors="replace")  # half a surrogate is in none either
 
 
 def _ip(address):
@@ -227,8 +234,8 @@ class Client:
                                 ) if log else _LOG_FN()
             _lib.dnsblv6_set_log(self._handle, self._log, None)
             for key, value in {"zones": zones, **options}.items():
-                self._explain(_lib.dnsblv6_set(self._handle, key.replace("_", "-").encode(),
-                                               _text(value).encode()))
+                self._explain(_lib.dnsblv6_set(self._handle, _c(key.replace("_", "-")),
+                                               _c(_text(value))))
             self._explain(_lib.dnsblv6_start(self._handle))
         except BaseException:
             self.close()
@@ -269,7 +276,7 @@ class Client:
     def zone_set(self, names):
         """Entries by name or label, for calls with zones=; made once."""
         zones = ctypes.c_uint64()
-        _must(_lib.dnsblv6_zone_set(self._open(), _text(names).encode(), ctypes.byref(zones)))
+        _must(_lib.dnsblv6_zone_set(self._open(), _c(_text(names)), ctypes.byref(zones)))
         return zones.value
 
     def check(self, address, timeout=5.0, zones=0):
@@ -301,13 +308,13 @@ class Client:
     def check_name(self, name, timeout=5.0, zones=0):
         """check() about a name, an address of a site, or, in zones, a hash."""
         raw = _Result()
-        _must(_lib.dnsblv6_check_name(self._open(), name.encode(), zones, _milliseconds(timeout),
+        _must(_lib.dnsblv6_check_name(self._open(), _c(name), zones, _milliseconds(timeout),
                                       raw))
         return Result(raw, self._zones)
 
     def peek_name(self, name, zones=0):
         raw = _Result()
-        status = _lib.dnsblv6_peek_name(self._open(), name.encode(), zones, raw)
+        status = _lib.dnsblv6_peek_name(self._open(), _c(name), zones, raw)
         if status == _EAGAIN:
             return None
         _must(status)
@@ -318,7 +325,7 @@ class Client:
         return self._reason(_lib.dnsblv6_reason, _ip(address), result, timeout)
 
     def reason_name(self, name, result, timeout=5.0):
-        return self._reason(_lib.dnsblv6_reason_name, name.encode(), result, timeout)
+        return self._reason(_lib.dnsblv6_reason_name, _c(name), result, timeout)
 
     def _reason(self, function, topic, result, timeout):
         text = ctypes.create_string_buffer(600)
@@ -345,7 +352,7 @@ class Client:
         return self._submit(_lib.dnsblv6_submit, _ip(address), callback, timeout, zones)
 
     def submit_name(self, name, callback, timeout=5.0, zones=0):
-        return self._submit(_lib.dnsblv6_submit_name, name.encode(), callback, timeout, zones)
+        return self._submit(_lib.dnsblv6_submit_name, _c(name), callback, timeout, zones)
 
     def _submit(self, start, topic, callback, timeout, zones):
         self._following += 1
@@ -467,7 +474,7 @@ class Client:
 def qname(address, kind, zone):
     """The name that is asked for: kind is "dotted", "flat" or "classic"."""
     text = ctypes.create_string_buffer(256)
-    _must(_lib.dnsblv6_qname(_ip(address), kind.encode(), zone.encode(), text, len(text)))
+    _must(_lib.dnsblv6_qname(_ip(address), _c(kind), _c(zone), text, len(text)))
     return text.value.decode()
 
 

@@ -73,7 +73,12 @@ class Lua(Served):
             eq(client:check_name("192.0.2.66").labels[1], "SITE")
             eq(client:peek_name("192.0.2.66").verdict, "listed")
             eq(client:check_name("not-there.example").verdict, "clear")
-            eq(client:check_name("b@d"), nil)
+            for _, wrong in ipairs{{ "b@d", "192.0.2.66\\0.example" }} do
+              eq(client:check_name(wrong), nil)
+              eq(select(2, client:peek_name(wrong)), "Invalid argument")
+              eq(client:submit_name(wrong, 5000, error), nil)
+            end
+            eq(client:zone_set("SITE\\0"), nil)
             local found
             assert(client:submit_name("192.0.2.66", 5000, function(result) found = result end))
             while not found do
@@ -173,7 +178,8 @@ class Lua(Served):
             eq(client, nil)
             assert(why:find("no-such-key", 1, true), why)
             client = assert(dnsblv6.new{{ zones = "{NAME}", servers = servers }})
-            for _, wrong in ipairs{{ "192.0.2.256", "", "here" }} do
+            eq(dnsblv6.new{{ zones = "{NAME}\\0*2", servers = servers }}, nil)
+            for _, wrong in ipairs{{ "192.0.2.256", "", "here", "192.0.2.66\\0.1" }} do
               local result, why = client:check(wrong)
               eq(result, nil)
               assert(why:find("not an address", 1, true))
@@ -191,6 +197,7 @@ class Lua(Served):
             eq(zones[2].state, "ok")
             assert(next(client:stats()))
             eq(dnsblv6.qname("192.0.2.66", "flat", "{NAME}"), "c000020.{NAME}")
+            eq(dnsblv6.qname("192.0.2.66", "flat\\0", "{NAME}"), nil)
         """)
 
     def test_a_thousand_clients_are_collected(self):
