@@ -2,6 +2,7 @@
 #include "client-lib/config/topic.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "client-lib/config/sites.h"
@@ -119,7 +120,11 @@ int topic_parse(const char *text, struct topic *ret_topic)
 	struct topic topic;
 	char name[CONFIG_TEXT_MAX];
 
-	if (dnsblv6_ip_parse(text, &ip) == DNSBLV6_OK) {
+	/* The dot of the root is behind an address too when a browser is to see no difference. */
+	(void)snprintf(name, sizeof(name), "%s", text);
+	if (size > 0 && size < sizeof(name) && name[size - 1] == '.')
+		name[size - 1] = '\0';
+	if (dnsblv6_ip_parse(name, &ip) == DNSBLV6_OK) {
 		topic_of_ip(&ip, &topic);
 		topic.kind = CONFIG_SITE;
 		if (!dnsblv6_addr_is_ipv4(topic.addr))

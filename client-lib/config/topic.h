@@ -33,7 +33,8 @@ void topic_of_ip(const struct dnsblv6_ip *ip, struct topic *ret_topic);
 
 /*
  * A name (letters, digits, "-", "_" and dots, in any case, with or without a final dot; up to 253
- * characters in labels of up to 63, RFC 1035), or an IPv4 address, which is a CONFIG_SITE.
+ * characters in labels of up to 63, RFC 1035), or an IPv4 address, which is a CONFIG_SITE, with or
+ * without that dot.
  * -EINVAL for anything else.
  */
 int topic_parse(const char *text, struct topic *ret_topic);

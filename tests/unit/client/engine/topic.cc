@@ -59,6 +59,7 @@ TEST_CASE("an IPv4 address in place of a name is one", "[client][topic]")
 {
 	topic found = {};
 	CHECK(parsed("192.0.2.7") == "2 192.0.2.7");
+	CHECK(parsed("192.0.2.7.") == "2 192.0.2.7");
 	REQUIRE(topic_parse("192.0.2.7", &found) == DNSBLV6_OK);
 	CHECK(dnsblv6_addr_ipv4(found.addr) == 0xc0000207);
 	CHECK(found.name.size == 0);
@@ -70,10 +71,10 @@ TEST_CASE("what is no name is refused", "[client][topic]")
 	const std::string text = GENERATE_COPY(
 		std::string(), std::string("."), std::string(".com"), std::string("a..com"),
 		std::string("a.com.."), std::string("a b.com"), std::string("b\xc3\xbc.com"),
-		std::string("2001:db8::1"), std::string("[192.0.2.1]"), std::string("a.com/"),
-		std::string("user@a.com"), std::string("*.com"), std::string("a\\.com"),
-		std::string("a\ncom"), label + "a.com", long_name + std::string(62, 'b'),
-		std::string(100000, 'a'));
+		std::string("2001:db8::1"), std::string("[192.0.2.1]"), std::string("192.0.2.1.."),
+		std::string("2001:db8::1."), std::string("a.com/"), std::string("user@a.com"),
+		std::string("*.com"), std::string("a\\.com"), std::string("a\ncom"),
+		label + "a.com", long_name + std::string(62, 'b'), std::string(100000, 'a'));
 	CAPTURE(text);
 	CHECK(parsed(text).empty());
 }
