@@ -99,8 +99,9 @@ struct config_entry {
 };
 
 struct config_zone {
-	struct dnsblv6_labels name; /* without the root label, lower case */
-	char text[CONFIG_TEXT_MAX]; /* presentation form without a final dot */
+	struct dnsblv6_labels name;   /* without the root label, lower case */
+	char text[CONFIG_TEXT_MAX];   /* presentation form without a final dot */
+	char labels[CONFIG_TEXT_MAX]; /* of its entries, with commas: for the log; "": none */
 	enum config_mode mode;
 	enum config_failure on_failure;
 	enum config_secure secure;

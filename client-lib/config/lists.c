@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "client-lib/config/lists.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "client-lib/dnsblv6.h"
@@ -36,6 +37,21 @@ uint64_t lists_find_entries(const struct config *config, struct word name)
 	return found;
 }
 
+/* Each once, as long as there is room. */
+static void add_label(struct config_zone *zone, const char *label)
+{
+	const size_t used = strlen(zone->labels);
+	struct word word;
+
+	for (const char *rest = zone->labels; (word = words_next(&rest)).size > 0;) {
+		if (words_is(word, label))
+			return;
+	}
+	if (label[0] != '\0' && used + 1 + strlen(label) < sizeof(zone->labels))
+		snprintf(zone->labels + used, sizeof(zone->labels) - used, "%s%s",
+			 used > 0 ? "," : "", label);
+}
+
 static void add_entry(struct config *config, const struct sites_entry *site)
 {
 	const unsigned index = lists_find_zone(config, site->text);
@@ -50,6 +66,7 @@ static void add_entry(struct config *config, const struct sites_entry *site)
 
 	*entry = (struct config_entry){ (uint8_t)index, site->weight, site->filter, "" };
 	memcpy(entry->label, site->label, sizeof(entry->label));
+	add_label(&config->zones[index], site->label);
 }
 
 const char *lists_set_zones(struct config *config, const char *value, struct word *ret_word)

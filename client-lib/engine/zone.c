@@ -76,7 +76,9 @@ static void set_word(struct zone *zone, uint64_t word, const char *reason)
 	if (health_is_cleared(old_word, word))
 		cache_begin_era(all->cache, zone->index);
 	cache_zone_set(all->cache, zone->index, CACHE_ZONE_WORD, word);
-	int level = health_line(zone->config->text, old_word, word, reason, line);
+	const struct config_zone *config = zone->config;
+	int level = health_line(config->labels[0] != '\0' ? config->labels : config->text, old_word,
+				word, reason, line);
 	if (level >= 0 && all->log != NULL)
 		all->log(all->log_context, level, line);
 }
@@ -299,6 +301,20 @@ bool zone_claim_probe(struct zone *zone)
 
 /* ---- lines that explain, for the log hook: free of cost without one ---- */
 
+void zone_hide_name(const char *name, const char *label, char *text, size_t size)
+{
+	char rest[LINE_MAX];
+	char *at = text;
+
+	while ((at = strcasestr(at, name)) != NULL) {
+		size_t room = size - (size_t)(at - text);
+
+		snprintf(rest, sizeof(rest), "%s", at + strlen(name));
+		snprintf(at, room, "%s%s", label, rest);
+		at += strlen(label) < room ? strlen(label) : room - 1;
+	}
+}
+
 static void __attribute__((format(printf, 2, 3)))
 tell(const struct zones *all, const char *format, ...)
 {
@@ -349,6 +365,15 @@ static const char *type_name(uint16_t type)
 	}
 }
 
+static void format_name(const struct zone *zone, const struct dnsblv6_labels *name, char *ret_text)
+{
+	const struct config_zone *config = zone->config;
+
+	dnsblv6_name_format(name->wire, name->size, ret_text);
+	if (config->labels[0] != '\0')
+		zone_hide_name(config->text, config->labels, ret_text, DNSBLV6_NAME_TEXT_SIZE);
+}
+
 static void trace_question(const struct zone *zone, const struct dnsblv6_labels *name,
 			   uint16_t type)
 {
@@ -356,7 +381,7 @@ static void trace_question(const struct zone *zone, const struct dnsblv6_labels 
 
 	if (zone->all->log == NULL)
 		return;
-	dnsblv6_name_format(name->wire, name->size, text);
+	format_name(zone, name, text);
 	tell(zone->all, "asks %s %s", type_name(type), text);
 }
 
@@ -405,7 +430,7 @@ void zone_trace_reply(const struct zone *zone, const struct dnsblv6_labels *name
 
 	if (zone->all->log == NULL)
 		return;
-	dnsblv6_name_format(name->wire, name->size, text);
+	format_name(zone, name, text);
 	if (reply == NULL) {
 		tell(zone->all, "%s: no reply (%s)", text, dnsblv6_strerror(status));
 		return;

@@ -173,6 +173,12 @@ struct zone_what {
 int zone_ask(struct zone *zone, const struct zone_what *what, stub_fn callback, void *context,
 	     struct dnsblv6_labels *ret_name, uint64_t *ret_id);
 
+/*
+ * The name of a zone may be a secret between its operator and us. Wherever it is in text, which has
+ * size bytes, label takes its place; what has no room is cut.
+ */
+void zone_hide_name(const char *name, const char *label, char *text, size_t size);
+
 /* For a log hook that takes all: the servers, and what a stub_fn was told about name. */
 void zones_trace_servers(const struct zones *all);
 void zone_trace_reply(const struct zone *zone, const struct dnsblv6_labels *name, int status,

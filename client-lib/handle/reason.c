@@ -25,21 +25,6 @@ struct reason {
 	char text[REASON_MAX];
 };
 
-/* The name of a zone may be a secret between its operator and us; a zone may say it itself. */
-static void hide_name(char *text, const char *name, const char *label)
-{
-	char rest[REASON_MAX];
-	char *at = text;
-
-	while ((at = strcasestr(at, name)) != NULL) {
-		size_t room = REASON_MAX - (size_t)(at - text);
-
-		snprintf(rest, sizeof(rest), "%s", at + strlen(name));
-		snprintf(at, room, "%s%s", label, rest);
-		at += strlen(label) < room ? strlen(label) : room - 1;
-	}
-}
-
 /* "ADDRESS is listed by ZONE", or by the entry's label, and what the zone adds to it. */
 static void write_text(struct reason *reason, const char *joint, const char *added)
 {
@@ -52,7 +37,7 @@ static void write_text(struct reason *reason, const char *joint, const char *add
 	snprintf(reason->text, sizeof(reason->text), "%s is listed by %.*s%s%s", subject, 255,
 		 label[0] != '\0' ? label : name, joint, added);
 	if (label[0] != '\0')
-		hide_name(reason->text, name, label);
+		zone_hide_name(name, label, reason->text, sizeof(reason->text));
 	for (char *at = reason->text; *at != '\0'; at++) {
 		if (*at < ' ' || *at > '~')
 			*at = '?';

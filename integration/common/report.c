@@ -12,6 +12,8 @@
 #include "lib/common/wholefile.h"
 
 #define NAME_SIZE 160
+#define ZONE_SIZE 264 /* a name, or labels; and a number */
+#define ZONES_MAX 64  /* as many as a handle has */
 #define LINE_SIZE 900 /* what log.h keeps of a line, with its head */
 #define FILE_MODE 0644
 
@@ -68,27 +70,86 @@ static uint64_t value_of(const struct dnsblv6_zone_info *info, enum zone_metric 
 	}
 }
 
-/* A zone that is asked with several filters has one line. */
-static bool is_first_entry(struct dnsblv6 *client, const char *name, unsigned index)
+/* ---- zones ---- */
+
+/* One that is asked with several filters has one line. */
+struct zone {
+	struct dnsblv6_zone_info info;
+	char called[ZONE_SIZE];
+};
+
+struct zones {
+	struct zone list[ZONES_MAX];
+	unsigned count;
+};
+
+static bool has_word(const char *list, const char *word)
+{
+	for (size_t size = 0;; list += size + 1) {
+		size = strcspn(list, ",");
+		if (size == strlen(word) && memcmp(list, word, size) == 0)
+			return true;
+		if (list[size] == '\0')
+			return false;
+	}
+}
+
+/* Each label once, as long as there is room. */
+static void add_label(struct zone *zone, const char *label)
+{
+	size_t used = strlen(zone->called);
+	if (label[0] != '\0' && !has_word(zone->called, label) &&
+	    used + 1 + strlen(label) < sizeof(zone->called))
+		snprintf(zone->called + used, sizeof(zone->called) - used, "%s%s",
+			 used > 0 ? "," : "", label);
+}
+
+static struct zone *find_zone(struct zones *zones, const struct dnsblv6_zone_info *info)
+{
+	unsigned i = 0;
+	while (i < zones->count && strcmp(zones->list[i].info.name, info->name) != 0)
+		i++;
+	if (i == zones->count)
+		zones->list[zones->count++] = (struct zone){ .info = *info };
+	return &zones->list[i];
+}
+
+/* Without a label by its name. Prometheus takes no file with two lines of one name. */
+static void call_zone(struct zones *zones, unsigned index)
+{
+	struct zone *zone = &zones->list[index];
+	char *called = zone->called;
+	if (called[0] == '\0')
+		memcpy(called, zone->info.name, sizeof(zone->info.name));
+	for (unsigned i = 0; i < index; i++) {
+		size_t used = strlen(called);
+		if (strcmp(zones->list[i].called, called) == 0)
+			snprintf(called + used, ZONE_SIZE - used, "#%u", index + 1);
+	}
+}
+
+/* A zone's name may have a key in it: as in dnsblv6_reason(), its labels stand in its place. */
+static void read_zones(struct dnsblv6 *client, struct zones *ret_zones)
 {
 	struct dnsblv6_zone_info info;
-	for (unsigned i = 0; i < index; i++)
-		if (dnsblv6_zone_get(client, i, &info) == 0 && strcmp(info.name, name) == 0)
-			return false;
-	return true;
+	ret_zones->count = 0;
+	for (unsigned i = 0; i < ZONES_MAX && dnsblv6_zone_get(client, i, &info) == 0; i++)
+		add_label(find_zone(ret_zones, &info), info.label);
+	for (unsigned i = 0; i < ret_zones->count; i++)
+		call_zone(ret_zones, i);
 }
 
 static void write_zones(FILE *out, const char *program, struct dnsblv6 *client)
 {
-	struct dnsblv6_zone_info info;
+	struct zones zones;
+	read_zones(client, &zones);
 	for (unsigned m = 0; m < ZONE_COUNT; m++) {
 		const struct counts_metric metric = { zone_metrics[m].type, program,
 						      zone_metrics[m].name, zone_metrics[m].help };
 		counts_write_head(out, &metric);
-		for (unsigned i = 0; dnsblv6_zone_get(client, i, &info) == 0; i++)
-			if (is_first_entry(client, info.name, i))
-				counts_write_value(out, &metric, info.name,
-						   value_of(&info, (enum zone_metric)m));
+		for (unsigned i = 0; i < zones.count; i++)
+			counts_write_value(out, &metric, zones.list[i].called,
+					   value_of(&zones.list[i].info, (enum zone_metric)m));
 	}
 }
 
@@ -137,16 +198,17 @@ static void log_library(const char *context, struct dnsblv6 *client)
 
 static void log_client(const char *context, struct dnsblv6 *client)
 {
-	struct dnsblv6_zone_info info;
+	struct zones zones;
 	log_library(context, client);
-	for (unsigned i = 0; dnsblv6_zone_get(client, i, &info) == 0; i++)
-		if (is_first_entry(client, info.name, i))
-			log_info(info.name,
-				 "zone, state=%s state_age_s=%u bitmap=%s queries=%llu "
-				 "failures=%llu",
-				 dnsblv6_zone_state_name(info.state), info.state_age_s,
-				 info.is_bitmap != 0 ? "yes" : "no", (ull)info.asked,
-				 (ull)info.failures);
+	read_zones(client, &zones);
+	for (unsigned i = 0; i < zones.count; i++) {
+		const struct dnsblv6_zone_info *info = &zones.list[i].info;
+		log_info(zones.list[i].called,
+			 "zone, state=%s state_age_s=%u bitmap=%s queries=%llu failures=%llu",
+			 dnsblv6_zone_state_name(info->state), info->state_age_s,
+			 info->is_bitmap != 0 ? "yes" : "no", (ull)info->asked,
+			 (ull)info->failures);
+	}
 }
 
 /* ---- all of it ---- */

@@ -26,11 +26,24 @@ static const char *take_domain(void *data, const struct conf_value *value)
 		zone->name[i] = (char)tolower((unsigned char)text[i]);
 	zone->name[size] = '\0';
 	zone->name_size = size;
+	zone->label[0] = '\0';
 	zone->mode = NULL;
 	if (cached_setup_find_zone(setup, zone->name, size) >= 0)
 		return "zone is given twice";
 	setup->zone_count++;
 	return handle_set(&setup->handle, "zones", zone->name);
+}
+
+/* As the library has labels, and no other part of an entry. */
+static const char *take_label(void *member, const struct conf_value *value)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789-_.";
+	size_t size = strlen(value->text);
+	if (strspn(value->text, letters) != size)
+		return "permitted are letters, digits, \"-\", \"_\" and dots";
+	memcpy(member, value->text, size + 1);
+	return NULL;
 }
 
 static const char *take_mode(void *member, const struct conf_value *value)
@@ -61,6 +74,8 @@ static const struct conf_item cached_items[] = {
 
 static const struct conf_item zone_items[] = {
 	{ "domain", CONF_NAME, .take = take_domain },
+	{ "label", CONF_TEXT, CONF_AT(struct setup_zone, label), .max = SETUP_LABEL_MAX,
+	  .take = take_label },
 	{ "mode", CONF_CHOICE, CONF_AT(struct setup_zone, mode), .choices = modes,
 	  .take = take_mode },
 };
@@ -78,13 +93,15 @@ const struct conf_table cached_setup_table = { CONF_SECTIONS(sections) };
 /* What is the library's to know, but is not in its section. */
 static const char *finish(struct cached_setup *setup)
 {
-	char names[SETUP_ZONES_MAX * (SETUP_ZONE_MAX + 1)] = "";
+	char names[SETUP_ZONES_MAX * (SETUP_ZONE_MAX + sizeof(" ==") + SETUP_LABEL_MAX)] = "";
 	size_t size = 0;
 	if (setup->zone_count == 0)
 		return "no zone is given";
 	for (unsigned i = 0; i < setup->zone_count; i++)
-		size += (size_t)snprintf(names + size, sizeof(names) - size, "%s%s",
-					 i > 0 ? " " : "", setup->zones[i].name);
+		size += (size_t)snprintf(names + size, sizeof(names) - size, "%s%s%s%s",
+					 i > 0 ? " " : "", setup->zones[i].name,
+					 setup->zones[i].label[0] != '\0' ? "==" : "",
+					 setup->zones[i].label);
 	const char *reason = handle_set(&setup->handle, "zones", names);
 	for (unsigned i = 0; i < setup->zone_count && reason == NULL; i++) {
 		const struct setup_zone *zone = &setup->zones[i];

@@ -31,12 +31,14 @@ extern "C" {
 
 #define SETUP_ZONES_MAX	    64 /* as many as a handle has */
 #define SETUP_ZONE_MAX	    255
+#define SETUP_LABEL_MAX	    31
 #define SETUP_DIRECTORY_MAX 90 /* with "/socket" behind it: the path of a UNIX socket */
 
 struct setup_zone {
 	char name[SETUP_ZONE_MAX + 1]; /* lower case, no final dot */
 	size_t name_size;
-	const char *mode; /* static; NULL: auto */
+	char label[SETUP_LABEL_MAX + 1]; /* "": none */
+	const char *mode;		 /* static; NULL: auto */
 };
 
 struct cached_setup {

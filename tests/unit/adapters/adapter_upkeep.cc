@@ -75,6 +75,31 @@ class service
 
 } // namespace
 
+TEST_CASE("a zone is told by its labels, as a name may have a key in it", "[adapter][report]")
+{
+	const tmpdir dir;
+	const std::string path = dir.file("metrics.prom");
+	report all = {};
+	all.program = "dnsblv6-test";
+	REQUIRE(dnsblv6_new(&all.client) == 0);
+	REQUIRE(dnsblv6_set(all.client, "servers", "127.0.0.1@1") == 0);
+	REQUIRE(dnsblv6_set(
+			all.client, "zones",
+			"key.zen.example=127.0.0.2=SBL key.zen.example=127.0.0.4=XBL bl.example "
+			"key.zen.example=127.0.0.9=SBL one.example==SBL two.example==SBL") == 0);
+	REQUIRE(dnsblv6_start(all.client) == 0);
+	CHECK(report_write(&all, path.c_str()) == 0);
+	const std::string text = read_file(path);
+	for (const char *zone : { "SBL,XBL", "bl.example", "SBL", "SBL#4" }) {
+		CAPTURE(zone);
+		CHECK(text.find("\ndnsblv6_test_zone_state{zone=\"" + std::string(zone) +
+				"\"} 0\n") != std::string::npos);
+	}
+	CHECK(text.find(".zen.example") == std::string::npos);
+	CHECK(text.find("one.example") == std::string::npos);
+	dnsblv6_free(all.client);
+}
+
 TEST_CASE("each signal is acted on, and the program ends once", "[adapter][upkeep]")
 {
 	service service("");

@@ -119,6 +119,10 @@ TEST_CASE("a value that cannot be is refused with its line, its item and what is
 		{ "library:\n    servers: [ 127.0.0.1, nobody ]\n", "servers", "permitted are" },
 		{ "library:\n    ranges: maybe\n", "ranges", "permitted are yes and no" },
 		{ "  - domain: a.example\n  - domain: 192.0.2.1\n", "domain", "is no zone" },
+		{ "    mode: auto\n    label: BL*2\n", "label", "permitted are letters" },
+		{ "    mode: auto\n    label: \"BL b.example\"\n", "label",
+		  "permitted are letters" },
+		{ "    mode: auto\n    label: a2345678901234567890123456789012\n", "label", "31" },
 	}));
 	CAPTURE(tried.text);
 	const parsed file(ZONE + tried.text);
@@ -161,6 +165,24 @@ TEST_CASE("64 zones fit, and one more does not", "[cached][setup]")
 	const parsed more(text + "  - domain: more.example\n");
 	CHECK(more.status == -EINVAL);
 	CHECK(std::string(more.error.reason) == "there are 64 zones at most");
+}
+
+TEST_CASE("a zone may have a label, which its handle tells", "[cached][setup]")
+{
+	const tmpdir dir;
+	const parsed file("cached:\n    directory: " + dir.path() +
+			  "\nzone:\n  - domain: key.a.example\n    label: A-1_z.9\n"
+			  "  - domain: b.example\n");
+	dnsblv6_zone_info info = {};
+	REQUIRE(file.status == 0);
+	REQUIRE(dnsblv6_start(file.setup.handle.client) == 0);
+	REQUIRE(dnsblv6_zone_get(file.setup.handle.client, 0, &info) == 0);
+	CHECK(std::string(info.label) == "A-1_z.9");
+	CHECK(info.weight == 1);
+	REQUIRE(dnsblv6_zone_get(file.setup.handle.client, 1, &info) == 0);
+	CHECK(std::string(info.name) == "b.example");
+	CHECK(std::string(info.label).empty());
+	CHECK(dnsblv6_zone_get(file.setup.handle.client, 2, &info) == -ENOENT);
 }
 
 TEST_CASE("servers are a list", "[cached][setup]")

@@ -712,6 +712,26 @@ TEST_CASE("a reason has an entry's label, and the name of its zone nowhere", "[c
 	CHECK(std::string(text) == "192.0.0.1 is listed by bl.example");
 }
 
+TEST_CASE("lines for a log have labels of entries, and the name of their zone nowhere",
+	  "[client][api]")
+{
+	handle bl;
+	std::string text;
+	const auto keep = [](void *context, int level, const char *line) {
+		*static_cast<std::string *>(context) += std::to_string(level) + " " + line + "\n";
+	};
+	bl.set("zones", "bl.example=127.0.0.2=SBL bl.example=127.0.0.4=XBL bl.example "
+			"bl.example=127.0.0.9=SBL gone.invalid==GONE");
+	dnsblv6_set_log(bl.client, keep, &text);
+	bl.start();
+	CHECK(bl.check("192.0.0.1").zones_listed == 5);
+	CHECK(text.find("7 asks A 1.0.0.192.SBL,XBL") != std::string::npos);
+	CHECK(text.find("7 1.0.0.192.SBL,XBL: A 127.0.0.2, TTL ") != std::string::npos);
+	CHECK(text.find("4 [GONE] zone fell ill, ") != std::string::npos);
+	CHECK(text.find("bl.example") == std::string::npos);
+	CHECK(text.find("gone.invalid") == std::string::npos);
+}
+
 TEST_CASE("threads get right answers, and each block costs one question", "[client][api]")
 {
 	handle bl;
