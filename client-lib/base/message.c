@@ -417,13 +417,25 @@ static void keep_text(struct message_reply *reply, const uint8_t *rdata, size_t 
 	}
 }
 
+static void keep_address(struct message_reply *reply, const uint8_t *rdata)
+{
+	unsigned at = reply->a_count < MESSAGE_A_MAX ? reply->a_count++ : MESSAGE_A_MAX;
+
+	while (at > 0 && memcmp(reply->a[at - 1], rdata, sizeof(reply->a[0])) > 0) {
+		at--;
+		if (at + 1 < MESSAGE_A_MAX)
+			memcpy(reply->a[at + 1], reply->a[at], sizeof(reply->a[0]));
+	}
+	if (at < MESSAGE_A_MAX)
+		memcpy(reply->a[at], rdata, sizeof(reply->a[0]));
+}
+
 static void keep_record(struct message_reply *reply, const struct record *record,
 			const uint8_t *rdata)
 {
 	switch (record->type) {
 	case MESSAGE_A:
-		if (reply->a_count < MESSAGE_A_MAX)
-			memcpy(reply->a[reply->a_count++], rdata, 4);
+		keep_address(reply, rdata);
 		break;
 	case MESSAGE_AAAA:
 		if (reply->aaaa_count++ == 0)

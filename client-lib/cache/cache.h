@@ -50,6 +50,7 @@ enum cache_kind {
 	CACHE_LOW = 3,	  /* classic: A records 127.0.0.n, n below 128, as bits of the payload */
 	CACHE_FAILED = 4, /* no answer: byte 0 of the payload is an enum answer_failure */
 	CACHE_RANGE = 5,  /* ranges.c: which of 128 parts of a range are proven empty */
+	CACHE_PAIRS = 6, /* classic: up to eight A records 127.0.x.y, the last two octets of each */
 };
 
 /* Byte 0 of the payload of a CACHE_FAILED entry: what answer.h found. Append only. */

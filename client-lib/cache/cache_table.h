@@ -41,7 +41,7 @@ extern "C" {
 #endif
 
 #define CACHE_MAGIC   0x4453424c76366331ull /* "DSBLv6c1" */
-#define CACHE_VERSION 4u
+#define CACHE_VERSION 5u
 
 enum cache_word {
 	CACHE_WORD_MAGIC,
@@ -291,7 +291,7 @@ static inline bool cache_slot_fits(const struct cache *cache, const struct cache
 static inline bool cache_slot_is_whole(const struct cache *cache, const struct cache_slot *slot)
 {
 	unsigned kind = cache_slot_kind(slot);
-	return kind >= CACHE_BITMAP && kind <= CACHE_RANGE && cache_slot_fits(cache, slot);
+	return kind >= CACHE_BITMAP && kind <= CACHE_PAIRS && cache_slot_fits(cache, slot);
 }
 
 /* ---- a set ---- */

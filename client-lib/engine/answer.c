@@ -9,7 +9,6 @@
 #define EDE_BLOCKED    15 /* by the operator of the resolver; up to EDE_FILTERED, on demand */
 #define EDE_FILTERED   17
 #define EDE_PROHIBITED 18
-#define VALUES_MAX     4 /* A records that a slot has room for */
 
 const char *answer_failure_text(enum answer_failure failure)
 {
@@ -152,20 +151,27 @@ static bool is_low(const uint8_t *a)
 	return a[1] == 0 && a[2] == 0 && a[3] < 128;
 }
 
+/*
+ * They are sorted: of more than there is room for, those that are left out are always the same, in
+ * whichever order a resolver gives them.
+ */
 static void keep_values(const struct message_reply *reply, struct cache_entry *entry)
 {
-	bool has_only_low = true;
+	bool has_only_low = true, has_only_pairs = true;
 
-	for (unsigned i = 0; i < reply->a_count; i++)
+	for (unsigned i = 0; i < reply->a_count; i++) {
 		has_only_low = has_only_low && is_low(reply->a[i]);
-	entry->kind = has_only_low ? CACHE_LOW : CACHE_VALUES;
-	if (has_only_low) {
-		for (unsigned i = 0; i < reply->a_count; i++)
-			dnsblv6_bitmap_add(&entry->payload, reply->a[i][3]);
-		return;
+		has_only_pairs = has_only_pairs && reply->a[i][1] == 0;
 	}
-	for (unsigned i = 0; i < reply->a_count && i < VALUES_MAX; i++)
-		memcpy(entry->payload.bytes + (size_t)4 * i, reply->a[i], 4);
+	entry->kind = CACHE_LOW;
+	for (unsigned i = 0; i < reply->a_count && has_only_low; i++)
+		dnsblv6_bitmap_add(&entry->payload, reply->a[i][3]);
+	if (has_only_low)
+		return;
+	entry->kind = has_only_pairs ? CACHE_PAIRS : CACHE_VALUES;
+	const size_t size = has_only_pairs ? 2 : 4;
+	for (size_t i = 0; i < reply->a_count && (i + 1) * size <= sizeof(entry->payload); i++)
+		memcpy(entry->payload.bytes + i * size, reply->a[i] + 4 - size, size);
 }
 
 /*

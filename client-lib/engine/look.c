@@ -101,7 +101,7 @@ static void take_stale(const struct look_place *place, struct look *look)
 static bool is_usable(const struct cache_entry *entry)
 {
 	return entry->kind == CACHE_BITMAP || entry->kind == CACHE_LOW ||
-	       entry->kind == CACHE_VALUES;
+	       entry->kind == CACHE_VALUES || entry->kind == CACHE_PAIRS;
 }
 
 /*

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define VALUE_COUNT 4 /* A records in the payload of CACHE_VALUES; unused ones are 0.0.0.0 */
-
 static int64_t sum_weights(const struct config *config, uint64_t entries)
 {
 	int64_t sum = 0;
@@ -80,9 +78,20 @@ static void add_low(const struct config *config, uint64_t entries,
 static void add_values(const struct config *config, uint64_t entries,
 		       const struct dnsblv6_bitmap *values, struct dnsblv6_result *result)
 {
-	for (unsigned i = 0; i < VALUE_COUNT; i++) {
-		const uint8_t *a = values->bytes + (size_t)4 * i;
+	/* Unused ones are 0.0.0.0. */
+	for (size_t i = 0; i < sizeof(*values); i += 4) {
+		const uint8_t *a = values->bytes + i;
 		if (a[0] == 127)
+			add_value(config, entries, a, result);
+	}
+}
+
+static void add_pairs(const struct config *config, uint64_t entries,
+		      const struct dnsblv6_bitmap *pairs, struct dnsblv6_result *result)
+{
+	for (size_t i = 0; i < sizeof(*pairs); i += 2) {
+		const uint8_t a[4] = { 127, 0, pairs->bytes[i], pairs->bytes[i + 1] };
+		if (a[2] != 0 || a[3] != 0)
 			add_value(config, entries, a, result);
 	}
 }
@@ -102,6 +111,9 @@ static void add_listed(const struct config *config, const struct verdict_zone *z
 		break;
 	case CACHE_VALUES:
 		add_values(config, entries, &entry->payload, result);
+		break;
+	case CACHE_PAIRS:
+		add_pairs(config, entries, &entry->payload, result);
 		break;
 	default:
 		break;

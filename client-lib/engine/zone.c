@@ -9,8 +9,7 @@
 
 #define DEBUG	    7	 /* of syslog(3) */
 #define LINE_MAX    1280 /* a name has up to 1024 */
-#define VALUE_MAX   256
-#define VALUES_MAX  4 /* A records that are shown */
+#define VALUE_MAX   (sizeof("A") + MESSAGE_A_MAX * INET_ADDRSTRLEN)
 #define SERVER_SIZE (DNSBLV6_ADDR_TEXT_SIZE + 6)
 
 /* ---- waiting ---- */
@@ -397,7 +396,7 @@ static void format_values(const struct message_reply *reply, char *ret_text)
 		return;
 	}
 	snprintf(ret_text, VALUE_MAX, "%s", reply->a_count > 0 ? "A" : "TXT");
-	for (unsigned i = 0; i < reply->a_count && i < VALUES_MAX; i++) {
+	for (unsigned i = 0; i < reply->a_count; i++) {
 		char address[INET_ADDRSTRLEN];
 
 		size = strlen(ret_text);

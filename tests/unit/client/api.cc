@@ -712,6 +712,26 @@ TEST_CASE("a reason has an entry's label, and the name of its zone nowhere", "[c
 	CHECK(std::string(text) == "192.0.0.1 is listed by bl.example");
 }
 
+TEST_CASE("of an answer with many codes each counts, from DNS and out of the cache",
+	  "[client][api]")
+{
+	handle bl;
+	const std::vector<uint8_t> codes = { 2, 3, 4, 9, 10, 11, 200 };
+	for (const uint8_t code : codes)
+		bl.dns.list_classic("bl.example", "198.51.100.1", { 127, 0, 0, code });
+	bl.set("zones", "bl.example=127.0.0.2=SBL bl.example=127.0.0.[4..7]=XBL*2 "
+			"bl.example=127.0.0.[10..11]=PBL*4 bl.example=127.0.0.200=NEW*8");
+	bl.set("mode", "classic").start();
+	for (const bool is_cached : { false, true }) {
+		const dnsblv6_result result = bl.check("198.51.100.1");
+		CAPTURE(is_cached);
+		CHECK(result.zones_cached == (is_cached ? 15 : 0));
+		CHECK(result.score == 15);
+		CHECK(result.codes[4].entry == 3);
+		CHECK(result.codes[4].octets[2] == 200);
+	}
+}
+
 TEST_CASE("lines for a log have labels of entries, and the name of their zone nowhere",
 	  "[client][api]")
 {

@@ -91,8 +91,8 @@ std::vector<unsigned> told_away(const cache *table)
 
 TEST_CASE("what was put is got, with all that it had", "[client][cache]")
 {
-	const auto kind =
-		GENERATE(CACHE_BITMAP, CACHE_VALUES, CACHE_LOW, CACHE_FAILED, CACHE_RANGE);
+	const auto kind = GENERATE(CACHE_BITMAP, CACHE_VALUES, CACHE_LOW, CACHE_FAILED, CACHE_RANGE,
+				   CACHE_PAIRS);
 	const bool is_secure = GENERATE(false, true);
 	const bool is_stale = GENERATE(false, true);
 	CAPTURE(kind, is_secure, is_stale);

@@ -272,6 +272,19 @@ TEST_CASE("up to 16 A records are kept", "[client][message]")
 	CHECK(out.kind == MESSAGE_ANSWER);
 }
 
+TEST_CASE("A records are sorted, whatever order they come in", "[client][message]")
+{
+	Reply reply("2.0.0.127.bl.example", A);
+	for (char i = 20; i >= 1; i--)
+		reply.answer(record(question_name, A, 60, Bytes("\x7f\0\0", 3) + i));
+	const message_reply out = parsed(reply);
+	REQUIRE(out.a_count == MESSAGE_A_MAX);
+	for (uint8_t i = 0; i < MESSAGE_A_MAX; i++) {
+		CAPTURE(i);
+		CHECK(out.a[i][3] == i + 1);
+	}
+}
+
 TEST_CASE("an address of the wrong size cannot be read, wherever it is", "[client][message]")
 {
 	auto r = GENERATE(values<Bytes>({ record(question_name, A, 60, "\x7f\1\1"),

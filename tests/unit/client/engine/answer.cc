@@ -156,6 +156,25 @@ TEST_CASE("low values become bits, others are kept as they are", "[client][answe
 	CHECK(high.entry.payload.bytes[5] == 1);
 }
 
+TEST_CASE("up to eight values of 127.0/16 are kept", "[client][answer]")
+{
+	exchange eight(false), nine(false);
+	for (exchange *list : { &eight, &nine }) {
+		for (uint8_t i = 1; i <= 7; i++)
+			list->a({ { 127, 0, 0, static_cast<uint8_t>(i + 1) } });
+		list->a({ { 127, 0, 9, 200 } });
+	}
+	nine.a({ { 127, 0, 9, 201 } });
+	REQUIRE(eight.read() == ANSWER_GOOD);
+	CHECK(eight.entry.kind == CACHE_PAIRS);
+	CHECK(eight.entry.payload.bytes[0] == 0);
+	CHECK(eight.entry.payload.bytes[1] == 2);
+	CHECK(eight.entry.payload.bytes[14] == 9);
+	CHECK(eight.entry.payload.bytes[15] == 200);
+	REQUIRE(nine.read() == ANSWER_GOOD);
+	CHECK(memcmp(&nine.entry.payload, &eight.entry.payload, sizeof(dnsblv6_bitmap)) == 0);
+}
+
 TEST_CASE("an A outside 127/8 makes the whole answer a lie", "[client][answer]")
 {
 	exchange parked(false);

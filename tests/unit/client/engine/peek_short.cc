@@ -185,7 +185,7 @@ class chance
 
 		switch (draw(6)) {
 		case 0:
-			return put(table, single, 1 + draw(5));
+			return put(table, single, 1 + draw(6));
 		case 1:
 			return put(table, look_failure_key(zone, draw(2) == 0 ? block : single),
 				   CACHE_FAILED);

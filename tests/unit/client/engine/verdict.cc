@@ -111,6 +111,23 @@ TEST_CASE("values that fit no slot of bits are filtered too", "[client][verdict]
 	CHECK(court(list).entry(0, said, 1).end().score == 3);
 }
 
+TEST_CASE("each of eight codes counts for its entry", "[client][verdict]")
+{
+	cache_entry said = {};
+	said.kind = CACHE_PAIRS;
+	const uint8_t pairs[] = { 0, 2, 0, 3, 0, 4, 0, 9, 0, 10, 0, 11, 0, 200, 1, 0 };
+	std::copy(std::begin(pairs), std::end(pairs), said.payload.bytes);
+	const char *list =
+		"a.example=127.0.0.2 a.example=127.0.0.3*2 a.example=127.0.0.4*4 "
+		"a.example=127.0.0.9*8 a.example=127.0.0.10*16 a.example=127.0.0.11*32 "
+		"a.example=127.0.0.200*64 a.example=127.0.1.0*128 a.example=127.0.0.0*256";
+	const dnsblv6_result result = court(list).entry(0, said, 1).end();
+	CHECK(result.score == 255);
+	CHECK(result.codes[7].entry == 7);
+	CHECK(result.codes[7].octets[1] == 1);
+	CHECK(result.codes[8].octets[2] == 0);
+}
+
 TEST_CASE("the codes of classic zones that list are told, each with its entry", "[client][verdict]")
 {
 	cache_entry said = {};
