@@ -52,7 +52,8 @@
  * questions: what was submitted before belongs to the process that submitted it,
  * and is forgotten in the child without a callback. A child must ask dnsblv6_fd()
  * anew, for an event loop of its own. Each process ends its handle for itself
- * alone, with dnsblv6_free() or by exiting.
+ * alone, with dnsblv6_free() or by exiting. The handle's descriptors are close-on-exec. A program
+ * that closes all it does not know, as with closefrom(3), does so before dnsblv6_start().
  *
  * Signals. No function here is async-signal-safe but dnsblv6_peek().
  * A signal makes no call return early, and no call raises SIGPIPE.
@@ -98,7 +99,8 @@ DNSBLV6_API const char *dnsblv6_version(void);
 
 /*
  * An address in network order, as in struct in6_addr. IPv4 is IPv4-mapped
- * (::ffff:a.b.c.d), and an IPv4-mapped address is IPv4 everywhere. A plain value.
+ * (::ffff:a.b.c.d), and an IPv4-mapped address is IPv4 everywhere. No other IPv6 address is: behind
+ * a translator (NAT64, RFC 6052) a program takes the IPv4 address out of it. A plain value.
  */
 struct dnsblv6_ip {
 	uint8_t bytes[16];
@@ -121,12 +123,14 @@ DNSBLV6_API size_t dnsblv6_ip_format(const struct dnsblv6_ip *ip, char *ret_text
 DNSBLV6_API int dnsblv6_new(struct dnsblv6 **ret_client);
 
 /*
- * Sets one option, before dnsblv6_start(). Both strings are copied. -EINVAL for a key or value that
- * is refused, -EBUSY after dnsblv6_start(); dnsblv6_error() then says what was wrong. libdnsblv6(3)
- * lists all keys; those that matter first:
+ * Sets one option, before dnsblv6_start(). Both strings are copied. An option that is set again
+ * replaces what it had, but what is said of one zone, NAME=WORD, is added. -EINVAL for a key or
+ * value that is refused, -EBUSY after dnsblv6_start(); dnsblv6_error() then says what was wrong.
+ * libdnsblv6(3) lists all keys; those that matter first:
  *
  *     zones       what to ask, in the syntax of Postfix' postscreen_dnsbl_sites:
  *                 NAME[=FILTER[=LABEL]][*WEIGHT], divided by blanks or commas. Up to 64.
+ *                 LABEL is told in place of NAME, which may have a key in it; FILTER may be empty
  *     threshold   score from which on an address is listed (1)
  *     servers     ADDRESS[@PORT] ... of resolvers (those of /etc/resolv.conf), port 53
  *     on-failure  open, closed or defer: what a zone without an answer means (open)
@@ -139,7 +143,8 @@ DNSBLV6_API int dnsblv6_set(struct dnsblv6 *client, const char *key, const char 
  * Makes the cache. No packet is sent, and no file is read but resolv.conf and the cache in
  * "shared"; without resolv.conf the resolver is 127.0.0.1, as in libc. Later resolv.conf is
  * looked at once a second while something is asked, and read again when it has changed. -EINVAL
- * when there is no zone, -ENOMEM, -EMFILE and the like; see dnsblv6_error().
+ * when there is no zone, -ENOMEM, -EMFILE and the like; see dnsblv6_error(). Then options may be
+ * set, and it may be called again. With "shared" it waits up to two seconds for the daemon.
  */
 DNSBLV6_API int dnsblv6_start(struct dnsblv6 *client);
 
@@ -155,9 +160,9 @@ DNSBLV6_API void dnsblv6_free(struct dnsblv6 *client);
 /*
  * Lines for a log: a zone that fell ill or recovered, a resolver that filters. level is as in
  * syslog(3): 3 error, 4 warning, 6 information, 7 debug. Each question and each answer has a line
- * of level 7, which few logs need. line has no newline and is borrowed until the hook returns. The
- * hook is called by the thread whose call found out, without a lock held; it must not call this
- * library. It is set before dnsblv6_start() only.
+ * of level 7, which few logs need. A zone that has labels is called by them. line has no newline and
+ * is borrowed until the hook returns. The hook is called by the thread whose call found out,
+ * without a lock held; it must not call this library. It is set before dnsblv6_start() only.
  */
 typedef void (*dnsblv6_log_fn)(void *context, int level, const char *line);
 DNSBLV6_API void dnsblv6_set_log(struct dnsblv6 *client, dnsblv6_log_fn log, void *context);
@@ -165,7 +170,8 @@ DNSBLV6_API void dnsblv6_set_log(struct dnsblv6 *client, dnsblv6_log_fn log, voi
 /* ---- verdicts ---- */
 
 enum dnsblv6_verdict {
-	DNSBLV6_CLEAR = 0,   /* every zone answered, and the score is below the threshold */
+	DNSBLV6_CLEAR = 0,   /* every zone that was asked answered, and the score is below the
+				threshold; zones_answered is 0 for a private address, see "scope" */
 	DNSBLV6_LISTED = 1,  /* the score has reached the threshold */
 	DNSBLV6_UNKNOWN = 2, /* below the threshold, but a zone gave no answer: let it pass */
 	DNSBLV6_DEFER = 3,   /* as UNKNOWN, and the zone's on-failure is defer: say 4xx */
@@ -284,18 +290,19 @@ DNSBLV6_API int dnsblv6_check_name(struct dnsblv6 *client, const char *name, uin
 typedef void (*dnsblv6_fn)(void *context, const struct dnsblv6_result *result);
 
 /*
- * Becomes readable when there is work; borrowed until dnsblv6_free(), another one after fork().
- * -EINVAL before the start, or -EBADF in a child without descriptors.
+ * Becomes readable when there is work; borrowed until dnsblv6_free(), before which a loop lets go of
+ * it; another one after fork(). -EINVAL before the start, or -EBADF in a child without descriptors.
  */
 DNSBLV6_API int dnsblv6_fd(struct dnsblv6 *client);
-/* Milliseconds until dnsblv6_process() has something to do by itself; -1: nothing. */
+/* Milliseconds until dnsblv6_process() has something to do by itself; 0: now, -1: nothing. */
 DNSBLV6_API int dnsblv6_timeout_ms(struct dnsblv6 *client);
 
 /*
  * Asks; callback gets the verdict once, within timeout_ms (1 to 3600000), unless it is
  * cancelled before. ip is copied. zones limits question and score to these entries of "zones"
- * (0: all); bits of no entry are ignored, and a set of nothing else is -EINVAL. ret_id may be NULL.
- * 0, -EINVAL, -ENOMEM, or -ENOBUFS when "max-requests" are open: treat it as unknown.
+ * (0: all); bits of no entry are ignored, and a set of nothing else is -EINVAL. ret_id may be NULL;
+ * no id is 0, or given twice. 0, -EINVAL, -ENOMEM, or -ENOBUFS when "max-requests" are open: treat
+ * it as unknown. When it fails, callback is not called.
  */
 DNSBLV6_API int dnsblv6_submit(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
 			       int timeout_ms, dnsblv6_fn callback, void *context,
@@ -361,7 +368,7 @@ DNSBLV6_API const char *dnsblv6_zone_state_name(int state);
 
 /* A plain value of 384 bytes; what is reserved is zero. */
 struct dnsblv6_zone_info {
-	char name[256]; /* without a final dot */
+	char name[256]; /* without a final dot; for texts that others read, label */
 	int32_t weight;
 	int32_t state;	      /* enum dnsblv6_zone_state; OK and FILTERED give answers, UNREACHABLE
 				 and INSECURE what is still cached, the others none */
