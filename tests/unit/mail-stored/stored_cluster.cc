@@ -5,6 +5,7 @@
 #include "integration/mail/mail-stored/cluster/cluster_questions.h"
 #include "integration/mail/mail-stored/cluster/lister.h"
 #include "integration/mail/mail-stored/store/counters.h"
+#include "lib/process/clock.h"
 
 #include "tests/lib/has.hh"
 #include "tests/lib/mailname.hh"
@@ -248,7 +249,7 @@ TEST_CASE("one node of two deletes what is too old", "[mail-stored][cluster]")
 		each->reached();
 	}
 	REQUIRE(two.deliver("anna", 1) == 0);
-	REQUIRE(two.deliver("anna", cluster_time_us()) == 0);
+	REQUIRE(two.deliver("anna", clock_wall_us()) == 0);
 	until([&] { return two.count("anna") == 1; }, "the old one to go");
 	const auto expired = [](node &each) {
 		return __atomic_load_n(&each.counters[STORED_EXPIRED], __ATOMIC_RELAXED);
