@@ -14,7 +14,8 @@
  * order that all machines see; those of several have none.
  *
  * -ETIMEDOUT says nothing: the write may have happened, and may still happen later. So a caller
- * writes what may be done twice, and guards what must not happen late.
+ * writes what may be done twice, and guards what must not happen late. -ESHUTDOWN: nothing more is
+ * taken of this handle, and perhaps of another one, in another process.
  *
  * Names of objects and keys of rows are text of at most OBJECTS_NAME_MAX bytes, none of them NUL.
  * A handle may be used by any number of threads at a time; nothing but objects_list() calls back.

@@ -20,6 +20,7 @@ static int exit_status(int status)
 	case -ECONNRESET:
 	case -ENOTCONN:
 	case -EPIPE:
+	case -ESHUTDOWN:
 	case -ETIMEDOUT:
 	case MAILSTORE_EAWAY:
 	case MAILSTORE_EFAILED:

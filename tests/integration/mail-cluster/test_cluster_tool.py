@@ -238,8 +238,8 @@ class Users(Tool):
         users = self.build("anna@example.org\n")
         with open(MANUAL, encoding="ascii") as file:
             told = re.findall(r"(?m)^\.It (\d+)$", file.read())
-        for refusal, status in ((errno.ETIMEDOUT, EX_TEMPFAIL), (errno.EBADMSG, EX_DATAERR),
-                                (errno.ENOSPC, EX_IOERR)):
+        for refusal, status in ((errno.ETIMEDOUT, EX_TEMPFAIL), (errno.ESHUTDOWN, EX_TEMPFAIL),
+                                (errno.EBADMSG, EX_DATAERR), (errno.ENOSPC, EX_IOERR)):
             with self.subTest(refusal=refusal):
                 self.socket = self.path(f"socket-{refusal}")
                 self.daemon({stored.USERS_PUT: -refusal})

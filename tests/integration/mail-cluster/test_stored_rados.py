@@ -272,6 +272,24 @@ class Shared(Nodes):
             client.deliver(TEXT, [box])
             self.assertEqual(len(client.entries(box)), 2)
 
+    def test_a_node_that_ceph_has_shut_out_begins_anew(self):
+        self.expect_log(r"error: \[mail-stored\] cluster has shut this process out, node=a")
+        self.expect_log(r"warning: \[mail-stored\] (process ended, role=store|cluster not reached, )")
+        node, = self.reached(self.below, "a")
+        box, = self.names("anna")
+        self.deliver_until_taken(node, [box])
+        # Of the whole machine: what begins anew has to wait.
+        address = "127.0.0.1:0/0"
+        self.addCleanup(self.below.command, "osd blocklist", blocklistop="rm", addr=address)
+        self.below.command("osd blocklist", blocklistop="add", addr=address)
+        node.wait_for_log(r"^error: \[mail-stored\] cluster has shut this process out, node=a$")
+        node.wait_for_log(r"^warning: \[mail-stored\] cluster not reached, ")
+        self.below.command("osd blocklist", blocklistop="rm", addr=address)
+        node.wait_reached(2)
+        self.deliver_until_taken(node, [box])
+        with node.client() as client:
+            self.assertEqual(len(client.entries(box)), 2)
+
     def test_a_full_mailbox_is_said_so_before_the_mail_comes(self):
         directory = self.users_directory("a")
         box, other = (f"{name}@example.com" for name in self.names("anna", "bert"))

@@ -237,6 +237,17 @@ TEST_CASE("of two with one name the first is told, and the second goes on",
 	CHECK(first.deliver("anna", 1) == MAILSTORE_EFAILED);
 }
 
+TEST_CASE("a node that the cluster takes nothing of is told", "[mail-stored][cluster]")
+{
+	ground below_all;
+	node one("a");
+	one.begin();
+	one.reached();
+	below_all.world.refuse(-ESHUTDOWN);
+	until([&] { return one.failure == -ESHUTDOWN; }, "it to be told");
+	CHECK(one.state().beat_status == -ESHUTDOWN);
+}
+
 TEST_CASE("one node of two deletes what is too old", "[mail-stored][cluster]")
 {
 	ground below_all;

@@ -104,6 +104,14 @@ static void tell_success(struct beater *beater, uint64_t began_ms)
 	beater->said_ms = 0;
 }
 
+static void tell_end(const char *node, int status)
+{
+	if (status == MAILSTORE_EFAILED)
+		log_error(context, "another machine has this node, node=%s", node);
+	else
+		log_error(context, "cluster has shut this process out, node=%s", node);
+}
+
 /* Nodes that were dead when this one began have been said by others. */
 static void tell_nodes(struct beater *beater)
 {
@@ -134,9 +142,8 @@ static bool beat(struct beater *beater)
 	uint64_t began_ms = clock_now_ms();
 	int ret = mailcluster_beat(cluster->mailcluster, clock_wall_us());
 	note(cluster, ret);
-	if (ret == MAILSTORE_EFAILED) {
-		log_error(context, "another machine has this node, node=%s",
-			  start->setup->cluster.node);
+	if (cluster_is_over(ret)) {
+		tell_end(start->setup->cluster.node, ret);
 		start->fail(start->owner, ret);
 		return false;
 	}

@@ -17,6 +17,11 @@ bool cluster_is_due(uint64_t *said_ms)
 	return true;
 }
 
+bool cluster_is_over(int status)
+{
+	return status == MAILSTORE_EFAILED || status == -ESHUTDOWN;
+}
+
 /* ---- asking ---- */
 
 struct mailcluster *cluster_get(struct cluster *cluster)

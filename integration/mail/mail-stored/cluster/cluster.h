@@ -38,8 +38,9 @@ struct cluster_start {
 	/* Reaches what has the objects; in a thread, again until it is 0. Else -errno. */
 	int (*open)(const struct cluster_setup *setup, struct objects **ret_objects);
 	/*
-	 * This process is of no use any more: MAILSTORE_EFAILED when another one has its node, or
-	 * -ECONNRESET when that of lister.h has ended. In a thread.
+	 * This process is of no use any more: MAILSTORE_EFAILED when another one has its node,
+	 * -ESHUTDOWN when the cluster takes nothing of it, or -ECONNRESET when that of lister.h has
+	 * ended. In a thread.
 	 */
 	void (*fail)(void *owner, int status);
 	/* The users' databases are those of the cluster now. In a thread, each time; may be NULL. */
@@ -95,6 +96,8 @@ void expire_run(void *cluster);
 /* Waits; false: the process is about to end. */
 bool cluster_wait(struct cluster *cluster, uint64_t wait_ms);
 bool cluster_is_stopping(struct cluster *cluster);
+/* The beat says what this is, and that is the end. */
+bool cluster_is_over(int status);
 /* A line that would come again and again is said once a minute: *said_ms is the caller's, 0 at first. */
 bool cluster_is_due(uint64_t *said_ms);
 

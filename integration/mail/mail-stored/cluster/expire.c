@@ -43,7 +43,7 @@ static void look(struct cluster *cluster)
 	while (ret == 0 && !cluster_is_stopping(cluster))
 		ret = expiry_step(&expiry);
 	maillayer_close(layer);
-	if (ret != 0 && ret != DNSBLV6_ENOTFOUND && ret != MAILSTORE_EFAILED)
+	if (ret != 0 && ret != DNSBLV6_ENOTFOUND && !cluster_is_over(ret))
 		log_warning(context, "old mails not deleted (%s)", mailstore_strerror(ret));
 }
 

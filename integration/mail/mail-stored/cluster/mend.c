@@ -29,7 +29,7 @@ static void sweep(struct cluster *cluster, uint64_t *said_ms)
 	uint64_t *counters = cluster->start.counters;
 	struct mailcluster_swept swept = { 0 };
 	int ret = mailcluster_sweep(cluster->mailcluster, &swept);
-	if (ret != 0 && ret != MAILSTORE_EFAILED && cluster_is_due(said_ms))
+	if (ret != 0 && !cluster_is_over(ret) && cluster_is_due(said_ms))
 		log_warning(context, "deliveries not mended (%s)", mailstore_strerror(ret));
 	__atomic_fetch_add(&counters[STORED_COMPLETED], swept.completed, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&counters[STORED_UNDONE], swept.undone, __ATOMIC_RELAXED);
@@ -91,7 +91,7 @@ static void fetch_users(struct cluster *cluster, uint64_t *said_ms)
 		return;
 	ret = mailcluster_get_users(cluster->mailcluster, &version, &list, &size);
 	if (ret != 0) {
-		if (cluster_is_due(said_ms))
+		if (!cluster_is_over(ret) && cluster_is_due(said_ms))
 			log_warning(context, "users of the cluster not read (%s)",
 				    mailstore_strerror(ret));
 		return;

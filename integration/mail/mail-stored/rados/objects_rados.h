@@ -13,7 +13,8 @@
  *
  * What is refused when the cluster is full (-ENOSPC) is what would make it fuller: removals and rows
  * go on. Nothing waits for room. What gets no answer within the time of an operation is -ETIMEDOUT;
- * librados repeats it until then, and the cluster knows a repetition by its number.
+ * librados repeats it until then, and the cluster knows a repetition by its number. -ESHUTDOWN: the
+ * address of this handle's connections is on Ceph's blocklist, from which a handle does not recover.
  *
  * An object has at most OBJECTS_RADOS_BYTES_MAX bytes (-EFBIG), a row's value at least one (-EINVAL).
  * A page of rows has at most 1,024. The bytes of a write are copied once while it is under way.
