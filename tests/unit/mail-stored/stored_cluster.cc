@@ -237,6 +237,30 @@ TEST_CASE("of two with one name the first is told, and the second goes on",
 	CHECK(first.deliver("anna", 1) == MAILSTORE_EFAILED);
 }
 
+TEST_CASE("what a node has refused is not delivered by its next process", "[mail-stored][cluster]")
+{
+	ground below_all;
+	const auto journal_rows = [&] {
+		size_t count = 0;
+		for (const auto &[name, object] : below_all.world.objects_now())
+			count += name.compare(0, 2, "j.") == 0 ? object.rows.size() : 0;
+		return count;
+	};
+	{
+		node one("a");
+		one.begin();
+		one.reached();
+		until([&] { return one.state().beat_status == 0; }, "a beat");
+		below_all.world.time_out({ sim_objects::NOT_DONE, sim_objects::NOT_DONE }, "x.");
+		CHECK(one.deliver("anna", 1) == -ETIMEDOUT);
+	}
+	node next("a");
+	next.begin();
+	next.reached();
+	until([&] { return journal_rows() == 0; }, "the journal to be swept");
+	CHECK(next.count("anna") == 0);
+}
+
 TEST_CASE("a node that the cluster takes nothing of is told", "[mail-stored][cluster]")
 {
 	ground below_all;
