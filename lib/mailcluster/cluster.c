@@ -198,7 +198,7 @@ void mailcluster_close(struct mailcluster *cluster)
 	objects_close(cluster->objects);
 	caches_deinit(&cluster->caches);
 	free(cluster->nodes);
-	free(cluster->locks);
+	locks_end(cluster);
 	(void)pthread_cond_destroy(&cluster->room);
 	(void)pthread_mutex_destroy(&cluster->mutex);
 	free(cluster);

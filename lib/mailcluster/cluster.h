@@ -110,6 +110,8 @@ struct mailcluster {
 	uint64_t *locks; /* numbers of those that are held, or may be */
 	size_t lock_count;
 	size_t lock_room;
+	struct leftlock *left_locks; /* whose rows may have stayed */
+	size_t left_count;
 	struct flight *flights;
 	struct journal_done done[NAMES_JOURNALS];
 	struct undo undos[CLUSTER_UNDO_MAX];
@@ -296,10 +298,18 @@ struct boxlock {
 	uint64_t number;
 	uint8_t value[LOCKVALUE_SIZE];
 };
+/* One that is held no more. */
+struct leftlock {
+	struct leftlock *next;
+	struct boxlock lock;
+};
 int locks_take(struct mailcluster *cluster, struct mailname box, struct boxlock *lock);
 int locks_free(struct mailcluster *cluster, struct boxlock *lock);
 /* 0 when the row is still the lock's, else MAILSTORE_ELOST_LOCK. */
 int locks_look(struct mailcluster *cluster, const struct boxlock *lock);
+/* Takes out rows that have stayed when a lock was given back, or could not be taken. */
+void locks_sweep(struct mailcluster *cluster);
+void locks_end(struct mailcluster *cluster);
 
 /* ---- the ways of a mail ---- */
 

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIES 4
+#define TRIES	 4
+#define LOCK_KEY "lock"
+#define LEFT_MAX 4096
 
 /* ---- numbers of locks: one that is not in the list is void ---- */
 
@@ -42,6 +44,42 @@ static void unregister_lock(struct mailcluster *cluster, uint64_t number)
 	cluster_unlock(cluster);
 }
 
+/* ---- rows that may have stayed ---- */
+
+/* One that finds no room goes with its mailbox's next lock, or with this process. */
+static void put_left(struct mailcluster *cluster, struct leftlock *left)
+{
+	cluster_lock(cluster);
+	bool has_room = cluster->left_count < LEFT_MAX;
+	if (has_room) {
+		left->next = cluster->left_locks;
+		cluster->left_locks = left;
+		cluster->left_count++;
+	}
+	cluster_unlock(cluster);
+	if (!has_room)
+		free(left);
+}
+
+static void leave(struct mailcluster *cluster, const struct boxlock *lock)
+{
+	struct leftlock *left = malloc(sizeof(*left));
+	if (left == NULL)
+		return;
+	left->lock = *lock;
+	put_left(cluster, left);
+}
+
+static struct leftlock *take_left(struct mailcluster *cluster)
+{
+	cluster_lock(cluster);
+	struct leftlock *all = cluster->left_locks;
+	cluster->left_locks = NULL;
+	cluster->left_count = 0;
+	cluster_unlock(cluster);
+	return all;
+}
+
 /* ---- the row ---- */
 
 struct held {
@@ -52,17 +90,17 @@ struct held {
 static int read_row(struct mailcluster *cluster, const char *name, struct held *ret_held)
 {
 	ret_held->size = 0;
-	int ret = objects_row(cluster->objects, name, "lock", ret_held->bytes,
+	int ret = objects_row(cluster->objects, name, LOCK_KEY, ret_held->bytes,
 			      sizeof(ret_held->bytes), &ret_held->size);
 	return ret == -ENOENT ? 0 : ret;
 }
 
 /* From what it was before to another value, or none. */
-static int change_row(struct mailcluster *cluster, const char *name, const struct held *before,
-		      const uint8_t *value, struct patience *patience)
+static int change_row(struct mailcluster *cluster, const char *name, const void *before,
+		      size_t before_size, const uint8_t *value, struct patience *patience)
 {
-	static const char *const key = "lock";
-	struct objects_row same = { key, before->bytes, before->size };
+	static const char *const key = LOCK_KEY;
+	struct objects_row same = { key, before, before_size };
 	struct objects_row set = { key, value, LOCKVALUE_SIZE };
 	struct objects_write write = { .name = name, .same = &same, .same_count = 1 };
 	if (value != NULL) {
@@ -97,7 +135,7 @@ static int take(struct mailcluster *cluster, const char *name, const uint8_t *va
 	bool may = true;
 	int ret = -ECANCELED;
 	for (unsigned i = 0; ret == -ECANCELED && i < TRIES; i++) {
-		ret = change_row(cluster, name, &held, value, &patience);
+		ret = change_row(cluster, name, held.bytes, held.size, value, &patience);
 		if (ret != -ECANCELED)
 			return ret;
 		int found = read_row(cluster, name, &held);
@@ -136,37 +174,76 @@ int locks_take(struct mailcluster *cluster, struct mailname box, struct boxlock 
 	lockvalue_encode(&value, bytes);
 	names_box(box, name);
 	ret = take(cluster, name, bytes);
+	struct boxlock taken = { .is_held = true, .name_size = box.size, .number = value.number };
+	memcpy(taken.name, box.bytes, box.size);
+	memcpy(taken.value, bytes, sizeof(bytes));
 	if (ret != 0) {
 		unregister_lock(cluster, value.number);
+		if (ret == -ETIMEDOUT)
+			leave(cluster, &taken);
 		return ret;
 	}
 	cluster_lock(cluster); /* erase_mails() of another thread looks at it */
-	*lock = (struct boxlock){ .is_held = true, .name_size = box.size, .number = value.number };
-	memcpy(lock->name, box.bytes, box.size);
-	memcpy(lock->value, bytes, sizeof(bytes));
+	*lock = taken;
 	cluster_unlock(cluster);
 	return 0;
 }
 
-int locks_free(struct mailcluster *cluster, struct boxlock *lock)
+static int remove_row(struct mailcluster *cluster, const struct boxlock *lock,
+		      struct patience patience)
 {
 	char name[NAMES_OBJECT_SIZE];
-	struct patience patience = cluster_patience();
-	struct held held = { .size = LOCKVALUE_SIZE };
+	names_box((struct mailname){ lock->name, lock->name_size }, name);
+	int ret = change_row(cluster, name, lock->value, sizeof(lock->value), NULL, &patience);
+	return ret == -ECANCELED || ret == -ENOENT ? 0 : ret;
+}
+
+int locks_free(struct mailcluster *cluster, struct boxlock *lock)
+{
 	if (!lock->is_held)
 		return 0;
-	names_box((struct mailname){ lock->name, lock->name_size }, name);
-	memcpy(held.bytes, lock->value, sizeof(lock->value));
-	int ret = change_row(cluster, name, &held, NULL, &patience);
+	int ret = remove_row(cluster, lock, cluster_patience());
 	/*
-	 * Also where the row has stayed: it is void then, for other machines when all that this one took
-	 * before have ended, too.
+	 * Also where the row has stayed: it is void then, for other machines when it has gone, or all
+	 * that this one took before have ended, too.
 	 */
 	unregister_lock(cluster, lock->number);
+	if (ret != 0)
+		leave(cluster, lock);
 	cluster_lock(cluster);
 	lock->is_held = false;
 	cluster_unlock(cluster);
-	return ret == -ECANCELED || ret == -ENOENT ? 0 : ret;
+	return ret;
+}
+
+/* One that is written later still is void, as above. */
+void locks_sweep(struct mailcluster *cluster)
+{
+	const struct patience once = { 0 };
+	int ret = 0;
+	struct leftlock *all = take_left(cluster);
+	while (all != NULL) {
+		struct leftlock *left = all;
+		all = left->next;
+		/* What times out once does for each. */
+		if (ret != -ETIMEDOUT)
+			ret = remove_row(cluster, &left->lock, once);
+		if (ret != 0)
+			put_left(cluster, left);
+		else
+			free(left);
+	}
+}
+
+void locks_end(struct mailcluster *cluster)
+{
+	struct leftlock *all = take_left(cluster);
+	while (all != NULL) {
+		struct leftlock *next = all->next;
+		free(all);
+		all = next;
+	}
+	free(cluster->locks);
 }
 
 int locks_look(struct mailcluster *cluster, const struct boxlock *lock)

@@ -323,6 +323,7 @@ int mailcluster_sweep(struct mailcluster *cluster, struct mailcluster_swept *ret
 	int ret = cluster_state(cluster);
 	if (ret != 0)
 		return ret;
+	locks_sweep(cluster);
 	ret = undo_all(cluster, &swept);
 	int own = sweep_node(cluster, cluster->node, true, &swept);
 	int flushed = journal_flush(cluster);

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What machines and sessions leave behind when they go: rows of theirs, locks, deliveries.
+#include "tests/unit/mailcluster/world.hh"
+
+#include <cerrno>
+
+namespace
+{
+// Another client of a machine; it ends with the test.
+class client
+{
+      public:
+	explicit client(cluster_world &world, size_t node)
+	{
+		REQUIRE(mailcluster_layer(world.nodes[node].cluster, &layer) == 0);
+	}
+	~client()
+	{
+		maillayer_close(layer);
+	}
+	client(const client &) = delete;
+	client &operator=(const client &) = delete;
+
+	maillayer *layer = nullptr;
+};
+
+const std::vector<sim_objects::outcome> NEVER(2, sim_objects::NOT_DONE);
+} // namespace
+
+TEST_CASE("a lock that could not be given back holds up no session elsewhere while an older one "
+	  "lasts",
+	  "[mailcluster][locks]")
+{
+	cluster_world world(1, 2);
+	client older(world, 0);
+	REQUIRE(maillayer_lock(older.layer, name_of("older")) == 0);
+	REQUIRE(maillayer_lock(world.nodes[0].layer, name_of("a")) == 0);
+	world.objects.time_out(NEVER, "x.");
+	CHECK(maillayer_unlock(world.nodes[0].layer) == -ETIMEDOUT);
+	CHECK(maillayer_lock(world.nodes[1].layer, name_of("a")) == -EBUSY);
+	// It is tried again until it is done.
+	world.objects.time_out(NEVER, "x.");
+	(void)world.sweep(0);
+	world.objects.time_out({});
+	(void)world.sweep(0);
+	CHECK(maillayer_lock(world.nodes[1].layer, name_of("a")) == 0);
+	CHECK(maillayer_lock(older.layer, name_of("older")) == 0);
+}
+
+TEST_CASE("a lock that was taken unheard holds up no session elsewhere while an older one lasts",
+	  "[mailcluster][locks]")
+{
+	cluster_world world(1, 2);
+	client older(world, 0);
+	REQUIRE(maillayer_lock(older.layer, name_of("older")) == 0);
+	world.objects.watch([&](objects *, const std::string &what, const std::string &name) {
+		if (what == "row" && name == "x.a")
+			world.objects.faults.read_timeout_one_in = 1;
+	});
+	world.objects.time_out({ sim_objects::DONE }, "x.");
+	CHECK(maillayer_lock(world.nodes[0].layer, name_of("a")) == -ETIMEDOUT);
+	world.objects.watch(nullptr);
+	world.objects.faults.read_timeout_one_in = 0;
+	CHECK(maillayer_lock(world.nodes[1].layer, name_of("a")) == -EBUSY);
+	REQUIRE(world.sweep(0) == 0);
+	CHECK(maillayer_lock(world.nodes[1].layer, name_of("a")) == 0);
+}
+
+TEST_CASE("what stayed of a lock does not take away the one in its place", "[mailcluster][locks]")
+{
+	cluster_world world(1, 2);
+	REQUIRE(maillayer_lock(world.nodes[0].layer, name_of("a")) == 0);
+	world.objects.time_out(NEVER, "x.");
+	CHECK(maillayer_unlock(world.nodes[0].layer) == -ETIMEDOUT);
+	REQUIRE(maillayer_lock(world.nodes[0].layer, name_of("a")) == 0);
+	REQUIRE(world.sweep(0) == 0);
+	CHECK(maillayer_lock(world.nodes[0].layer, name_of("a")) == 0);
+	CHECK(maillayer_lock(world.nodes[1].layer, name_of("a")) == -EBUSY);
+}
