@@ -96,6 +96,19 @@ void cluster_rows_end(struct cluster_rows *rows)
 	free(rows->behind);
 }
 
+/* No key that begins with another one comes before that. */
+int cluster_find_row(struct mailcluster *cluster, const char *name, const char *key,
+		     struct objects_page *ret_page)
+{
+	int ret = objects_rows(cluster->objects, name, "", key, 1, ret_page);
+	if (ret == -ENOENT ||
+	    (ret == 0 && (ret_page->count == 0 || strcmp(ret_page->rows[0].key, key) != 0)))
+		ret = DNSBLV6_ENOTFOUND;
+	if (ret != 0)
+		objects_page_free(ret_page);
+	return ret;
+}
+
 /* ---- the store ---- */
 
 int cluster_state(struct mailcluster *cluster)

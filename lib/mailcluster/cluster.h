@@ -166,6 +166,13 @@ int cluster_rows_begin(struct mailcluster *cluster, const char *name, const char
 int cluster_rows_next(struct cluster_rows *rows, const struct objects_found **ret_row);
 void cluster_rows_end(struct cluster_rows *rows);
 
+/*
+ * One row, of any size: the only one of *ret_page, which is to be freed. For the guard of what takes the
+ * place of a value that is none. DNSBLV6_ENOTFOUND.
+ */
+int cluster_find_row(struct mailcluster *cluster, const char *name, const char *key,
+		     struct objects_page *ret_page);
+
 /* ---- nodes and numbers (nodes.c) ---- */
 
 /* Takes the slot; the cluster has all but that. */

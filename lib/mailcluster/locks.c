@@ -84,7 +84,7 @@ static struct leftlock *take_left(struct mailcluster *cluster)
 
 struct held {
 	uint8_t bytes[VALUES_MAX];
-	size_t size; /* 0: none */
+	size_t size; /* 0: none; more than there is room for: too long for any lock */
 };
 
 static int read_row(struct mailcluster *cluster, const char *name, struct held *ret_held)
@@ -92,7 +92,9 @@ static int read_row(struct mailcluster *cluster, const char *name, struct held *
 	ret_held->size = 0;
 	int ret = objects_row(cluster->objects, name, LOCK_KEY, ret_held->bytes,
 			      sizeof(ret_held->bytes), &ret_held->size);
-	return ret == -ENOENT ? 0 : ret;
+	if (ret == -ERANGE)
+		ret_held->size = sizeof(ret_held->bytes) + 1;
+	return ret == -ENOENT || ret == -ERANGE ? 0 : ret;
 }
 
 /* From what it was before to another value, or none. */
@@ -128,6 +130,21 @@ static int may_replace(struct mailcluster *cluster, const struct held *held, boo
 	return nodes_is_void(cluster, &lock, ret_may);
 }
 
+/* Guarded by what it is: a lock that has come in its place stays. */
+static int remove_long(struct mailcluster *cluster, const char *name, struct held *held,
+		       struct patience *patience)
+{
+	struct objects_page page;
+	int ret = cluster_find_row(cluster, name, LOCK_KEY, &page);
+	held->size = 0;
+	if (ret == 0) {
+		ret = change_row(cluster, name, page.rows[0].value, page.rows[0].size, NULL,
+				 patience);
+		objects_page_free(&page);
+	}
+	return ret == DNSBLV6_ENOTFOUND || ret == -ECANCELED ? 0 : ret;
+}
+
 static int take(struct mailcluster *cluster, const char *name, const uint8_t *value)
 {
 	struct patience patience = cluster_patience();
@@ -141,6 +158,8 @@ static int take(struct mailcluster *cluster, const char *name, const uint8_t *va
 		int found = read_row(cluster, name, &held);
 		if (found == 0 && is_value(&held, value))
 			return 0;
+		if (found == 0 && held.size > sizeof(held.bytes))
+			found = remove_long(cluster, name, &held, &patience);
 		if (found == 0)
 			found = may_replace(cluster, &held, &may);
 		if (found != 0 || !may)

@@ -434,7 +434,8 @@ TEST_CASE("a lock that is written late holds up no session", "[mailcluster][lock
 TEST_CASE("a row that is no lock keeps no session out", "[mailcluster][locks]")
 {
 	cluster_world world(1, 1);
-	world.objects.change([](auto &all) { all["x.a"].rows["lock"] = "nonsense"; });
+	const std::string row = GENERATE(as<std::string>(), "nonsense", std::string(300, 'x'));
+	world.objects.change([&row](auto &all) { all["x.a"].rows["lock"] = row; });
 	CHECK(maillayer_lock(world.nodes[0].layer, name_of("a")) == 0);
 }
 

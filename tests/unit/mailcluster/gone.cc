@@ -77,3 +77,16 @@ TEST_CASE("what stayed of a lock does not take away the one in its place", "[mai
 	CHECK(maillayer_lock(world.nodes[0].layer, name_of("a")) == 0);
 	CHECK(maillayer_lock(world.nodes[1].layer, name_of("a")) == -EBUSY);
 }
+
+TEST_CASE("a lock whose row becomes longer than any is lost, and the row keeps no session out",
+	  "[mailcluster][locks]")
+{
+	cluster_world world(1, 2);
+	maillayer *layer = world.nodes[0].layer;
+	REQUIRE(maillayer_lock(layer, name_of("a")) == 0);
+	world.objects.change([](auto &all) { all["x.a"].rows["lock"].append(300, 'x'); });
+	CHECK(maillayer_lock(layer, name_of("a")) == MAILSTORE_ELOST_LOCK);
+	CHECK(maillayer_unlock(layer) == 0);
+	CHECK(maillayer_lock(world.nodes[1].layer, name_of("a")) == 0);
+	CHECK(maillayer_lock(layer, name_of("a")) == -EBUSY);
+}
