@@ -62,20 +62,15 @@ static void remove_bytes(struct mailcluster *cluster, uint64_t number)
 	(void)cluster_write(cluster, &write, 1, &patience);
 }
 
-/* before is NULL when there are none. */
-static int replace(struct mailcluster *cluster, const struct usersvalue *before,
+static int replace(struct mailcluster *cluster, const struct objects_row *same,
 		   const struct usersvalue *after)
 {
 	struct patience patience = cluster_patience();
-	uint8_t old[USERSVALUE_SIZE];
 	uint8_t value[USERSVALUE_SIZE];
-	struct objects_row same = { USERS_KEY, old, before != NULL ? sizeof(old) : 0 };
 	struct objects_row set = { USERS_KEY, value, sizeof(value) };
-	if (before != NULL)
-		usersvalue_encode(before, old);
 	usersvalue_encode(after, value);
 	struct objects_write write = {
-		.name = "u", .same = &same, .same_count = 1, .set = &set, .set_count = 1
+		.name = "u", .same = same, .same_count = 1, .set = &set, .set_count = 1
 	};
 	int ret = cluster_write(cluster, &write, 1, &patience);
 	struct usersvalue found;
@@ -87,16 +82,38 @@ static int replace(struct mailcluster *cluster, const struct usersvalue *before,
 	return found.number == after->number ? 0 : ret;
 }
 
+/* Which version that was is not known: this one's is its number, which no other list has. */
+static int replace_damaged(struct mailcluster *cluster, struct usersvalue *users)
+{
+	struct objects_page page;
+	int ret = cluster_find_row(cluster, "u", USERS_KEY, &page);
+	if (ret != 0)
+		return ret == DNSBLV6_ENOTFOUND ? -ECANCELED : ret;
+	const struct objects_row same = { USERS_KEY, page.rows[0].value, page.rows[0].size };
+	users->version = users->number;
+	ret = replace(cluster, &same, users);
+	objects_page_free(&page);
+	return ret;
+}
+
 static int try_replace(struct mailcluster *cluster, struct usersvalue *users)
 {
-	struct usersvalue before;
+	struct usersvalue before = { .number = 0 };
+	uint8_t old[USERSVALUE_SIZE];
+	struct objects_row same = { USERS_KEY, old, 0 };
 	int ret = userdb_current(cluster, &before);
+	if (ret == MAILSTORE_EDAMAGED || ret == -ERANGE)
+		return replace_damaged(cluster, users);
 	if (ret != 0 && ret != DNSBLV6_ENOTFOUND)
 		return ret;
-	bool is_first = ret == DNSBLV6_ENOTFOUND;
-	users->version = is_first ? 1 : before.version + 1;
-	ret = replace(cluster, is_first ? NULL : &before, users);
-	if (ret == 0 && !is_first)
+	users->version = 1;
+	if (ret == 0) {
+		users->version = before.version + 1;
+		usersvalue_encode(&before, old);
+		same.size = sizeof(old);
+	}
+	ret = replace(cluster, &same, users);
+	if (ret == 0 && same.size > 0)
 		remove_bytes(cluster, before.number);
 	return ret;
 }

@@ -18,6 +18,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <fcntl.h>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -170,6 +172,37 @@ class node
 	bool has_begun_ = false;
 };
 
+// What is logged meanwhile.
+class stderr_in_file
+{
+      public:
+	stderr_in_file() : path_(dir_.file("stderr")), before_(dup(STDERR_FILENO))
+	{
+		const int fd = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+		REQUIRE(fd >= 0);
+		REQUIRE(dup2(fd, STDERR_FILENO) >= 0);
+		close(fd);
+	}
+	~stderr_in_file()
+	{
+		(void)dup2(before_, STDERR_FILENO);
+		close(before_);
+	}
+	stderr_in_file(const stderr_in_file &) = delete;
+	stderr_in_file &operator=(const stderr_in_file &) = delete;
+
+	std::string text() const
+	{
+		std::ifstream file(path_);
+		return { std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>() };
+	}
+
+      private:
+	const tmpdir dir_;
+	const std::string path_;
+	const int before_;
+};
+
 // The objects below all nodes of a test.
 class ground
 {
@@ -317,4 +350,23 @@ TEST_CASE("a list of users that the cluster gets becomes the databases of a node
 	struct quota_limits limits = {};
 	REQUIRE(quota_limits(one.all.start.quota, name_of("john@example.org"), &limits) == 0);
 	CHECK(limits.messages == 1);
+}
+
+TEST_CASE("users whose row is damaged are said so until others take their place",
+	  "[mail-stored][cluster]")
+{
+	const tmpdir dir;
+	ground below_all;
+	const stderr_in_file log;
+	node one("a");
+	below_all.world.change([&](auto &all) { all["u"].rows["now"] = "nonsense"; });
+	snprintf(one.setup.users, sizeof(one.setup.users), "%s", dir.file("users.mdb").c_str());
+	one.begin_lister();
+	one.begin();
+	one.reached();
+	until([&] { return has(log.text(), "users of the cluster not read"); }, "that to be said");
+	CHECK(one.ask(STOREWIRE_USERS_PUT,
+		      "# users 1 fold=yes extension=none built=1\njohn@example.org messages=1\n") ==
+	      "");
+	until([&] { return has(one.ask(STOREWIRE_USERS_STATE), " taken=yes"); }, "the list");
 }

@@ -686,7 +686,7 @@ TEST_CASE("users stay when it could not be read that a write which timed out had
 
 TEST_CASE("users that are damaged are not given out", "[mailcluster][users]")
 {
-	const unsigned how = GENERATE(0U, 1U, 2U, 3U);
+	const unsigned how = GENERATE(0U, 1U, 2U, 3U, 4U);
 	cluster_world world(1, 1);
 	uint64_t version = 0;
 	std::string text;
@@ -697,7 +697,17 @@ TEST_CASE("users that are damaged are not given out", "[mailcluster][users]")
 				one.bytes = how == 0 ? "userz" : how == 1 ? "use" : "";
 			if (name == "u" && how == 3)
 				one.rows["now"] = "nonsense";
+			if (name == "u" && how == 4)
+				one.rows["now"].append(300, 'x');
 		}
 	});
-	CHECK(get_users(world, 0, &version, &text) == MAILSTORE_EDAMAGED);
+	CHECK(get_users(world, 0, &version, &text) == (how == 4 ? -ERANGE : MAILSTORE_EDAMAGED));
+	// Others take their place, with a version that no machine can have taken.
+	REQUIRE(mailcluster_put_users(world.nodes[0].cluster, "other", 5, 0) == 0);
+	REQUIRE(get_users(world, 0, &version, &text) == 0);
+	CHECK(text == "other");
+	CHECK(version > 1);
+	REQUIRE(mailcluster_put_users(world.nodes[0].cluster, "third", 5, 0) == 0);
+	REQUIRE(get_users(world, 0, &version, &text) == 0);
+	CHECK(text == "third");
 }

@@ -87,9 +87,10 @@ static void fetch_users(struct cluster *cluster, uint64_t *said_ms)
 	uint8_t *list = NULL;
 	size_t size = 0;
 	int ret = mailcluster_users_version(cluster->mailcluster, &version);
-	if (ret != 0 || version == 0 || version == cluster->users_version)
+	if (ret == -ETIMEDOUT || (ret == 0 && (version == 0 || version == cluster->users_version)))
 		return;
-	ret = mailcluster_get_users(cluster->mailcluster, &version, &list, &size);
+	if (ret == 0)
+		ret = mailcluster_get_users(cluster->mailcluster, &version, &list, &size);
 	if (ret != 0) {
 		if (!cluster_is_over(ret) && cluster_is_due(said_ms))
 			log_warning(context, "users of the cluster not read (%s)",
