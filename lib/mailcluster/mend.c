@@ -316,10 +316,26 @@ static size_t list_dead(struct mailcluster *cluster, uint16_t *ret_slots)
 	return is_first ? count : 0;
 }
 
+/* What cannot be mended of one keeps nothing from the next. */
+static int sweep_dead(struct mailcluster *cluster, struct mailcluster_swept *swept)
+{
+	uint16_t dead[MAILCLUSTER_NODES_MAX];
+	size_t count = list_dead(cluster, dead);
+	int first = 0;
+	for (size_t i = 0; first != -ETIMEDOUT && i < count; i++) {
+		char name[MAILCLUSTER_NODE_MAX + 1];
+		int ret = nodes_name(cluster, dead[i], name)
+				  ? sweep_node(cluster, name, false, swept)
+				  : 0;
+		if (first == 0 || ret == -ETIMEDOUT)
+			first = ret;
+	}
+	return first;
+}
+
 int mailcluster_sweep(struct mailcluster *cluster, struct mailcluster_swept *ret_swept)
 {
 	struct mailcluster_swept swept = { 0 };
-	uint16_t dead[MAILCLUSTER_NODES_MAX];
 	int ret = cluster_state(cluster);
 	if (ret != 0)
 		return ret;
@@ -327,13 +343,7 @@ int mailcluster_sweep(struct mailcluster *cluster, struct mailcluster_swept *ret
 	ret = undo_all(cluster, &swept);
 	int own = sweep_node(cluster, cluster->node, true, &swept);
 	int flushed = journal_flush(cluster);
-	size_t dead_count = list_dead(cluster, dead);
-	int others = 0;
-	for (size_t i = 0; others == 0 && i < dead_count; i++) {
-		char name[MAILCLUSTER_NODE_MAX + 1];
-		if (nodes_name(cluster, dead[i], name))
-			others = sweep_node(cluster, name, false, &swept);
-	}
+	int others = sweep_dead(cluster, &swept);
 	*ret_swept = swept;
 	if (ret == 0)
 		ret = own;

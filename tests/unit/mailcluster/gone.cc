@@ -90,3 +90,25 @@ TEST_CASE("a lock whose row becomes longer than any is lost, and the row keeps n
 	CHECK(maillayer_lock(world.nodes[1].layer, name_of("a")) == 0);
 	CHECK(maillayer_lock(layer, name_of("a")) == -EBUSY);
 }
+
+TEST_CASE("a mail that cannot be read keeps nothing from what another dead machine has left",
+	  "[mailcluster][journal]")
+{
+	cluster_world world(1, 3);
+	for (size_t node = 1; node < 3; node++) {
+		world.objects.time_out(NEVER, "x.");
+		CHECK(world.deliver(node, { "of" + std::to_string(node) }, "x\r\n") == -ETIMEDOUT);
+		world.kill(node);
+		if (node == 1)
+			world.objects.change([](auto &all) {
+				for (auto &[name, object] : all)
+					if (name.compare(0, 2, "b.") == 0)
+						object.bytes.resize(10);
+			});
+	}
+	beat_often(world, 0, 62);
+	CHECK(world.sweep(0) == MAILSTORE_EDAMAGED);
+	CHECK(world.swept.completed == 1);
+	CHECK(world.list(0, "of2").size() == 1);
+	CHECK(world.rows("j.node1", "") == 1);
+}
