@@ -78,12 +78,16 @@ struct mailstate {
 	size_t lonely;	 /* mailboxes that it names, and that know nothing of it */
 };
 
-static int remove_object(struct mailcluster *cluster, const char *name)
+/* same is a row that it has to have, or NULL. */
+static int remove_object(struct mailcluster *cluster, const char *name,
+			 const struct objects_row *same)
 {
 	struct patience patience = cluster_patience();
-	struct objects_write write = { .name = name, .is_removal = true };
+	struct objects_write write = {
+		.name = name, .is_removal = true, .same = same, .same_count = same != NULL
+	};
 	int ret = cluster_write(cluster, &write, 1, &patience);
-	return ret == -ENOENT ? 0 : ret;
+	return ret == -ENOENT || ret == -ECANCELED ? 0 : ret;
 }
 
 /* The mail is there and does not name the mailbox, which would lose it with the last one that it does. */
@@ -125,7 +129,7 @@ static int check_refused(struct run *run, const struct mailstate *mail)
 		return 0;
 	run->found.old++;
 	if (run->check->is_repair)
-		count_repair(run, remove_object(run->cluster, mail->name));
+		count_repair(run, remove_object(run->cluster, mail->name, NULL));
 	return 0;
 }
 
@@ -323,7 +327,7 @@ static int check_empty(struct run *run, const struct mailstate *mail)
 	run->found.orphans++;
 	tell(run, has_boxes ? "unnamed" : "orphan", mail->name, "");
 	if (run->check->is_repair && !has_boxes)
-		count_repair(run, remove_object(run->cluster, mail->name));
+		count_repair(run, remove_object(run->cluster, mail->name, NULL));
 	return 0;
 }
 
@@ -520,14 +524,15 @@ static int check_box(struct run *run, const char *name, struct mailname box)
 
 /* ---- the others ---- */
 
-static int check_orphan(struct run *run, const char *name, uint64_t number)
+static int check_orphan(struct run *run, const char *name, uint64_t number,
+			const struct objects_row *same)
 {
 	if (!is_old_number(run, number))
 		return 0;
 	run->found.orphans++;
 	tell(run, "orphan", name, "");
 	if (run->check->is_repair)
-		count_repair(run, remove_object(run->cluster, name));
+		count_repair(run, remove_object(run->cluster, name, same));
 	return 0;
 }
 
@@ -535,11 +540,17 @@ static int check_id(struct run *run, const char *name, const struct mailid *id)
 {
 	struct ownervalue owner;
 	uint64_t number;
+	uint8_t bytes[8];
+	const struct objects_row same = { "mail", bytes, sizeof(bytes) };
 	int ret = refs_find_moved(run->cluster, id, &number);
 	if (ret != 0)
 		return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
 	ret = refs_owner(run->cluster, number, &owner);
-	return ret == DNSBLV6_ENOTFOUND ? check_orphan(run, name, number) : ret;
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	/* A new mail may come with the id. */
+	bytes_put(&(uint8_t *){ bytes }, number, 8);
+	return check_orphan(run, name, number, &same);
 }
 
 static int check_users_row(struct run *run)
@@ -555,7 +566,7 @@ static int check_users(struct run *run, const char *name, uint64_t number)
 	int ret = userdb_current(run->cluster, &users);
 	if (ret != 0 && ret != DNSBLV6_ENOTFOUND)
 		return is_damage(ret) ? 0 : ret;
-	return users.number != number ? check_orphan(run, name, number) : 0;
+	return users.number != number ? check_orphan(run, name, number, NULL) : 0;
 }
 
 static int check_object(struct run *run, const char *name)

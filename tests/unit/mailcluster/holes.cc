@@ -319,6 +319,31 @@ TEST_CASE("an id of another store is free when its delivery was refused", "[mail
 	CHECK(one.count("box") == 1);
 }
 
+TEST_CASE("an id of another store that gets another mail while it is checked keeps it",
+	  "[mailcluster][moved]")
+{
+	sim_objects world;
+	machine one(world);
+	mailid id{};
+	id.bytes[3] = 7;
+	REQUIRE(one.deliver({ "box" }, "text", &id, true) == 0);
+	// As a deletion leaves it that was interrupted.
+	world.change([](std::map<std::string, sim_objects::object> &all) {
+		all.erase("x.box");
+		for (auto at = all.begin(); at != all.end();)
+			at = at->first.compare(0, 2, "b.") == 0 ? all.erase(at) : std::next(at);
+	});
+	int second = -1;
+	interruption cut(world, "write", "i.",
+			 [&] { second = one.deliver({ "box" }, "text", &id, true); });
+	(void)one.check(true, NOW_US + 2 * DAY_US);
+	CHECK(cut.is_over());
+	CHECK(second == 0);
+	world.watch(nullptr);
+	CHECK(one.deliver({ "box" }, "text", &id, true) == MAILSTORE_EID);
+	CHECK(one.count("box") == 1);
+}
+
 TEST_CASE("a client that comes again keeps nothing of a crash from being mended",
 	  "[mailcluster][journal]")
 {
