@@ -125,10 +125,12 @@ static void take_value(struct mailcluster *cluster, const struct nodevalue *valu
 
 /* ---- the table of all ---- */
 
-static void see_node(struct mailcluster *cluster, const char *name, const struct nodevalue *value)
+static void see_node(struct mailcluster *cluster, const char *name, const struct nodevalue *value,
+		     bool *is_seen)
 {
 	if (value->slot >= MAILCLUSTER_NODES_MAX)
 		return;
+	is_seen[value->slot] = true;
 	struct nodeview *view = &cluster->nodes[value->slot];
 	bool is_same = strcmp(view->name, name) == 0 && view->value.beat == value->beat &&
 		       memcmp(view->value.incarnation, value->incarnation,
@@ -139,22 +141,40 @@ static void see_node(struct mailcluster *cluster, const char *name, const struct
 	(void)snprintf(view->name, sizeof(view->name), "%s", name);
 }
 
+/* An operator has taken their rows out. */
+static void forget_nodes(struct mailcluster *cluster, const bool *is_seen)
+{
+	cluster_lock(cluster);
+	for (unsigned slot = 0; slot < MAILCLUSTER_NODES_MAX; slot++)
+		if (!is_seen[slot])
+			cluster->nodes[slot] = (struct nodeview){ .is_there = false };
+	cluster_unlock(cluster);
+}
+
 static int read_nodes(struct mailcluster *cluster)
 {
 	const struct objects_found *row;
 	struct cluster_rows rows;
 	struct nodevalue value;
+	bool is_seen[MAILCLUSTER_NODES_MAX] = { false };
+	bool is_damaged = false;
 	int ret = cluster_rows_begin(cluster, "nodes", "", "n.", &rows);
 	while (ret == 0 && (ret = cluster_rows_next(&rows, &row)) == 0) {
 		if (!names_is_node(row->key + 2) ||
-		    !nodevalue_decode(row->value, row->size, &value))
+		    !nodevalue_decode(row->value, row->size, &value)) {
+			is_damaged = true;
 			continue;
+		}
 		cluster_lock(cluster);
-		see_node(cluster, row->key + 2, &value);
+		see_node(cluster, row->key + 2, &value, is_seen);
 		cluster_unlock(cluster);
 	}
 	cluster_rows_end(&rows);
-	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	if (!is_damaged)
+		forget_nodes(cluster, is_seen);
+	return 0;
 }
 
 bool nodes_name(struct mailcluster *cluster, unsigned slot, char *ret_name)
@@ -341,7 +361,26 @@ static int look_again(struct mailcluster *cluster, const char *node, const struc
 	if (ret == 0)
 		*ret_is_void = memcmp(value.incarnation, lock->incarnation,
 				      sizeof(value.incarnation)) != 0;
-	return ret;
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	*ret_is_void = true;
+	return 0;
+}
+
+/* The last beat has not seen its machine: that has come since, or is no more. */
+static int look_for_slot(struct mailcluster *cluster, const struct lockvalue *lock,
+			 bool *ret_is_void)
+{
+	char node[MAILCLUSTER_NODE_MAX + 1];
+	char slot_key[16];
+	size_t size = 0;
+	(void)snprintf(slot_key, sizeof(slot_key), "s.%04u", lock->slot);
+	int ret = objects_row(cluster->objects, "nodes", slot_key, node, sizeof(node) - 1, &size);
+	node[size] = '\0';
+	*ret_is_void = true;
+	if (ret != 0)
+		return ret == -ENOENT ? 0 : ret;
+	return look_again(cluster, node, lock, ret_is_void);
 }
 
 static bool is_held(const struct mailcluster *cluster, uint64_t number)
@@ -363,11 +402,12 @@ int nodes_is_void(struct mailcluster *cluster, const struct lockvalue *lock, boo
 	if (!is_unknown)
 		view = cluster->nodes[lock->slot];
 	cluster_unlock(cluster);
-	if (is_unknown || is_self || !view.is_there) {
-		/* One that has come since the last beat is known at the next. */
+	if (is_unknown || is_self) {
 		*ret_is_void = is_unknown || is_void;
 		return 0;
 	}
+	if (!view.is_there)
+		return look_for_slot(cluster, lock, ret_is_void);
 	if (memcmp(view.value.incarnation, lock->incarnation, sizeof(lock->incarnation)) != 0)
 		return look_again(cluster, view.name, lock, ret_is_void);
 	*ret_is_void =

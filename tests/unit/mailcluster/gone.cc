@@ -91,6 +91,57 @@ TEST_CASE("a lock whose row becomes longer than any is lost, and the row keeps n
 	CHECK(maillayer_lock(layer, name_of("a")) == -EBUSY);
 }
 
+TEST_CASE("a machine whose row was taken out is no more, and has no locks", "[mailcluster][nodes]")
+{
+	cluster_world world(1, 3);
+	std::vector<mailcluster_node> nodes(MAILCLUSTER_NODES_MAX);
+	client other(world, 2);
+	REQUIRE(maillayer_lock(world.nodes[2].layer, name_of("a")) == 0);
+	REQUIRE(maillayer_lock(other.layer, name_of("b")) == 0);
+	sim_objects::kill(world.nodes[2].handle);
+	world.objects.change([](auto &all) { all["nodes"].rows.erase("n.node2"); });
+	REQUIRE(world.beat(0) == 0);
+	CHECK(mailcluster_nodes(world.nodes[0].cluster, nodes.data()) == 2);
+	CHECK(maillayer_lock(world.nodes[0].layer, name_of("a")) == 0);
+	// So it is for one that has never seen it.
+	world.kill(1);
+	REQUIRE(world.start(1) == 0);
+	CHECK(maillayer_lock(world.nodes[1].layer, name_of("b")) == 0);
+}
+
+TEST_CASE("a machine that comes again without its row gets another slot", "[mailcluster][nodes]")
+{
+	cluster_world world(1, 2);
+	std::vector<mailcluster_node> nodes(MAILCLUSTER_NODES_MAX);
+	world.kill(1);
+	world.objects.change([](auto &all) { all["nodes"].rows.erase("n.node1"); });
+	REQUIRE(world.start(1) == 0);
+	REQUIRE(mailcluster_nodes(world.nodes[1].cluster, nodes.data()) == 2);
+	CHECK(nodes[1].name == std::string("node1"));
+	CHECK(nodes[1].slot == 2);
+}
+
+TEST_CASE("a lock of a machine that has come since the last beat is none that is void",
+	  "[mailcluster][nodes]")
+{
+	cluster_world world(1, 1);
+	world.nodes.resize(2);
+	REQUIRE(world.start(1) == 0);
+	REQUIRE(maillayer_lock(world.nodes[1].layer, name_of("a")) == 0);
+	CHECK(maillayer_lock(world.nodes[0].layer, name_of("a")) == -EBUSY);
+}
+
+TEST_CASE("machines stay known while the row of any is damaged", "[mailcluster][nodes]")
+{
+	cluster_world world(1, 2);
+	std::vector<mailcluster_node> nodes(MAILCLUSTER_NODES_MAX);
+	REQUIRE(maillayer_lock(world.nodes[1].layer, name_of("a")) == 0);
+	world.objects.change([](auto &all) { all["nodes"].rows["n.node1"] = "nonsense"; });
+	REQUIRE(world.beat(0) == 0);
+	CHECK(mailcluster_nodes(world.nodes[0].cluster, nodes.data()) == 2);
+	CHECK(maillayer_lock(world.nodes[0].layer, name_of("a")) == -EBUSY);
+}
+
 TEST_CASE("a mail that cannot be read keeps nothing from what another dead machine has left",
 	  "[mailcluster][journal]")
 {
