@@ -5,6 +5,7 @@
 #include "integration/mail/mail-stored/cluster/cluster_questions.h"
 #include "integration/mail/mail-stored/cluster/lister.h"
 #include "integration/mail/mail-stored/store/counters.h"
+#include "lib/mailcluster/values.h"
 #include "lib/process/clock.h"
 
 #include "tests/lib/has.hh"
@@ -303,6 +304,44 @@ TEST_CASE("a node that the cluster takes nothing of is told", "[mail-stored][clu
 	below_all.world.refuse(-ESHUTDOWN);
 	until([&] { return one.failure == -ESHUTDOWN; }, "it to be told");
 	CHECK(one.state().beat_status == -ESHUTDOWN);
+}
+
+TEST_CASE("nothing is too old by a clock that is a day ahead of another node's",
+	  "[mail-stored][cluster]")
+{
+	ground below_all;
+	const stderr_in_file log;
+	node one("a");
+	one.setup.keep_s = 3600;
+	one.setup.keep_ms = 10;
+	one.begin();
+	one.reached();
+	const auto write_other = [&](uint64_t beat, uint64_t time_us) {
+		const nodevalue value = { 1, { 7 }, beat, time_us, time_us, 1 };
+		uint8_t bytes[NODEVALUE_SIZE];
+		nodevalue_encode(&value, bytes);
+		below_all.world.change([&](auto &all) {
+			all["nodes"].rows["s.0001"] = "b";
+			all["nodes"].rows["n.b"].assign(reinterpret_cast<char *>(bytes),
+							sizeof(bytes));
+		});
+	};
+	uint64_t beat = 1;
+	const auto beat_behind = [&] {
+		write_other(beat++, clock_wall_us() - 2 * MAILCLUSTER_OLD_US);
+	};
+	beat_behind();
+	until([&] { return one.state().nodes == 2; }, "the other one to be seen");
+	REQUIRE(one.deliver("anna", 1) == 0);
+	until(
+		[&] {
+			beat_behind();
+			return has(log.text(), "clock is a day ahead of another node's, node=b");
+		},
+		"that to be said");
+	CHECK(one.count("anna") == 1);
+	write_other(beat, clock_wall_us());
+	until([&] { return one.count("anna") == 0; }, "the old one to go");
 }
 
 TEST_CASE("one node of two deletes what is too old", "[mail-stored][cluster]")
