@@ -506,7 +506,8 @@ static bool is_dangling(const char *path)
 
 int writer_run(const char *path, const struct store_kind *kind, writer_fn fn, void *context)
 {
-	if (is_dangling(path))
+	/* Without a name there would be a lock file named by its ending alone. */
+	if (*path == '\0' || is_dangling(path))
 		return -ENOENT;
 	char *resolved = environment_resolve(path);
 	if (resolved == NULL)

@@ -132,6 +132,16 @@ TEST_CASE("what is no store is not written to", "[store][writer]")
 	CHECK(read_file(path) == content);
 }
 
+TEST_CASE("a store without a name is refused, and has no lock file", "[store][writer]")
+{
+	REQUIRE(access("-lock", F_OK) != 0);
+	CHECK(write_store("", [](writer *) { return 0; }) == -ENOENT);
+	const bool has_lock = access("-lock", F_OK) == 0;
+	CHECK_FALSE(has_lock);
+	if (has_lock)
+		unlink("-lock");
+}
+
 TEST_CASE("a path that cannot be a store is refused with its reason", "[store][writer]")
 {
 	const tmpdir dir;
