@@ -452,6 +452,5 @@ int mailcheck_run(struct mailcheck *check, struct disk *disk, const char *index_
 	if (ret == 0)
 		ret = check_index(check, &kept, disk, scratch_path);
 	close_index(kept.reader);
-	disk->ops->close(disk);
 	return ret;
 }

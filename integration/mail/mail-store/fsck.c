@@ -93,6 +93,7 @@ static int check_store(const struct fsck *options, const struct store_paths *pat
 	if (is_repaired)
 		ret = replace_index(paths);
 	remove_index(paths->scratch);
+	disk->ops->close(disk);
 	if (ret != 0)
 		return tool_fail(options->store, "store not checked", ret);
 	printf("%" PRIu64 " segments, %" PRIu64 " mails, %" PRIu64 " findings%s\n", check.segments,

@@ -6,8 +6,10 @@ mail-store beside its manual, and what it says and ends with when something is w
 What reaches the disk is seen by Debian's strace.
 """
 
+import contextlib
 import os
 import re
+import signal
 import socket
 import subprocess
 import unittest
@@ -149,6 +151,34 @@ class Mistakes(Tool):
         self.assertIn(f"store not checked, store={self.store} (", result.stderr.decode())
         self.assertEqual((result.returncode, result.stdout), (EX_IOERR, b""))
         self.assertEqual(os.stat(os.path.join(self.store, "index.mdb")).st_ino, before.st_ino)
+
+    def test_a_repair_has_the_store_for_itself_to_its_end(self):
+        if harness.IS_SANITIZED:
+            self.skipTest("needs a program that can be traced")
+        self.deliver()
+        os.unlink(os.path.join(self.store, "index.mdb"))
+        trace = self.path("trace")
+        with subprocess.Popen([harness.peer("strace"), "-e", "trace=/^rename", "-e",
+                               "inject=/^rename:signal=SIGSTOP:when=1", "-o", trace, program("mail-store"), "fsck",
+                               "--repair", "-s", self.store], stdout=subprocess.PIPE) as fsck:
+            def is_stopped():
+                with contextlib.suppress(FileNotFoundError), open(trace, encoding="ascii") as file:
+                    return "stopped by SIGSTOP" in file.read()
+
+            def is_done():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+                return fsck.poll() is not None
+
+            harness.wait_for(is_stopped, "the index to be put into its place")
+            with open(f"/proc/{fsck.pid}/task/{fsck.pid}/children", encoding="ascii") as file:
+                pid = int(file.read())
+            try:
+                self.call("ls", expect=EX_TEMPFAIL)
+            finally:
+                harness.wait_for(is_done, "the repair to end")
+            self.assertIn(b"index made anew", fsck.stdout.read())
+        self.call("ls")
 
     @unittest.skipUnless(os.geteuid() == 0, "no other user without root")
     def test_an_index_that_root_makes_anew_is_the_owners_of_the_store(self):
