@@ -96,6 +96,17 @@ static struct open_file *free_place(struct filedisk *self)
 	return oldest;
 }
 
+/*
+ * What root makes in another user's directory is that user's, whose daemon could not open it else. Where root
+ * may not change owners it is as it was.
+ */
+static void give(int directory, int fd)
+{
+	struct stat st;
+	if (geteuid() == 0 && fstat(directory, &st) == 0 && st.st_uid != 0)
+		(void)!fchown(fd, st.st_uid, st.st_gid);
+}
+
 /* Opens, and creates with O_CREAT, or finds it open. */
 static int use(struct filedisk *self, uint64_t object, int flags, struct open_file **ret_file)
 {
@@ -114,6 +125,8 @@ static int use(struct filedisk *self, uint64_t object, int flags, struct open_fi
 		fd = openat(self->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
+	if ((flags & O_CREAT) != 0)
+		give(self->directory, fd);
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
 		close(fd);
 		return -EINVAL;
@@ -314,16 +327,36 @@ static const struct disk_ops file_ops = {
 	.close = file_close,
 };
 
-int filedisk_sync_parent(const char *path)
+/* A descriptor or -errno. */
+static int open_parent(const char *path)
 {
 	char copy[PATH_MAX];
 	if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
 		return -ENAMETOOLONG;
 	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int ret = fd < 0 || fsync(fd) != 0 ? -errno : 0;
+	return fd < 0 ? -errno : fd;
+}
+
+int filedisk_sync_parent(const char *path)
+{
+	int fd = open_parent(path);
+	if (fd < 0)
+		return fd;
+	int ret = fsync(fd) != 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+static void give_directory(const char *path)
+{
+	int parent = open_parent(path);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (parent >= 0 && fd >= 0)
+		give(parent, fd);
+	if (parent >= 0)
+		close(parent);
 	if (fd >= 0)
 		close(fd);
-	return ret;
 }
 
 int filedisk_make(const char *path)
@@ -331,6 +364,8 @@ int filedisk_make(const char *path)
 	bool is_made = mkdir(path, 0700) == 0;
 	if (!is_made && errno != EEXIST)
 		return -errno;
+	if (is_made)
+		give_directory(path);
 	int ret = filedisk_sync_parent(path);
 	/* What was there may be in a directory that is not ours to read. */
 	return is_made || ret != -EACCES ? ret : 0;

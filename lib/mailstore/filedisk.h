@@ -6,7 +6,8 @@
  *
  * Flow: mailstore.c -> disk.h -> the directory "log" of a store.
  *
- * An object's file has its number as sixteen hexadecimal digits. Other files are left alone.
+ * An object's file has its number as sixteen hexadecimal digits. Other files are left alone. What root makes
+ * belongs to the owner of the directory that it is in.
  */
 
 #include "lib/mailstore/disk.h"

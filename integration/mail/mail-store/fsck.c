@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -64,13 +63,8 @@ static void remove_index(const char *path)
 	unlink(lock);
 }
 
-/* It becomes that of the log's owner, which opens the store next, also when root has made it. */
 static int replace_index(const struct store_paths *paths)
 {
-	struct stat st;
-	if (geteuid() == 0 &&
-	    (stat(paths->log, &st) != 0 || chown(paths->scratch, st.st_uid, st.st_gid) != 0))
-		return -errno;
 	remove_index(paths->index);
 	return rename(paths->scratch, paths->index) == 0 ? 0 : -errno;
 }
@@ -90,7 +84,9 @@ static int check_store(const struct fsck *options, const struct store_paths *pat
 	ret = mailcheck_run(&check, disk, paths->index, paths->scratch);
 	progress_end(&progress);
 	bool is_repaired = ret == 0 && check.is_index_wrong && options->repairs;
-	if (is_repaired)
+	if (ret == 0)
+		ret = tool_give_index(paths, is_repaired ? paths->scratch : paths->index);
+	if (ret == 0 && is_repaired)
 		ret = replace_index(paths);
 	remove_index(paths->scratch);
 	disk->ops->close(disk);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 /* Entries that are asked for together. */
 #define PIECE 4096
@@ -98,6 +99,30 @@ int tool_paths(const char *store, struct store_paths *ret_paths)
 	return tool_fail_open(store, -ENAMETOOLONG);
 }
 
+/* A link that the owner has put there leads nowhere. */
+static int give(const char *path, const struct stat *owner)
+{
+	struct stat st;
+	if (lstat(path, &st) != 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (st.st_uid == owner->st_uid)
+		return 0;
+	return lchown(path, owner->st_uid, owner->st_gid) == 0 || errno == EROFS ? 0 : -errno;
+}
+
+int tool_give_index(const struct store_paths *paths, const char *index)
+{
+	char lock[sizeof(paths->index) + 8];
+	struct stat owner;
+	if (geteuid() != 0)
+		return 0;
+	if (stat(paths->log, &owner) != 0)
+		return -errno;
+	snprintf(lock, sizeof(lock), "%s-lock", index);
+	int ret = give(index, &owner);
+	return ret == 0 ? give(lock, &owner) : ret;
+}
+
 static int make_directories(const char *store, const struct store_paths *paths)
 {
 	int ret = filedisk_make(store);
@@ -123,6 +148,11 @@ static int open_log(const char *store, bool creates, struct mailstore **ret_stor
 			  store);
 	if (ret != 0)
 		return tool_fail_open(store, ret);
+	ret = tool_give_index(&paths, paths.index);
+	if (ret != 0) {
+		mailstore_close(*ret_store);
+		return tool_fail_open(store, ret);
+	}
 	if (recovery.damaged > 0)
 		log_warning(NULL,
 			    "log is damaged: see fsck, store=%s places=%" PRIu64

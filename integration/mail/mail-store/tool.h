@@ -42,6 +42,11 @@ struct store_paths {
 
 /* EX_OK, or EX_USAGE with a line of the log. */
 int tool_paths(const char *store, struct store_paths *ret_paths);
+/*
+ * An index that root has made, and its lock file, become those of the log's owner, which opens the store next.
+ * 0, also when there is none, or -errno.
+ */
+int tool_give_index(const struct store_paths *paths, const char *index);
 /* Is that a socket? Then a daemon is to be reached there. */
 bool tool_is_socket(const char *store);
 /*

@@ -189,6 +189,32 @@ class Mistakes(Tool):
         self.assertIn(b"index made anew", self.call("fsck", "--repair", expect=1)[0])
         self.assertEqual((os.stat(index).st_uid, os.stat(index).st_gid), (1234, 2345))
 
+    @unittest.skipUnless(os.geteuid() == 0, "no other user without root")
+    def test_what_root_makes_is_the_owners_of_the_store(self):
+        owner = (1234, 2345)
+        os.mkdir(self.store)
+        os.chown(self.store, *owner)
+
+        def check(step, *names):
+            paths = [os.path.join(self.store, name) for name in ("log", "index.mdb", "index.mdb-lock", *names)]
+            self.assertEqual({path: (os.stat(path).st_uid, os.stat(path).st_gid) for path in paths},
+                             {path: owner for path in paths}, step)
+
+        self.deliver(b"x" * 100000)
+        check("deliver", f"log/{1:016x}")
+        self.deliver()
+        self.call("rm", "--all", ANNA)
+        self.call("collect", "--share", "100")
+        check("collect", *(f"log/{name}" for name in os.listdir(os.path.join(self.store, "log"))))
+        for command in ("ls", "fsck"):
+            os.unlink(os.path.join(self.store, "index.mdb-lock"))
+            self.call(command)
+            check(command)
+        # As when one that is damaged is taken away.
+        os.unlink(os.path.join(self.store, "index.mdb"))
+        self.call("ls")
+        check("index")
+
     def test_a_mailbox_of_many_mails_is_listed_and_emptied_in_pieces(self):
         mails = b"".join(b"From a@example.org Tue Nov 24 12:00:%02d 2026\nNumber: %d\n\n\n" % (i % 60, i)
                          for i in range(9000))
