@@ -134,8 +134,6 @@ static int copy_mail(struct copies *copies, struct mailname box, const struct ma
 	char *text = NULL;
 	size_t size = 0;
 	int ret = tool_find_record(copies->layer, entry->mail, &row, &record, &meta);
-	if (ret == MAILSTORE_EMAIL)
-		return 0; /* it was deleted meanwhile */
 	if (ret == 0)
 		ret = mailmeta_decode(meta, record.meta_size, &decoded);
 	FILE *out = ret == 0 ? open_memstream(&text, &size) : NULL;
@@ -149,6 +147,8 @@ static int copy_mail(struct copies *copies, struct mailname box, const struct ma
 		ret = deliver(copies, box, entry, decoded.sender, text, size);
 	free(text);
 	free(meta);
+	if (ret == MAILSTORE_EMAIL)
+		return 0; /* it was deleted meanwhile */
 	return ret == 0 || ret == MAILSTORE_EAWAY ? ret : name_mail(copies, entry, ret);
 }
 

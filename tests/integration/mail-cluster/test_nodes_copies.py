@@ -9,8 +9,10 @@ import contextlib
 import os
 import re
 import shutil
+import socket
 import struct
 import subprocess
+import threading
 
 import stored
 from harness import DEADLINE_S, EX_DATAERR, main, program, wait_for
@@ -79,9 +81,10 @@ class Copies(Nodes):
             yield
             os.pwrite(file.fileno(), byte, place)
 
-    def run_copies(self, verb, status=0, said=r"^$"):
+    def run_copies(self, verb, status=0, said=r"^$", at=None):
         """Numbers that mail-store copies prints, in its order."""
-        result = subprocess.run([program("mail-store"), "copies", "--store", self.cluster.nodes[0].stored.socket, verb],
+        at = at or self.cluster.nodes[0].stored.socket
+        result = subprocess.run([program("mail-store"), "copies", "--store", at, verb],
                                 capture_output=True, text=True, timeout=DEADLINE_S, check=False)
         self.assertEqual(result.returncode, status, result.stdout + result.stderr)
         self.assertRegex(result.stderr, said)
@@ -134,6 +137,63 @@ class Copies(Nodes):
         self.assertEqual(self.run_copies("forget")[6], 1)
         self.assertEqual(self.run_copies("check")[2:4], [0, 0])
         self.assertEqual(self.copies(box), [])
+
+    @contextlib.contextmanager
+    def way(self, path, before):
+        """A socket for one client of the store at path; before() is told each request, and then the store."""
+        place = self.path("way")
+
+        def pass_on(source, target, tell=lambda packet: None):
+            packet, fds, *_ = socket.recv_fds(source, 1 << 17, 4)
+            if packet:
+                tell(packet)
+                socket.send_fds(target, [packet], fds)
+            for fd in fds:
+                os.close(fd)
+            return packet
+
+        def serve():
+            here, _ = listener.accept()
+            with here, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as there:
+                there.connect(path)
+                pass_on(there, here)
+                while pass_on(here, there, before):
+                    pass_on(there, here)
+
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(place)
+            listener.listen()
+            listener.settimeout(DEADLINE_S)
+            thread = threading.Thread(target=serve)
+            thread.start()
+            try:
+                yield place
+            finally:
+                thread.join(DEADLINE_S)
+
+    def test_a_mail_that_is_deleted_while_it_is_copied_keeps_no_other_from_it(self):
+        nodes = self.begin(nodes={"copies": 2})
+        client = self.client(nodes[0])
+        box = self.boxes_by_node(client)[1][0]
+        # Past the module there are no copies.
+        with stored.Client(nodes[0].stored.socket + ".store") as store:
+            idents = [store.deliver(TEXT, [box]) for _ in range(3)]
+        rows = []
+
+        def delete_behind_its_record(packet):
+            _, kind, _, _, _, number, *_ = stored.REQUEST.unpack_from(packet)
+            if kind == stored.ROW:
+                rows.append(number)
+                if len(rows) == 2:
+                    self.assertEqual(client.erase(box, [number]), 0)
+
+        with self.way(nodes[0].stored.socket, delete_behind_its_record) as at:
+            self.assertEqual(self.run_copies("make", at=at)[1:5], [3, 3, 0, 2])
+        self.assertEqual(rows[0], rows[1])
+        left = sorted(ident for _, ident, _ in client.entries(box))
+        self.assertEqual((len(left), set(left) - set(idents)), (2, set()))
+        (_, _, copied), = self.copies(box)
+        self.assertEqual(sorted(copied), left)
 
     def test_a_second_node_that_is_down_keeps_no_mail_back(self):
         nodes = self.begin(nodes={"copies": 2})
