@@ -121,7 +121,10 @@ int maildir_open_root(const char *path, int *ret_root_fd)
 	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	const int ret = is_made ? sync_directory(fd, "..") : 0;
+	int ret = sync_directory(fd, "..");
+	/* One that was there may be where we cannot read, or nothing can be synced, as a mount point. */
+	if (!is_made && (ret == -EACCES || ret == -EINVAL))
+		ret = 0;
 	if (ret == 0)
 		*ret_root_fd = fd;
 	else

@@ -57,7 +57,7 @@ bool maildir_mailbox_of(const char *box, uint8_t *ret_mailbox, size_t *ret_size)
 
 /* ---- directories; all return 0 or -errno ---- */
 
-/* Opens a root, which is made, durably and with mode 0700, when it is not there. */
+/* Opens a root, which is made with mode 0700 when it is not there, and stays after a loss of power. */
 int maildir_open_root(const char *path, int *ret_root_fd);
 /* Makes the three folders of a box, and the box, durably and with mode 0700. One that is there is fine. */
 int maildir_make_box(int root_fd, const char *box);

@@ -241,10 +241,11 @@ TEST_CASE("a root is made, and is there after a loss of power", "[maildir]")
 	};
 	REQUIRE(stat(f.dir.file("root").c_str(), &st) == 0);
 	CHECK((st.st_mode & 0777) == 0700);
+	// Also when the process that has made it was killed before it could say so.
 	f.forget();
 	REQUIRE(maildir_open_root(f.dir.file("root").c_str(), &fd) == 0);
 	close(fd);
-	CHECK(synced.empty());
+	CHECK(synced == std::vector<std::string>{ f.real() });
 	write_file(f.dir.file("file"), "");
 	CHECK(maildir_open_root(f.dir.file("file").c_str(), &fd) == -ENOTDIR);
 	CHECK(maildir_open_root(f.dir.file("a/b").c_str(), &fd) == -ENOENT);
