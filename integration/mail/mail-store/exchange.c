@@ -45,6 +45,7 @@ struct exchange {
 	bool is_only_new;    /* a mail whose id the store has is passed over */
 	uint64_t known;	     /* that were */
 	struct mailid given; /* the last one that a mail of this import has kept */
+	uint64_t last_us;    /* the time of the last mail without an id */
 	struct progress progress;
 };
 
@@ -98,6 +99,46 @@ static int end(struct exchange *exchange, const char *what, const char *done, in
 	return tool_end_output();
 }
 
+/* ---- names of mails in an export ---- */
+
+/* In order they are as the mails were delivered: with ten digits up to the year 2286. */
+static void make_name(uint64_t time_us, const struct mailid *id, char *ret_name)
+{
+	char text[MAILID_TEXT_SIZE];
+	mailid_format(id, text);
+	snprintf(ret_name, MAILDIR_NAME_SIZE, "%010" PRIu64 ".M%06" PRIu64 ".%s", time_us / 1000000,
+		 time_us % 1000000, text);
+}
+
+/* Without the flags that a reader has put behind it. */
+static int compare_names(const char *one, const char *other)
+{
+	const size_t size = strcspn(one, ":");
+	const size_t other_size = strcspn(other, ":");
+	const int order = memcmp(one, other, size < other_size ? size : other_size);
+	return order != 0 ? order : (size > other_size) - (size < other_size);
+}
+
+/* False: it is another's name. */
+static bool parse_name(const char *name, uint64_t *ret_time_us, struct mailid *ret_id)
+{
+	char text[MAILID_TEXT_SIZE];
+	char again[MAILDIR_NAME_SIZE];
+	char *end = NULL;
+	const unsigned long long seconds = strtoull(name, &end, 10);
+	if (seconds >= UINT64_MAX / 1000000 || strncmp(end, ".M", 2) != 0)
+		return false;
+	const unsigned long long micros = strtoull(end + 2, &end, 10);
+	if (micros >= 1000000 || *end != '.')
+		return false;
+	snprintf(text, sizeof(text), "%s", end + 1);
+	if (mailid_parse(text, ret_id) != 0)
+		return false;
+	*ret_time_us = seconds * 1000000 + micros;
+	make_name(*ret_time_us, ret_id, again);
+	return compare_names(name, again) == 0;
+}
+
 /* ---- import ---- */
 
 static const struct options_table import_table = {
@@ -111,6 +152,17 @@ static const struct options_table import_table = {
 	.row_count = ROW_COUNT,
 };
 
+/*
+ * Mails whose time is known by the second alone get microseconds in their order, by which an export
+ * keeps it.
+ */
+static uint64_t order_time(struct exchange *exchange, uint64_t time_us)
+{
+	const uint64_t next_us = exchange->last_us + 1;
+	exchange->last_us = time_us / 1000000 == next_us / 1000000 ? next_us : time_us;
+	return exchange->last_us;
+}
+
 static int import_mail(struct exchange *exchange, struct mailstore_mail mail)
 {
 	struct mailid id;
@@ -118,6 +170,8 @@ static int import_mail(struct exchange *exchange, struct mailstore_mail mail)
 	mail.recipient_count = exchange->recipient_count;
 	if (mail.time_us == 0)
 		mail.time_us = clock_wall_us();
+	if (mail.id == NULL)
+		mail.time_us = order_time(exchange, mail.time_us);
 	int ret = maillayer_deliver(exchange->layer, &mail, &id);
 	if (ret == 0)
 		exchange->given = id;
@@ -164,24 +218,6 @@ static int import_mbox(struct exchange *exchange, const struct mailfile *file)
 	return found;
 }
 
-/* "SECONDS.ID" of an export, whatever flags a reader has put behind it. False: it is another's name. */
-static bool parse_name(const char *name, uint64_t *ret_time_us, struct mailid *ret_id)
-{
-	char text[MAILID_TEXT_SIZE] = "";
-	char *end = NULL;
-	if (name[0] < '0' || name[0] > '9')
-		return false;
-	const unsigned long long seconds = strtoull(name, &end, 10);
-	if (*end != '.' || seconds > UINT64_MAX / 1000000)
-		return false;
-	const size_t size = strcspn(end + 1, ":");
-	if (size != sizeof(text) - 1)
-		return false;
-	memcpy(text, end + 1, size);
-	*ret_time_us = seconds * 1000000;
-	return mailid_parse(text, ret_id) == 0;
-}
-
 /*
  * 0: it is to be delivered. 1: the store has it, with all its mailboxes, as it came from there. What has
  * the id of the one before has another text.
@@ -216,50 +252,22 @@ static const char *base_of(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
-static int import_file(struct exchange *exchange, int directory, const char *name)
+static int import_file(struct exchange *exchange, const char *path)
 {
 	struct mailfile file;
 	time_t mtime = 0;
-	int ret = mailfile_open(directory, name, &file, &mtime);
+	int ret = mailfile_open(path, &file, &mtime);
 	if (ret == 0)
-		ret = import_bytes(exchange, &file, base_of(name), mtime);
+		ret = import_bytes(exchange, &file, base_of(path), mtime);
 	if (ret != 0) {
 		progress_end(&exchange->progress);
-		log_error(NULL, "mail not taken, file=%s (%s)", name, mailstore_strerror(ret));
+		log_error(NULL, "mail not taken, file=%s (%s)", path, mailstore_strerror(ret));
 	}
 	mailfile_free(&file);
 	return ret;
 }
 
-/* In the order of names, which is that of delivery. */
-static int import_directory(struct exchange *exchange, const char *part)
-{
-	char path[4096];
-	struct dirent **entries;
-	snprintf(path, sizeof(path), "%s/%s", exchange->maildir, part);
-	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int count = directory < 0 ? -1 : scandir(path, &entries, NULL, alphasort);
-	int ret = count < 0 ? -errno : 0;
-	if (ret != 0) {
-		progress_end(&exchange->progress);
-		log_error(NULL, "maildir not read, path=%s (%s)", path, strerror(-ret));
-	}
-	exchange->total += count > 0 ? (uint64_t)count : 0;
-	for (int i = 0; i < count; i++) {
-		if (ret == 0 && entries[i]->d_name[0] != '.')
-			ret = import_file(exchange, directory, entries[i]->d_name);
-		progress_step(&exchange->progress, IMPORTED, exchange->count, exchange->count,
-			      exchange->total);
-		free(entries[i]);
-	}
-	if (count >= 0)
-		free(entries);
-	if (directory >= 0)
-		close(directory);
-	return ret;
-}
-
-/* ---- import of all mailboxes ---- */
+/* ---- import of maildirs ---- */
 
 /* A file of some mailbox's maildir. */
 struct found {
@@ -284,15 +292,6 @@ static void free_finds(struct finds *finds)
 		free((void *)(uintptr_t)finds->boxes[i].bytes);
 	free(finds->items);
 	free(finds->boxes);
-}
-
-/* Without the flags that a reader has put behind it. */
-static int compare_names(const char *one, const char *other)
-{
-	const size_t size = strcspn(one, ":");
-	const size_t other_size = strcspn(other, ":");
-	const int order = memcmp(one, other, size < other_size ? size : other_size);
-	return order != 0 ? order : (size > other_size) - (size < other_size);
 }
 
 /* As they were delivered, and those of one mail beside one another: its time and id, then the box. */
@@ -323,43 +322,66 @@ static int add_find(struct finds *finds, const char *directory, const char *name
 	return 0;
 }
 
-static int find_files(struct finds *finds, const char *directory)
+static int find_files(struct finds *finds, const char *maildir, const char *part)
 {
 	struct dirent **entries;
-	const int count = scandir(directory, &entries, NULL, NULL);
+	char *path = NULL;
+	if (asprintf(&path, "%s/%s", maildir, part) < 0)
+		return -ENOMEM;
+	const int count = scandir(path, &entries, NULL, NULL);
 	int ret = count < 0 ? -errno : 0;
 	for (int i = 0; i < count; i++) {
 		if (ret == 0 && entries[i]->d_name[0] != '.')
-			ret = add_find(finds, directory, entries[i]->d_name);
+			ret = add_find(finds, path, entries[i]->d_name);
 		free(entries[i]);
 	}
 	if (count >= 0)
 		free(entries);
+	free(path);
 	return ret;
 }
 
-static int find_box(struct finds *finds, const char *root, const char *name)
+static int add_box(struct finds *finds, struct mailname box)
 {
-	static const char *const parts[] = { "cur", "new" };
-	char path[4096];
 	struct mailname *boxes = reallocarray(finds->boxes, finds->box_count + 1, sizeof(*boxes));
-	uint8_t *bytes = malloc(MAILDIR_BOX_SIZE);
+	uint8_t *bytes = malloc(box.size + 1);
 	if (boxes != NULL)
 		finds->boxes = boxes;
 	if (boxes == NULL || bytes == NULL) {
 		free(bytes);
 		return -ENOMEM;
 	}
-	size_t size = 0;
-	int ret = maildir_mailbox_of(name, bytes, &size) ? 0 : MAILSTORE_EBOX;
-	boxes[finds->box_count++] = (struct mailname){ bytes, size };
-	for (size_t i = 0; ret == 0 && i < 2; i++) {
-		snprintf(path, sizeof(path), "%s/%s/%s", root, name, parts[i]);
-		ret = find_files(finds, path);
-	}
+	memcpy(bytes, box.bytes, box.size);
+	boxes[finds->box_count++] = (struct mailname){ bytes, box.size };
+	return 0;
+}
+
+/* A reader moves mails from new to cur: what it moves meanwhile is found, if twice. */
+static int find_mails(struct finds *finds, const char *maildir, struct mailname box)
+{
+	int ret = add_box(finds, box);
+	if (ret == 0)
+		ret = find_files(finds, maildir, "new");
+	if (ret == 0)
+		ret = find_files(finds, maildir, "cur");
 	if (ret != 0)
-		log_error(NULL, "maildir not read, path=%s/%s (%s)", root, name,
-			  mailstore_strerror(ret));
+		log_error(NULL, "maildir not read, path=%s (%s)", maildir, mailstore_strerror(ret));
+	return ret;
+}
+
+static int find_box(struct finds *finds, const char *root, const char *name)
+{
+	uint8_t bytes[MAILDIR_BOX_SIZE];
+	struct mailname box = { bytes, 0 };
+	char *path = NULL;
+	int ret = MAILSTORE_EBOX;
+	if (asprintf(&path, "%s/%s", root, name) < 0)
+		return -ENOMEM;
+	if (maildir_mailbox_of(name, bytes, &box.size))
+		ret = find_mails(finds, path, box);
+	else
+		log_error(NULL, "maildir not read, path=%s (%s)", path, mailstore_strerror(ret));
+	free(path);
 	return ret;
 }
 
@@ -417,17 +439,20 @@ static int import_finds(struct exchange *exchange, const struct finds *finds)
 		exchange->recipient_count = count_same(&finds->items[i], finds->count - i);
 		for (size_t n = 0; n < exchange->recipient_count; n++)
 			recipients[n] = finds->boxes[finds->items[i + n].box];
-		ret = import_file(exchange, AT_FDCWD, finds->items[i].path);
+		ret = import_file(exchange, finds->items[i].path);
 		progress_step(&exchange->progress, IMPORTED, exchange->count, i, exchange->total);
 	}
 	exchange->recipients = NULL;
 	return ret;
 }
 
-static int import_boxes(struct exchange *exchange)
+/* In the order of names, which is that of delivery. */
+static int import_maildirs(struct exchange *exchange)
 {
 	struct finds finds = { 0 };
-	int ret = find_all(&finds, exchange->maildirs);
+	int ret = exchange->maildirs != NULL
+			  ? find_all(&finds, exchange->maildirs)
+			  : find_mails(&finds, exchange->maildir, exchange->name);
 	if (finds.count > 0)
 		qsort(finds.items, finds.count, sizeof(*finds.items), compare_finds);
 	if (ret == 0)
@@ -439,12 +464,8 @@ static int import_boxes(struct exchange *exchange)
 static int import_all(struct exchange *exchange)
 {
 	struct mailfile file = { 0 };
-	if (exchange->maildirs != NULL)
-		return import_boxes(exchange);
-	if (exchange->maildir != NULL) {
-		int ret = import_directory(exchange, "cur");
-		return ret == 0 ? import_directory(exchange, "new") : ret;
-	}
+	if (exchange->mbox == NULL)
+		return import_maildirs(exchange);
 	int fd = open(exchange->mbox, O_RDONLY | O_CLOEXEC);
 	int ret = fd < 0 ? -errno : mailfile_read(fd, &file);
 	if (fd >= 0)
@@ -541,14 +562,12 @@ static int write_text(struct exchange *exchange, const struct mailentry *entry,
 
 static int export_to_maildir(struct exchange *exchange, const struct mailentry *entry)
 {
-	char id[MAILID_TEXT_SIZE];
 	char name[MAILDIR_NAME_SIZE];
 	struct maildir mail;
 	/* Not under its name at first: what an export that was killed has left would be in its way. */
 	maildir_make_name("mail-store", name);
 	int ret = maildir_begin(exchange->root_fd, name, &mail);
-	mailid_format(&entry->id, id);
-	snprintf(name, sizeof(name), "%" PRIu64 ".%s", entry->time_us / 1000000, id);
+	make_name(entry->time_us, &entry->id, name);
 	if (ret == 0)
 		ret = write_text(exchange, entry, &mail);
 	if (ret == 0)

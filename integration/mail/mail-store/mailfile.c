@@ -57,12 +57,12 @@ void mailfile_free(struct mailfile *file)
 	*file = (struct mailfile){ 0 };
 }
 
-int mailfile_open(int directory, const char *path, struct mailfile *ret_file, time_t *ret_mtime)
+int mailfile_open(const char *path, struct mailfile *ret_file, time_t *ret_mtime)
 {
 	struct stat st;
 	*ret_file = (struct mailfile){ 0 };
 	/* A pipe without a writer is not waited for. */
-	const int fd = openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	int ret = fd < 0 || fstat(fd, &st) != 0 ? -errno : 0;
 	if (ret == 0 && !S_ISREG(st.st_mode))
 		ret = -EINVAL;
@@ -80,8 +80,8 @@ bool mailfile_is_same(const char *path, const char *other_path)
 	struct mailfile one = { 0 };
 	struct mailfile other = { 0 };
 	time_t mtime;
-	const bool is_same = mailfile_open(AT_FDCWD, path, &one, &mtime) == 0 &&
-			     mailfile_open(AT_FDCWD, other_path, &other, &mtime) == 0 &&
+	const bool is_same = mailfile_open(path, &one, &mtime) == 0 &&
+			     mailfile_open(other_path, &other, &mtime) == 0 &&
 			     one.size == other.size &&
 			     (one.size == 0 || memcmp(one.bytes, other.bytes, one.size) == 0);
 	mailfile_free(&one);

@@ -28,7 +28,7 @@ struct mailfile {
  */
 int mailfile_read(int fd, struct mailfile *ret_file);
 /* The same of a regular file, and when it was written last. */
-int mailfile_open(int directory, const char *path, struct mailfile *ret_file, time_t *ret_mtime);
+int mailfile_open(const char *path, struct mailfile *ret_file, time_t *ret_mtime);
 void mailfile_free(struct mailfile *file);
 /* Have both files the same bytes? False also when one cannot be read. */
 bool mailfile_is_same(const char *path, const char *other_path);

@@ -139,7 +139,7 @@ class Cluster(Case):
         self.page.skip("mail-store export", "rsync")
         self.machines.shell("a", "mkdir /var/backups/move && mail-store export --store /run/mail-hub/store "
                             "--maildirs /var/backups/move && cd /var/backups/move/anna@example.org/new && "
-                            f"mv * 1790000000.{MOVED}")
+                            f"mv * 1790000000.M000000.{MOVED}")
         last = self.page.left[title][0].text
         self.next(title, "mail-store import")
         ids = self.machines.shell("c", f"mail-store ls --store /run/mail-hub/store {ANNA} | cut -f 1").split()
