@@ -2,7 +2,9 @@
 // Limits of mailboxes, asked for by several threads at a time.
 #include "integration/mail/mail-stored/boxes/quota.h"
 
+#include "integration/mail/base/users/users_file.h"
 #include "integration/mail/mail-stored/boxes/expiry.h"
+#include "lib/lmdb/writer.h"
 #include "tests/unit/mail-users/users.hh"
 
 #include "tests/lib/tmpdir.hh"
@@ -87,6 +89,51 @@ int erase_old(maillayer *layer, mailname mailbox, const uint64_t *, size_t, uint
 }
 
 } // namespace
+
+TEST_CASE("an entry that cannot be read keeps the mails of its mailbox, and is told at the end",
+	  "[mail-stored][expiry]")
+{
+	const tmpdir dir;
+	const auto path = dir.file("users.mdb");
+	REQUIRE(build(path, { "b@example.org keep=1d", "damaged@example.org keep=1d",
+			      "e@example.org keep=1d" }) == STORE_OK);
+	REQUIRE(writer_run(
+			path.c_str(), &users_store,
+			[](writer *w, void *) {
+				const std::string key = "adamaged@example.org";
+				return writer_put(w, 0, key.data(), key.size(), "xxx", 3);
+			},
+			nullptr) == STORE_OK);
+	const opened_users opened(path);
+	REQUIRE(opened.status() == 0);
+	maillayer_ops ops = {};
+	ops.next_box = next_old_box;
+	ops.list = list_old_box;
+	ops.erase = erase_old;
+	old_boxes boxes = { { &ops },
+			    { "b@example.org", "damaged@example.org", "e@example.org" },
+			    {} };
+	stored_setup setup = {};
+	const quota quota = { &setup, opened.get(), nullptr };
+	uint64_t expired = 0;
+	expiry expiry = {};
+	expiry.layer = &boxes.layer;
+	expiry.quota = &quota;
+	expiry.expired = &expired;
+	for (unsigned looks = 0; looks < 2; looks++) {
+		int ret = 0;
+		boxes.erased.clear();
+		while (ret == 0)
+			ret = expiry_step(&expiry);
+		CHECK(ret == STORE_ECORRUPT);
+		CHECK(boxes.erased == std::vector<std::string>{ "b@example.org", "e@example.org" });
+		expiry_rewind(&expiry);
+	}
+	// The next look says nothing of the one before.
+	boxes.names = { "e@example.org" };
+	CHECK(expiry_step(&expiry) == 0);
+	CHECK(expiry_step(&expiry) == DNSBLV6_ENOTFOUND);
+}
 
 TEST_CASE("second copies are kept as long as the mailbox that they are of", "[mail-stored][expiry]")
 {

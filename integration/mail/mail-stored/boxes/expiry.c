@@ -30,35 +30,46 @@ static int expire_some(struct expiry *expiry, struct mailname mailbox, uint64_t 
 	return ret;
 }
 
+/* What holds for the mailbox. One of which that cannot be read keeps its mails, and no other one's. */
+static uint64_t keep_of(struct expiry *expiry, struct mailname mailbox)
+{
+	struct mailname owner;
+	struct quota_limits limits;
+	unsigned number;
+	/* Copies are kept as long as what they are copies of. */
+	if (!copyname_parse(mailbox, &number, &owner))
+		owner = mailbox;
+	int ret = quota_limits(expiry->quota, owner, &limits);
+	if (ret != 0)
+		expiry->skipped = ret;
+	return ret == 0 ? limits.keep_s : 0;
+}
+
 /* The mailbox that is looked at, or the next one. */
 int expiry_step(struct expiry *expiry)
 {
 	struct mailname name = { expiry->box, expiry->box_size };
-	struct mailname owner;
 	struct mailcounts counts;
-	struct quota_limits limits;
-	unsigned number;
 	bool has_more = false;
 	uint64_t now = clock_wall_us();
+	uint64_t keep_s = 0;
 	int ret = 0;
 	if (expiry->mail == 0)
 		ret = maillayer_next_box(expiry->layer, name, expiry->box, &expiry->box_size,
 					 &counts);
 	name.size = expiry->box_size;
-	/* Copies are kept as long as what they are copies of. */
-	if (!copyname_parse(name, &number, &owner))
-		owner = name;
 	if (ret == 0)
-		ret = quota_limits(expiry->quota, owner, &limits);
-	if (ret == 0 && limits.keep_s > 0 && limits.keep_s <= now / 1000000)
-		ret = expire_some(expiry, name, now - limits.keep_s * 1000000, &has_more);
+		keep_s = keep_of(expiry, name);
+	if (keep_s > 0 && keep_s <= now / 1000000)
+		ret = expire_some(expiry, name, now - keep_s * 1000000, &has_more);
 	if (ret != 0 || !has_more)
 		expiry->mail = 0;
-	return ret;
+	return ret == DNSBLV6_ENOTFOUND && expiry->skipped != 0 ? expiry->skipped : ret;
 }
 
 void expiry_rewind(struct expiry *expiry)
 {
 	expiry->box_size = 0;
 	expiry->mail = 0;
+	expiry->skipped = 0;
 }

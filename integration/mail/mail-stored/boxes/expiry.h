@@ -24,9 +24,10 @@ struct expiry {
 	uint8_t box[MAILBOX_NAME_MAX];
 	size_t box_size;
 	uint64_t mail; /* of that one, where the look goes on; 0: at the next mailbox */
+	int skipped; /* why some mailbox was, as its entry of the users could not be read; 0: none */
 };
 
-/* 0; DNSBLV6_ENOTFOUND behind the last mailbox; or a failure. */
+/* 0; behind the last mailbox DNSBLV6_ENOTFOUND, or why some were skipped; or a failure. */
 int expiry_step(struct expiry *expiry);
 /* From the first mailbox again. */
 void expiry_rewind(struct expiry *expiry);
