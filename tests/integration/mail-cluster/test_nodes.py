@@ -63,6 +63,17 @@ class Sharing(Nodes):
             names += re.findall(rb"user\d+@example\.com", client.rows(reply))
         self.assertEqual(names, sorted(box.encode() for box in USERS))
 
+    def test_clients_that_are_too_many_are_counted(self):
+        node = self.begin(stored={"clients": 10})[0]
+        clients = []
+        with self.assertRaises(ConnectionResetError):
+            for _ in range(20):
+                clients.append(self.client(node))
+        node.stored.process.send_signal(signal.SIGUSR1)
+        line, = node.stored.wait_for_log(r"^info: \[mail-stored-nodes\] counters, (.*)")
+        self.assertIn("connections-refused=1", line.split())
+        self.assertEqual({client.call(stored.MAKE_ID).status for client in clients}, {0})
+
     def test_a_login_is_checked_at_the_node_that_is_asked(self):
         logins, box = self.path("logins.mdb"), next(iter(USERS))
         path = self.write("logins", f"{box} {popfront.secret_words(USERS[box])}\n")

@@ -39,6 +39,7 @@ struct nodeclients {
 	LIST_HEAD(client_list, client) list;
 	unsigned count;
 	unsigned open_count; /* of all, also of those that have gone */
+	uint64_t refused;
 	bool is_draining;
 	uint8_t bytes[STOREWIRE_PACKET_MAX];
 };
@@ -46,6 +47,11 @@ struct nodeclients {
 unsigned nodeclients_count(const struct nodeclients *clients)
 {
 	return clients->count;
+}
+
+uint64_t nodeclients_refused(const struct nodeclients *clients)
+{
+	return clients->refused;
 }
 
 /* ---- an end ---- */
@@ -244,6 +250,7 @@ static void take_client(void *owner, unsigned door, int fd, const struct sockadd
 	(void)door;
 	(void)peer;
 	if (client == NULL || uv_poll_init(clients->start.loop, &client->poll, fd) != 0) {
+		clients->refused++;
 		free(client);
 		close(fd);
 		return;

@@ -39,6 +39,8 @@ struct nodeclients_start {
 /* 0 or a negative error. */
 int nodeclients_open(const struct nodeclients_start *start, struct nodeclients **ret_clients);
 unsigned nodeclients_count(const struct nodeclients *clients);
+/* Those that were too many, and closed. */
+uint64_t nodeclients_refused(const struct nodeclients *clients);
 /* No new clients, and none is read any more; those without a request under way are cut off. */
 void nodeclients_drain(struct nodeclients *clients);
 /* All are cut off. Takes NULL. */

@@ -23,7 +23,7 @@ static const struct counts_label gauges[GAUGE_COUNT] = {
 	[GAUGE_WAITING] = { "waiting", "Requests that wait for a connection." },
 };
 
-enum counter { DELIVERED, RELAYED, PARTLY, AWAY, COPIED, UNCOPIED, COUNTERS };
+enum counter { DELIVERED, RELAYED, PARTLY, AWAY, COPIED, UNCOPIED, REFUSED, COUNTERS };
 
 static const struct counts_label labels[COUNTERS] = {
 	[DELIVERED] = { "mails-delivered", "Mails that a node has taken." },
@@ -32,6 +32,7 @@ static const struct counts_label labels[COUNTERS] = {
 	[AWAY] = { "requests-away", "Requests for a node that was down." },
 	[COPIED] = { "mails-copied", "Mails with a second copy." },
 	[UNCOPIED] = { "mails-uncopied", "Mails whose second copy has failed." },
+	[REFUSED] = { "connections-refused", "Clients too many." },
 };
 
 struct module {
@@ -111,6 +112,7 @@ static void measure(void *data, struct report *ret_report)
 	module->values[AWAY] = counters->away;
 	module->values[COPIED] = counters->copied;
 	module->values[UNCOPIED] = counters->uncopied;
+	module->values[REFUSED] = nodeclients_refused(module->clients);
 	*ret_report = (struct report){
 		.gauge = { "clients", "Clients that are connected." },
 		.gauge_value = nodeclients_count(module->clients),
