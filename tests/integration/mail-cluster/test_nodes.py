@@ -274,6 +274,23 @@ class Servers(Nodes):
             client.login(box, USERS[box])
             self.assertEqual(len(client.uids()), 2)
 
+    def test_a_mail_for_a_node_whose_disk_is_full_goes_to_the_others_once(self):
+        nodes = self.begin()
+        client = self.client(nodes[0])
+        here, full = (self.boxes_by_node(client)[number][0] for number in (1, 2))
+        self.expect_log("")
+        nodes[1].stored.stop()
+        nodes[1].stored.write_config(stored={"reserve": "1000000G"})
+        nodes[1].stored.start()
+        wait_for(lambda: client.call(stored.CHECK, name=full.encode()).status != EAWAY, "the node to be back")
+
+        def send(*boxes):
+            with smtplib.SMTP(*nodes[0].smtp_address, timeout=DEADLINE_S) as session:
+                return session.sendmail("sender@example.net", boxes, b"Subject: once\r\n\r\n.dot\r\n")
+
+        self.assertEqual({box: said[0] for box, said in send(here, full).items()}, {full: 452})
+        self.assertEqual([len(client.entries(box)) for box in (here, full)], [1, 0])
+
     def test_an_entry_of_a_user_says_the_node_and_the_rest_is_spread(self):
         users = self.path("of-nodes.mdb")
         subprocess.run([program("smtp-front-users"), "build", "-d", users, "-"], check=True, timeout=DEADLINE_S,

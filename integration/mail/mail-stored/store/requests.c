@@ -286,6 +286,12 @@ static int describe(struct requests *requests, struct requests_answer *answer)
 
 static int check(struct requests *requests, const struct storewire_request *request)
 {
+	/*
+	 * Before there is a mail: with mailboxes on several nodes the others would have it, and get it again
+	 * each time that its client tries.
+	 */
+	if (!has_space(requests, request->size))
+		return -ENOSPC;
 	int ret = quota_check(requests->quota, requests->layer, request->mailbox, request->size);
 	requests->counters[STORED_QUOTA_REFUSALS] += ret == MAILSTORE_EQUOTA;
 	return ret;

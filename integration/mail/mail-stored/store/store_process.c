@@ -209,7 +209,8 @@ static int start_handles(struct service *service)
 		.listen_fd = service->start->listen_fd,
 		.clients_max = setup->clients_max + nodesetup_links(&setup->nodes),
 		.requests = &service->requests,
-		.has_quotas = quota_exists(&service->quota),
+		/* One disk of several may be full. */
+		.has_quotas = quota_exists(&service->quota) || nodesetup_is_on(&setup->nodes),
 		.counters = service->start->counters,
 		.fail = on_fail,
 		.owner = service,
