@@ -291,6 +291,26 @@ class Servers(Nodes):
         self.assertEqual({box: said[0] for box, said in send(here, full).items()}, {full: 452})
         self.assertEqual([len(client.entries(box)) for box in (here, full)], [1, 0])
 
+    def test_a_mail_that_a_node_has_not_taken_comes_again_for_its_mailboxes_alone(self):
+        nodes = self.begin()
+        client = self.client(nodes[0])
+        self.expect_log("")
+        here, lost = (self.boxes_by_node(client)[number][:2] for number in (1, 2))
+        for text in (b"Subject: small\r\n\r\n.dot\r\n", b"Subject: large\r\n\r\n" + b"x\r\n" * 50000):
+            before = [len(client.entries(box)) for box in here + lost]
+            with smtplib.SMTP(*nodes[0].smtp_address, timeout=DEADLINE_S) as session:
+                session.ehlo()
+                said = [session.mail("sender@example.net")[0], *(session.rcpt(box)[0] for box in here + lost)]
+                self.assertEqual(said, [250] * 5)
+                nodes[1].kill()
+                self.assertEqual(session.data(text)[0], 451)
+            nodes[1].revive()
+            wait_for(lambda: client.call(stored.CHECK, name=lost[0].encode()).status == 0, "the node to be back")
+            for sender, more in (("sender@example.net", 0), ("other@example.net", 1)):
+                with smtplib.SMTP(*nodes[0].smtp_address, timeout=DEADLINE_S) as session:
+                    self.assertEqual(session.sendmail(sender, here + lost, text), {})
+                self.assertEqual([len(client.entries(box)) - count for box, count in zip(here, before)], [1 + more] * 2)
+
     def test_an_entry_of_a_user_says_the_node_and_the_rest_is_spread(self):
         users = self.path("of-nodes.mdb")
         subprocess.run([program("smtp-front-users"), "build", "-d", users, "-"], check=True, timeout=DEADLINE_S,

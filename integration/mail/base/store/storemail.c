@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -137,5 +138,25 @@ int storemail_finish(struct storemail *mail, struct storewire_request *ret_reque
 	*ret_request = (struct storewire_request){ .type = STOREWIRE_DELIVER,
 						   .number = mail->text_at,
 						   .size = mail->total_size - mail->text_at };
+	return 0;
+}
+
+int storemail_read(const struct storemail *mail, uint64_t at, void *bytes, size_t size)
+{
+	uint8_t *out = bytes;
+	if (mail->fd < 0) {
+		memcpy(out, mail->buffer + at, size);
+		return 0;
+	}
+	while (size > 0) {
+		ssize_t got = pread(mail->fd, out, size, (off_t)at);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -ENODATA;
+		out += got;
+		at += (uint64_t)got;
+		size -= (size_t)got;
+	}
 	return 0;
 }

@@ -43,6 +43,8 @@ int storemail_append(struct storemail *mail, const void *bytes, size_t size);
 /* The request and what goes with it, both good until the next call. 0 or -errno. */
 int storemail_finish(struct storemail *mail, struct storewire_request *ret_request,
 		     struct storelink_memory *ret_memory);
+/* Bytes of what has been finished, the meta among them. 0 or -errno. */
+int storemail_read(const struct storemail *mail, uint64_t at, void *bytes, size_t size);
 /* Forgets it; takes one that has not begun. */
 void storemail_abort(struct storemail *mail);
 

@@ -23,7 +23,7 @@ static const char context[] = "smtp-front";
 /* Of the processes of a generation. */
 struct shared {
 	struct hopstate *hop;
-	struct delivered *delivered; /* NULL without LMTP */
+	struct delivered *delivered; /* NULL where all recipients have a mail, or none */
 	/* Of the scanner; without one it is never asked. */
 	int template_ends[TEMPLATE_ENDS];
 };
@@ -125,7 +125,8 @@ static int share(const void *own, void **ret_shared)
 	if (shared != NULL)
 		shared->template_ends[TEMPLATE_ASK] = shared->template_ends[TEMPLATE_OWN] = -1;
 	int ret = shared == NULL ? -ENOMEM : hopstate_open(&shared->hop);
-	if (ret == 0 && setup->sink.kind == SETUP_SINK_LMTP)
+	if (ret == 0 &&
+	    (setup->sink.kind == SETUP_SINK_LMTP || setup->sink.kind == SETUP_SINK_STORE))
 		ret = open_delivered(setup->sink.delivered, &shared->delivered);
 	if (ret == 0 && setup->scan.is_on)
 		ret = template_pair(shared->template_ends);

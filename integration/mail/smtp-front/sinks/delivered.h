@@ -4,7 +4,8 @@
 /*
  * delivered.h - which recipients of a mail have it already, when others of it were put off.
  *
- * Flow: sink_smtp.c, whose LMTP server has taken a mail for some of its recipients only, says 4xx
+ * Flow: sink_smtp.c, whose LMTP server has taken a mail for some of its recipients only, or sink_store.c,
+ *       of whose nodes some have failed, says 4xx
  *       and delivered_add() for each that has it -> the client comes again, with the same mail and
  *       the same recipients -> delivered_may_have() at DATA, delivered_has() at its end -> the
  *       others alone get it.

@@ -7,8 +7,12 @@
  * none. A daemon that is not there, or does not answer in time, is a 451 of that mail; what it was
  * given before it ended may have been committed, so that a mail may come twice and is never lost.
  *
+ * Where mailboxes are on several nodes, some may have the mail and others not: delivered.h remembers
+ * them, and when the client comes again the others alone get it.
+ *
  * Before the text stands a Return-Path (RFC 5321 4.4), for this is the final delivery.
  */
+#include "integration/mail/smtp-front/sinks/delivered.h"
 #include "integration/mail/smtp-front/sinks/sink.h"
 
 #include "integration/mail/base/store/storelink.h"
@@ -19,6 +23,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#define STATUS_SIZE 4 /* of a mailbox, in the reply to DELIVER */
+#define PIECE_SIZE  16384
 
 struct store_sink {
 	struct sink sink;
@@ -29,6 +37,8 @@ struct store_sink {
 	struct mailname *names; /* their bytes are the sink's */
 	size_t name_count;
 	size_t name_room;
+	uint64_t content_at;	     /* in the mail; behind it is what the client has sent */
+	struct delivered_hash *hash; /* of that */
 };
 
 static struct store_sink *store_of(struct sink *sink)
@@ -203,23 +213,132 @@ static bool store_begin(struct sink *sink, struct sink_reply *reply)
 	return store_append(sink, (const uint8_t *)header, (size_t)size, reply);
 }
 
+static void store_mark(struct sink *sink)
+{
+	struct store_sink *store = store_of(sink);
+	store->content_at = store->mail.total_size;
+}
+
+/* ---- mailboxes that have it already ---- */
+
+static uint64_t key_of(const struct store_sink *store, size_t i)
+{
+	return delivered_recipient(&store->sink.session->facts.client_ip, store->sender,
+				   (const char *)store->names[i].bytes);
+}
+
+static int hash_content(struct store_sink *store, uint8_t *ret_mail)
+{
+	uint8_t piece[PIECE_SIZE];
+	int ret = 0;
+	delivered_hash_begin(store->hash);
+	for (uint64_t at = store->content_at; ret == 0 && at < store->mail.total_size;) {
+		const uint64_t left = store->mail.total_size - at;
+		const size_t size = left < sizeof(piece) ? (size_t)left : sizeof(piece);
+		ret = storemail_read(&store->mail, at, piece, size);
+		delivered_hash_add(store->hash, piece, size);
+		at += size;
+	}
+	delivered_hash_end(store->hash, ret_mail);
+	return ret;
+}
+
+/* The same mail for the mailboxes that are named now. */
+static int write_again(struct store_sink *store, struct storewire_request *ret_request,
+		       struct storelink_memory *ret_memory)
+{
+	const struct mailname sender = { (const uint8_t *)store->sender, strlen(store->sender) };
+	struct storemail again;
+	uint8_t piece[PIECE_SIZE];
+	int ret = storemail_init(&again);
+	if (ret != 0)
+		return ret;
+	ret = storemail_begin(&again, sender, store->names, store->name_count);
+	store->content_at += again.text_at - store->mail.text_at;
+	for (uint64_t at = store->mail.text_at; ret == 0 && at < store->mail.total_size;) {
+		const uint64_t left = store->mail.total_size - at;
+		const size_t size = left < sizeof(piece) ? (size_t)left : sizeof(piece);
+		ret = storemail_read(&store->mail, at, piece, size);
+		if (ret == 0)
+			ret = storemail_append(&again, piece, size);
+		at += size;
+	}
+	storemail_deinit(&store->mail);
+	store->mail = again;
+	return ret == 0 ? storemail_finish(&store->mail, ret_request, ret_memory) : ret;
+}
+
+/* Names those alone that lack it. */
+static int leave_out(struct store_sink *store, struct storewire_request *request,
+		     struct storelink_memory *memory)
+{
+	const struct delivered *delivered = store->sink.delivered;
+	const int64_t now_s = (int64_t)time(NULL);
+	uint8_t mail[DELIVERED_MAIL_SIZE];
+	bool may_have = false;
+	size_t kept = 0;
+	for (size_t i = 0; delivered != NULL && !may_have && i < store->name_count; i++)
+		may_have = delivered_may_have(delivered, key_of(store, i), now_s);
+	int ret = may_have ? hash_content(store, mail) : 0;
+	if (!may_have || ret != 0)
+		return ret;
+	for (size_t i = 0; i < store->name_count; i++) {
+		const struct mailname name = store->names[i];
+		if (delivered_has(delivered, key_of(store, i), mail, now_s))
+			free((void *)(uintptr_t)name.bytes);
+		else
+			store->names[kept++] = name;
+	}
+	const bool is_other = kept > 0 && kept < store->name_count;
+	store->name_count = kept;
+	return is_other ? write_again(store, request, memory) : 0;
+}
+
+/* Behind a failure: the reply has a status for each mailbox when some have the mail. */
+static void remember(struct store_sink *store, const struct storewire_reply *answer)
+{
+	const int64_t now_s = (int64_t)time(NULL);
+	uint8_t mail[DELIVERED_MAIL_SIZE];
+	if (answer->count != store->name_count ||
+	    answer->rows_size != STATUS_SIZE * store->name_count || hash_content(store, mail) != 0)
+		return;
+	for (size_t i = 0; i < store->name_count; i++)
+		if (bytes_get(answer->rows + STATUS_SIZE * i, STATUS_SIZE) == 0)
+			(void)delivered_add(store->sink.delivered, key_of(store, i), mail, now_s);
+}
+
+static int deliver(struct store_sink *store, struct storewire_reply *ret_answer)
+{
+	struct storewire_request request;
+	struct storelink_memory memory;
+	int ret = storemail_finish(&store->mail, &request, &memory);
+	if (ret == 0)
+		ret = leave_out(store, &request, &memory);
+	if (ret != 0 || store->name_count == 0)
+		return ret;
+	ret = use_link(store);
+	if (ret == 0)
+		ret = ask(store, &request, &memory, ret_answer);
+	/* The connection is kept when that is the store's word. */
+	if (ret != 0 && store->link.fd >= 0)
+		remember(store, ret_answer);
+	return ret;
+}
+
 static bool store_commit(struct sink *sink, struct sink_reply *reply)
 {
 	struct store_sink *store = store_of(sink);
-	struct storewire_request request;
-	struct storelink_memory memory;
-	struct storewire_reply answer;
+	struct storewire_reply answer = { 0 };
 	char id[MAILID_TEXT_SIZE];
 	char text[64];
 
-	int ret = storemail_finish(&store->mail, &request, &memory);
-	if (ret == 0)
-		ret = use_link(store);
-	if (ret == 0)
-		ret = ask(store, &request, &memory, &answer);
+	const int ret = deliver(store, &answer);
+	const bool is_wanted = store->name_count > 0;
 	store_abort(sink);
 	if (ret != 0)
 		return refuse(store, reply, "deliver", ret);
+	if (!is_wanted)
+		return sink_say(reply, 250, "2.0.0 Ok: all recipients have it already");
 	mailid_format(&answer.id, id);
 	(void)snprintf(text, sizeof(text), "2.0.0 Ok: stored as %s", id);
 	return sink_say(reply, 250, text);
@@ -234,6 +353,7 @@ static void store_close(struct sink *sink)
 	store_abort(sink);
 	storelink_close(&store->link);
 	storemail_deinit(&store->mail);
+	delivered_hash_free(store->hash);
 	free(store->names);
 	free(store);
 }
@@ -244,6 +364,7 @@ int sink_store_open(struct sink **ret_sink)
 		.mail = store_mail,
 		.recipient = store_recipient,
 		.begin = store_begin,
+		.mark = store_mark,
 		.append = store_append,
 		.commit = store_commit,
 		.abort = store_abort,
@@ -255,7 +376,10 @@ int sink_store_open(struct sink **ret_sink)
 		return -ENOMEM;
 	store->sink.ops = &ops;
 	store->link.fd = -1;
-	const int ret = storemail_init(&store->mail);
+	int ret = storemail_init(&store->mail);
+	store->hash = delivered_hash_new();
+	if (ret == 0 && store->hash == NULL)
+		ret = -ENOMEM;
 	if (ret != 0) {
 		store_close(&store->sink);
 		return ret;
