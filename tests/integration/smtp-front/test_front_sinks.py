@@ -266,6 +266,7 @@ class DovecotBehind(SinkCase):
             self.send_to(users, claimed, 451)
         for user in (users[0], users[2]):
             self.check_delivered(dovecot, user, 1)
+        self.assertEqual(len(front.wait_for_log(r"sink failed \(end of mail: 2 of 3 recipients have it")), 1)
         front.stop()
         front.start()
         os.unlink(stuck)

@@ -42,8 +42,8 @@ static const struct callfilter_call thread_calls_so[] = {
 	{ "prctl", 1, { CALLFILTER_EQUAL(0, PR_GET_NAME) } },
 };
 
-/* Of every process, beside what those of all programs need. */
-static const char *const all_calls[] = { "alarm", "setitimer" };
+/* Of every process, beside what those of all programs need; the last for memory that is a file's. */
+static const char *const all_calls[] = { "alarm", "setitimer", "msync" };
 
 /* Of those with a loop besides: accepted sockets, and looking at files. */
 static const char *const loop_calls[] = { "accept",	  "accept4",	    "bind",
