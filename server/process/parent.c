@@ -434,7 +434,7 @@ static void switch_generations(struct parent *parent)
 	if (count_words(newest, WORKER_SERVES) < newest->settings.workers)
 		return;
 	driver_hand_over(parent->driver, newest->number);
-	/* Before it is said: a question that comes after that is answered by the newest. */
+	/* Before it is said: what comes after that is for the newest, but for what others read before they hear it. */
 	struct generation *generation = NULL;
 	TAILQ_FOREACH(generation, &parent->generations, link)
 	{
