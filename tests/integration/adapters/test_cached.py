@@ -484,7 +484,14 @@ class Content(CachedCase):
         self.assert_right(self.run_clients(self.rows, self.server.address), self.rows)
         self.assertGreaterEqual(self.questions() - before, 20)
 
+    def wait_until_copied(self):
+        """An answer is in the copy a moment behind its client; what the daemon does next is to say how it is."""
+        said = self.daemon.log().count("state=ok ")
+        self.daemon.send_signal(signal.SIGUSR1)
+        wait_for(lambda: self.daemon.log().count("state=ok ") > said, "the daemon to be behind its answers")
+
     def test_of_one_that_was_killed_and_started_again(self):
+        self.wait_until_copied()
         self.kill(self.daemon)
         self.daemon = self.start_cached(self.daemon_config)
         self.wait_until_probed(self.daemon)
