@@ -299,7 +299,7 @@ static void remember(struct store_sink *store, const struct storewire_reply *ans
 {
 	const int64_t now_s = (int64_t)time(NULL);
 	uint8_t mail[DELIVERED_MAIL_SIZE];
-	if (answer->count != store->name_count ||
+	if (store->sink.delivered == NULL || answer->rows == NULL ||
 	    answer->rows_size != STATUS_SIZE * store->name_count || hash_content(store, mail) != 0)
 		return;
 	for (size_t i = 0; i < store->name_count; i++)
