@@ -322,19 +322,8 @@ static int use_segment(struct remote *remote, uint64_t segment)
 
 static int read_at(struct remote *remote, uint64_t segment, uint64_t at, void *bytes, size_t size)
 {
-	uint8_t *out = bytes;
 	int ret = use_segment(remote, segment);
-	while (ret == 0 && size > 0) {
-		ssize_t got = pread(remote->segment_fd, out, size, (off_t)at);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -ENODATA;
-		out += got;
-		at += (uint64_t)got;
-		size -= (size_t)got;
-	}
-	return ret;
+	return ret == 0 ? storelink_read_at(remote->segment_fd, at, bytes, size) : ret;
 }
 
 static int remote_read(struct maillayer *layer, const struct mailrow *row, uint64_t at, void *bytes,

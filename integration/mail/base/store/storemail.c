@@ -143,20 +143,8 @@ int storemail_finish(struct storemail *mail, struct storewire_request *ret_reque
 
 int storemail_read(const struct storemail *mail, uint64_t at, void *bytes, size_t size)
 {
-	uint8_t *out = bytes;
-	if (mail->fd < 0) {
-		memcpy(out, mail->buffer + at, size);
-		return 0;
-	}
-	while (size > 0) {
-		ssize_t got = pread(mail->fd, out, size, (off_t)at);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -ENODATA;
-		out += got;
-		at += (uint64_t)got;
-		size -= (size_t)got;
-	}
+	if (mail->fd >= 0)
+		return storelink_read_at(mail->fd, at, bytes, size);
+	memcpy(bytes, mail->buffer + at, size);
 	return 0;
 }
