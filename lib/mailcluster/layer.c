@@ -192,8 +192,10 @@ static int layer_find_row(struct maillayer *layer, uint64_t mail, struct mailrow
 	return 0;
 }
 
-static int layer_find_id(struct maillayer *layer, const struct mailid *id, uint64_t *ret_mail)
+static int layer_find_id(struct maillayer *layer, struct mailname mailbox, const struct mailid *id,
+			 uint64_t *ret_mail)
 {
+	(void)mailbox; /* there is one store */
 	struct mailcluster *cluster = cluster_of(layer);
 	uint64_t number = bytes_get(id->bytes, 8);
 	int ret = 0;

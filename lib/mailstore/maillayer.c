@@ -83,8 +83,10 @@ static int log_next_box(struct maillayer *layer, struct mailname behind, uint8_t
 	return mailstore_next_box(store_of(layer), behind, ret_name, ret_size, ret_counts);
 }
 
-static int log_find_id(struct maillayer *layer, const struct mailid *id, uint64_t *ret_mail)
+static int log_find_id(struct maillayer *layer, struct mailname mailbox, const struct mailid *id,
+		       uint64_t *ret_mail)
 {
+	(void)mailbox; /* there is one store */
 	return mailstore_find_id(store_of(layer), id, ret_mail);
 }
 
@@ -239,9 +241,11 @@ int maillayer_next_box(struct maillayer *layer, struct mailname behind, uint8_t 
 		       : -EOPNOTSUPP;
 }
 
-int maillayer_find_id(struct maillayer *layer, const struct mailid *id, uint64_t *ret_mail)
+int maillayer_find_id(struct maillayer *layer, struct mailname mailbox, const struct mailid *id,
+		      uint64_t *ret_mail)
 {
-	return layer->ops->find_id != NULL ? layer->ops->find_id(layer, id, ret_mail) : -EOPNOTSUPP;
+	return layer->ops->find_id != NULL ? layer->ops->find_id(layer, mailbox, id, ret_mail)
+					   : -EOPNOTSUPP;
 }
 
 int maillayer_find_row(struct maillayer *layer, uint64_t mail, struct mailrow *ret_row)

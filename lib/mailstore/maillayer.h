@@ -46,7 +46,8 @@ struct maillayer_ops {
 			   struct mailcounts *ret_counts);
 	int (*next_box)(struct maillayer *layer, struct mailname behind, uint8_t *ret_name,
 			size_t *ret_size, struct mailcounts *ret_counts);
-	int (*find_id)(struct maillayer *layer, const struct mailid *id, uint64_t *ret_mail);
+	int (*find_id)(struct maillayer *layer, struct mailname mailbox, const struct mailid *id,
+		       uint64_t *ret_mail);
 	int (*find_row)(struct maillayer *layer, uint64_t mail, struct mailrow *ret_row);
 	int (*read)(struct maillayer *layer, const struct mailrow *row, uint64_t at, void *bytes,
 		    size_t size);
@@ -89,7 +90,9 @@ int maillayer_peek_counts(struct maillayer *layer, struct mailname mailbox,
 			  struct mailcounts *ret_counts);
 int maillayer_next_box(struct maillayer *layer, struct mailname behind, uint8_t *ret_name,
 		       size_t *ret_size, struct mailcounts *ret_counts);
-int maillayer_find_id(struct maillayer *layer, const struct mailid *id, uint64_t *ret_mail);
+/* Of several stores the one is asked that has this mailbox, which need not have the mail; size 0: all of them. */
+int maillayer_find_id(struct maillayer *layer, struct mailname mailbox, const struct mailid *id,
+		      uint64_t *ret_mail);
 int maillayer_find_row(struct maillayer *layer, uint64_t mail, struct mailrow *ret_row);
 int maillayer_read(struct maillayer *layer, const struct mailrow *row, uint64_t at, void *bytes,
 		   size_t size);

@@ -46,7 +46,7 @@ static int find_mail(struct maillayer *layer, struct mailname name, const char *
 	struct mailentry entry;
 	if (mailid_parse(text, &id) != 0)
 		return MAILSTORE_EMAIL;
-	int ret = maillayer_find_id(layer, &id, ret_mail);
+	int ret = maillayer_find_id(layer, name, &id, ret_mail);
 	if (ret == 0)
 		ret = maillayer_find(layer, name, *ret_mail, &entry);
 	if (ret == DNSBLV6_ENOTFOUND || (ret == 0 && entry.mail != *ret_mail))

@@ -227,7 +227,7 @@ int tool_walk(struct maillayer *layer, struct mailname mailbox, tool_piece_fn fn
 int tool_find_mail(struct maillayer *layer, const struct mailid *id, uint64_t *ret_mail)
 {
 	struct mailrow row;
-	int ret = maillayer_find_id(layer, id, ret_mail);
+	int ret = maillayer_find_id(layer, (struct mailname){ 0 }, id, ret_mail);
 	if (ret == 0)
 		ret = maillayer_find_row(layer, *ret_mail, &row);
 	return ret == DNSBLV6_ENOTFOUND || (ret == 0 && row.live == 0) ? MAILSTORE_EMAIL : ret;

@@ -247,6 +247,28 @@ class Failing(Nodes):
                 wait_for(again, f"{role} to be made again")
 
 
+class Imports(Nodes):
+    """mail-store import of another store's mailboxes, where a mail for several is at several nodes."""
+
+    def export_of_other(self, node, *groups):
+        """A directory with a maildir for each mailbox of a store elsewhere, which has one mail for each of groups."""
+        for boxes in groups:
+            node.stored.run_tool("deliver", *boxes, at=self.path("other"), stdin=TEXT)
+        node.stored.run_tool("export", "--maildirs", self.path("all"), at=self.path("other"))
+        return self.path("all")
+
+    def test_a_mail_that_several_nodes_have_is_deleted_from_the_mailbox_that_is_named(self):
+        nodes = self.begin()
+        client = self.client(nodes[0])
+        boxes = [some[0] for some in self.boxes_by_node(client).values()]
+        nodes[0].stored.run_tool("import", "--maildirs", self.export_of_other(nodes[0], boxes))
+        for left, box in enumerate(boxes):
+            (_, ident, _), = client.entries(box)
+            nodes[0].stored.run_tool("rm", box, ident)
+            self.assertEqual([len(client.entries(box)) for box in boxes],
+                             [0] * (left + 1) + [1] * (len(boxes) - left - 1))
+
+
 class Servers(Nodes):
     def test_smtp_takes_mail_at_any_node_and_pop3_gives_it_out_at_any(self):
         nodes = self.begin()

@@ -573,7 +573,7 @@ TEST_CASE("whatever bytes objects have, nothing is read outside of them", "[mail
 	}
 	for (const mailid &id : ids) {
 		uint64_t mail = 0;
-		(void)maillayer_find_id(layer, &id, &mail);
+		(void)maillayer_find_id(layer, mailname{}, &id, &mail);
 		(void)world.deliver(1, { "a", "b" }, "another\r\n", nullptr, &id);
 	}
 	(void)world.erase(0, "a", entries[1].mail);

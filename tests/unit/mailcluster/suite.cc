@@ -144,7 +144,7 @@ class client
 	{
 		uint64_t mail = 0;
 		mailrow row{};
-		int ret = maillayer_find_id(layer_, &id, &mail);
+		int ret = maillayer_find_id(layer_, mailname{}, &id, &mail);
 		if (ret == 0)
 			ret = maillayer_find_row(layer_, mail, &row);
 		REQUIRE((ret == 0 || ret == DNSBLV6_ENOTFOUND));

@@ -44,7 +44,8 @@ TEST_CASE("threads that deliver and erase at a time lose and double nothing",
 				failures += maillayer_deliver(layer, &mail, &id) != 0;
 				if (i % 3 == 0) {
 					uint64_t number = 0;
-					failures += maillayer_find_id(layer, &id, &number) != 0;
+					failures += maillayer_find_id(layer, mailname{}, &id,
+								      &number) != 0;
 					failures += maillayer_erase(layer, names[0], &number, 1,
 								    0) != 0;
 				} else {

@@ -199,7 +199,7 @@ TEST_CASE("the log through its layer is the store", "[mailstore][layers]")
 	mailcounts counts{};
 	uint64_t mail = 0;
 	REQUIRE(maillayer_find(f.layer, name_of("anna"), 0, &entry) == 0);
-	REQUIRE(maillayer_find_id(f.layer, &id, &mail) == 0);
+	REQUIRE(maillayer_find_id(f.layer, mailname{}, &id, &mail) == 0);
 	CHECK(mail == entry.mail);
 	REQUIRE(maillayer_counts(f.layer, name_of("anna"), &counts) == 0);
 	CHECK(counts.mails == 1);
@@ -255,7 +255,7 @@ TEST_CASE("layers that only take mail answer nothing else", "[mailstore][layers]
 	CHECK(maillayer_counts(f.layer, box, &counts) == -EOPNOTSUPP);
 	CHECK(maillayer_peek_counts(f.layer, box, &counts) == -EOPNOTSUPP);
 	CHECK(maillayer_next_box(f.layer, box, bytes, &size, &counts) == -EOPNOTSUPP);
-	CHECK(maillayer_find_id(f.layer, &id, &number) == -EOPNOTSUPP);
+	CHECK(maillayer_find_id(f.layer, mailname{}, &id, &number) == -EOPNOTSUPP);
 	CHECK(maillayer_find_row(f.layer, 1, &row) == -EOPNOTSUPP);
 	CHECK(maillayer_read(f.layer, &row, 0, bytes, 1) == -EOPNOTSUPP);
 	CHECK(maillayer_record(f.layer, &row, &record, &meta) == -EOPNOTSUPP);

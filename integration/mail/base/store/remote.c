@@ -267,9 +267,12 @@ static int remote_next_box(struct maillayer *layer, struct mailname behind, uint
 	return 0;
 }
 
-static int remote_find_id(struct maillayer *layer, const struct mailid *id, uint64_t *ret_mail)
+static int remote_find_id(struct maillayer *layer, struct mailname mailbox, const struct mailid *id,
+			  uint64_t *ret_mail)
 {
-	struct storewire_request request = { .type = STOREWIRE_FIND_ID, .has_id = true, .id = *id };
+	struct storewire_request request = {
+		.type = STOREWIRE_FIND_ID, .has_id = true, .id = *id, .mailbox = mailbox
+	};
 	struct storewire_reply reply;
 	int ret = call(remote_of(layer), &request, NULL, &reply, NULL);
 	if (ret == 0)

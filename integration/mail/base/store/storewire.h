@@ -46,7 +46,8 @@
  *     LIST      number: the first mail               rows of entries, STOREWIRE_LIST_MAX at most
  *     BOXES     name: the mailbox before             rows of mailboxes; none: it was the last;
  *                                                    number: nodes that these are without
- *     FIND_ID   id                                   number: the mail
+ *     FIND_ID   id; name: a mailbox, whose node is    number: the mail
+ *               asked; none: all nodes are
  *     ROW       number: the mail                     one row of mailindex.h: where it is
  *     SEGMENT   number: the segment                  a descriptor for reading it
  *     STAT                                           one row: numbers

@@ -203,6 +203,14 @@ static void end_segment(struct nodework *work)
 
 /* ---- of all nodes ---- */
 
+static void begin_find(struct nodework *work)
+{
+	if (work->request.mailbox.size > 0)
+		ask_one(work, node_of(work, work->request.mailbox), work->request.number);
+	else
+		ask_all(work);
+}
+
 static void end_find(struct nodework *work)
 {
 	struct storewire_reply reply = { .status = MAILSTORE_EMAIL };
@@ -513,7 +521,8 @@ static bool is_known(const struct nodework *work)
 {
 	const uint8_t type = work->request.type;
 	const bool is_of_mailbox = type == STOREWIRE_CHECK || type == STOREWIRE_LIST ||
-				   type == STOREWIRE_LOCK || type == STOREWIRE_LOCATE;
+				   type == STOREWIRE_LOCK || type == STOREWIRE_LOCATE ||
+				   (type == STOREWIRE_FIND_ID && work->request.mailbox.size > 0);
 	return !is_of_mailbox || locate_is_known(work->start.parts->locate, work->request.mailbox);
 }
 
@@ -546,6 +555,8 @@ static void begin(struct nodework *work)
 		ask_all(work);
 		return;
 	case STOREWIRE_FIND_ID:
+		begin_find(work);
+		return;
 	case STOREWIRE_STAT:
 		ask_all(work);
 		return;

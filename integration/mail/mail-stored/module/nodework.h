@@ -14,8 +14,8 @@
  *                          is that of one that has not, and the reply has a row of 4 bytes for each
  *                          recipient of the meta, in order: its status. LMTP tells each recipient so;
  *                          a client that has one reply for all tries again, and some get it twice
- *     BOXES, STAT          of all nodes together; FIND_ID of the first that has it. A node that is down is
- *                          as if it were empty, but that FIND_ID is MAILSTORE_EAWAY then
+ *     BOXES, STAT          of all nodes together; FIND_ID without a mailbox of the first that has it. A node
+ *                          that is down is as if it were empty, but that FIND_ID is MAILSTORE_EAWAY then
  *     MAKE_ID, COLLECT     of the local store
  *     LOCATE               of the configuration and the database of users, without any other node
  *     everything else      of the node of the mailbox, or of the mail

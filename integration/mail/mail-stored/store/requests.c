@@ -251,7 +251,8 @@ static int find_id(struct requests *requests, const struct storewire_request *re
 		   struct requests_answer *answer)
 {
 	struct mailrow row;
-	int ret = maillayer_find_id(requests->layer, &request->id, &answer->reply.number);
+	int ret = maillayer_find_id(requests->layer, request->mailbox, &request->id,
+				    &answer->reply.number);
 	if (ret == DNSBLV6_ENOTFOUND)
 		return MAILSTORE_EMAIL;
 	return ret == 0 ? find_live(requests, answer->reply.number, &row) : ret;
