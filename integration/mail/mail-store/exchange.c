@@ -32,8 +32,8 @@ struct exchange {
 	const char *maildir;
 	const char *maildirs; /* the directory with a maildir for each mailbox */
 	struct maillayer *layer;
-	struct mailname name;		   /* the mailbox in hand */
-	const struct mailname *recipients; /* of the mail in hand */
+	struct mailname name;	     /* the mailbox in hand */
+	struct mailname *recipients; /* of the mail in hand */
 	size_t recipient_count;
 	FILE *out;	 /* the mbox of export */
 	int root_fd;	 /* of its maildirs */
@@ -42,8 +42,8 @@ struct exchange {
 	uint64_t renamed;    /* of these, mails whose id could not be kept */
 	uint64_t total;	     /* as far as it is known */
 	bool is_damaged;     /* some mail was left out of an export */
-	bool is_only_new;    /* a mail whose id the store has is passed over */
-	uint64_t known;	     /* that were */
+	bool is_only_new;    /* no mailbox gets a mail again that was delivered into it */
+	uint64_t known;	     /* mails of which that was so for all */
 	struct mailid given; /* the last one that a mail of this import has kept */
 	uint64_t last_us;    /* the time of the last mail without an id */
 	struct progress progress;
@@ -55,7 +55,7 @@ static const struct options_bound rows[] = {
 	{ { 0, "maildir", "DIRECTORY", "a maildir" }, OPTIONS_AT(struct exchange, maildir) },
 	{ { 0, "maildirs", "DIRECTORY", "a maildir in it for each mailbox" },
 	  OPTIONS_AT(struct exchange, maildirs) },
-	{ { 0, "only-new", NULL, "with --maildirs: no mail that the store has by its id" },
+	{ { 0, "only-new", NULL, "with --maildirs: no mail again into a mailbox that got it" },
 	  OPTIONS_AT(struct exchange, is_only_new) },
 };
 
@@ -218,17 +218,62 @@ static int import_mbox(struct exchange *exchange, const struct mailfile *file)
 	return found;
 }
 
-/*
- * 0: it is to be delivered. 1: the store has it, with all its mailboxes, as it came from there. What has
- * the id of the one before has another text.
- */
-static int look_for(struct exchange *exchange, const struct mailid *id)
+/* Does the record of a mail, which some mailbox has, name this one? It was deleted from there since then. */
+static int look_into_record(struct maillayer *layer, uint64_t mail, struct mailname mailbox,
+			    bool *ret_is_named)
 {
-	uint64_t number;
+	struct mailrow row = { 0 };
+	struct mailrecord record;
+	struct mailmeta meta;
+	struct mailname name;
+	uint8_t *bytes = NULL;
+	int ret = tool_find_record(layer, mail, &row, &record, &bytes);
+	if (ret == 0 && row.live > 0)
+		ret = mailmeta_decode(bytes, record.meta_size, &meta);
+	while (ret == 0 && row.live > 0 && !*ret_is_named && mailmeta_next(&meta, &name))
+		*ret_is_named = name.size == mailbox.size &&
+				memcmp(name.bytes, mailbox.bytes, name.size) == 0;
+	free(bytes);
+	const bool is_gone = ret == DNSBLV6_ENOTFOUND || ret == MAILSTORE_EMAIL;
+	return is_gone || ret == MAILSTORE_EDAMAGED ? 0 : ret;
+}
+
+/*
+ * Of several nodes each has the mail by itself. An id is there once: the one that has it may have it for
+ * other mailboxes alone.
+ */
+static int was_delivered(struct maillayer *layer, const struct mailid *id, struct mailname mailbox,
+			 bool *ret_was)
+{
+	struct mailentry entry;
+	uint64_t mail;
+	*ret_was = false;
+	int ret = maillayer_find_id(layer, mailbox, id, &mail);
+	if (ret == DNSBLV6_ENOTFOUND || ret == MAILSTORE_EMAIL)
+		return 0;
+	if (ret == 0)
+		ret = maillayer_find(layer, mailbox, mail, &entry);
+	*ret_was = ret == 0 && entry.mail == mail;
+	if (*ret_was || (ret != 0 && ret != DNSBLV6_ENOTFOUND))
+		return ret;
+	return look_into_record(layer, mail, mailbox, ret_was);
+}
+
+/* What has the id of the one before has another text. */
+static int leave_out_known(struct exchange *exchange, const struct mailid *id)
+{
+	size_t count = 0;
+	int ret = 0;
 	if (!exchange->is_only_new || memcmp(id, &exchange->given, sizeof(*id)) == 0)
 		return 0;
-	const int ret = tool_find_mail(exchange->layer, id, &number);
-	return ret == 0 ? 1 : ret == MAILSTORE_EMAIL ? 0 : ret;
+	for (size_t i = 0; ret == 0 && i < exchange->recipient_count; i++) {
+		bool was = false;
+		ret = was_delivered(exchange->layer, id, exchange->recipients[i], &was);
+		if (!was)
+			exchange->recipients[count++] = exchange->recipients[i];
+	}
+	exchange->recipient_count = count;
+	return ret;
 }
 
 static int import_bytes(struct exchange *exchange, const struct mailfile *file, const char *name,
@@ -241,9 +286,11 @@ static int import_bytes(struct exchange *exchange, const struct mailfile *file, 
 		mail.id = &id;
 	else if (mtime > 0)
 		mail.time_us = (uint64_t)mtime * 1000000;
-	const int found = mail.is_moved ? look_for(exchange, &id) : 0;
-	exchange->known += found == 1;
-	return found == 0 ? import_mail(exchange, mail) : found < 0 ? found : 0;
+	const int ret = mail.is_moved ? leave_out_known(exchange, &id) : 0;
+	if (ret != 0)
+		return ret;
+	exchange->known += exchange->recipient_count == 0;
+	return exchange->recipient_count > 0 ? import_mail(exchange, mail) : 0;
 }
 
 static const char *base_of(const char *path)
@@ -432,12 +479,14 @@ static size_t count_same(const struct found *first, size_t left)
 static int import_finds(struct exchange *exchange, const struct finds *finds)
 {
 	struct mailname recipients[MAIL_RECIPIENTS_MAX];
+	size_t same = 0;
 	int ret = 0;
 	exchange->recipients = recipients;
 	exchange->total = finds->count;
-	for (size_t i = 0; ret == 0 && i < finds->count; i += exchange->recipient_count) {
-		exchange->recipient_count = count_same(&finds->items[i], finds->count - i);
-		for (size_t n = 0; n < exchange->recipient_count; n++)
+	for (size_t i = 0; ret == 0 && i < finds->count; i += same) {
+		same = count_same(&finds->items[i], finds->count - i);
+		exchange->recipient_count = same;
+		for (size_t n = 0; n < same; n++)
 			recipients[n] = finds->boxes[finds->items[i + n].box];
 		ret = import_file(exchange, finds->items[i].path);
 		progress_step(&exchange->progress, IMPORTED, exchange->count, i, exchange->total);

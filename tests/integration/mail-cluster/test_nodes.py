@@ -257,6 +257,24 @@ class Imports(Nodes):
         node.stored.run_tool("export", "--maildirs", self.path("all"), at=self.path("other"))
         return self.path("all")
 
+    def test_a_mail_comes_with_the_second_import_to_the_node_that_was_down(self):
+        nodes = self.begin()
+        self.expect_log("")
+        client = self.client(nodes[0])
+        here, away = (self.boxes_by_node(client)[number][0] for number in (1, 2))
+        directory = self.export_of_other(nodes[0], (here, away))
+        nodes[1].kill()
+        wait_for(lambda: client.call(stored.CHECK, name=away.encode()).status == EAWAY, "the node to be missed")
+        again = ("import", "--maildirs", directory, "--only-new")
+        for words in (again[:-1], again):
+            nodes[0].stored.run_tool(*words, status=os.EX_TEMPFAIL)
+        nodes[1].revive()
+        wait_for(lambda: client.call(stored.CHECK, name=away.encode()).status == 0, "the node to be back")
+        self.assertEqual(nodes[0].stored.run_tool(*again), b"1 mails imported, 0 were there\n")
+        self.assertEqual(nodes[0].stored.run_tool(*again), b"0 mails imported, 1 were there\n")
+        idents = [[ident for _, ident, _ in client.entries(box)] for box in (here, away)]
+        self.assertEqual((idents[0], len(idents[0])), (idents[1], 1))
+
     def test_a_mail_that_several_nodes_have_is_deleted_from_the_mailbox_that_is_named(self):
         nodes = self.begin()
         client = self.client(nodes[0])

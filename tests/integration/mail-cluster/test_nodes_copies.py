@@ -206,6 +206,25 @@ class Copies(Nodes):
         self.assertEqual(len(client.entries(box)), 1)
         self.assertIn(b"uncopied=1", client.call(stored.CLUSTER, number=1).rows)
 
+    def test_a_copy_for_another_mailbox_does_not_stand_for_a_mail_that_is_imported(self):
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        client = self.client(nodes[0])
+        here, away = (self.boxes_by_node(client)[number][0] for number in (1, 2))
+        nodes[0].stored.run_tool("deliver", here, away, at=self.path("other"), stdin=TEXT)
+        nodes[0].stored.run_tool("export", "--maildirs", self.path("all"), at=self.path("other"))
+        again = ("import", "--maildirs", self.path("all"), "--only-new")
+        nodes[1].kill()
+        wait_for(lambda: b"state=away" in client.call(stored.CLUSTER).rows, "the node to be missed")
+        nodes[0].stored.run_tool(*again[:-1], status=os.EX_TEMPFAIL)
+        nodes[1].revive()
+        wait_for(lambda: self.are_stores_known(client), "the node to be back")
+        # Now its store has the id.
+        self.assertEqual(self.run_copies("make")[4], 1)
+        self.assertEqual(nodes[0].stored.run_tool(*again),
+                         b"1 mails imported, 1 of them under new ids, 0 were there\n")
+        self.assertEqual([len(client.entries(box)) for box in (here, away)], [1, 1])
+
 
 if __name__ == "__main__":
     main()

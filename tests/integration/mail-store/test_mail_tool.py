@@ -379,6 +379,15 @@ class Exchange(Tool):
                          b"2 mails imported, 1 of them under new ids, 0 were there\n")
         self.assertIn(b"another", self.call("cat", self.entries(BERT)[0][0].decode())[0])
 
+    def test_only_new_brings_a_mail_to_mailboxes_that_it_has_not_been_for(self):
+        self.deliver()
+        self.call("export", "--maildirs", self.path("all"))
+        self.store = self.path("other")
+        self.call("import", "--maildir", self.path(f"all/{ANNA}"), ANNA)
+        self.assertEqual(self.call("import", "--maildirs", self.path("all"), "--only-new")[0],
+                         b"1 mails imported, 1 of them under new ids, 0 were there\n")
+        self.assertEqual([len(self.entries(box)) for box in (ANNA, BERT)], [1, 1])
+
     def test_a_mail_that_no_mailbox_has_any_more_is_new(self):
         self.deliver()
         self.call("export", "--maildirs", self.path("all"))
