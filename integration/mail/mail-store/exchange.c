@@ -293,6 +293,14 @@ static int import_bytes(struct exchange *exchange, const struct mailfile *file, 
 	return exchange->recipient_count > 0 ? import_mail(exchange, mail) : 0;
 }
 
+/* Of a path that is long its end, which has the name. */
+static const char *quote_path(const char *path, char *ret_text)
+{
+	const size_t size = strlen(path);
+	const size_t cut = size > LOG_QUOTE_CUT ? size - LOG_QUOTE_CUT : 0;
+	return log_quote(path + cut, size - cut, ret_text);
+}
+
 static const char *base_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -302,13 +310,15 @@ static const char *base_of(const char *path)
 static int import_file(struct exchange *exchange, const char *path)
 {
 	struct mailfile file;
+	char quoted[LOG_QUOTE_MAX];
 	time_t mtime = 0;
 	int ret = mailfile_open(path, &file, &mtime);
 	if (ret == 0)
 		ret = import_bytes(exchange, &file, base_of(path), mtime);
 	if (ret != 0) {
 		progress_end(&exchange->progress);
-		log_error(NULL, "mail not taken, file=%s (%s)", path, mailstore_strerror(ret));
+		log_error(NULL, "mail not taken, file=%s (%s)", quote_path(path, quoted),
+			  mailstore_strerror(ret));
 	}
 	mailfile_free(&file);
 	return ret;
@@ -406,19 +416,22 @@ static int add_box(struct finds *finds, struct mailname box)
 /* A reader moves mails from new to cur: what it moves meanwhile is found, if twice. */
 static int find_mails(struct finds *finds, const char *maildir, struct mailname box)
 {
+	char quoted[LOG_QUOTE_MAX];
 	int ret = add_box(finds, box);
 	if (ret == 0)
 		ret = find_files(finds, maildir, "new");
 	if (ret == 0)
 		ret = find_files(finds, maildir, "cur");
 	if (ret != 0)
-		log_error(NULL, "maildir not read, path=%s (%s)", maildir, mailstore_strerror(ret));
+		log_error(NULL, "maildir not read, path=%s (%s)", quote_path(maildir, quoted),
+			  mailstore_strerror(ret));
 	return ret;
 }
 
 static int find_box(struct finds *finds, const char *root, const char *name)
 {
 	uint8_t bytes[MAILDIR_BOX_SIZE];
+	char quoted[LOG_QUOTE_MAX];
 	struct mailname box = { bytes, 0 };
 	char *path = NULL;
 	int ret = MAILSTORE_EBOX;
@@ -427,7 +440,8 @@ static int find_box(struct finds *finds, const char *root, const char *name)
 	if (maildir_mailbox_of(name, bytes, &box.size))
 		ret = find_mails(finds, path, box);
 	else
-		log_error(NULL, "maildir not read, path=%s (%s)", path, mailstore_strerror(ret));
+		log_error(NULL, "maildir not read, path=%s (%s)", quote_path(path, quoted),
+			  mailstore_strerror(ret));
 	free(path);
 	return ret;
 }
@@ -699,10 +713,11 @@ static int export_mbox(struct exchange *exchange)
 static int export_named(struct exchange *exchange)
 {
 	char box[MAILDIR_BOX_SIZE];
+	char quoted[LOG_QUOTE_MAX];
 	if (maildir_box_of(exchange->name.bytes, exchange->name.size, box))
 		return export_box(exchange, box);
-	log_error(NULL, "mailbox not exported, name=%.*s (too long for a directory)",
-		  (int)exchange->name.size, (const char *)exchange->name.bytes);
+	log_error(NULL, "mailbox not exported, name=%s (too long for a directory)",
+		  log_quote((const char *)exchange->name.bytes, exchange->name.size, quoted));
 	exchange->is_damaged = true;
 	return 0;
 }

@@ -104,7 +104,8 @@ class Mistakes(Tool):
         self.write("maildir/cur/2", MAIL)
         os.symlink("1", self.path("maildir/cur/3"))
         _, said = self.call("import", "--maildir", self.path("maildir"), ANNA, expect=EX_IOERR)
-        self.assertIn(f"mail not taken, file={self.path('maildir/cur/3')} (", said)
+        third = self.path("maildir/cur/3")
+        self.assertIn(f'mail not taken, file="{third}" (', said)
         self.assertIn(f"not all was imported, store={self.store} mails=2 (", said)
         self.assertEqual(self.call("ls")[0].split(b"\t")[1], b"2")
 
@@ -408,7 +409,8 @@ class Exchange(Tool):
                                  "inject=getdents64:error=EIO:when=2", "-o", self.path("trace"), program("mail-store"),
                                  "import", "-s", self.path("other"), "--maildirs", self.path("all")],
                                 check=False, capture_output=True, timeout=harness.DEADLINE_S)
-        self.assertIn(f"maildir not read, path={self.path('all')}/{ANNA} (", result.stderr.decode())
+        box = self.path(f"all/{ANNA}")
+        self.assertIn(f'maildir not read, path="{box}" (', result.stderr.decode())
         self.assertEqual(result.returncode, EX_IOERR)
 
     def test_what_is_no_file_is_no_mail_and_not_waited_for(self):
@@ -420,7 +422,7 @@ class Exchange(Tool):
         self.store = self.path("other")
         for option, path, *box in (("--maildirs", "all"), ("--maildir", f"all/{ANNA}", ANNA)):
             _, said = self.call("import", option, self.path(path), *box, expect=EX_IOERR)
-            self.assertRegex(said, rf"mail not taken, file=.*/new/{name} \(")
+            self.assertRegex(said, rf'mail not taken, file=".*/new/{name}" \(')
 
     def test_a_mail_from_before_1970_is_one_of_now(self):
         os.makedirs(self.path("maildir/cur"))
@@ -428,6 +430,18 @@ class Exchange(Tool):
         os.utime(self.write("maildir/cur/1", MAIL), (-86400, -86400))
         self.call("import", "--maildir", self.path("maildir"), ANNA)
         self.assertRegex(self.entries(ANNA)[0][2], rb"^20\d\d-")
+
+    def test_names_of_files_and_mailboxes_do_nothing_to_a_terminal(self):
+        name = f"{'x' * 200}\x1b[31m\nerror: forged"
+        for folder in ("cur", "new"):
+            os.makedirs(self.path(f"maildir/{folder}"))
+        os.symlink("nowhere", self.path(f"maildir/new/{name}"))
+        _, said = self.call("import", "--maildir", self.path("maildir"), ANNA, expect=EX_IOERR)
+        self.assertIn(r'x\x1b[31m\x0aerror: forged" (', said)
+        self.deliver(MAIL, "\x1b" * 200)
+        _, said = self.call("export", "--maildirs", self.path("all"), expect=EX_DATAERR)
+        self.assertIn(r'name="\x1b', said)
+        self.assertNotIn("\x1b", said)
 
     def test_a_directory_that_is_no_mailbox_is_named(self):
         os.makedirs(self.path("all/a%zz/new"))
