@@ -6,6 +6,7 @@
 
 #include "integration/mail/mail-store/tool.h"
 
+#include "integration/mail/mail-store/exportname.h"
 #include "integration/mail/mail-store/mailfile.h"
 #include "integration/mail/mail-store/mbox.h"
 
@@ -97,46 +98,6 @@ static int end(struct exchange *exchange, const char *what, const char *done, in
 		printf(", %" PRIu64 " were there", exchange->known);
 	puts("");
 	return tool_end_output();
-}
-
-/* ---- names of mails in an export ---- */
-
-/* In order they are as the mails were delivered: with ten digits up to the year 2286. */
-static void make_name(uint64_t time_us, const struct mailid *id, char *ret_name)
-{
-	char text[MAILID_TEXT_SIZE];
-	mailid_format(id, text);
-	snprintf(ret_name, MAILDIR_NAME_SIZE, "%010" PRIu64 ".M%06" PRIu64 ".%s", time_us / 1000000,
-		 time_us % 1000000, text);
-}
-
-/* Without the flags that a reader has put behind it. */
-static int compare_names(const char *one, const char *other)
-{
-	const size_t size = strcspn(one, ":");
-	const size_t other_size = strcspn(other, ":");
-	const int order = memcmp(one, other, size < other_size ? size : other_size);
-	return order != 0 ? order : (size > other_size) - (size < other_size);
-}
-
-/* False: it is another's name. */
-static bool parse_name(const char *name, uint64_t *ret_time_us, struct mailid *ret_id)
-{
-	char text[MAILID_TEXT_SIZE];
-	char again[MAILDIR_NAME_SIZE];
-	char *end = NULL;
-	const unsigned long long seconds = strtoull(name, &end, 10);
-	if (seconds >= UINT64_MAX / 1000000 || strncmp(end, ".M", 2) != 0)
-		return false;
-	const unsigned long long micros = strtoull(end + 2, &end, 10);
-	if (micros >= 1000000 || *end != '.')
-		return false;
-	snprintf(text, sizeof(text), "%s", end + 1);
-	if (mailid_parse(text, ret_id) != 0)
-		return false;
-	*ret_time_us = seconds * 1000000 + micros;
-	make_name(*ret_time_us, ret_id, again);
-	return compare_names(name, again) == 0;
 }
 
 /* ---- import ---- */
@@ -281,7 +242,7 @@ static int import_bytes(struct exchange *exchange, const struct mailfile *file, 
 {
 	struct mailid id;
 	struct mailstore_mail mail = { .text = file->bytes, .size = file->size };
-	mail.is_moved = parse_name(name, &mail.time_us, &id);
+	mail.is_moved = exportname_parse(name, &mail.time_us, &id);
 	if (mail.is_moved)
 		mail.id = &id;
 	else if (mtime > 0)
@@ -356,7 +317,7 @@ static int compare_finds(const void *left, const void *right)
 {
 	const struct found *a = left;
 	const struct found *b = right;
-	const int order = compare_names(a->name, b->name);
+	const int order = exportname_compare(a->name, b->name);
 	return order != 0 ? order : (a->box > b->box) - (a->box < b->box);
 }
 
@@ -481,10 +442,10 @@ static size_t count_same(const struct found *first, size_t left)
 	struct mailid id;
 	uint64_t time_us;
 	size_t count = 1;
-	if (!parse_name(first->name, &time_us, &id))
+	if (!exportname_parse(first->name, &time_us, &id))
 		return 1;
 	while (count < left && count < MAIL_RECIPIENTS_MAX &&
-	       compare_names(first[count].name, first->name) == 0 &&
+	       exportname_compare(first[count].name, first->name) == 0 &&
 	       mailfile_is_same(first->path, first[count].path))
 		count++;
 	return count;
@@ -630,7 +591,7 @@ static int export_to_maildir(struct exchange *exchange, const struct mailentry *
 	/* Not under its name at first: what an export that was killed has left would be in its way. */
 	maildir_make_name("mail-store", name);
 	int ret = maildir_begin(exchange->root_fd, name, &mail);
-	make_name(entry->time_us, &entry->id, name);
+	exportname_make(entry->time_us, &entry->id, name);
 	if (ret == 0)
 		ret = write_text(exchange, entry, &mail);
 	if (ret == 0)
