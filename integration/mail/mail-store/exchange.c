@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,8 +37,10 @@ struct exchange {
 	struct mailname name;	     /* the mailbox in hand */
 	struct mailname *recipients; /* of the mail in hand */
 	size_t recipient_count;
-	FILE *out;	 /* the mbox of export */
-	int root_fd;	 /* of its maildirs */
+	FILE *out;   /* the mbox of export */
+	int root_fd; /* of its maildirs */
+	uid_t uid;   /* of their owner, when that is not root and we are; else 0 */
+	gid_t gid;
 	const char *box; /* the one in hand */
 	uint64_t count;
 	uint64_t renamed;    /* of these, mails whose id could not be kept */
@@ -584,18 +587,38 @@ static int write_text(struct exchange *exchange, const struct mailentry *entry,
 	return fclose(out) == 0 || ret != 0 ? ret : -errno;
 }
 
+/* Root makes files as the owner of the directory: they are the owner's, as may be links that lie in their way. */
+static int enter(const struct exchange *exchange)
+{
+	if (exchange->uid == 0)
+		return 0;
+	return setegid(exchange->gid) == 0 && seteuid(exchange->uid) == 0 ? 0 : -errno;
+}
+
+/* The store is read as root. */
+static void leave(const struct exchange *exchange)
+{
+	if (exchange->uid != 0 && seteuid(0) == 0)
+		(void)!setegid(0);
+}
+
 static int export_to_maildir(struct exchange *exchange, const struct mailentry *entry)
 {
 	char name[MAILDIR_NAME_SIZE];
-	struct maildir mail;
+	struct maildir mail = { 0 };
 	/* Not under its name at first: what an export that was killed has left would be in its way. */
 	maildir_make_name("mail-store", name);
-	int ret = maildir_begin(exchange->root_fd, name, &mail);
+	int ret = enter(exchange);
+	if (ret == 0)
+		ret = maildir_begin(exchange->root_fd, name, &mail);
+	leave(exchange);
 	exportname_make(entry->time_us, &entry->id, name);
 	if (ret == 0)
 		ret = write_text(exchange, entry, &mail);
 	if (ret == 0)
 		ret = maildir_settle(&mail);
+	const int entered = enter(exchange);
+	ret = ret == 0 ? entered : ret;
 	if (ret == 0) {
 		ret = maildir_link(&mail, exchange->box, name);
 		/* The name has the id: it is there from an export before. */
@@ -603,6 +626,7 @@ static int export_to_maildir(struct exchange *exchange, const struct mailentry *
 			ret = 0;
 	}
 	maildir_abort(&mail);
+	leave(exchange);
 	return ret;
 }
 
@@ -639,19 +663,48 @@ static int export_piece(void *context, const struct mailentry *entries, size_t c
 static int export_box(struct exchange *exchange, const char *box)
 {
 	exchange->box = box;
-	int ret = maildir_make_box(exchange->root_fd, box);
+	int ret = enter(exchange);
+	if (ret == 0)
+		ret = maildir_make_box(exchange->root_fd, box);
+	leave(exchange);
 	if (ret == 0)
 		ret = tool_walk(exchange->layer, exchange->name, export_piece, exchange);
 	exchange->box = NULL;
-	return ret == 0 ? maildir_sync_box(exchange->root_fd, box) : ret;
+	if (ret == 0)
+		ret = enter(exchange);
+	if (ret == 0)
+		ret = maildir_sync_box(exchange->root_fd, box);
+	leave(exchange);
+	return ret;
+}
+
+/* One that is made has the owner of the directory around it. */
+static int open_root(struct exchange *exchange, const char *path)
+{
+	char around[4096];
+	struct stat owner;
+	bool is_there = stat(path, &owner) == 0;
+	snprintf(around, sizeof(around), "%s", path);
+	if (!is_there && stat(dirname(around), &owner) != 0)
+		return -errno;
+	if (geteuid() == 0) {
+		exchange->uid = owner.st_uid;
+		exchange->gid = owner.st_gid;
+	}
+	int ret = is_there ? 0 : enter(exchange);
+	if (ret == 0)
+		ret = maildir_open_root(path, &exchange->root_fd);
+	if (ret == 0 && enter(exchange) == 0)
+		maildir_sweep(exchange->root_fd);
+	leave(exchange);
+	return ret;
 }
 
 static int export_maildir(struct exchange *exchange)
 {
-	int ret = maildir_open_root(exchange->maildir, &exchange->root_fd);
+	int ret = open_root(exchange, exchange->maildir);
 	if (ret != 0)
 		return ret;
-	maildir_sweep(exchange->root_fd);
 	ret = export_box(exchange, MAILDIR_ROOT);
 	close(exchange->root_fd);
 	return ret;
@@ -688,10 +741,9 @@ static int export_boxes(struct exchange *exchange)
 	uint8_t bytes[MAILBOX_NAME_MAX];
 	struct mailname name = { bytes, 0 };
 	struct mailcounts counts;
-	int ret = maildir_open_root(exchange->maildirs, &exchange->root_fd);
+	int ret = open_root(exchange, exchange->maildirs);
 	if (ret != 0)
 		return ret;
-	maildir_sweep(exchange->root_fd);
 	while (ret == 0 &&
 	       (ret = maillayer_next_box(exchange->layer, name, bytes, &name.size, &counts)) == 0) {
 		exchange->total += counts.mails;

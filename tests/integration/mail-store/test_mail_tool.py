@@ -9,6 +9,7 @@ What reaches the disk is seen by Debian's strace.
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,7 +19,7 @@ import harness
 from harness import EX_DATAERR, EX_TEMPFAIL, EX_USAGE, SOURCE, program, sanitizer_reports
 
 MANUAL = os.path.join(SOURCE, "integration/mail/mail-store/mail-store.1")
-EX_NOINPUT, EX_CANTCREAT, EX_IOERR = 66, 73, 74
+EX_NOINPUT, EX_CANTCREAT, EX_IOERR, EX_NOPERM = 66, 73, 74, 77
 ANNA, BERT = "anna@example.com", "bert@example.com"
 MAIL = b"Subject: hello\n\nOnce for both.\n"
 
@@ -430,6 +431,29 @@ class Exchange(Tool):
         os.utime(self.write("maildir/cur/1", MAIL), (-86400, -86400))
         self.call("import", "--maildir", self.path("maildir"), ANNA)
         self.assertRegex(self.entries(ANNA)[0][2], rb"^20\d\d-")
+
+    @unittest.skipUnless(os.geteuid() == 0, "no other user without root")
+    def test_what_root_exports_is_the_owners_of_the_directory_and_goes_where_the_owner_may_write(self):
+        owner = (1234, 2345)
+        self.deliver()
+        os.chmod(self.directory, 0o711)
+        for name in ("there", "around"):
+            os.mkdir(self.path(name))
+            os.chown(self.path(name), *owner)
+        for top, words in (("there", ("--maildir", self.path("there"), ANNA)),
+                           ("around", ("--maildirs", self.path("around/all")))):
+            for _ in range(2):
+                self.call("export", *words)
+            made = [os.path.join(path, name) for path, *names in os.walk(self.path(top))
+                    for name in names[0] + names[1]]
+            self.assertTrue(made)
+            self.assertEqual({path: (os.stat(path).st_uid, os.stat(path).st_gid) for path in made},
+                             {path: owner for path in made})
+        os.mkdir(self.path("ours"), 0o755)
+        shutil.rmtree(self.path("there/new"))
+        os.symlink(self.path("ours"), self.path("there/new"))
+        self.call("export", "--maildir", self.path("there"), ANNA, expect=EX_NOPERM)
+        self.assertEqual(os.listdir(self.path("ours")), [])
 
     def test_names_of_files_and_mailboxes_do_nothing_to_a_terminal(self):
         name = f"{'x' * 200}\x1b[31m\nerror: forged"
