@@ -121,6 +121,31 @@ class Copies(Nodes):
                       for mail, _, _ in entries}
             self.assertEqual(bodies, {TEXT.replace(b"\r\n", b"\n"), large})
 
+    def test_mails_whose_log_alone_was_lost_are_none_that_were_deleted(self):
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        client = self.client(nodes[0])
+        box = self.boxes_by_node(client)[2][0]
+        ident = client.deliver(TEXT, [box])
+        nodes[1].kill()
+        for name in os.listdir(nodes[1].stored.directory):
+            if name == "log":
+                shutil.rmtree(os.path.join(nodes[1].stored.directory, name))
+            elif name.startswith("index."):
+                os.unlink(os.path.join(nodes[1].stored.directory, name))
+        # The second time the log is there before the daemon.
+        for _ in range(2):
+            nodes[1].revive()
+            wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
+            wait_for(lambda: self.are_stores_known(client), "its new store to be known")
+            self.assertEqual(self.run_copies("forget")[6], 0)
+            nodes[1].kill()
+            wait_for(lambda: b"state=away" in client.call(stored.CLUSTER).rows, "the node to be missed")
+        nodes[1].revive()
+        wait_for(lambda: self.are_stores_known(client), "its new store to be known")
+        self.assertEqual(self.run_copies("restore")[4], 1)
+        self.assertEqual([one for _, one, _ in client.entries(box)], [ident])
+
     def test_copies_of_mails_that_were_deleted_meanwhile_can_be_forgotten(self):
         nodes = self.begin(nodes={"copies": 2})
         self.expect_log("")

@@ -15,12 +15,14 @@
 
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <vector>
@@ -259,6 +261,10 @@ TEST_CASE("a store is not opened with another set of nodes to spread over", "[ma
 	const parsed three(THREE);
 	const parsed more(THREE + peer("d", 4, 'D', "    spread: no\n"));
 	const parsed wrong(THREE + peer("d", 4, 'D'));
+	const auto log = std::string(directory) + "/log";
+	const auto identity = log + "/0000000000000000";
+	REQUIRE(mkdir(log.c_str(), 0700) == 0);
+	REQUIRE(std::ofstream(identity).good());
 	uint64_t since_us = 0;
 	CHECK(locate_check_spread(&three.setup.nodes, directory, &since_us) == 0);
 	const uint64_t first_us = since_us;
@@ -267,6 +273,16 @@ TEST_CASE("a store is not opened with another set of nodes to spread over", "[ma
 	CHECK(since_us == first_us);
 	CHECK(locate_check_spread(&wrong.setup.nodes, directory, &since_us) == -EINVAL);
 	CHECK(locate_check_spread(&three.setup.nodes, "/nowhere", &since_us) == -ENOENT);
+	// A log that is made later has no mail from before.
+	const timespec times[] = { { 0, UTIME_OMIT },
+				   { static_cast<time_t>(first_us / 1000000) + 100, 0 } };
+	REQUIRE(utimensat(AT_FDCWD, identity.c_str(), times, 0) == 0);
+	CHECK(locate_check_spread(&three.setup.nodes, directory, &since_us) == 0);
+	CHECK(since_us / 1000000 == first_us / 1000000 + 100);
+	unlink(identity.c_str());
+	CHECK(locate_check_spread(&three.setup.nodes, directory, &since_us) == 0);
+	CHECK(since_us >= first_us);
+	rmdir(log.c_str());
 	unlink((std::string(directory) + "/spread").c_str());
 	rmdir(directory);
 }

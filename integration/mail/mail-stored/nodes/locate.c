@@ -3,6 +3,7 @@
 
 #include "integration/mail/base/store/copyname.h"
 #include "lib/common/wholefile.h"
+#include "lib/process/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #define SPREAD_MAX (5 * NODES_MAX + 2)
+#define IDENTITY   "log/0000000000000000" /* MAILSTORE.md, part 1: written once */
 
 /* ---- by name: FNV-1a, and the finish of SplitMix64. These must stay as they are. ---- */
 
@@ -140,11 +142,33 @@ static int compare_spread(int directory, const char *text, size_t size)
 	return ret;
 }
 
+static uint64_t time_of(const struct stat *st)
+{
+	return (uint64_t)st->st_mtim.tv_sec * 1000000 + (uint64_t)st->st_mtim.tv_nsec / 1000;
+}
+
+/* Of a log that was made since then, as when the one before it was lost, that is when. */
+static int find_since(int directory, uint64_t *ret_since_us)
+{
+	struct stat spread;
+	struct stat identity;
+	if (fstatat(directory, "spread", &spread, 0) != 0)
+		return -errno;
+	if (fstatat(directory, IDENTITY, &identity, 0) == 0)
+		*ret_since_us = time_of(&identity);
+	else if (errno == ENOENT)
+		*ret_since_us = clock_wall_us(); /* it is made next */
+	else
+		return -errno;
+	if (time_of(&spread) > *ret_since_us)
+		*ret_since_us = time_of(&spread);
+	return 0;
+}
+
 int locate_check_spread(const struct nodesetup *setup, const char *directory,
 			uint64_t *ret_since_us)
 {
 	char text[SPREAD_MAX];
-	struct stat st;
 	const size_t size = print_spread(setup, text);
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
@@ -152,11 +176,8 @@ int locate_check_spread(const struct nodesetup *setup, const char *directory,
 	int ret = compare_spread(fd, text, size);
 	if (ret == -ENOENT)
 		ret = wholefile_write(fd, "spread", text, size, 0644, WHOLEFILE_LASTS);
-	if (ret == 0 && fstatat(fd, "spread", &st, 0) != 0)
-		ret = -errno;
-	close(fd);
 	if (ret == 0)
-		*ret_since_us =
-			(uint64_t)st.st_mtim.tv_sec * 1000000 + (uint64_t)st.st_mtim.tv_nsec / 1000;
+		ret = find_since(fd, ret_since_us);
+	close(fd);
 	return ret;
 }
