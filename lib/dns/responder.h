@@ -66,6 +66,8 @@ struct responder_query {
 	uint64_t now_ms;    /* of a clock that never goes back */
 };
 
+struct tcp_asker; /* tcp.h */
+
 /* What an engine has to tell about itself. */
 enum responder_event {
 	RESPONDER_DROPPED,     /* a response that the kernel did not take */
@@ -97,11 +99,11 @@ struct responder {
 	void (*end)(void *context);
 
 	/*
-	 * What tcp_hand_over() announced: fd stays the engine's, which closes it without a
-	 * shutdown; a program that wants the connection makes a duplicate. Everything before it
-	 * has been written. NULL: tcp_hand_over() is never called.
+	 * What tcp_hand_over() announced: fd stays the engine's, which may close it, without a
+	 * shutdown; a program that writes makes a duplicate. Everything before it has been
+	 * written. asker is for tcp_give_back(). NULL: tcp_hand_over() is never called.
 	 */
-	void (*take_connection)(void *context, int fd);
+	void (*take_connection)(void *context, int fd, const struct tcp_asker *asker);
 
 	/* May be NULL. */
 	void (*count)(void *context, enum responder_event event);

@@ -31,6 +31,7 @@ struct tcp_client {
 	uint64_t network;
 	unsigned rest_count; /* what the kernel had no room for; one more than later_max at most */
 	enum ending ending;
+	bool is_lent; /* the program writes: nothing is read, and no deadline ends it */
 	struct sockaddr_storage address;
 	struct framing in;
 	unsigned awaited_count;
@@ -85,7 +86,8 @@ static void tell(const struct tcp *tcp, enum responder_event event)
 static bool takes_more(const struct tcp_client *client)
 {
 	return client->rest_count == 0 && client->awaited_count < client->tcp->limits.later_max &&
-	       client->ending == ENDING_NOT && !uv_is_closing((const uv_handle_t *)&client->handle);
+	       client->ending == ENDING_NOT && !client->is_lent &&
+	       !uv_is_closing((const uv_handle_t *)&client->handle);
 }
 
 /* Nothing is being made for it either. */
@@ -290,14 +292,26 @@ static size_t collect(struct tcp_client *client, size_t *ret_taken, enum next *r
 	return out;
 }
 
-/* The new owner of the connection has a duplicate; closing ours does not end it. */
+/* Numbers what the client waits for. */
+static struct tcp_asker await(struct tcp_client *client)
+{
+	struct tcp *tcp = client->tcp;
+	assert(client->awaited_count < tcp->limits.later_max);
+	client->awaited[client->awaited_count++] = ++tcp->last_number;
+	return (struct tcp_asker){ tcp->last_number, client->place };
+}
+
+/* What was read behind the query stays here until the connection is given back. */
 static void hand_over(struct tcp_client *client)
 {
 	const struct responder *responder = &client->tcp->responder;
+	const struct tcp_asker asker = await(client);
 	uv_os_fd_t fd = -1;
-	if (uv_fileno((uv_handle_t *)&client->handle, &fd) == 0)
-		responder->take_connection(responder->context, fd);
-	close_client(client);
+	uv_fileno((uv_handle_t *)&client->handle, &fd);
+	uv_read_stop((uv_stream_t *)&client->handle);
+	client->is_lent = true;
+	client->deadline_ms = UINT64_MAX;
+	responder->take_connection(responder->context, fd, &asker);
 }
 
 /* One round. False when there was no whole message. */
@@ -375,30 +389,29 @@ static void client_on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bu
 
 void tcp_defer(struct tcp *tcp, struct tcp_asker *ret_asker)
 {
-	struct tcp_client *client = tcp->asker;
-	assert(client != NULL && client->awaited_count < tcp->limits.later_max);
+	assert(tcp->asker != NULL);
 	tcp->is_deferred = true;
-	client->awaited[client->awaited_count++] = ++tcp->last_number;
-	*ret_asker = (struct tcp_asker){ tcp->last_number, client->place };
+	*ret_asker = await(tcp->asker);
 }
 
-/* False when the client does not wait for that one. */
-static bool take_awaited(struct tcp_client *client, uint64_t number)
+/* Whose question it is, which is awaited no more. NULL when the client does not wait for it. */
+static struct tcp_client *take_awaited(struct tcp *tcp, const struct tcp_asker *asker)
 {
-	for (unsigned i = 0; i < client->awaited_count; i++) {
-		if (client->awaited[i] != number)
+	struct tcp_client *client = tcp->places[asker->place];
+	for (unsigned i = 0; client != NULL && i < client->awaited_count; i++) {
+		if (client->awaited[i] != asker->number)
 			continue;
 		client->awaited[i] = client->awaited[--client->awaited_count];
-		return true;
+		return client;
 	}
-	return false;
+	return NULL;
 }
 
 void tcp_send(struct tcp *tcp, const struct tcp_asker *asker, const uint8_t *wire, size_t size)
 {
-	struct tcp_client *client = tcp->places[asker->place];
+	struct tcp_client *client = take_awaited(tcp, asker);
 	assert(tcp->asker == NULL && size <= RESPONDER_RESPONSE_MAX);
-	if (client == NULL || !take_awaited(client, asker->number))
+	if (client == NULL)
 		return;
 	if (size == 0) {
 		refuse_client(client);
@@ -417,7 +430,31 @@ void tcp_hand_over(struct tcp *tcp)
 	tcp->next = NEXT_HAND_OVER;
 }
 
+void tcp_give_back(struct tcp *tcp, const struct tcp_asker *asker, bool is_answered)
+{
+	struct tcp_client *client = take_awaited(tcp, asker);
+	assert(tcp->asker == NULL);
+	if (client == NULL)
+		return;
+	client->is_lent = false;
+	if (!is_answered) {
+		close_client(client);
+		return;
+	}
+	renew(client);
+	resume(client);
+}
+
 /* ---- clients ---- */
+
+/* What ends one that is lent is the program's time for it. */
+static struct tcp_client *find_silent(const struct tcp *tcp)
+{
+	struct tcp_client *client = TAILQ_FIRST(&tcp->clients);
+	while (client->is_lent)
+		client = TAILQ_NEXT(client, link);
+	return client;
+}
 
 /* The client of that network that has been silent longest, when there are too many of it. */
 static struct tcp_client *find_surplus(const struct tcp *tcp, uint64_t network)
@@ -429,7 +466,7 @@ static struct tcp_client *find_surplus(const struct tcp *tcp, uint64_t network)
 		return NULL;
 	TAILQ_FOREACH(client, &tcp->clients, link)
 	{
-		if (client->network != network)
+		if (client->network != network || client->is_lent)
 			continue;
 		if (first == NULL)
 			first = client;
@@ -447,7 +484,7 @@ static void make_room(struct tcp *tcp, const struct tcp_client *client)
 		refuse_client(surplus);
 	}
 	if (tcp->client_count > tcp->limits.client_max)
-		refuse_client(TAILQ_FIRST(&tcp->clients));
+		refuse_client(find_silent(tcp));
 }
 
 static void add_client(struct tcp *tcp, struct tcp_client *client)
@@ -455,6 +492,7 @@ static void add_client(struct tcp *tcp, struct tcp_client *client)
 	client->tcp = tcp;
 	client->rest_count = 0;
 	client->ending = ENDING_NOT;
+	client->is_lent = false;
 	client->awaited_count = 0;
 	client->network = 0;
 	framing_init(&client->in);

@@ -20,8 +20,9 @@
  * program has the idle timeout for them; then a client that says nothing else is closed.
  * One that has ended its half of the connection, or sends nonsense, is closed behind them.
  *
- * A client may leave with its connection: the program has it from then on, for
- * a zone transfer.
+ * A connection may be lent, for a zone transfer: the program writes the answer, and what the client
+ * has said behind that question is taken when it gives the connection back. Until then the client
+ * has its place, which no other gets, and no time limit but the program's.
  *
  * SIGPIPE must be ignored. A client is freed in its close callback. One for which there is no
  * memory, or no descriptor, waits with the kernel for a second.
@@ -70,6 +71,11 @@ void tcp_send(struct tcp *tcp, const struct tcp_asker *asker, const uint8_t *wir
  * are responses to write before, the query is given to answer() once more behind them.
  */
 void tcp_hand_over(struct tcp *tcp);
+/*
+ * The end of that, as tcp_send(), also inside take_connection(). The next question follows when the
+ * whole answer was written; else the connection is closed.
+ */
+void tcp_give_back(struct tcp *tcp, const struct tcp_asker *asker, bool is_answered);
 
 /* Takes no more clients, and closes each that has no query under way. */
 void tcp_drain(struct tcp *tcp);

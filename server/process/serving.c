@@ -88,14 +88,16 @@ static void end(void *context)
 	answer_end(serving->answer);
 }
 
-/* The child has the connection from now on. */
-static void take_connection(void *context, int fd)
+/* The child writes, until its end. */
+static void take_connection(void *context, int fd, const struct tcp_asker *asker)
 {
 	const struct serving *serving = context;
 	const struct transfer *transfer = answer_transfer(serving->answer);
-	int ret = forks_start(serving->forks, transfer, fd);
-	if (ret != 0)
-		log_warning(transfer->name->text, "transfer not begun (%s)", strerror(-ret));
+	int ret = forks_start(serving->forks, transfer, fd, asker);
+	if (ret == 0)
+		return;
+	log_warning(transfer->name->text, "transfer not begun (%s)", strerror(-ret));
+	tcp_give_back(serving->tcp, asker, false);
 }
 
 static void count(void *context, enum responder_event event)

@@ -285,6 +285,7 @@ static int open_engines(struct worker *worker)
 		ret = tcp_new(&worker->loop, listener_tcp(start->listener, start->index), fd_count,
 			      &limits, &responder, &worker->tcp);
 	worker->serving.tcp = worker->tcp;
+	worker->forks.tcp = worker->tcp;
 	return ret;
 }
 

@@ -43,7 +43,8 @@ run_child(const struct forks *forks, const struct transfer *transfer, int fd, pi
 	_exit(transfer_run(transfer, &forks->limits, CONNECTION_FD) ? 0 : 1);
 }
 
-int forks_start(struct forks *forks, const struct transfer *transfer, int fd)
+int forks_start(struct forks *forks, const struct transfer *transfer, int fd,
+		const struct tcp_asker *asker)
 {
 	sigset_t all;
 	sigset_t before;
@@ -57,7 +58,7 @@ int forks_start(struct forks *forks, const struct transfer *transfer, int fd)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
 		return -error;
-	forks->children[forks->child_count++] = (struct forks_child){ pid, transfer->face };
+	forks->children[forks->child_count++] = (struct forks_child){ pid, transfer->face, *asker };
 	uv_ref((uv_handle_t *)&forks->sigchld);
 	return 0;
 }
@@ -67,6 +68,7 @@ int forks_start(struct forks *forks, const struct transfer *transfer, int fd)
 static void bury(struct forks *forks, size_t index, int status)
 {
 	bool is_done = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	const struct tcp_asker asker = forks->children[index].asker;
 	/* SIGKILL is ours, and whose time was up has said so. */
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
 		log_error("dnsblv6d", "transfer died, pid=%d signal=%d",
@@ -77,6 +79,8 @@ static void bury(struct forks *forks, size_t index, int status)
 	forks->children[index] = forks->children[--forks->child_count];
 	if (forks->child_count == 0)
 		uv_unref((uv_handle_t *)&forks->sigchld);
+	/* Last: the next request of the client may be for another transfer. */
+	tcp_give_back(forks->tcp, &asker, is_done);
 }
 
 /* Of our own children only: the verifier's is waited for elsewhere. */

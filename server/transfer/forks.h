@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * forks.h - connections given away: a child process for each zone transfer.
+ * forks.h - connections lent: a child process for each zone transfer.
  *
  * Flow: serving.c has a connection whose client was granted a transfer ->
  *       forks_start() forks -> the child runs transfer_run() and ends ->
- *       its end is counted here.
+ *       its end is counted here, and the connection given back to tcp.h.
  *
  * A transfer takes as long as its client likes and holds a version of the
  * store meanwhile, which a worker must not. The child has no descriptor but
@@ -17,6 +17,7 @@
  *     run or until forks_stop() -> the loop -> forks_free()
  */
 
+#include "lib/dns/tcp.h"
 #include "server/counts/counters.h"
 #include "server/transfer/transfer.h"
 
@@ -29,11 +30,13 @@ extern "C" {
 struct forks_child {
 	pid_t pid;
 	size_t face;
+	struct tcp_asker asker;
 };
 
 struct forks {
 	struct transfer_limits limits;
 	struct counters counters;
+	struct tcp *tcp;	      /* borrowed; before the first child */
 	struct forks_child *children; /* child_max places, the first child_count taken */
 	size_t child_max;
 	size_t child_count;
@@ -48,11 +51,12 @@ static inline bool forks_is_full(const struct forks *forks)
 	return forks->child_count == forks->child_max;
 }
 /*
- * Not when full. fd stays the caller's, which closes it without a shutdown: the
- * child has its own. 0 or -errno.
+ * Not when full. fd and asker are those of take_connection(); the child has a
+ * descriptor of its own. 0 or -errno.
  */
-int forks_start(struct forks *forks, const struct transfer *transfer, int fd);
-/* Ends the children that are left and closes the handle: run the loop, then free. */
+int forks_start(struct forks *forks, const struct transfer *transfer, int fd,
+		const struct tcp_asker *asker);
+/* Behind tcp_stop(): ends the children that are left, and closes the handle. Run the loop, then free. */
 void forks_stop(struct forks *forks);
 void forks_free(struct forks *forks);
 

@@ -405,14 +405,12 @@ static bool transfer(struct run *run)
 	ret = put_kind(run, kind);
 	if (ret == DNSBLV6_OK)
 		ret = xfrout_flush(&run->xfrout);
-	/* Before the client is waited for. */
 	zone_end(&run->zone);
 	if (ret != DNSBLV6_OK) {
 		log_failed(run, kind, ret);
 		return false;
 	}
 	log_done(run, kind, clock_now_ms() - started_ms);
-	xfrout_end(&run->xfrout);
 	return true;
 }
 

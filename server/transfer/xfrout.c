@@ -15,7 +15,6 @@
 #define EDNS_DO	       0x8000 /* RFC 3225, in the place of a TTL */
 #define RR_HEADER_SIZE 10     /* behind the owner */
 #define POINTER_SIZE   2
-#define LINGER_MAX_MS  5000 /* for the client to close; it has everything by then */
 
 /* ---- the connection ---- */
 
@@ -225,19 +224,4 @@ int xfrout_refuse(struct xfrout *xfrout, unsigned rcode)
 	begin_message(xfrout);
 	knot_wire_set_rcode(message_of(xfrout), (uint8_t)rcode);
 	return send_message(xfrout);
-}
-
-/* ---- the end ---- */
-
-void xfrout_end(struct xfrout *xfrout)
-{
-	uint8_t nowhere[4096];
-	uint64_t until = clock_now_ms() + LINGER_MAX_MS;
-	if (xfrout->deadline_ms > until)
-		xfrout->deadline_ms = until;
-	shutdown(xfrout->fd, SHUT_WR);
-	while (wait_for(xfrout, POLLIN) == 0) {
-		if (recv(xfrout->fd, nowhere, sizeof(nowhere), MSG_DONTWAIT) <= 0)
-			return;
-	}
 }

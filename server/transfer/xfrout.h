@@ -69,12 +69,6 @@ int xfrout_flush(struct xfrout *xfrout);
 /* An empty response with an error code instead of a transfer. */
 int xfrout_refuse(struct xfrout *xfrout, unsigned rcode);
 
-/*
- * Says that there is no more, and waits until the client has closed too: with
- * unread bytes of it a close would take what it has not received yet.
- */
-void xfrout_end(struct xfrout *xfrout);
-
 #ifdef __cplusplus
 }
 #endif

@@ -465,6 +465,35 @@ class AccessTest(TransferCase):
                         if "[bl6.example.] counters, " in line][-1])
 
 
+class OneConnectionTest(TransferCase):
+    """Requests behind a transfer, as those of NSD with xfrd-tcp-max: 1."""
+
+    def setUp(self):
+        super().setUp()
+        self.build(self.path("bl6.mdb"), self.write("list.txt", LIST))
+
+    def read(self, tcp, ident):
+        """The answer to ident: of so small a zone one message."""
+        reply = tcp.message()
+        self.assertIsNotNone(reply, f"the connection ended before the answer to {ident}")
+        self.assertEqual((reply.id, reply.rcode), (ident, NOERROR))
+        return [key_of(record) for record in reply.answer]
+
+    def test_requests_behind_a_transfer_are_answered_in_order(self):
+        server = self.primary()
+        with Transfer(server.address, SOURCE) as tcp:
+            # The last one comes in part while the answers before it are written.
+            tcp.tcp.sendall(framed(query(ZONE, SOA, 78)) + framed(query(ZONE, AXFR, 79))
+                            + framed(query(ZONE, SOA, 80))[:5])
+            whole = self.read(tcp, 77)
+            self.assertEqual(whole[0], whole[-1])
+            self.assertGreater(len(whole), 10)
+            self.assertEqual(self.read(tcp, 78), whole[:1])
+            self.assertEqual(self.read(tcp, 79), whole)
+            tcp.tcp.sendall(framed(query(ZONE, SOA, 80))[5:])
+            self.assertEqual(self.read(tcp, 80), whole[:1])
+
+
 class SlowClientTest(TransferCase):
     def setUp(self):
         super().setUp()

@@ -86,6 +86,7 @@ class program
 	std::vector<uint8_t> asked;    // ids, in the order of answer()
 	std::vector<uint8_t> foreseen; // ids, of a batch before it is answered
 	std::vector<int> taken;	       // connections handed over
+	std::vector<tcp_asker> lenders;
 	unsigned events[4] = {};
 	unsigned batches = 0;
 
@@ -218,9 +219,10 @@ class program
 	{
 		static_cast<program *>(context)->batches++;
 	}
-	static void on_connection(void *context, int fd)
+	static void on_connection(void *context, int fd, const tcp_asker *asker)
 	{
 		static_cast<program *>(context)->taken.push_back(dup(fd));
+		static_cast<program *>(context)->lenders.push_back(*asker);
 	}
 	static void on_event(void *context, responder_event event)
 	{

@@ -260,6 +260,73 @@ TEST_CASE("a connection is handed over behind the answers before", "[dns][tcp]")
 	CHECK(running.events[RESPONDER_TCP_CLOSED] == 0);
 }
 
+TEST_CASE("questions behind a connection that is lent are answered when it is given back",
+	  "[dns][tcp]")
+{
+	program running("127.0.0.1", { 16, 0, 30, 30, 3 });
+	client asker(running, SOCK_STREAM);
+	asker.send(framed(query('h', 1)) + framed(query('n', 2)) + framed(query('h', 3)) +
+		   framed(query('n', 4)));
+	running.run_until([&] { return running.taken.size() == 1; });
+	asker.send(framed(query('n', 5)));
+	client other(running, SOCK_STREAM);
+	other.send(framed(query('n', 9)));
+	CHECK(other.read(18) == framed(response(query('n', 9))));
+	CHECK(running.asked == bytes{ 1, 9 });
+	tcp_give_back(running.tcp, &running.lenders[0], true);
+	tcp_give_back(running.tcp, &running.lenders[0], true); // once is enough
+	CHECK(asker.read(18) == framed(response(query('n', 2))));
+	running.run_until([&] { return running.taken.size() == 2; });
+	tcp_give_back(running.tcp, &running.lenders[1], true);
+	CHECK(asker.read(36) == framed(response(query('n', 4))) + framed(response(query('n', 5))));
+	CHECK(running.events[RESPONDER_TCP_CLOSED] == 0);
+}
+
+TEST_CASE("a connection that comes back with a part of an answer is closed", "[dns][tcp]")
+{
+	program running;
+	client asker(running, SOCK_STREAM);
+	asker.send(framed(query('h', 1)));
+	running.run_until([&] { return running.taken.size() == 1; });
+	close(running.taken[0]);
+	running.taken.clear();
+	tcp_give_back(running.tcp, &running.lenders[0], false);
+	asker.wait_for_end();
+	CHECK(running.asked == bytes{ 1 });
+}
+
+TEST_CASE("a connection that is lent keeps its place, for longer than one that is silent",
+	  "[dns][tcp]")
+{
+	const tcp_limits limits =
+		GENERATE(tcp_limits{ 2, 0, 1, 1, 1 }, tcp_limits{ 16, 1, 1, 1, 1 });
+	program running("127.0.0.1", limits);
+	client asker(running, SOCK_STREAM);
+	asker.send(framed(query('h', 1)) + framed(query('n', 2)));
+	running.run_until([&] { return running.taken.size() == 1; });
+	client second(running, SOCK_STREAM);
+	client third(running, SOCK_STREAM);
+	second.wait_for_end();
+	third.wait_for_end();
+	tcp_give_back(running.tcp, &running.lenders[0], true);
+	CHECK(asker.read(18) == framed(response(query('n', 2))));
+}
+
+TEST_CASE("a connection that is lent outlives a drain, and is closed when it is given back",
+	  "[dns][tcp]")
+{
+	program running;
+	client asker(running, SOCK_STREAM);
+	asker.send(framed(query('h', 1)) + framed(query('n', 2)));
+	running.run_until([&] { return running.taken.size() == 1; });
+	running.drain();
+	close(running.taken[0]);
+	running.taken.clear();
+	tcp_give_back(running.tcp, &running.lenders[0], true);
+	CHECK(asker.read(18) == framed(response(query('n', 2))));
+	asker.wait_for_end();
+}
+
 TEST_CASE("a client that waits for an answer gets it at the end, and is then closed", "[dns][tcp]")
 {
 	program running;
