@@ -20,16 +20,15 @@ static void put_name(FILE *out, const struct counts_metric *metric)
 		fputs("_total", out);
 }
 
-/* Backslashes of names such as "a\.b.example." would be escapes of the format. */
-static void put_zone(FILE *out, const char *zone)
+void counts_write_text(FILE *out, const char *text)
 {
-	fputs("{zone=\"", out);
-	for (; *zone != '\0'; zone++) {
-		if (*zone == '\\' || *zone == '"')
+	fputc('"', out);
+	for (; *text != '\0'; text++) {
+		if (*text == '\\' || *text == '"')
 			fputc('\\', out);
-		fputc(*zone, out);
+		fputc(*text, out);
 	}
-	fputs("\"}", out);
+	fputc('"', out);
 }
 
 void counts_write_head(FILE *out, const struct counts_metric *metric)
@@ -48,8 +47,11 @@ void counts_write_value(FILE *out, const struct counts_metric *metric, const cha
 			uint64_t value)
 {
 	put_name(out, metric);
-	if (zone != NULL)
-		put_zone(out, zone);
+	if (zone != NULL) {
+		fputs("{zone=", out);
+		counts_write_text(out, zone);
+		fputc('}', out);
+	}
 	fprintf(out, " %" PRIu64 "\n", value);
 }
 

@@ -52,6 +52,8 @@ struct counts_metric {
 
 /* The lines that say what it is, before the first value. */
 void counts_write_head(FILE *out, const struct counts_metric *metric);
+/* The text of a label in quotes: a backslash of a name such as "a\.b.example." would be an escape. */
+void counts_write_text(FILE *out, const char *text);
 /* A value of it; of a zone, or with NULL of the program. */
 void counts_write_value(FILE *out, const struct counts_metric *metric, const char *zone,
 			uint64_t value);

@@ -266,9 +266,11 @@ static void write_follow_value(const struct report *report, const struct follow_
 	uint64_t value;
 	uint16_t port = peer_format((const struct sockaddr *)at->address, text);
 	memcpy(&value, (const char *)place + row->offset, sizeof(value));
-	fprintf(out, "dnsblv6_secondary_%s{zone=\"%s\",secondary=\"%s\",address=\"%s@%u\"} %llu\n",
-		row->name, report->settings->zones[at->zone].domain.text, at->secondary->id, text,
-		port, (ull)value);
+	fprintf(out, "dnsblv6_secondary_%s{zone=", row->name);
+	counts_write_text(out, report->settings->zones[at->zone].domain.text);
+	fputs(",secondary=", out);
+	counts_write_text(out, at->secondary->id);
+	fprintf(out, ",address=\"%s@%u\"} %llu\n", text, port, (ull)value);
 }
 
 /* Those that have never answered have no value. */

@@ -162,17 +162,20 @@ class Metrics(Control):
     def metrics(self):
         return self.ctl("metrics").stdout
 
-    def serve_followed(self, store):
+    def serve_followed(self, store, secondary="itself"):
         """With a secondary that is the server itself: it answers what it asks."""
         address = self.free_address()
         text = config_text(address, [(ZONE, store, None)], [f"control: {self.socket_path}"])
-        text += f"    secondary: [ itself ]\nsecondary:\n  - id: itself\n    address: {address[0]}@{address[1]}\n"
+        quoted = secondary.replace('"', '\\"')
+        text += (f'    secondary: [ "{quoted}" ]\nsecondary:\n  - id: "{quoted}"\n'
+                 f"    address: {address[0]}@{address[1]}\n")
         server = harness.Server(self.write("followed.conf", text), address, self.path("followed.log"))
         self.processes.append(server)
         self.expect_log(r"NOTIFY")
         server.wait_until_ready()
         wait_for(lambda: "dnsblv6_secondary_serial{" in self.metrics(), "an answer of the secondary")
-        self.assertIn(f'dnsblv6_secondary_serial{{zone="{ZONE}",secondary="itself",address="{address[0]}@{address[1]}"}} '
+        escaped = secondary.replace("\\", "\\\\").replace('"', '\\"')
+        self.assertIn(f'dnsblv6_secondary_serial{{zone="{ZONE}",secondary="{escaped}",address="{address[0]}@{address[1]}"}} '
                       + re.search(r"dnsblv6_zone_serial{[^}]*} (\d+)", self.metrics())[1], self.metrics().splitlines())
 
     def test_the_format_is_right(self):
@@ -193,6 +196,9 @@ class Metrics(Control):
                 self.assertNotIn(match[0].rsplit(" ", 1)[0], seen)
                 seen.add(match[0].rsplit(" ", 1)[0])
         self.assertIn('dnsblv6_zone_up{zone="bl6.example."} 1', text.splitlines())
+
+    def test_the_id_of_a_secondary_is_escaped(self):
+        self.serve_followed(self.path("bl6.mdb"), 'the "first" a\\b')
 
     def test_what_each_list_has_is_counted(self):
         self.build(self.path("counted.mdb"), self.write("counted.txt", "192.0.2.0/30\n2a00::/62\n"),
