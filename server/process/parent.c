@@ -32,11 +32,13 @@ static const char forbidden_call[] = " (it made a system call that no server mak
 /* A drained worker that is still there then is stuck. */
 #define KILL_AFTER_MS 5000
 /*
- * Descriptors of a worker, beside those of its sockets and clients; and those of a zone: two of a
- * store, as many of the one that follows it, and those of the process that verifies that one.
+ * Descriptors of a worker, beside those of its sockets and clients; those of a zone: two of a
+ * store, as many of the one that follows it, and those of the process that verifies that one; and those
+ * of an address of a secondary: one for NOTIFY, one for questions.
  */
-#define OWN_FILES     128
-#define FILES_OF_ZONE 8
+#define OWN_FILES	 128
+#define FILES_OF_ZONE	 8
+#define FILES_OF_ADDRESS 2
 
 /* ---- workers ---- */
 
@@ -283,7 +285,8 @@ static void give_cookies(struct parent *parent, struct settings *settings)
 static void share_descriptors(const struct parent *parent, struct settings *settings)
 {
 	size_t sockets = (2 * settings->workers + 1) * parent->listener->address_count;
-	size_t own = OWN_FILES + sockets + FILES_OF_ZONE * settings->zone_count;
+	size_t own = OWN_FILES + sockets + FILES_OF_ZONE * settings->zone_count +
+		     FILES_OF_ADDRESS * outward_count(settings);
 	settings->tcp_max_clients =
 		daemon_share_descriptors(context, (unsigned)own, settings->tcp_max_clients);
 }

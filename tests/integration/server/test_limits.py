@@ -288,6 +288,23 @@ class Tcp(Limits):
         wait_for(lambda: ask(self.server.address, f"0.113.0.203.{ZONE}", AAAA).answer != [],
                  "the next store")
 
+    def places(self, *zone_lines, sections=""):
+        """For clients over TCP, of 256 descriptors."""
+        server = self.start_server(
+            "tcp-max-clients: 1000", zone_lines=zone_lines, sections=sections,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)))
+        told = re.search(r"fewer clients than configured, clients=(\d+) ", server.log())
+        server.stop()
+        return int(told[1])
+
+    def test_clients_do_not_get_the_descriptors_that_secondaries_need(self):
+        self.expect_log("fewer clients than configured", "NOTIFY")
+        addresses = ", ".join(f"{self.flooder}@{port}" for port in range(1, 21))
+        followed = self.places("secondary: [ many ]",
+                               sections=f"secondary:\n  - id: many\n    address: [ {addresses} ]\n")
+        # Each is sent NOTIFY and is asked which serial it has.
+        self.assertEqual(self.places() - followed, 2 * 20)
+
     def test_half_a_question_is_given_less_time_than_an_idle_connection(self):
         self.start_server("tcp-idle-timeout: 1h", "tcp-query-timeout: 1s")
         silent = self.connect(self.stranger)
