@@ -61,6 +61,7 @@ static size_t make_message(struct notify_target *target, const struct zone *zone
 
 /* ---- the answer ---- */
 
+/* Its TSIG apart. */
 static bool is_answer(const struct notify *notify, const struct notify_target *target,
 		      knot_pkt_t *packet)
 {
@@ -69,10 +70,17 @@ static bool is_answer(const struct notify *notify, const struct notify_target *t
 	    knot_wire_get_id(packet->wire) != target->id ||
 	    knot_wire_get_opcode(packet->wire) != KNOT_OPCODE_NOTIFY ||
 	    knot_pkt_parse(packet, 0) != KNOT_EOK || packet->qname_size != zone->apex_size ||
-	    memcmp(knot_pkt_qname(packet), zone->apex, zone->apex_size) != 0 ||
-	    knot_pkt_qtype(packet) != KNOT_RRTYPE_SOA)
+	    memcmp(knot_pkt_qname(packet), zone->apex, zone->apex_size) != 0)
 		return false;
-	return target->secondary->key == NULL || tsig_check_response(&target->tsig, packet);
+	return knot_pkt_qtype(packet) == KNOT_RRTYPE_SOA;
+}
+
+static enum notify_answer read_rcode(const struct notify_target *target, knot_pkt_t *packet)
+{
+	bool is_taken = knot_wire_get_rcode(packet->wire) == KNOT_RCODE_NOERROR;
+	if (target->secondary->key == NULL || tsig_check_response(&target->tsig, packet))
+		return is_taken ? NOTIFY_TAKEN : NOTIFY_REFUSED;
+	return is_taken ? NOTIFY_OTHER : NOTIFY_REFUSED_UNSIGNED;
 }
 
 enum notify_answer notify_read_answer(const struct notify *notify,
@@ -85,8 +93,7 @@ enum notify_answer notify_read_answer(const struct notify *notify,
 	packet->size = size;
 	enum notify_answer answer = NOTIFY_OTHER;
 	if (is_answer(notify, target, packet))
-		answer = knot_wire_get_rcode(wire) == KNOT_RCODE_NOERROR ? NOTIFY_TAKEN
-									 : NOTIFY_REFUSED;
+		answer = read_rcode(target, packet);
 	knot_pkt_free(packet);
 	return answer;
 }
@@ -165,6 +172,11 @@ static bool receive(struct notify *notify, struct notify_target *target)
 	enum notify_answer answer = notify_read_answer(notify, target, wire, (size_t)size);
 	if (answer == NOTIFY_OTHER)
 		return true;
+	if (answer == NOTIFY_REFUSED_UNSIGNED) {
+		if (!target->is_down)
+			take_for(notify, target, true, "secondary refuses NOTIFY unsigned");
+		return true;
+	}
 	stop(target);
 	take_for(notify, target, answer == NOTIFY_REFUSED,
 		 answer == NOTIFY_REFUSED ? "secondary refuses NOTIFY"

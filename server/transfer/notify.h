@@ -16,7 +16,7 @@
  * One worker alone does this; what it has not sent when it ends, the next one
  * sends at its start, because that announces every zone once. Only an answer
  * from the address asked, with the id, the question and the TSIG of what was
- * asked, ends the asking.
+ * asked, ends the asking; a refusal without the TSIG is told at once.
  */
 
 #include "server/zone/catalog.h"
@@ -67,8 +67,11 @@ void notify_close(struct notify *notify);
 /* Takes one that is all zero. */
 void notify_free(struct notify *notify);
 
-/* Is wire, size bytes, an answer to what target asked last? */
-enum notify_answer { NOTIFY_OTHER, NOTIFY_TAKEN, NOTIFY_REFUSED };
+/*
+ * Is wire, size bytes, an answer to what target asked last? A secondary that does not know the key
+ * cannot sign that (RFC 8945 section 5.3.2), and then anyone may have said it.
+ */
+enum notify_answer { NOTIFY_OTHER, NOTIFY_TAKEN, NOTIFY_REFUSED, NOTIFY_REFUSED_UNSIGNED };
 enum notify_answer notify_read_answer(const struct notify *notify,
 				      const struct notify_target *target, uint8_t *wire,
 				      size_t size);

@@ -616,6 +616,22 @@ class NotifyTest(TransferCase):
         self.server.wait_for_log(r"info: \[bl6.example.\] secondary answers NOTIFY, ")
 
 
+    def test_one_that_does_not_know_the_key_is_named_at_once(self):
+        message = self.receive()
+        # RFC 8945 section 5.3.2: with a key that it does not know it cannot sign that.
+        reply = dns.message.Message(id=message.id)
+        reply.flags = dns.flags.QR
+        reply.set_opcode(dns.opcode.NOTIFY)
+        reply.set_rcode(NOTAUTH)
+        reply.question = message.question
+        self.udp.sendto(reply.to_wire(), self.peer)
+        self.server.wait_for_log(r"warning: \[bl6.example.\] secondary refuses NOTIFY unsigned,"
+                                 r" secondary=listens address=127")
+        # Another machine may have said it: so it is asked on.
+        self.answer(self.receive())
+        self.server.wait_for_log(r"info: \[bl6.example.\] secondary answers NOTIFY, ")
+
+
 class UnreachableTest(TransferCase):
     @unittest.skipIf(os.geteuid() != 0, "only root makes networks")
     def test_one_that_there_is_no_way_to_is_tried_until_there_is(self):

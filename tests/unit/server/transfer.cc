@@ -684,6 +684,11 @@ TEST_CASE("only an answer to the NOTIFY that was sent ends the tries", "[server]
 	REQUIRE(tsig_sign_query(&target.tsig, secondary.key, asked, &asked_size, sizeof(asked)) ==
 		0);
 	CHECK(read(good) == NOTIFY_OTHER);
+	wire = good;
+	wire[3] = 9; // NOTAUTH
+	CHECK(read(wire) == NOTIFY_REFUSED_UNSIGNED);
+	wire[1] ^= 1;
+	CHECK(read(wire) == NOTIFY_OTHER);
 }
 
 TEST_CASE("secondaries are told of a version in turns of half of transfer-max", "[server][notify]")
