@@ -202,6 +202,14 @@ static bool is_waiting(const struct control_client *client, uint64_t ticket)
 	return client->step == STEP_WAITING && client->ticket <= ticket;
 }
 
+void control_prolong_waiting(struct control *control, uint64_t ticket, uint64_t until_ms)
+{
+	for (size_t i = 0; control != NULL && i < CONTROL_CLIENTS_MAX; i++) {
+		if (is_waiting(&control->clients[i], ticket))
+			control->clients[i].deadline_ms = until_ms + CONTROL_WAIT_MS;
+	}
+}
+
 void control_refuse_waiting(struct control *control, uint64_t ticket, const char *reason,
 			    uint64_t now_ms)
 {

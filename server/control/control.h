@@ -83,9 +83,10 @@ void control_refuse(struct control_client *client, const char *reason, uint64_t 
 /* Until one of the next two is called with this ticket or a greater one. */
 void control_wait(struct control_client *client, uint64_t ticket, uint64_t now_ms);
 /*
- * All clients that wait for ticket or a lesser one: refused for reason, or answered by a copy of
- * text.
+ * All clients that wait for ticket or a lesser one: they wait until some time after until_ms, are refused
+ * for reason, or answered by a copy of text.
  */
+void control_prolong_waiting(struct control *control, uint64_t ticket, uint64_t until_ms);
 void control_refuse_waiting(struct control *control, uint64_t ticket, const char *reason,
 			    uint64_t now_ms);
 void control_answer_waiting(struct control *control, uint64_t ticket, const char *text,

@@ -31,6 +31,8 @@ static const char forbidden_call[] = " (it made a system call that no server mak
 
 /* A drained worker that is still there then is stuck. */
 #define KILL_AFTER_MS 5000
+/* The answer to a reload does not wait longer for old workers: one may be stuck. */
+#define REPLY_AFTER_MS 10000
 /*
  * Descriptors of a worker, beside those of its sockets and clients; those of a zone: two of a
  * store, as many of the one that follows it, and those of the process that verifies that one; and those
@@ -387,6 +389,39 @@ static void stay(struct parent *parent)
 		check_told(systemd_notify("READY=1"));
 }
 
+/* The answer to a reload: it is done, and which zones have no store. */
+static void answer_reload(struct parent *parent)
+{
+	if (parent->reply_ms == 0)
+		return;
+	parent->reply_ms = 0;
+	const struct generation *serving = parent->serving;
+	const struct takeover_side after = { &serving->settings, &serving->zonestatus };
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	if (out != NULL)
+		takeover_write_failures(&after, out);
+	bool is_written = out != NULL && fclose(out) == 0;
+	control_answer_waiting(parent->control, serving->number, is_written ? text : "",
+			       clock_now_ms());
+	free(text);
+}
+
+/* Does a worker of before still read questions? */
+static bool has_readers(const struct parent *parent)
+{
+	const struct generation *generation = NULL;
+	TAILQ_FOREACH(generation, &parent->generations, link)
+	{
+		if (generation_is_draining(generation) &&
+		    count_words(generation, WORKER_DRAINS) <
+			    crew_count(&generation->crew, GENERATION_WORKER))
+			return true;
+	}
+	return false;
+}
+
 /* The workers that serve have a zone that the newest would lose: they go on. */
 static void refuse_newest(struct parent *parent, struct generation *newest)
 {
@@ -403,25 +438,11 @@ static void refuse_newest(struct parent *parent, struct generation *newest)
 		snprintf(reason, sizeof(reason), "the store of %s would be lost, path=%s (%s)",
 			 domain, loss.zone->store, why);
 	}
+	answer_reload(parent); /* of the one before */
 	drain_generation(newest);
 	obey_settings(parent, &serving->settings);
 	stay(parent);
 	control_refuse_waiting(parent->control, newest->number, reason, clock_now_ms());
-}
-
-/* The answer to a reload: it is done, and which zones have no store. */
-static void tell_failures(struct parent *parent, const struct generation *newest)
-{
-	const struct takeover_side after = { &newest->settings, &newest->zonestatus };
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
-	if (out != NULL)
-		takeover_write_failures(&after, out);
-	bool is_written = out != NULL && fclose(out) == 0;
-	control_answer_waiting(parent->control, newest->number, is_written ? text : "",
-			       clock_now_ms());
-	free(text);
 }
 
 /* The newest generation takes over when all of it serves; those before it drain. */
@@ -437,7 +458,6 @@ static void switch_generations(struct parent *parent)
 	if (count_words(newest, WORKER_SERVES) < newest->settings.workers)
 		return;
 	driver_hand_over(parent->driver, newest->number);
-	/* Before it is said: what comes after that is for the newest, but for what others read before they hear it. */
 	struct generation *generation = NULL;
 	TAILQ_FOREACH(generation, &parent->generations, link)
 	{
@@ -448,7 +468,8 @@ static void switch_generations(struct parent *parent)
 	check_told(systemd_notify("READY=1"));
 	parent->reloads += parent->serving != NULL;
 	parent->serving = newest;
-	tell_failures(parent, newest);
+	parent->reply_ms = clock_now_ms() + REPLY_AFTER_MS;
+	control_prolong_waiting(parent->control, newest->number, parent->reply_ms);
 }
 
 static bool generation_lives(const struct generation *generation)
@@ -464,6 +485,8 @@ static void tend(struct parent *parent)
 	struct generation *next = NULL;
 	uint64_t now = clock_now_ms();
 	querylog_tend(&parent->querylog, &find_newest(parent)->settings, now);
+	if (now >= parent->reply_ms || !has_readers(parent))
+		answer_reload(parent);
 	for (struct generation *generation = TAILQ_FIRST(&parent->generations); generation != NULL;
 	     generation = next) {
 		struct crew_slot *slot = NULL;
@@ -524,6 +547,7 @@ static void stop(struct parent *parent, int number)
 			log_info(context, "stopping, signal=%d", number);
 		else
 			log_info(context, "stopping, as dnsblv6ctl says");
+		answer_reload(parent);
 		control_refuse_waiting(parent->control, UINT64_MAX, is_stopping, clock_now_ms());
 		check_told(systemd_notify("STOPPING=1"));
 	}
@@ -628,6 +652,8 @@ static int sleep_ms(const struct parent *parent)
 {
 	uint64_t now = clock_now_ms();
 	uint64_t until = control_deadline_ms(parent->control);
+	if (parent->reply_ms != 0 && parent->reply_ms < until)
+		until = parent->reply_ms;
 	if (querylog_deadline_ms(&parent->querylog) < until)
 		until = querylog_deadline_ms(&parent->querylog);
 	struct generation *generation = NULL;

@@ -38,7 +38,7 @@ extern "C" {
 
 /* What the parent knows of the worker in the slot of the same index. */
 struct worker_state {
-	enum worker_word word; /* WORKER_SILENT too when it is dead */
+	enum worker_word word; /* WORKER_SILENT too when it is dead, and before it says one */
 	uint64_t restarts;
 };
 
@@ -89,6 +89,7 @@ struct parent {
 	uint64_t reloads;
 	uint64_t reloads_refused;
 	uint64_t started_ms;
+	uint64_t reply_ms; /* when a reload that is done is answered at the latest; 0: none is */
 	int signal_fd;
 	int word_ends[2]; /* workers write struct worker_message, the parent reads */
 	bool is_stopping;

@@ -53,6 +53,14 @@ struct worker {
 	bool is_draining;
 };
 
+static void say(const struct worker *worker, enum worker_word word)
+{
+	const struct worker_message message = { .pid = getpid(), .word = word };
+	if (write(worker->start->word_fd, &message, sizeof(message)) != sizeof(message))
+		log_debug("dnsblv6d", "the parent does not wait for this worker, worker=%zu",
+			  worker->start->index);
+}
+
 /* ---- ending ---- */
 
 /* Time is up, or nothing is left to wait for. */
@@ -92,6 +100,7 @@ static void drain(struct worker *worker)
 		scrub_close(&worker->scrub);
 	udp_drain(worker->udp);
 	tcp_drain(worker->tcp);
+	say(worker, WORKER_DRAINS);
 	uv_timer_start(&worker->drain_timer, drain_on_timeout,
 		       worker->start->settings->drain_timeout_s * (uint64_t)1000, 0);
 	/* It ends waiting, it is not waited for. */
@@ -174,15 +183,6 @@ static bool would_lose(const struct worker *worker)
 	const struct takeover_side after = { start->settings, start->zonestatus };
 	struct takeover_loss loss;
 	return start->before != NULL && takeover_find_loss(start->before, &after, &loss);
-}
-
-static void say(const struct worker *worker, enum worker_word word)
-{
-	const struct worker_message message = { .pid = getpid(), .word = word };
-	if (write(worker->start->word_fd, &message, sizeof(message)) != sizeof(message))
-		log_debug("dnsblv6d", "the parent does not wait for this worker, worker=%zu",
-			  worker->start->index);
-	close(worker->start->word_fd);
 }
 
 static void watch_on_decided(void *context)

@@ -38,14 +38,17 @@ struct worker_start {
 	const struct talkers_bank *talkers;
 	const struct frequent_bank *frequent;
 	size_t index;
-	int word_fd; /* one struct worker_message, then closed */
+	int word_fd; /* for struct worker_message */
 	int tap_fd;  /* samples for the query log go there; -1: none */
 	/* The workers that answer meanwhile, and go on when a zone would be lost; NULL: none. */
 	const struct takeover_side *before;
 };
 
-/* A worker that would lose a zone of "before" does not serve, and waits to be ended. */
-enum worker_word { WORKER_SILENT, WORKER_SERVES, WORKER_WOULD_LOSE };
+/*
+ * A worker that would lose a zone of "before" does not serve, and waits to be ended. One that drains
+ * reads no more questions, but those of TCP clients that have begun one.
+ */
+enum worker_word { WORKER_SILENT, WORKER_SERVES, WORKER_WOULD_LOSE, WORKER_DRAINS };
 
 /* In a pipe of all workers, which takes it whole. */
 struct worker_message {

@@ -9,6 +9,7 @@ the metrics when it is installed.
 import json
 import os
 import re
+import signal
 import socket
 import stat
 import subprocess
@@ -258,10 +259,31 @@ class Ordering(Control):
         self.ctl("reload")
         values, workers = self.status()
         self.assertIn(["2", "serving"], [[worker[1], worker[3]] for worker in workers])
-        # A worker of before may have had the first question in its hands.
-        wait_for(lambda: server.ask(f"0.2.0.192.{other}", AAAA).rcode == NOERROR, "the zone")
+        self.assertEqual(server.ask(f"0.2.0.192.{other}", AAAA).rcode, NOERROR)
         self.assertEqual((values["generation"], values["reloads"], values["zones"]),
                          ("2", "1", "2"))
+
+    def test_reload_returns_when_old_workers_have_heard_of_it(self):
+        server = self.serve_controlled()
+        old = int(self.status()[1][0][2])
+        os.kill(old, signal.SIGSTOP)
+        self.addCleanup(self.go_on, old)
+        with subprocess.Popen([harness.program("dnsblv6ctl"), "--socket", self.socket_path, "reload"]) as reload:
+            server.wait_for_log("reloaded, ")
+            self.assertRaises(subprocess.TimeoutExpired, reload.wait, 1)
+            # A reload that is refused meanwhile says nothing about this one.
+            with open(server.config_path, "a", encoding="utf-8") as file:
+                file.write("nonsense\n")
+            self.expect_log("configuration refused", "configuration not reloaded")
+            self.ctl("reload", expect=EX_CONFIG)
+            self.go_on(old)
+            self.assertEqual(reload.wait(DEADLINE_S), 0)
+
+    def go_on(self, pid):
+        try:
+            os.kill(pid, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
 
     def test_a_broken_configuration_is_told_to_dnsblv6ctl_and_changes_nothing(self):
         self.expect_log("configuration refused", "configuration not reloaded")

@@ -142,20 +142,6 @@ class Following(Filler):
 
 
 class Reloading(Filler):
-    def signal_workers(self, pids, number):
-        for pid in pids:
-            try:
-                os.kill(pid, number)
-            except ProcessLookupError:
-                pass
-
-    def stop_workers(self):
-        """They have read some questions before they hear of a reload, and would answer these."""
-        pids = [int(row[3]) for row in self.rows("status") if row[0] == "worker"]
-        self.addCleanup(self.signal_workers, pids, signal.SIGCONT)
-        self.signal_workers(pids, signal.SIGSTOP)
-        return pids
-
     def test_no_answer_of_the_driver_follows_old_rules_behind_a_reload(self):
         self.put("198.51.100.1")
         self.serve_driven(server_lines=("cookies: off",))
@@ -167,12 +153,10 @@ class Reloading(Filler):
             path = self.write_driven(zones=refused, server_lines=("cookies: off",))
             with open(path, "a", encoding="ascii") as file:
                 file.write(rules)
-            workers = self.stop_workers()
             self.ctl("reload")
             self.assertEqual({reply.rcode for reply in ask_all(ADDRESS, [(LISTED, AAAA)] * 200)}, {REFUSED})
             wait_for(lambda: self.zone_rows()[ZONE] == (0, "sockets", "it has rules by address or key"),
                      "the reason")
-            self.signal_workers(workers, signal.SIGCONT)
             self.write_driven(server_lines=("cookies: off",))
             self.ctl("reload")
             wait_for(lambda: ask(ADDRESS, LISTED, AAAA).rcode == NOERROR, "the rules to be gone")
