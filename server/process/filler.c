@@ -296,10 +296,10 @@ static void keep_up(struct filler *filler)
 
 /* ---- filling ---- */
 
+/* Also what was reserved for it, and is not answered from yet. */
 static void remove_zone(struct filler *filler, size_t zone)
 {
-	if (filler->fillings[zone].is_filled)
-		tables_remove(&filler->tables, (unsigned)zone);
+	tables_remove(&filler->tables, (unsigned)zone);
 	filler->fillings[zone].is_filled = false;
 }
 

@@ -293,6 +293,8 @@ void tables_switch(struct tables *tables, unsigned zone, uint64_t expires_s,
 	 */
 	__atomic_store_n(&there->current, there->current ^ 1U, __ATOMIC_RELEASE);
 	move(&there->changes);
+	/* What is left of the version before is free for any zone. */
+	tables->zones[zone].runs[there->current ^ 1U] = (struct tables_run){ 0, 0 };
 	set(&there->until_ns, lease_end(expires_s, time));
 }
 

@@ -26,8 +26,8 @@
  *     the config     until_ns = 0, then changes, then what is in it, then changes once more
  *
  * A zone has a place for two versions, and each of them a run of lines: the first gap that is
- * large enough. The one that is not current is given back when another is reserved, so memory
- * has room for the current versions and one that is being written.
+ * large enough. That of the version before is given back by the switch, so memory needs room for
+ * the current versions and one that is being written.
  *
  * The arrays are the caller's: maps that it has mapped, or plain memory. Time comes in. No
  * function here allocates, logs, waits or makes a system call. One process writes at a time.
