@@ -250,7 +250,8 @@ void siglogic_caps(const uint32_t *words, size_t count, uint32_t *ret_caps)
 struct value {
 	bool is_true;
 	uint32_t count;
-	uint64_t subs;
+	uint64_t
+		subs; /* that are there, when it is true: also one of which a count of 0 is right */
 };
 
 static bool compares(unsigned code, uint32_t count, uint32_t number)
@@ -266,7 +267,12 @@ static struct value counted(uint32_t word, uint32_t count)
 {
 	return (struct value){ .is_true = count > 0,
 			       .count = count,
-			       .subs = count > 0 ? UINT64_C(1) << siglogic_sub(word) : 0 };
+			       .subs = UINT64_C(1) << siglogic_sub(word) };
+}
+
+static uint64_t subs_of(const struct value *value)
+{
+	return value->is_true ? value->subs : 0;
 }
 
 static struct value joined(unsigned code, const struct value *left, const struct value *right)
@@ -276,7 +282,7 @@ static struct value joined(unsigned code, const struct value *left, const struct
 		return none;
 	return (struct value){ .is_true = left->is_true || right->is_true,
 			       .count = left->count + right->count,
-			       .subs = left->subs | right->subs };
+			       .subs = subs_of(left) | subs_of(right) };
 }
 
 static struct value compared(const uint32_t *words, struct value value)
@@ -286,7 +292,7 @@ static struct value compared(const uint32_t *words, struct value value)
 	if (!compares(code, value.count, words[1]))
 		return none;
 	if (code >= SIGLOGIC_BLOCK_EQUAL) {
-		if (words[2] > 0 && (uint32_t)__builtin_popcountll(value.subs) < words[2])
+		if (words[2] > 0 && (uint32_t)__builtin_popcountll(subs_of(&value)) < words[2])
 			return none;
 		/* A block is one thing for the block around it. */
 		value.subs = 0;

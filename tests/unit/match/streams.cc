@@ -254,6 +254,10 @@ TEST_CASE("logic is about counts", "[match][streams]")
 	CHECK(found_by_logic("A;Target:0;(0>2)" + subs, "AA AA") == Found{});
 	CHECK(found_by_logic("A;Target:0;(0|1|2)>2,2" + subs, "AA AA BB") == Found{ "A@8" });
 	CHECK(found_by_logic("A;Target:0;(0|1|2)>2,2" + subs, "AA AA AA") == Found{});
+	// As ClamAV counts: a comparison that is right is one of those that are there.
+	CHECK(found_by_logic("A;Target:0;(0&1=0)>0,2" + subs, "AA CC") == Found{ "A@5" });
+	CHECK(found_by_logic("A;Target:0;(0|1|2)>0,2" + subs, "AA CC") == Found{ "A@5" });
+	CHECK(found_by_logic("A;Target:0;(0|1|2)>0,2" + subs, "AA AA") == Found{});
 	CHECK(found_by_logic("A;Target:0;((0|1)>1)&2" + subs, "AA BB CC") == Found{ "A@8" });
 	CHECK(found_by_logic("A;Target:0;(0=2)" + subs, "AA AA") == Found{ "A@5" });
 	CHECK(found_by_logic("A;Target:0;(0<2)&1" + subs, "BB AA AA") == Found{});
