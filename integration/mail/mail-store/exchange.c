@@ -562,11 +562,10 @@ static int export_to_mbox(struct exchange *exchange, const struct mailentry *ent
 		ret = mailmeta_decode(bytes, record.meta_size, &meta);
 	if (ret == 0)
 		ret = read_text(exchange, entry, &text);
-	if (ret == 0) {
-		if (!mbox_write(exchange->out, meta.sender.bytes, meta.sender.size, entry->time_us,
-				(const uint8_t *)text.bytes, text.size))
-			ret = -EIO;
-	}
+	errno = EIO;
+	if (ret == 0 && !mbox_write(exchange->out, meta.sender.bytes, meta.sender.size,
+				    entry->time_us, (const uint8_t *)text.bytes, text.size))
+		ret = -errno;
 	free(text.bytes);
 	free(bytes);
 	return ret;
@@ -712,7 +711,8 @@ static int export_maildir(struct exchange *exchange)
 
 static int export_mbox(struct exchange *exchange)
 {
-	exchange->out = fopen(exchange->mbox, "wbxe");
+	const int fd = open(exchange->mbox, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	exchange->out = fd >= 0 ? fdopen(fd, "wb") : NULL;
 	if (exchange->out == NULL)
 		return -errno;
 	int ret = tool_walk(exchange->layer, exchange->name, export_piece, exchange);

@@ -266,8 +266,9 @@ static int write_pieces(struct maillayer *layer, const struct mailrow *row, uint
 			break;
 		crc = mailrecord_crc(crc, wire, size);
 		size_t text_size = mailbody_undo_take(undo, wire, size, text);
+		errno = EIO;
 		if (fwrite(text, 1, text_size, out) != text_size)
-			ret = -EIO;
+			ret = -errno;
 		at += size;
 	}
 	return ret == 0 && crc != body_crc ? MAILSTORE_EDAMAGED : ret;

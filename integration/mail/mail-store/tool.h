@@ -77,7 +77,7 @@ int tool_find_mail(struct maillayer *layer, const struct mailid *id, uint64_t *r
 int tool_find_record(struct maillayer *layer, uint64_t mail, struct mailrow *ret_row,
 		     struct mailrecord *ret_record, uint8_t **ret_meta);
 /*
- * Writes the text of a mail, as it was delivered. 0 or a status; -EIO when out takes no more;
+ * Writes the text of a mail, as it was delivered. 0 or a status; -errno when out takes no more;
  * MAILSTORE_EDAMAGED when it cannot be read, or all is written and does not have its checksum.
  */
 int tool_write_text(struct maillayer *layer, uint64_t mail, FILE *out);

@@ -7,8 +7,10 @@ What reaches the disk is seen by Debian's strace.
 """
 
 import contextlib
+import errno
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -564,6 +566,18 @@ class Exchange(Tool):
         os.utime(left, (0, 0))
         self.call("export", "--maildir", self.path("maildir"), ANNA)
         self.assertEqual(os.listdir(self.path("maildir/tmp")), [])
+
+    def test_an_export_that_finds_no_room_says_so_and_is_for_its_owner_alone(self):
+        self.deliver(b"x" * 200000)
+        for kind in ("maildir", "mbox"):
+            result = subprocess.run(
+                [program("mail-store"), "export", "-s", self.store, f"--{kind}", self.path(kind), ANNA], check=False,
+                capture_output=True, timeout=harness.DEADLINE_S, restore_signals=False,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000)))
+            self.assertEqual(result.stderr.decode(), f"error: not all was exported, store={self.store} mails=0 "
+                             f"({os.strerror(errno.EFBIG)})\n")
+            self.assertEqual(result.returncode, EX_IOERR)
+            self.assertEqual(os.stat(self.path(kind)).st_mode & 0o77, 0)
 
     def test_a_sender_does_not_make_mails_of_its_own_in_an_mbox(self):
         self.deliver(MAIL, ANNA, sender="a b\n\nFrom evil@example.org Tue Nov 24 12:00:00 2026\n")
