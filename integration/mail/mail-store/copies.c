@@ -96,23 +96,75 @@ static int take_list(struct copies *copies, struct mailname box, struct list *re
 
 /* ---- one mail ---- */
 
-/* Under its id and with its time into another mailbox. */
-static int deliver(struct copies *copies, struct mailname box, const struct mailentry *entry,
-		   struct mailname sender, const char *text, size_t size)
+/* What is delivered, and into which mailboxes. */
+struct target {
+	struct mailname box;	  /* the one in hand */
+	struct mailname copy_box; /* out of which it is restored; or empty */
+	struct mailname *boxes;
+	size_t count;
+};
+
+static int forget(struct copies *copies, struct mailname copy_box, const struct mailentry *entry)
+{
+	int ret = maillayer_erase(copies->layer, copy_box, &entry->mail, 1, clock_wall_us());
+	copies->gone += ret == 0;
+	return ret == MAILSTORE_EMAIL ? 0 : ret; /* with its mail, meanwhile */
+}
+
+/* An id is in a store once: a mail comes back for all mailboxes of its node that had it, together. */
+static int find_boxes(struct copies *copies, const struct mailentry *entry, struct mailmeta *meta,
+		      struct target *target)
+{
+	struct mailname name;
+	struct mailname box;
+	unsigned number = 0;
+	unsigned other = 0;
+	target->boxes = calloc(meta->recipient_count + 1U, sizeof(*target->boxes));
+	if (target->boxes == NULL)
+		return -ENOMEM;
+	if (!copyname_parse(target->copy_box, &number, &box)) {
+		target->boxes[target->count++] = target->box;
+		return 0;
+	}
+	while (mailmeta_next(meta, &name)) {
+		struct mailentry found;
+		if (!copyname_parse(name, &other, &box) || other != number)
+			continue;
+		int ret = maillayer_find(copies->layer, name, entry->mail, &found);
+		if (ret == 0 && found.mail == entry->mail)
+			target->boxes[target->count++] = box;
+		else if (ret != 0 && ret != DNSBLV6_ENOTFOUND)
+			return ret;
+	}
+	return target->count > 0 ? 0 : MAILSTORE_EMAIL;
+}
+
+/* Under its id and with its time. One that is restored is wanted in any case: under another id where it is taken. */
+static int deliver(struct copies *copies, const struct target *target,
+		   const struct mailentry *entry, struct mailstore_mail mail)
 {
 	struct mailid id;
-	const struct mailstore_mail mail = { .sender = sender,
-					     .recipients = &box,
-					     .recipient_count = 1,
-					     .text = (const uint8_t *)text,
-					     .size = size,
-					     .time_us = entry->time_us,
-					     .id = &entry->id,
-					     .is_moved = true };
+	mail.recipients = target->boxes;
+	mail.recipient_count = target->count;
+	mail.time_us = entry->time_us;
+	mail.id = &entry->id;
+	mail.is_moved = true;
 	int ret = maillayer_deliver(copies->layer, &mail, &id);
+	copies->made += ret == 0 ? target->count : 0;
+	if (ret != MAILSTORE_EID)
+		return ret;
+	if (target->copy_box.size == 0) {
+		copies->kept++;
+		return 0;
+	}
+	mail.recipients = &target->box;
+	mail.recipient_count = 1;
+	mail.id = NULL;
+	mail.is_moved = false;
+	ret = maillayer_deliver(copies->layer, &mail, &id);
 	copies->made += ret == 0;
-	copies->kept += ret == MAILSTORE_EID;
-	return ret == MAILSTORE_EID ? 0 : ret;
+	/* It has a copy of its own now. */
+	return ret == 0 ? forget(copies, target->copy_box, entry) : ret;
 }
 
 /* One that is damaged is left out, and the others go on. */
@@ -125,7 +177,7 @@ static int name_mail(struct copies *copies, const struct mailentry *entry, int r
 	return ret == MAILSTORE_EDAMAGED ? 0 : ret;
 }
 
-static int copy_mail(struct copies *copies, struct mailname box, const struct mailentry *entry)
+static int copy_mail(struct copies *copies, struct target target, const struct mailentry *entry)
 {
 	struct mailrow row;
 	struct mailrecord record;
@@ -144,7 +196,13 @@ static int copy_mail(struct copies *copies, struct mailname box, const struct ma
 	if (out != NULL && fclose(out) != 0 && ret == 0)
 		ret = -ENOMEM;
 	if (ret == 0)
-		ret = deliver(copies, box, entry, decoded.sender, text, size);
+		ret = find_boxes(copies, entry, &decoded, &target);
+	if (ret == 0)
+		ret = deliver(copies, &target, entry,
+			      (struct mailstore_mail){ .sender = decoded.sender,
+						       .text = (const uint8_t *)text,
+						       .size = size });
+	free(target.boxes);
 	free(text);
 	free(meta);
 	if (ret == MAILSTORE_EMAIL)
@@ -154,13 +212,6 @@ static int copy_mail(struct copies *copies, struct mailname box, const struct ma
 
 /* ---- one mailbox ---- */
 
-static int forget(struct copies *copies, struct mailname copy_box, const struct mailentry *entry)
-{
-	int ret = maillayer_erase(copies->layer, copy_box, &entry->mail, 1, clock_wall_us());
-	copies->gone += ret == 0;
-	return ret == MAILSTORE_EMAIL ? 0 : ret; /* with its mail, meanwhile */
-}
-
 /* since_us: the store of the mailbox is there. */
 static int take_alone(struct copies *copies, struct mailname box, struct mailname copy_box,
 		      const struct mailentry *entry, uint64_t since_us)
@@ -169,7 +220,8 @@ static int take_alone(struct copies *copies, struct mailname box, struct mailnam
 	copies->alone++;
 	copies->deleted += is_deleted;
 	if (copies->verb == RESTORE && !is_deleted)
-		return copy_mail(copies, box, entry);
+		return copy_mail(copies, (struct target){ .box = box, .copy_box = copy_box },
+				 entry);
 	if (copies->verb == FORGET && (is_deleted || copies->forgets_all))
 		return forget(copies, copy_box, entry);
 	return 0;
@@ -186,7 +238,7 @@ static int compare(struct copies *copies, struct mailname box, struct mailname c
 			continue;
 		copies->lacking++;
 		if (copies->verb == MAKE)
-			ret = copy_mail(copies, copy_box, entry);
+			ret = copy_mail(copies, (struct target){ .box = copy_box }, entry);
 	}
 	for (size_t i = 0; ret == 0 && i < others->count; i++) {
 		const struct mailentry *entry = &others->entries[i];

@@ -99,11 +99,7 @@ class Copies(Nodes):
         idents = {box: [client.deliver(text, [box]) for text in (TEXT, large)] for box in USERS}
         count = 2 * len(USERS)
         self.assertEqual(self.run_copies("check"), [len(USERS), count, 0, 0, 0, 0, 0, 0, 0])
-        nodes[1].kill()
-        shutil.rmtree(nodes[1].stored.directory)
-        nodes[1].revive()
-        wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
-        wait_for(lambda: self.are_stores_known(client), "its new store to be known")
+        self.lose_store(nodes[1], client)
         lost, copied = 2 * len(boxes[2]), 2 * len(boxes[1])
         self.assertEqual(self.run_copies("check", 1)[2:4], [copied, lost])
         self.assertEqual(self.run_copies("forget")[6], 0)
@@ -120,6 +116,46 @@ class Copies(Nodes):
             bodies = {self.read(client, mail).replace(b"\r\n..", b"\r\n.").replace(b"\r\n", b"\n")
                       for mail, _, _ in entries}
             self.assertEqual(bodies, {TEXT.replace(b"\r\n", b"\n"), large})
+
+    def test_a_mail_for_several_mailboxes_comes_back_for_all_of_them(self):
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        client = self.client(nodes[0])
+        boxes = self.boxes_by_node(client)
+        here, deleted, *lost = boxes[1][0], *boxes[2][:3]
+        self.assertEqual(len(lost), 2)
+        ident = client.deliver(TEXT, [here, deleted, *lost])
+        self.assertEqual(client.erase(deleted, [client.entries(deleted)[0][0]]), 0)
+        wait_for(lambda: self.copies(deleted) == [], "the copy to go")
+        self.lose_store(nodes[1], client)
+        self.assertEqual(self.run_copies("restore")[3:7], [1, 2, 0, 0])
+        self.assertEqual([[one for _, one, _ in client.entries(box)] for box in (deleted, *lost)],
+                         [[], [ident], [ident]])
+
+    def test_a_mail_whose_id_a_copy_has_taken_comes_back_under_another(self):
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        client = self.client(nodes[0])
+        boxes = self.boxes_by_node(client)
+        here, lost = boxes[1][0], boxes[2][:2]
+        ident = client.deliver(TEXT, [here, *lost])
+        self.lose_store(nodes[1], client)
+        self.assertEqual(self.run_copies("make")[4], 1)
+        self.assertEqual(self.copies(here), [(1, 2, [ident])])
+        self.assertEqual(self.run_copies("restore")[3:7], [2, 2, 0, 2])
+        for box in lost:
+            (mail, again, _), = client.entries(box)
+            self.assertEqual(self.read(client, mail).replace(b"\r\n..", b"\r\n."), TEXT)
+            self.assertEqual(self.copies(box), [(2, 3, [again])])
+        self.assertEqual(self.run_copies("check")[2:4], [0, 0])
+
+    def lose_store(self, node, client):
+        """Of a node that is back afterwards."""
+        node.kill()
+        shutil.rmtree(node.stored.directory)
+        node.revive()
+        wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
+        wait_for(lambda: self.are_stores_known(client), "its new store to be known")
 
     def test_mails_whose_log_alone_was_lost_are_none_that_were_deleted(self):
         nodes = self.begin(nodes={"copies": 2})
