@@ -41,7 +41,7 @@ extern "C" {
 #endif
 
 #define CACHE_MAGIC   0x4453424c76366331ull /* "DSBLv6c1" */
-#define CACHE_VERSION 5u
+#define CACHE_VERSION 6u
 
 enum cache_word {
 	CACHE_WORD_MAGIC,
@@ -252,24 +252,34 @@ static inline unsigned cache_slot_bit(const struct cache_slot *slot, unsigned ho
 	return (unsigned)(be64toh(half) >> (63 - host_index % 64)) & 1;
 }
 
-static inline uint64_t cache_rotate(uint64_t word)
+/* Both halves of a product, in one word. */
+static inline uint64_t cache_fold(uint64_t a, uint64_t b)
 {
-	return word << 32 | word >> 32;
+#ifdef __SIZEOF_INT128__
+	__extension__ typedef unsigned __int128 wide;
+	wide product = (wide)a * b;
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+#else
+	uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX);
+	uint64_t middle = (a >> 32) * (b & UINT32_MAX) + (low >> 32);
+	uint64_t other = (a & UINT32_MAX) * (b >> 32) + (middle & UINT32_MAX);
+	uint64_t high = (a >> 32) * (b >> 32) + (middle >> 32) + (other >> 32);
+	return (a * b) ^ high;
+#endif
 }
 
 /*
- * Over everything but itself, and the era of the slot's zone. Words are turned before they are
- * added, so that no two of them can change alike and cancel out.
+ * Over everything but itself, and the era of the slot's zone. Each factor has a part of the seed, so
+ * that it is 0, and hides the other one, in one table of 2^64.
  */
 static inline uint64_t cache_slot_sum(const struct cache *cache, const struct cache_slot *slot)
 {
 	uint64_t era = cache_load(cache->header + CACHE_WORD_ERA + (slot->key >> CACHE_ZONE_SHIFT));
-	uint64_t sum = era * CACHE_SPREAD_B + (slot->key ^ cache->seed[0]) * CACHE_SPREAD_A +
-		       cache_rotate((slot->head ^ cache->seed[1]) * CACHE_SPREAD_B) +
-		       (slot->tail ^ cache_rotate(cache->seed[0])) * CACHE_SPREAD_C +
-		       cache_rotate((slot->meta & ~CACHE_SUM_MAX) * CACHE_SPREAD_A);
-	sum ^= sum >> 32;
-	return sum * CACHE_SPREAD_B >> (64 - CACHE_SUM_BITS);
+	uint64_t meta = slot->meta & ~CACHE_SUM_MAX;
+	uint64_t sum = cache_fold((slot->key ^ cache->seed[0]) + era * CACHE_SPREAD_B,
+				  slot->head ^ cache->seed[1]) +
+		       cache_fold(meta + cache->seed[0], slot->tail + cache->seed[1]);
+	return sum * CACHE_SPREAD_A >> (64 - CACHE_SUM_BITS);
 }
 
 static inline struct cache_slot cache_read_slot(const uint64_t *words)
@@ -296,11 +306,28 @@ static inline bool cache_slot_is_whole(const struct cache *cache, const struct c
 
 /* ---- a set ---- */
 
-static inline uint64_t cache_hash(const struct cache *cache, struct cache_key key)
+/* Of a key's word for zone 0; the keys of other zones are at a distance from it. */
+static inline uint64_t cache_hash_word(const struct cache *cache, uint64_t word)
 {
-	uint64_t hash = (key.word ^ cache->seed[0]) * CACHE_SPREAD_A;
+	uint64_t hash = (word ^ cache->seed[0]) * CACHE_SPREAD_A;
 	hash ^= hash >> 32;
 	return hash * cache->seed[1];
+}
+
+static inline uint64_t cache_move_hash(uint64_t hash, unsigned zone)
+{
+	return hash + zone * CACHE_SPREAD_C;
+}
+
+static inline uint64_t cache_hash(const struct cache *cache, struct cache_key key)
+{
+	uint64_t word = key.word & ((1ull << CACHE_ZONE_SHIFT) - 1);
+	return cache_move_hash(cache_hash_word(cache, word), cache_key_zone(key));
+}
+
+static inline uint64_t *cache_set_of_hash(const struct cache *cache, uint64_t hash)
+{
+	return cache->slots + ((hash >> 32) * cache->set_count >> 32) * CACHE_SET_WORDS;
 }
 
 static inline uint64_t cache_set_index(const struct cache *cache, struct cache_key key)
@@ -316,7 +343,7 @@ static inline uint64_t cache_away_index(const struct cache *cache, struct cache_
 
 static inline uint64_t *cache_set_of(const struct cache *cache, struct cache_key key)
 {
-	return cache->slots + cache_set_index(cache, key) * CACHE_SET_WORDS;
+	return cache_set_of_hash(cache, cache_hash(cache, key));
 }
 
 static inline uint64_t *cache_away_set(const struct cache *cache, struct cache_key key)
@@ -371,7 +398,7 @@ static inline const uint64_t *cache_find_words(const uint64_t *set, struct cache
 /* Its place in the set. */
 static inline unsigned cache_place_of(const uint64_t *set, const uint64_t *words)
 {
-	return (unsigned)((uint64_t)(words - set) / CACHE_SLOT_WORDS);
+	return (unsigned)(((uintptr_t)words - (uintptr_t)set) / CACHE_SLOT_SIZE);
 }
 
 /* A copy of what was found. A key that has changed meanwhile makes another sum. */

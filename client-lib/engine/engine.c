@@ -99,7 +99,7 @@ static void add_answer(struct part *part, const struct cache_entry *entry, uint3
 {
 	struct request *request = part->request;
 
-	verdict_add_answer(request->engine->all.config, &part->zone->entries, part->entries, entry,
+	verdict_add_answer(request->engine->all.config, part->zone->entries, part->entries, entry,
 			   request->topic.addr, ttl_s, &request->result);
 	settle(part);
 }
@@ -278,13 +278,7 @@ static void on_wake(struct waiter *waiter, const struct cache_entry *entry)
 int engine_look(const struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
 		struct dnsblv6_result *ret_result)
 {
-	const struct config *config = engine->all.config;
-
-	if (config_entries(config, CONFIG_ADDRESS, entries) == 0)
-		return -EINVAL;
-	struct dnsblv6_addr addr = dnsblv6_addr_from_bytes(ip->bytes);
-	return look_all(&engine->all, addr.hi, addr.lo,
-			scope_entries(config, CONFIG_ADDRESS, addr, entries), ret_result);
+	return look_address(&engine->all, ip, entries, ret_result);
 }
 
 int engine_look_topic(const struct engine *engine, const struct topic *topic, uint64_t entries,
@@ -322,7 +316,7 @@ static void refresh(struct engine *engine, const struct topic *topic, uint64_t e
 	engine->all.now_ms = now_ms;
 	for (unsigned i = 0; i < engine->all.config->zone_count; i++) {
 		struct zone *zone = engine->all.zones + i;
-		if ((zone->entries.entries & wanted) != 0)
+		if ((zone->entries->entries & wanted) != 0)
 			refresh_zone(engine, zone, topic);
 	}
 }
@@ -337,9 +331,9 @@ static uint64_t find_open(const struct engine *engine, const struct dnsblv6_resu
 	for (unsigned i = 0; i < engine->all.config->zone_count; i++) {
 		const struct zone *zone = engine->all.zones + i;
 		uint64_t word = zone_word(zone);
-		if ((zone->entries.entries & result->zones_failed) != 0 &&
+		if ((zone->entries->entries & result->zones_failed) != 0 &&
 		    (!health_is_sick(health_unpack(word).state) || !health_is_due(word, now_s)))
-			open &= ~zone->entries.entries;
+			open &= ~zone->entries->entries;
 	}
 	return open;
 }
@@ -349,7 +343,7 @@ static unsigned count_zones(const struct engine *engine, uint64_t entries)
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < engine->all.config->zone_count; i++)
-		count += (engine->all.zones[i].entries.entries & entries) != 0;
+		count += (engine->all.zones[i].entries->entries & entries) != 0;
 	return count;
 }
 
@@ -359,12 +353,12 @@ static void fill_parts(struct request *request, uint64_t open)
 
 	for (unsigned i = 0; i < engine->all.config->zone_count; i++) {
 		struct zone *zone = engine->all.zones + i;
-		if ((zone->entries.entries & open) == 0)
+		if ((zone->entries->entries & open) == 0)
 			continue;
 		struct part *part = request->parts + request->part_count++;
 		part->request = request;
 		part->zone = zone;
-		part->entries = zone->entries.entries & open;
+		part->entries = zone->entries->entries & open;
 		part->waiter.wake = on_wake;
 		part->waiter.context = part;
 	}

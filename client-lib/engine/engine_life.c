@@ -52,14 +52,19 @@ static int make_zones(struct zones *all)
 	unsigned count = all->config->zone_count;
 
 	all->zones = calloc(count > 0 ? count : 1, sizeof(*all->zones));
-	if (all->zones == NULL)
+	all->entries = calloc(count > 0 ? count : 1, sizeof(*all->entries));
+	if (all->zones == NULL || all->entries == NULL)
 		return -ENOMEM;
 	for (unsigned i = 0; i < count; i++) {
 		struct zone *zone = all->zones + i;
 		zone->all = all;
 		zone->config = all->config->zones + i;
 		zone->index = i;
-		verdict_prepare(all->config, i, &zone->entries);
+		zone->entries = all->entries + i;
+		verdict_prepare(all->config, i, all->entries + i);
+		if (all->config->shared[0] == '\0' &&
+		    zone->entries->entries == all->config->asked[CONFIG_ADDRESS])
+			all->single = zone->entries;
 	}
 	return DNSBLV6_OK;
 }
@@ -233,6 +238,7 @@ void engine_free(struct engine *engine)
 	shared_free(engine->all.shared);
 	cache_free(engine->all.cache);
 	free(engine->all.zones);
+	free(engine->all.entries);
 	free(engine);
 }
 

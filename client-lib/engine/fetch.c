@@ -476,7 +476,7 @@ int fetch_dns(struct fetches *fetches, const struct fetch_target *target, int64_
 
 static bool has_filter(const struct zone *zone)
 {
-	for (uint64_t left = zone->entries.entries; left != 0; left &= left - 1) {
+	for (uint64_t left = zone->entries->entries; left != 0; left &= left - 1) {
 		if (zone->all->config->entries[__builtin_ctzll(left)].filter.is_set)
 			return true;
 	}

@@ -6,6 +6,7 @@
 
 #include "client-lib/cache/cache_table.h"
 #include "client-lib/cache/ranges.h"
+#include "client-lib/config/scope.h"
 #include "lib/format/wellknown.h"
 
 #define FAILURE_LEVEL 15 /* of cache_key_range(); ranges have 1 to 9 */
@@ -276,7 +277,7 @@ static void add(const struct zone *zone, uint64_t entries, struct dnsblv6_addr a
 		verdict_add_failure(entries, result);
 	if (look->kind != LOOK_ANSWER)
 		return;
-	verdict_add_answer(zone->all->config, &zone->entries, entries, &look->entry, addr,
+	verdict_add_answer(zone->all->config, zone->entries, entries, &look->entry, addr,
 			   look->ttl_s, result);
 	result->zones_cached |= entries;
 }
@@ -297,7 +298,7 @@ static int add_zones(const struct zones *all, const struct shared_table *table, 
 			result->is_due |= health_is_due(word, now_s);
 		}
 		result->is_due |= look.is_old;
-		add(zone, zone->entries.entries & entries, addr, &look, result);
+		add(zone, zone->entries->entries & entries, addr, &look, result);
 	}
 	verdict_finish(all->config, entries, result);
 	return (entries & ~(result->zones_answered | result->zones_failed)) == 0 ? DNSBLV6_OK
@@ -310,7 +311,7 @@ int look_all_at_length(const struct zones *all, uint64_t hi, uint64_t lo, uint64
 	uint64_t zones = 0;
 
 	for (unsigned i = 0; i < all->config->zone_count; i++) {
-		if ((all->zones[i].entries.entries & entries) != 0)
+		if ((all->zones[i].entries->entries & entries) != 0)
 			zones |= 1ull << i;
 	}
 	verdict_init(ret_result);
@@ -319,13 +320,14 @@ int look_all_at_length(const struct zones *all, uint64_t hi, uint64_t lo, uint64
 
 /* ---- the short way: a live bitmap, or a range, of a zone that is well ---- */
 
-/* What is asked, and in which cache. Registers: all that has it is inlined into look_all(). */
+/* What is asked, and in which cache. Registers: all that has it is inlined into its user. */
 struct glance {
 	const struct zones *all;
 	const struct cache *cache; /* the daemon's, where it has one, or our own */
 	const int *indices;	   /* of our zones in it; NULL: the same */
 	uint64_t word;		   /* cache_block_word() */
 	uint64_t block;		   /* key in the zone with index 0 */
+	uint64_t hash;		   /* of that */
 	uint32_t now_s;
 	bool is_ipv4;
 };
@@ -340,30 +342,49 @@ struct found {
 
 /* A zone that the short way may be for. */
 struct target {
-	const struct zone *zone;
+	const struct verdict_zone *zone;
 	const uint64_t *set; /* of its block; on its way */
 	struct cache_key key;
 	uint64_t word;
 };
 
+static inline __attribute__((always_inline)) void begin(const struct zones *all,
+							const struct shared_table *table,
+							uint64_t hi, uint64_t lo,
+							struct glance *ret_glance)
+{
+	uint64_t word = cache_block_word(hi, lo);
+	bool is_ipv4 = cache_is_ipv4(hi, lo);
+	uint64_t block = cache_key_of_word(0, is_ipv4, word).word;
+	const struct cache *cache = table != NULL ? table->cache : all->cache;
+
+	*ret_glance = (struct glance){
+		.all = all,
+		.cache = cache,
+		.indices = table != NULL ? table->zones : NULL,
+		.word = word,
+		.block = block,
+		.hash = cache_hash_word(cache, block),
+		.is_ipv4 = is_ipv4,
+	};
+}
+
 /* The sets of all zones' blocks are fetched at once, not one after the other. */
-static inline bool aim(const struct glance *glance, const struct zone *zone,
-		       struct target *ret_target)
+static inline __attribute__((always_inline)) bool
+aim(const struct glance *glance, const struct verdict_zone *zone, struct target *ret_target)
 {
 	int index = glance->indices == NULL ? (int)zone->index : glance->indices[zone->index];
 
 	if (index < 0)
 		return false;
-	if (glance->indices != NULL && zone->config->secure == CONFIG_SECURE_YES)
-		return false;
-	ret_target->word = cache_load_zone_word(glance->cache, (unsigned)index);
-	if (!health_is_plain(ret_target->word, glance->is_ipv4))
-		return false;
 	ret_target->zone = zone;
 	ret_target->key = cache_move_key(glance->block, (unsigned)index);
-	ret_target->set = cache_set_of(glance->cache, ret_target->key);
+	ret_target->set =
+		cache_set_of_hash(glance->cache, cache_move_hash(glance->hash, (unsigned)index));
 	cache_fetch_set(ret_target->set);
-	return true;
+	ret_target->word = cache_load_zone_word(glance->cache, (unsigned)index);
+	return (glance->indices == NULL || !zone->wants_secure) &&
+	       health_is_plain(ret_target->word, glance->is_ipv4);
 }
 
 static inline uint64_t all_or_none(bool is_all)
@@ -380,7 +401,7 @@ static inline bool take_slot(const struct glance *glance, const struct target *t
 			     const uint64_t *set, const uint64_t *words, struct found *found,
 			     uint32_t *ret_left_s)
 {
-	const struct verdict_zone *zone = &target->zone->entries;
+	const struct verdict_zone *zone = target->zone;
 	struct cache_slot slot = cache_read_found(words, target->key);
 	int64_t left_s = (int64_t)cache_slot_expiry(&slot) - glance->now_s;
 
@@ -409,7 +430,7 @@ static inline bool take_range(const struct glance *glance, const struct target *
 					glance->is_ipv4, glance->word, glance->now_s);
 	if (left_s == 0)
 		return false;
-	found->secure |= target->zone->entries.entries;
+	found->secure |= target->zone->entries;
 	*ret_left_s = left_s;
 	return true;
 }
@@ -428,7 +449,7 @@ glance_zone(const struct glance *glance, const struct target *target, struct fou
 	if (words != NULL ? !take_slot(glance, target, set, words, found, &left_s)
 			  : !take_range(glance, target, found, &left_s))
 		return false;
-	found->answered |= target->zone->entries.entries;
+	found->answered |= target->zone->entries;
 	found->ttl_s = left_s < found->ttl_s ? left_s : found->ttl_s;
 	if (glance->indices == NULL)
 		found->has_work |= health_is_due(target->word, glance->now_s);
@@ -439,15 +460,15 @@ glance_zone(const struct glance *glance, const struct target *target, struct fou
 static inline __attribute__((always_inline)) uint64_t
 glance_zones(struct glance *glance, uint64_t entries, struct found *found)
 {
-	const struct zone *zone = glance->all->zones;
-	const struct zone *end = zone + glance->all->config->zone_count;
+	const struct verdict_zone *zone = glance->all->entries;
+	const struct verdict_zone *end = zone + glance->all->config->zone_count;
 	struct target targets[CONFIG_ZONES_MAX];
 	struct target *last = targets;
 	uint64_t left = 0;
 
 	for (; zone < end; zone++) {
-		uint64_t wanted = zone->entries.entries & entries;
-		if (wanted == zone->entries.entries && aim(glance, zone, last))
+		uint64_t wanted = zone->entries & entries;
+		if (wanted == zone->entries && aim(glance, zone, last))
 			last++;
 		else if (wanted != 0)
 			left |= 1ull << zone->index;
@@ -460,23 +481,8 @@ glance_zones(struct glance *glance, uint64_t entries, struct found *found)
 	return left;
 }
 
-/* The same for one zone, as most handles have, which needs no memory for targets. */
-static inline __attribute__((always_inline)) uint64_t
-glance_single(struct glance *glance, uint64_t entries, struct found *found)
-{
-	const struct zone *zone = glance->all->zones;
-	uint64_t wanted = zone->entries.entries & entries;
-	struct target target;
-
-	if (wanted != zone->entries.entries || !aim(glance, zone, &target))
-		return wanted != 0;
-	glance->now_s = cache_clock_now_s(glance->cache);
-	return !glance_zone(glance, &target, found);
-}
-
 static inline void fill(const struct found *found, struct dnsblv6_result *ret_result)
 {
-	verdict_init(ret_result);
 	ret_result->zones_listed = found->listed;
 	ret_result->zones_answered = found->answered;
 	ret_result->zones_secure = found->secure;
@@ -485,25 +491,24 @@ static inline void fill(const struct found *found, struct dnsblv6_result *ret_re
 	ret_result->is_due = found->has_work;
 }
 
-static inline __attribute__((always_inline)) int look_short(const struct zones *all, uint64_t hi,
-							    uint64_t lo, uint64_t entries,
-							    bool is_single,
-							    struct dnsblv6_result *ret_result)
+/* Canaries are among these. */
+static inline bool is_loopback(uint64_t hi, uint64_t lo)
 {
-	const struct shared_table *table = get_table(all);
-	bool is_ipv4 = cache_is_ipv4(hi, lo);
-	struct found found = { .ttl_s = UINT32_MAX };
-	struct glance glance = {
-		.all = all,
-		.cache = table != NULL ? table->cache : all->cache,
-		.indices = table != NULL ? table->zones : NULL,
-		.word = cache_block_word(hi, lo),
-		.block = cache_key_of_word(0, is_ipv4, cache_block_word(hi, lo)).word,
-		.is_ipv4 = is_ipv4,
-	};
-	uint64_t left = is_single ? glance_single(&glance, entries, &found)
-				  : glance_zones(&glance, entries, &found);
+	return cache_is_ipv4(hi, lo) && (uint32_t)lo >> 24 == 127;
+}
 
+int look_all(const struct zones *all, uint64_t hi, uint64_t lo, uint64_t entries,
+	     struct dnsblv6_result *ret_result)
+{
+	if (is_loopback(hi, lo))
+		return look_all_at_length(all, hi, lo, entries, ret_result);
+	const struct shared_table *table = get_table(all);
+	struct found found = { .ttl_s = UINT32_MAX };
+	struct glance glance;
+
+	begin(all, table, hi, lo, &glance);
+	uint64_t left = glance_zones(&glance, entries, &found);
+	verdict_init(ret_result);
 	fill(&found, ret_result);
 	if (left != 0)
 		return add_zones(all, table, left, hi, lo, entries, ret_result);
@@ -511,20 +516,35 @@ static inline __attribute__((always_inline)) int look_short(const struct zones *
 	return DNSBLV6_OK;
 }
 
-/* Functions of their own, so that either has the registers for itself. */
-static __attribute__((noinline)) int look_many(const struct zones *all, uint64_t hi, uint64_t lo,
-					       uint64_t entries, struct dnsblv6_result *ret_result)
+/* A function of its own, so that look_address() has the registers for itself. */
+static __attribute__((noinline)) int look_any(const struct zones *all, struct dnsblv6_addr addr,
+					      uint64_t zones, struct dnsblv6_result *ret_result)
 {
-	return look_short(all, hi, lo, entries, false, ret_result);
+	if (config_entries(all->config, CONFIG_ADDRESS, zones) == 0)
+		return -EINVAL;
+	return look_all(all, addr.hi, addr.lo,
+			scope_entries(all->config, CONFIG_ADDRESS, addr, zones), ret_result);
 }
 
-int look_all(const struct zones *all, uint64_t hi, uint64_t lo, uint64_t entries,
-	     struct dnsblv6_result *ret_result)
+/* Most handles ask one zone: for that one, all that is not memory is done while memory comes. */
+int look_address(const struct zones *all, const struct dnsblv6_ip *ip, uint64_t zones,
+		 struct dnsblv6_result *ret_result)
 {
-	/* Canaries are among these. */
-	if (cache_is_ipv4(hi, lo) && (uint32_t)lo >> 24 == 127)
-		return look_all_at_length(all, hi, lo, entries, ret_result);
-	if (all->config->zone_count > 1)
-		return look_many(all, hi, lo, entries, ret_result);
-	return look_short(all, hi, lo, entries, true, ret_result);
+	struct dnsblv6_addr addr = dnsblv6_addr_from_bytes(ip->bytes);
+	struct found found = { .ttl_s = UINT32_MAX };
+	struct glance glance;
+	struct target target;
+
+	if (all->single == NULL || zones != 0 || is_loopback(addr.hi, addr.lo) ||
+	    (!all->config->asks_private && scope_is_private(addr)))
+		return look_any(all, addr, zones, ret_result);
+	begin(all, NULL, addr.hi, addr.lo, &glance);
+	bool is_well = aim(&glance, all->single, &target);
+	verdict_init(ret_result);
+	glance.now_s = cache_clock_now_s(glance.cache);
+	if (!is_well || !glance_zone(&glance, &target, &found))
+		return look_any(all, addr, zones, ret_result);
+	fill(&found, ret_result);
+	verdict_finish_whole(all->config, found.score, ret_result);
+	return DNSBLV6_OK;
 }

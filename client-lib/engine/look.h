@@ -4,7 +4,7 @@
 /*
  * look.h - what the caches know about an address: the daemon's first, then our own.
  *
- * Flow: engine_look(), and engine_start() before it asks -> look_all(), look_zone()
+ * Flow: engine_look() -> look_address(); engine_start() before it asks -> look_all(), look_zone()
  *       -> cache.h, ranges.h -> verdict.h
  * No system call, lock or allocation; any thread. Reads of struct zones only what does not change
  * after engine_new().
@@ -46,7 +46,10 @@ bool look_shared(const struct zone *zone, struct dnsblv6_addr addr, struct look 
  */
 int look_all(const struct zones *all, uint64_t hi, uint64_t lo, uint64_t entries,
 	     struct dnsblv6_result *ret_result);
-/* The same without the short way that look_all() takes for zones that are well: to compare. */
+/* dnsblv6_peek_zones(); -EINVAL for a set that has no zone of addresses. */
+int look_address(const struct zones *all, const struct dnsblv6_ip *ip, uint64_t zones,
+		 struct dnsblv6_result *ret_result);
+/* look_all() without the short way that it takes for zones that are well: to compare. */
 int look_all_at_length(const struct zones *all, uint64_t hi, uint64_t lo, uint64_t entries,
 		       struct dnsblv6_result *ret_result);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "client-lib/engine/verdict.h"
 
+#include "client-lib/config/sites.h"
+
 #include <string.h>
 
 static int64_t sum_weights(const struct config *config, uint64_t entries)
@@ -12,13 +14,19 @@ static int64_t sum_weights(const struct config *config, uint64_t entries)
 	return sum;
 }
 
+_Static_assert((int64_t)CONFIG_ENTRIES_MAX *SITES_WEIGHT_MAX <= INT32_MAX,
+	       "a sum of weights is a score");
+
 void verdict_prepare(const struct config *config, unsigned zone, struct verdict_zone *ret_zone)
 {
 	static const uint8_t listed[4] = { 127, 0, 0, 2 };
 	uint32_t listed_be32;
 
 	memcpy(&listed_be32, listed, sizeof(listed_be32));
-	*ret_zone = (struct verdict_zone){ 0 };
+	*ret_zone = (struct verdict_zone){
+		.index = zone,
+		.wants_secure = config->zones[zone].secure == CONFIG_SECURE_YES,
+	};
 	for (unsigned i = 0; i < config->entry_count; i++) {
 		const struct config_entry *entry = config->entries + i;
 		if (entry->zone != zone)

@@ -21,6 +21,8 @@ extern "C" {
 
 /* The entries of one zone, made once. */
 struct verdict_zone {
+	unsigned index;		 /* of the zone */
+	bool wants_secure;	 /* what a daemon has not validated is not for it */
 	uint64_t entries;	 /* of config->entries */
 	uint64_t bitmap_entries; /* of them: their filter fits 127.0.0.2 */
 	int64_t bitmap_weight;	 /* of these together */
@@ -48,13 +50,9 @@ void verdict_add_failure(uint64_t entries, struct dnsblv6_result *result);
 /* Score, TTL and verdict. Entries that are neither answered nor failed count for nothing. */
 void verdict_finish(const struct config *config, uint64_t entries, struct dnsblv6_result *result);
 
-/* Score and TTL. */
+/* Score and TTL. The weights of all entries together are within the score. */
 static inline void verdict_set_score(int64_t score, struct dnsblv6_result *result)
 {
-	if (score > INT32_MAX)
-		score = INT32_MAX;
-	if (score < INT32_MIN)
-		score = INT32_MIN;
 	result->score = (int32_t)score;
 	if (result->ttl_s == UINT32_MAX)
 		result->ttl_s = 0;

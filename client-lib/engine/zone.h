@@ -69,7 +69,7 @@ struct zone {
 	struct zones *all;
 	const struct config_zone *config;
 	unsigned index; /* in config->zones, and in the cache */
-	struct verdict_zone entries;
+	const struct verdict_zone *entries;
 	struct health health;
 	uint8_t soa_labels; /* of the SOA in its negative answers; 0: not known */
 	bool has_nxdomain;  /* its negative answers are NXDOMAIN */
@@ -116,9 +116,12 @@ struct zones {
 	const struct config *config;
 	struct cache *cache;
 	struct stub *stub;
-	struct remote *remote; /* NULL: no daemon is asked */
-	struct shared *shared; /* the same */
-	struct zone *zones;    /* config->zone_count */
+	struct remote *remote;	      /* NULL: no daemon is asked */
+	struct shared *shared;	      /* the same */
+	struct zone *zones;	      /* config->zone_count */
+	struct verdict_zone *entries; /* the same, close together */
+	/* The only one that is asked about addresses; NULL: there are more, or a daemon is asked. */
+	const struct verdict_zone *single;
 	dnsblv6_log_fn log;
 	void *log_context;
 	uint64_t random;

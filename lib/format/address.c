@@ -25,11 +25,6 @@ void dnsblv6_addr_to_bytes(struct dnsblv6_addr addr, uint8_t *ret_bytes)
 	}
 }
 
-bool dnsblv6_addr_is_ipv4(struct dnsblv6_addr addr)
-{
-	return addr.hi == 0 && addr.lo >> 32 == 0xffff;
-}
-
 uint32_t dnsblv6_addr_ipv4(struct dnsblv6_addr addr)
 {
 	return (uint32_t)addr.lo;

@@ -62,7 +62,10 @@ static inline struct dnsblv6_addr dnsblv6_addr_from_bytes(const uint8_t *bytes)
 }
 void dnsblv6_addr_to_bytes(struct dnsblv6_addr addr, uint8_t *ret_bytes);
 
-bool dnsblv6_addr_is_ipv4(struct dnsblv6_addr addr);
+static inline bool dnsblv6_addr_is_ipv4(struct dnsblv6_addr addr)
+{
+	return addr.hi == 0 && addr.lo >> 32 == 0xffff;
+}
 /* Host order; only meaningful when dnsblv6_addr_is_ipv4(). */
 uint32_t dnsblv6_addr_ipv4(struct dnsblv6_addr addr);
 
