@@ -99,8 +99,9 @@ static int take_list(struct copies *copies, struct mailname box, struct list *re
 /* What is delivered, and into which mailboxes. */
 struct target {
 	struct mailname box;	  /* the one in hand */
-	struct mailname copy_box; /* out of which it is restored; or empty */
+	struct mailname copy_box; /* out of which it is restored; or empty: a copy is made */
 	struct mailname *boxes;
+	uint8_t *bytes; /* of these, when they are for copies: MAILBOX_NAME_MAX for each */
 	size_t count;
 };
 
@@ -111,28 +112,37 @@ static int forget(struct copies *copies, struct mailname copy_box, const struct 
 	return ret == MAILSTORE_EMAIL ? 0 : ret; /* with its mail, meanwhile */
 }
 
-/* An id is in a store once: a mail comes back for all mailboxes of its node that had it, together. */
+static void add_box(struct target *target, unsigned number, struct mailname box)
+{
+	uint8_t *bytes = target->bytes + target->count * MAILBOX_NAME_MAX;
+	if (target->copy_box.size == 0)
+		box = (struct mailname){ bytes, copyname_make(number, box, bytes) };
+	if (box.size > 0)
+		target->boxes[target->count++] = box;
+}
+
+/* An id is in a store once: for all mailboxes of its node that have the mail, or its copy, it goes together. */
 static int find_boxes(struct copies *copies, const struct mailentry *entry, struct mailmeta *meta,
 		      struct target *target)
 {
+	const bool is_made = target->copy_box.size == 0;
 	struct mailname name;
 	struct mailname box;
 	unsigned number = 0;
 	unsigned other = 0;
 	target->boxes = calloc(meta->recipient_count + 1U, sizeof(*target->boxes));
-	if (target->boxes == NULL)
+	target->bytes = malloc((meta->recipient_count + 1U) * (size_t)MAILBOX_NAME_MAX);
+	if (target->boxes == NULL || target->bytes == NULL)
 		return -ENOMEM;
-	if (!copyname_parse(target->copy_box, &number, &box)) {
-		target->boxes[target->count++] = target->box;
-		return 0;
-	}
+	(void)copyname_parse(is_made ? target->box : target->copy_box, &number, &box);
 	while (mailmeta_next(meta, &name)) {
 		struct mailentry found;
-		if (!copyname_parse(name, &other, &box) || other != number)
+		const bool is_copy = copyname_parse(name, &other, &box);
+		if (is_copy == is_made || (is_copy && other != number))
 			continue;
 		int ret = maillayer_find(copies->layer, name, entry->mail, &found);
 		if (ret == 0 && found.mail == entry->mail)
-			target->boxes[target->count++] = box;
+			add_box(target, number, is_copy ? box : name);
 		else if (ret != 0 && ret != DNSBLV6_ENOTFOUND)
 			return ret;
 	}
@@ -203,6 +213,7 @@ static int copy_mail(struct copies *copies, struct target target, const struct m
 						       .text = (const uint8_t *)text,
 						       .size = size });
 	free(target.boxes);
+	free(target.bytes);
 	free(text);
 	free(meta);
 	if (ret == MAILSTORE_EMAIL)

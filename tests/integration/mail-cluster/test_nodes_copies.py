@@ -132,6 +132,18 @@ class Copies(Nodes):
         self.assertEqual([[one for _, one, _ in client.entries(box)] for box in (deleted, *lost)],
                          [[], [ident], [ident]])
 
+    def test_a_mail_for_several_mailboxes_is_copied_for_all_of_them(self):
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        client = self.client(nodes[0])
+        deleted, *boxes = self.boxes_by_node(client)[2][:3]
+        ident = client.deliver(TEXT, [deleted, *boxes])
+        self.assertEqual(client.erase(deleted, [client.entries(deleted)[0][0]]), 0)
+        wait_for(lambda: self.copies(deleted) == [], "the copy to go")
+        self.lose_store(nodes[2], client)
+        self.assertEqual(self.run_copies("make")[4:6], [2, 0])
+        self.assertEqual([self.copies(box) for box in (deleted, *boxes)], [[], *[[(2, 3, [ident])]] * 2])
+
     def test_a_mail_whose_id_a_copy_has_taken_comes_back_under_another(self):
         nodes = self.begin(nodes={"copies": 2})
         self.expect_log("")
