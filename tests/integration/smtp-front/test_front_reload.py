@@ -357,6 +357,15 @@ class Beginning(FrontCase):
             self.assertIn(f"SIZE {(size + 1) << 20}", client.hello())
         self.deliver(self.front)
 
+    def test_one_that_hangs_does_not_delay_the_end(self):
+        self.expect_log("configuration not reloaded")
+        caught, _, _ = self.begin_half(self.front)
+        self.front.process.send_signal(signal.SIGTERM)
+        self.front.wait_for_log(r"^info: \[smtp-front\] processes not begun, signal=15")
+        self.assertEqual(self.front.process.popen.wait(harness.DEADLINE_S), 0)
+        self.assertFalse(os.path.exists(f"/proc/{caught}"))
+        self.assertIn("[smtp-front] stopped", self.front.log())
+
     def test_a_generation_that_is_begun_ends_with_its_nanny(self):
         self.expect_log("process died")
         caught, old, _ = self.begin_half(self.front)

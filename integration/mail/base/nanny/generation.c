@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -209,7 +210,20 @@ void generation_end(struct nanny *nanny, struct generation *generation)
 	free_all(generation);
 }
 
-/* Until all have what they need. false: one has died, or takes for ever. */
+int generation_stop_signal(void)
+{
+	sigset_t pending;
+	if (sigpending(&pending) != 0)
+		return 0;
+	if (sigismember(&pending, SIGTERM) == 1)
+		return SIGTERM;
+	return sigismember(&pending, SIGINT) == 1 ? SIGINT : 0;
+}
+
+/*
+ * Until all have what they need. false: one has died, or takes for ever, or the program is to end,
+ * which is obeyed when they are gone.
+ */
 static bool wait_until_ready(struct nanny *nanny, struct generation *generation)
 {
 	struct pollfd ready = { .fd = generation->ready_ends[NANNY_READY_NANNY], .events = POLLIN };
@@ -218,7 +232,7 @@ static bool wait_until_ready(struct nanny *nanny, struct generation *generation)
 	char bytes[64];
 	close_end(&generation->ready_ends[NANNY_READY_CHILD]);
 	while (count < generation->crew.count && generation->failure == EX_OK &&
-	       clock_now_ms() < until) {
+	       clock_now_ms() < until && generation_stop_signal() == 0) {
 		ssize_t size = poll(&ready, 1, BEGIN_LOOK_MS) > 0
 				       ? read(ready.fd, bytes, sizeof(bytes))
 				       : -1;
@@ -254,7 +268,11 @@ int generation_begin(struct nanny *nanny, struct generation *generation)
 	if (wait_until_ready(nanny, generation))
 		return EX_OK;
 	int status = generation->failure != EX_OK ? generation->failure : EX_OSERR;
-	log_error(nanny->program->context, "processes not begun, status=%d", status);
+	const int number = generation_stop_signal();
+	if (number != 0)
+		log_info(nanny->program->context, "processes not begun, signal=%d", number);
+	else
+		log_error(nanny->program->context, "processes not begun, status=%d", status);
 	generation_abandon(nanny, generation);
 	return status;
 }

@@ -31,6 +31,8 @@ struct generation *generation_new(const struct nanny_program *program, void *set
  * generation too.
  */
 int generation_begin(struct nanny *nanny, struct generation *generation);
+/* SIGTERM or SIGINT that the nanny has not taken yet, or 0: processes are not waited for then. */
+int generation_stop_signal(void);
 /* The word to each: clients and sessions are theirs from now on. 0 or -errno. */
 int generation_release(struct generation *generation);
 /* In place of that: they are all gone again, the generation too. */

@@ -398,6 +398,9 @@ static int run(const struct nanny_program *program, void *setup, const char *con
 		status = confine(program->context);
 	if (status == EX_OK) {
 		status = serve(&nanny, setup, "ready");
+		/* The first processes have ended at its word, as others would. */
+		if (status != EX_OK && generation_stop_signal() != 0)
+			status = EX_OK;
 	} else {
 		nanny_free_setup(program, setup);
 	}
