@@ -33,7 +33,8 @@ static const struct state_rule {
 	[DIALOGUE_AT_BDAT_ASKED] = { TO(HELO) | TO(CHUNKS) | TO(SPOILT) | TO(END), NULL },
 	[DIALOGUE_AT_CHUNKS] = { TO(HELO) | TO(BDAT_ASKED) | TO(SPOILT) | TO(END),
 				 "a mail comes by BDAT" },
-	[DIALOGUE_AT_SPOILT] = { TO(HELO) | TO(END), "the mail was refused, send RSET" },
+	[DIALOGUE_AT_SPOILT] = { TO(HELO) | TO(MAIL_ASKED) | TO(END),
+				 "the mail was refused, send MAIL or RSET" },
 	[DIALOGUE_AT_TLS_ASKED] = { AFTER_COMMANDS, NULL },
 	[DIALOGUE_AT_XCLIENT_ASKED] = { AFTER_COMMANDS, NULL },
 	[DIALOGUE_AT_END] = { TO(END), NULL },
@@ -277,6 +278,7 @@ static enum dialogue_action mail(struct step *step)
 		return say_error(step, DIALOGUE_REPLY, bad.code, bad.text);
 	if (limits->size_max > 0 && envelope.size_bytes > limits->size_max)
 		return say_error(step, DIALOGUE_REPLY, 552, "5.3.4 Mail larger than we take");
+	end_transaction(dialogue);
 	dialogue->envelope = envelope;
 	step->event->envelope = &dialogue->envelope;
 	move(dialogue, DIALOGUE_AT_MAIL_ASKED);
@@ -412,7 +414,7 @@ static const struct verb_rule {
 	[COMMAND_HELO] = { helo, BETWEEN, false, false, true },
 	[COMMAND_EHLO] = { ehlo, BETWEEN, true, false, true },
 	[COMMAND_LHLO] = { ehlo, BETWEEN, true, false, true },
-	[COMMAND_MAIL] = { mail, TO(HELO), false, false, false },
+	[COMMAND_MAIL] = { mail, TO(HELO) | TO(SPOILT), false, false, false },
 	[COMMAND_RCPT] = { rcpt, TO(MAIL) | TO(RCPT), false, false, false },
 	[COMMAND_DATA] = { data, TO(RCPT), false, true, false },
 	[COMMAND_BDAT] = { bdat, TO(RCPT) | TO(CHUNKS), false, false, false },

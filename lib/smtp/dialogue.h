@@ -115,7 +115,7 @@ enum dialogue_state {
 	DIALOGUE_AT_DATA_ASKED, /* the mail comes, or is committed */
 	DIALOGUE_AT_BDAT_ASKED, /* a chunk comes, or the mail is committed */
 	DIALOGUE_AT_CHUNKS,	/* a chunk has come, and was not the last */
-	DIALOGUE_AT_SPOILT,	/* a chunk was refused: nothing but RSET helps */
+	DIALOGUE_AT_SPOILT,	/* a chunk was refused: those behind it are, until MAIL or RSET */
 	DIALOGUE_AT_TLS_ASKED,
 	DIALOGUE_AT_XCLIENT_ASKED,
 	DIALOGUE_AT_END,

@@ -133,7 +133,8 @@ TEST_CASE("the last chunk of a refused mail is answered for each recipient too",
 	lmtp_session spoilt = with_two();
 	CHECK(spoilt.say("BDAT 1001\r\n" + std::string(999, 'x')) ==
 	      "552 5.3.4 Mail larger than we take\r\n");
-	const std::string reply = "503 5.5.1 Bad sequence, the mail was refused, send RSET\r\n";
+	const std::string reply =
+		"503 5.5.1 Bad sequence, the mail was refused, send MAIL or RSET\r\n";
 	CHECK(spoilt.say("BDAT 3 LAST\r\nx") == reply + reply);
 	CHECK(spoilt.say("BDAT 3\r\nx") == reply);
 	CHECK(spoilt.say("RSET") == "250 2.0.0 Ok\r\n");

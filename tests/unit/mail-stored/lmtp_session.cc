@@ -210,7 +210,7 @@ TEST_CASE("a mail larger than the limit is refused for each recipient, and gives
 	session.feed(begin);
 	CHECK(session.say("BDAT 200001\r\n" + large) == "552 5.3.4 Mail larger than we take\r\n");
 	CHECK(session.say("BDAT 1 LAST\r\nx") ==
-	      repeated("503 5.5.1 Bad sequence, the mail was refused, send RSET\r\n", 2));
+	      repeated("503 5.5.1 Bad sequence, the mail was refused, send MAIL or RSET\r\n", 2));
 	session.feed("RSET\r\n" + begin + "DATA\r\n");
 	CHECK(session.say(DOTTED) == OK + OK);
 	CHECK(world.memory_used == 0);
