@@ -233,6 +233,23 @@ TEST_CASE("a chunk without a mail is read and refused", "[mailtalk]")
 	CHECK(talked.heard().empty());
 }
 
+TEST_CASE("a refused chunk that is larger than is read for nothing ends the session", "[mailtalk]")
+{
+	Talked talked;
+	talked.greet();
+	CHECK(talked.client("BDAT 4294967296 LAST\r\nx") == "503 5.5.1 No mail has begun\r\n");
+	CHECK(talked.is_closed);
+
+	Talked large;
+	large.rules.size_max = 10;
+	large.greet();
+	large.mail();
+	large.client("BDAT 4294967296 LAST\r\n" + std::string(20, 'x'));
+	CHECK(large.server("354 Go\r\n").substr(0, 9) == "552 5.3.4");
+	CHECK(large.is_closed);
+	CHECK(large.outcomes == Texts{ "malformed 552" });
+}
+
 TEST_CASE("behind a chunk that was refused there is another mail, also without RSET", "[mailtalk]")
 {
 	Talked talked;

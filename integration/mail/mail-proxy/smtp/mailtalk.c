@@ -280,8 +280,13 @@ static bool take_chunk(struct mailtalk *talk, struct mailtalk_io *io, enum mailt
 		out_size += end_size;
 	}
 	*ret_ask = pass_piece(talk, io, out_size);
-	if (talk->chunk_left == 0)
+	if (talk->chunk_left == 0) {
 		end_chunk(talk);
+	} else if (talk->body.refusal != BODY_FINE && talk->chunk_left > MAILTALK_SKIP_MAX) {
+		finish_failed(talk);
+		talk->end_count = talk->is_last ? talk->end_count : 1;
+		talk->then = MAILTALK_AT_CLOSED;
+	}
 	return true;
 }
 

@@ -242,6 +242,9 @@ static void take_bdat(const struct call *call)
 			mailtalk_lose(talk, "4.4.2 Next hop has broken off, try again later");
 	} else if (refusal == NULL) {
 		begin_mail(call, MAILTALK_AT_BEGIN_CHUNKS);
+	} else if (size > MAILTALK_SKIP_MAX) {
+		talk->error_count++;
+		mailtalk_end_with(talk, 503, refusal);
 	} else {
 		talk->refusal = refusal;
 		talk->at = MAILTALK_AT_SWALLOW;

@@ -64,6 +64,9 @@ enum {
 	MAILTALK_OFFERS_SIZE = 16,
 };
 
+/* Bytes of a chunk that are read although it is refused: behind more the session ends. */
+#define MAILTALK_SKIP_MAX (1024 * 1024)
+
 /* In front of an address in the list: its recipient was refused. */
 #define MAILTALK_LIST_REFUSED '\1'
 #define MAILTALK_NO_PLACE     UINT16_MAX
