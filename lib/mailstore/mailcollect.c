@@ -42,9 +42,9 @@ static unsigned share(const struct segmentrow *row)
 	return (unsigned)(row->live * 100 / size);
 }
 
-static bool is_better(const struct segmentrow *row, const struct segmentrow *best)
+static bool is_better(const struct segmentrow *row, const struct segmentrow *best, bool is_short)
 {
-	if (row->generation != best->generation)
+	if (!is_short && row->generation != best->generation)
 		return row->generation < best->generation;
 	return share(row) < share(best);
 }
@@ -77,7 +77,8 @@ static int choose(struct collection *collection, unsigned share_max)
 	while (ret == STORE_OK) {
 		collection->left_count += row.is_left;
 		if (share(&row) < share_max && !is_skipped(collection->parts.skipped, number) &&
-		    (collection->segment == 0 || is_better(&row, &collection->row))) {
+		    (collection->segment == 0 ||
+		     is_better(&row, &collection->row, *collection->parts.is_short))) {
 			collection->segment = number;
 			collection->row = row;
 		}
@@ -278,6 +279,7 @@ int mailstore_collect(struct mailstore *store, unsigned share_max, uint64_t *ret
 	ret = check_whole(&collection);
 	if (ret == 0)
 		ret = take_all(&collection);
+	*collection.parts.is_short = ret == -ENOSPC || ret == -EDQUOT;
 	if (ret != 0)
 		return ret;
 	/* The segment is removed when the index has let it go. */

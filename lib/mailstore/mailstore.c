@@ -22,6 +22,7 @@ struct mailstore {
 	uint64_t copied;
 	uint64_t reclaimed;
 	struct mailskipped skipped;
+	bool is_short;
 };
 
 /* ---- the index ---- */
@@ -558,7 +559,8 @@ int mailstore_borrow(struct mailstore *store, struct mailstore_parts *ret_parts)
 					       .reader = store->reader,
 					       .copied = &store->copied,
 					       .reclaimed = &store->reclaimed,
-					       .skipped = &store->skipped };
+					       .skipped = &store->skipped,
+					       .is_short = &store->is_short };
 	return ret;
 }
 

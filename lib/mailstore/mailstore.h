@@ -168,6 +168,7 @@ struct mailstore_parts {
 	uint64_t *copied; /* counters: bytes */
 	uint64_t *reclaimed;
 	struct mailskipped *skipped;
+	bool *is_short; /* the disk had no room for the last copies: generations do not count */
 };
 /* Segments that collection leaves alone, until the store is opened again: they are damaged. */
 struct mailskipped {

@@ -163,3 +163,32 @@ TEST_CASE("a segment whose emptying the index took late is removed then", "[mail
 	bench.close();
 	CHECK(bench.check().findings == names{});
 }
+
+TEST_CASE("a segment that a full disk has no room to copy gives way to one with less to copy",
+	  "[mailstore][collect]")
+{
+	mail_bench bench(3000);
+	REQUIRE(bench.open() == 0);
+	REQUIRE(bench.deliver({ "a" }, make_text("0", 2000)) == 0);
+	REQUIRE(bench.collect(101) == 0);
+	REQUIRE(bench.deliver({ "a" }, make_text("1", 2000)) == 0);
+	REQUIRE(bench.remove("a", number_in(bench, "a", "0")) == 0);
+	REQUIRE(mailstore_flush(bench.store) == 0);
+	// The second is of the generation above and has nothing that lives.
+	uint64_t segment = 0;
+	int ret = -EIO;
+	for (unsigned n = 1; ret != -ENOSPC; n++) {
+		REQUIRE(n < 20);
+		bench.disk.fail_after(n, -ENOSPC, true);
+		ret = mailstore_collect(bench.store, 101, &segment);
+		bench.disk.work_again();
+	}
+	REQUIRE(segment == 3);
+	CHECK(mailstore_collect(bench.store, 101, &segment) == 0);
+	CHECK(segment == 2);
+	CHECK(mailstore_collect(bench.store, 101, &segment) == 0);
+	CHECK(segment == 3);
+	CHECK(names_in(bench, "a") == names{ "1" });
+	bench.close();
+	CHECK(bench.check().findings == names{});
+}
