@@ -318,6 +318,10 @@ static int check_empty(struct run *run, const struct mailstate *mail)
 	struct mailrecord record;
 	uint8_t *meta = NULL;
 	bool has_boxes = false;
+	/* A delivery that takes it up meanwhile makes it its own. */
+	uint8_t bytes[OWNERVALUE_SIZE];
+	const struct objects_row same = { "owner", bytes, sizeof(bytes) };
+	ownervalue_encode(&mail->owner, bytes);
 	int ret = body_read(run->cluster, mail->number, &record, &meta);
 	if (ret == 0)
 		ret = name_boxes_again(run, mail, &record, meta, &has_boxes);
@@ -327,7 +331,7 @@ static int check_empty(struct run *run, const struct mailstate *mail)
 	run->found.orphans++;
 	tell(run, has_boxes ? "unnamed" : "orphan", mail->name, "");
 	if (run->check->is_repair && !has_boxes)
-		count_repair(run, remove_object(run->cluster, mail->name, NULL));
+		count_repair(run, remove_object(run->cluster, mail->name, &same));
 	return 0;
 }
 

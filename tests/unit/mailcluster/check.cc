@@ -159,6 +159,29 @@ TEST_CASE("a mail that one mailbox has erased is kept for another that it does n
 	CHECK(world.check(0).orphans == 0);
 }
 
+TEST_CASE("a mail that names no mailbox stays when a delivery takes it up meanwhile",
+	  "[mailcluster][check]")
+{
+	cluster_world world(1, 1);
+	REQUIRE(world.deliver(0, { "a" }, "x\r\n") == 0);
+	const uint64_t mail = first_mail(world, 0, "a");
+	world.objects.change([mail](auto &all) {
+		all["x.a"].rows.clear();
+		all[name_of_mail(mail)].rows.erase("x.a");
+	});
+	bool is_taken = false;
+	world.objects.watch([&](objects *, const std::string &what, const std::string &name) {
+		if (what != "write" || name != name_of_mail(mail) || is_taken)
+			return;
+		is_taken = true;
+		world.objects.change(
+			[mail](auto &all) { all[name_of_mail(mail)].rows["owner"].back() ^= 1; });
+	});
+	(void)world.check(0, true);
+	CHECK(is_taken);
+	CHECK(world.objects.count("b.") == 1);
+}
+
 TEST_CASE("a deletion that ends while its mail is checked is no finding", "[mailcluster][check]")
 {
 	cluster_world world(1, 2);
