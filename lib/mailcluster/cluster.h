@@ -116,6 +116,7 @@ struct mailcluster {
 	struct journal_done done[NAMES_JOURNALS];
 	struct undo undos[CLUSTER_UNDO_MAX];
 	size_t undo_count;
+	unsigned sweep_begin; /* the journal that is swept first; of the thread that sweeps */
 	struct caches caches;
 	uint64_t boxes_made; /* counts entries into directories */
 	uint64_t mails;	     /* delivered since it was opened, as the next */

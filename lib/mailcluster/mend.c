@@ -272,11 +272,14 @@ static int sweep_row(struct mailcluster *cluster, const char *journal, const cha
 	return ret == 0 || ret == DNSBLV6_ENOTFOUND ? unset_row(cluster, journal, key) : ret;
 }
 
+/* One that does not answer is waited for alone: the next sweep begins behind it. */
 static int sweep_node(struct mailcluster *cluster, const char *node, bool is_own,
 		      struct mailcluster_swept *swept)
 {
+	const unsigned begin = cluster->sweep_begin;
 	int first = 0;
-	for (unsigned at = 0; at < NAMES_JOURNALS; at++) {
+	for (unsigned i = 0; first != -ETIMEDOUT && i < NAMES_JOURNALS; i++) {
+		const unsigned at = (begin + i) % NAMES_JOURNALS;
 		char name[NAMES_OBJECT_SIZE];
 		const struct objects_found *row;
 		struct cluster_rows rows;
@@ -291,7 +294,9 @@ static int sweep_node(struct mailcluster *cluster, const char *node, bool is_own
 				ret = 0;
 		}
 		cluster_rows_end(&rows);
-		if (first == 0 && ret != DNSBLV6_ENOTFOUND)
+		if (ret == -ETIMEDOUT)
+			cluster->sweep_begin = at + 1;
+		if (ret == -ETIMEDOUT || (first == 0 && ret != DNSBLV6_ENOTFOUND))
 			first = ret;
 	}
 	return first;

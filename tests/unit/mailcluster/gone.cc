@@ -163,3 +163,25 @@ TEST_CASE("a mail that cannot be read keeps nothing from what another dead machi
 	CHECK(world.list(0, "of2").size() == 1);
 	CHECK(world.rows("j.node1", "") == 1);
 }
+
+TEST_CASE("a sweep ends with the first journal that does not answer, and the next begins behind it",
+	  "[mailcluster][journal]")
+{
+	cluster_world world(1, 1);
+	std::vector<std::string> asked;
+	world.objects.watch([&](objects *, const std::string &what, const std::string &name) {
+		if (what == "rows" && name.compare(0, 2, "j.") == 0)
+			asked.push_back(name);
+	});
+	world.objects.faults.read_timeout_one_in = 1;
+	CHECK(world.sweep(0) == -ETIMEDOUT);
+	CHECK(asked == std::vector<std::string>{ "j.node0.0" });
+	asked.clear();
+	CHECK(world.sweep(0) == -ETIMEDOUT);
+	CHECK(asked == std::vector<std::string>{ "j.node0.1" });
+	asked.clear();
+	world.objects.faults.read_timeout_one_in = 0;
+	CHECK(world.sweep(0) == 0);
+	CHECK(asked ==
+	      std::vector<std::string>{ "j.node0.2", "j.node0.3", "j.node0.0", "j.node0.1" });
+}
