@@ -63,7 +63,8 @@ struct nodeview {
 	char name[MAILCLUSTER_NODE_MAX + 1];
 	struct nodevalue value;
 	unsigned quiet_beats;
-	bool is_there; /* in the last reading */
+	bool has_beaten; /* it was seen to */
+	bool is_there;	 /* in the last reading */
 };
 
 /* Numbers whose rows in a journal may go: with its next write. */

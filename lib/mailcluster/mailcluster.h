@@ -130,6 +130,7 @@ struct mailcluster_node {
 	unsigned slot;
 	unsigned quiet_beats; /* of ours, in which it did not change */
 	uint64_t time_us;     /* its clock, at its last beat */
+	bool has_beaten;      /* since it was seen first: until then it may be dead for long */
 	bool is_self;
 };
 /* As the last beat saw them; room is MAILCLUSTER_NODES_MAX. Returns the count. */

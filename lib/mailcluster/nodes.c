@@ -135,6 +135,7 @@ static void see_node(struct mailcluster *cluster, const char *name, const struct
 	bool is_same = strcmp(view->name, name) == 0 && view->value.beat == value->beat &&
 		       memcmp(view->value.incarnation, value->incarnation,
 			      sizeof(value->incarnation)) == 0;
+	view->has_beaten = view->is_there && (view->has_beaten || !is_same);
 	view->quiet_beats = is_same ? view->quiet_beats + 1 : 0;
 	view->value = *value;
 	view->is_there = true;
@@ -201,6 +202,7 @@ size_t mailcluster_nodes(struct mailcluster *cluster, struct mailcluster_node *r
 		*node = (struct mailcluster_node){ .slot = slot,
 						   .quiet_beats = view->quiet_beats,
 						   .time_us = view->value.time_us,
+						   .has_beaten = view->has_beaten,
 						   .is_self = slot == cluster->slot };
 		memcpy(node->name, view->name, sizeof(node->name));
 	}

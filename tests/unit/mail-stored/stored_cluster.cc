@@ -344,6 +344,29 @@ TEST_CASE("nothing is too old by a clock that is a day ahead of another node's",
 	until([&] { return one.count("anna") == 0; }, "the old one to go");
 }
 
+TEST_CASE("the clock of a node that was dead when this one began says nothing",
+	  "[mail-stored][cluster]")
+{
+	ground below_all;
+	const stderr_in_file log;
+	node one("a");
+	one.setup.keep_s = 3600;
+	one.setup.keep_ms = 10;
+	one.begin();
+	one.reached();
+	const nodevalue value = { 1, { 7 }, 1, 1, 1, 1 };
+	uint8_t bytes[NODEVALUE_SIZE];
+	nodevalue_encode(&value, bytes);
+	below_all.world.change([&](auto &all) {
+		all["nodes"].rows["s.0001"] = "b";
+		all["nodes"].rows["n.b"].assign(reinterpret_cast<char *>(bytes), sizeof(bytes));
+	});
+	until([&] { return one.state().nodes == 2; }, "the other one to be seen");
+	REQUIRE(one.deliver("anna", 1) == 0);
+	until([&] { return one.count("anna") == 0; }, "the old one to go");
+	CHECK_FALSE(has(log.text(), "clock is a day ahead"));
+}
+
 TEST_CASE("one node of two deletes what is too old", "[mail-stored][cluster]")
 {
 	ground below_all;

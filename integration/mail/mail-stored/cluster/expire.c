@@ -31,7 +31,10 @@ static bool is_ahead(const struct mailcluster_node *node, uint64_t *said_ms)
 	return true;
 }
 
-/* Two may think so for some seconds, and delete the same: that is no harm. */
+/*
+ * Until another node has beaten, or is dead, its clock may be an old one, or the one that shows ours
+ * to be wrong. Two may think so for some seconds, and delete the same: that is no harm.
+ */
 static bool is_this_node(struct cluster *cluster, uint64_t *said_ms)
 {
 	size_t count = 0;
@@ -45,7 +48,8 @@ static bool is_this_node(struct cluster *cluster, uint64_t *said_ms)
 	bool is_this = lowest != NULL && lowest->is_self;
 	for (size_t i = 0; is_this && i < count; i++)
 		is_this = nodes[i].quiet_beats > MAILCLUSTER_DEAD_BEATS ||
-			  !is_ahead(&nodes[i], said_ms);
+			  ((nodes[i].has_beaten || nodes[i].is_self) &&
+			   !is_ahead(&nodes[i], said_ms));
 	free(nodes);
 	return is_this;
 }
