@@ -19,6 +19,7 @@ import socket
 import ssl
 import struct
 import subprocess
+import time
 
 import mta
 import opensmtpd
@@ -235,6 +236,24 @@ class OwnHop(Case):
         wait_for(lambda: self.hop.halves, "the next hop to see the end")
         self.assertEqual(self.hop.mails, [])
         self.assertEqual(self.proxy.counters()["timeouts"], 2)
+
+    def test_the_time_of_a_mail_ends_with_it(self):
+        self.start_proxy(sections={"limits": {"mail-timeout": "100ms"}})
+        with Client(self.address) as client, Client(self.address) as other:
+            other.begin()
+            client.begin()
+            client.begin_mail()
+            client.send(HEAD + b"\r\n.\r\n")
+            client.expect(250)
+            end_s = time.monotonic() + .2
+            while time.monotonic() < end_s:
+                client.say("NOOP", 250)
+            # A chunk without a mail is read as that of one is.
+            client.send(b"BDAT 2\r\nx")
+            for _ in range(100):
+                other.say("NOOP", 250)
+            client.send(b"x")
+            client.expect(503)
 
     def test_a_mail_in_a_mail_is_none(self):
         self.start_proxy()

@@ -19,7 +19,7 @@ struct mailpair {
 	struct mailtalk talk;
 	bool is_asked;	  /* talk waits for the scan that has ended */
 	bool is_late;	  /* its client was: the session ends, also when that cannot be said */
-	uint64_t mail_ms; /* when the mail on its way began */
+	uint64_t mail_ms; /* when the mail on its way began; 0: there is none */
 	/* What the time runs for: it begins anew when one of these is another. */
 	enum mailtalk_waits waits;
 	uint64_t steps;
@@ -310,6 +310,8 @@ static void set_time(struct mailpair *own)
 					 : pair->client->bytes_in + pair->client->bytes_out;
 	const uint64_t now_ms = proxyloop_now(pair->loop);
 	const bool has_moved = is_flow && moved != own->moved;
+	if (!own->talk.is_in_mail)
+		own->mail_ms = 0;
 	if (own->is_late)
 		return;
 	if (waits == own->waits && own->talk.steps == own->steps && !has_moved)
