@@ -222,6 +222,18 @@ class OwnHop(Case):
         self.assertEqual((self.hop.mails, self.hop.halves), ([], [b"half\r\n"]))
         self.proxy.wait_for_log("mail cut, ")
 
+    def test_clients_that_reset_leave_no_session(self):
+        self.start_proxy()
+        told = [b"", b"EHLO c\r\n", f"EHLO c\r\nMAIL FROM:<{SENDER}>\r\nRCPT TO:<{RECIPIENT}>\r\nDATA\r\n".encode(),
+                f"EHLO c\r\nMAIL FROM:<{SENDER}>\r\nRCPT TO:<{RECIPIENT}>\r\nBDAT 2 LAST\r\n\r\nQUIT\r\n".encode()]
+        for text in told:
+            for _ in range(5):
+                with socket.create_connection(self.address, PATIENCE_S) as client:
+                    client.sendall(text)
+                    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.proxy.wait_for_log("session ended", 5 * len(told))
+        wait_for(lambda: self.proxy.counters()["sessions"] == 0, "the end of all sessions")
+
     def test_slow_clients_and_next_hops_have_their_time(self):
         self.start_proxy(sections={"limits": {"command-timeout": "1s", "data-timeout": "1s"}})
         with Client(self.address) as client:

@@ -165,11 +165,17 @@ static void fill_io(struct mailpair *own, struct mailtalk_io *io)
 {
 	struct pair *pair = &own->pair;
 	memset(io, 0, sizeof(*io));
-	io->client = side_bytes(pair->client, &io->client_size);
 	io->is_client_ended = pair->client->is_ended;
-	io->to_client = side_room(pair->client, &io->to_client_room);
 	io->scratch = pair->loop->scratch;
 	io->scratch_room = sizeof(pair->loop->scratch);
+	if (pair->client->state != SIDE_FAILED) {
+		io->client = side_bytes(pair->client, &io->client_size);
+		io->to_client = side_room(pair->client, &io->to_client_room);
+	} else {
+		/* What the next hop says goes where no bytes of a mail come any more: nothing waits for it. */
+		io->to_client = io->scratch;
+		io->to_client_room = io->scratch_room;
+	}
 	if (pair->server == NULL)
 		return;
 	io->server = side_bytes(pair->server, &io->server_size);
@@ -181,7 +187,7 @@ static void fill_io(struct mailpair *own, struct mailtalk_io *io)
 static void use_io(struct mailpair *own, const struct mailtalk_io *io)
 {
 	struct pair *pair = &own->pair;
-	if (io->to_client != NULL)
+	if (io->to_client != NULL && pair->client->state != SIDE_FAILED)
 		side_put(pair->client, io->to_client_size);
 	if (io->client_used > 0)
 		side_take(pair->client, io->client_used);
