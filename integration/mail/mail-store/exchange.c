@@ -202,17 +202,27 @@ static int look_into_record(struct maillayer *layer, uint64_t mail, struct mailn
 	return is_gone || ret == MAILSTORE_EDAMAGED ? 0 : ret;
 }
 
+/* An import before has given it another id: it has the same time, to the microsecond, and size. */
+static int find_renamed(void *context, const struct mailentry *entries, size_t count)
+{
+	const struct mailstore_mail *mail = context;
+	for (size_t i = 0; i < count; i++)
+		if (entries[i].time_us == mail->time_us && entries[i].text_size == mail->size)
+			return 1;
+	return 0;
+}
+
 /*
  * Of several nodes each has the mail by itself. An id is there once: the one that has it may have it for
  * other mailboxes alone.
  */
-static int was_delivered(struct maillayer *layer, const struct mailid *id, struct mailname mailbox,
-			 bool *ret_was)
+static int was_delivered(struct maillayer *layer, struct mailstore_mail *wanted,
+			 struct mailname mailbox, bool *ret_was)
 {
 	struct mailentry entry;
 	uint64_t mail;
 	*ret_was = false;
-	int ret = maillayer_find_id(layer, mailbox, id, &mail);
+	int ret = maillayer_find_id(layer, mailbox, wanted->id, &mail);
 	if (ret == DNSBLV6_ENOTFOUND || ret == MAILSTORE_EMAIL)
 		return 0;
 	if (ret == 0)
@@ -220,19 +230,24 @@ static int was_delivered(struct maillayer *layer, const struct mailid *id, struc
 	*ret_was = ret == 0 && entry.mail == mail;
 	if (*ret_was || (ret != 0 && ret != DNSBLV6_ENOTFOUND))
 		return ret;
-	return look_into_record(layer, mail, mailbox, ret_was);
+	ret = look_into_record(layer, mail, mailbox, ret_was);
+	if (ret == 0 && !*ret_was)
+		ret = tool_walk(layer, mailbox, find_renamed, wanted);
+	*ret_was = *ret_was || ret == 1;
+	return ret < 0 ? ret : 0;
 }
 
 /* What has the id of the one before has another text. */
-static int leave_out_known(struct exchange *exchange, const struct mailid *id)
+static int leave_out_known(struct exchange *exchange, struct mailstore_mail *mail)
 {
 	size_t count = 0;
 	int ret = 0;
-	if (!exchange->is_only_new || memcmp(id, &exchange->given, sizeof(*id)) == 0)
+	if (!exchange->is_only_new ||
+	    memcmp(mail->id, &exchange->given, sizeof(exchange->given)) == 0)
 		return 0;
 	for (size_t i = 0; ret == 0 && i < exchange->recipient_count; i++) {
 		bool was = false;
-		ret = was_delivered(exchange->layer, id, exchange->recipients[i], &was);
+		ret = was_delivered(exchange->layer, mail, exchange->recipients[i], &was);
 		if (!was)
 			exchange->recipients[count++] = exchange->recipients[i];
 	}
@@ -250,7 +265,7 @@ static int import_bytes(struct exchange *exchange, const struct mailfile *file, 
 		mail.id = &id;
 	else if (mtime > 0)
 		mail.time_us = (uint64_t)mtime * 1000000;
-	const int ret = mail.is_moved ? leave_out_known(exchange, &id) : 0;
+	const int ret = mail.is_moved ? leave_out_known(exchange, &mail) : 0;
 	if (ret != 0)
 		return ret;
 	exchange->known += exchange->recipient_count == 0;

@@ -390,6 +390,8 @@ class Exchange(Tool):
         self.call("import", "--maildir", self.path(f"all/{ANNA}"), ANNA)
         self.assertEqual(self.call("import", "--maildirs", self.path("all"), "--only-new")[0],
                          b"1 mails imported, 1 of them under new ids, 0 were there\n")
+        self.assertEqual(self.call("import", "--maildirs", self.path("all"), "--only-new")[0],
+                         b"0 mails imported, 1 were there\n")
         self.assertEqual([len(self.entries(box)) for box in (ANNA, BERT)], [1, 1])
 
     def test_a_mail_that_no_mailbox_has_any_more_is_new(self):
