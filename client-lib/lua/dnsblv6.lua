@@ -14,6 +14,10 @@ Options are those of libdnsblv6(3), with "_" or "-". Times are milliseconds. Wha
 fail returns nil and a text, as Lua has it. A client is ended when it is collected; one
 that has called submit() must be ended with client:close().
 
+A zone's name may have an access key in it. What logs and other people read has
+result.listed_as and result.failed_as in place of listed and failed: labels, and names
+only of entries without one.
+
 In rspamd make the client when the configuration is loaded: the workers then share
 its cache. peek() never waits and is all that most messages need. check() stops the worker
 while it waits, so give it little time; or let submit() ask for what peek() does not
@@ -160,6 +164,8 @@ local function result_of(raw, zones)
     result[set] = names_of(copy["zones_" .. set], zones, "name")
   end
   result.labels = names_of(copy.zones_listed, zones, "label")
+  result.listed_as = names_of(copy.zones_listed, zones, "called")
+  result.failed_as = names_of(copy.zones_failed, zones, "called")
   result.codes = codes_of(copy, zones)
   return result
 end
@@ -387,6 +393,9 @@ function Client:zones()
       failures = tonumber(info.failures),
       label = ffi.string(info.label),
     }
+    local zone = found[#found]
+    -- For texts that others read, as a name may have a key in it.
+    zone.called = zone.label ~= "" and zone.label or zone.name
   end
   return found
 end

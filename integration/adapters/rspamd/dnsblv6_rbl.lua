@@ -5,7 +5,8 @@ dnsblv6_rbl.lua - a module of rspamd: asks DNS blacklists about a message's clie
 
 Flow: modules.local.d/dnsblv6_rbl.conf -> one client of the library, before rspamd makes its
       workers, which share its cache -> check() for each message -> DNSBLV6_LISTED, with
-      the zones as options, and DNSBLV6_NAME, with each listed name and its zones.
+      the zones as options, and DNSBLV6_NAME, with each listed name and its zones. A zone is
+      called by its labels: its name may have a key in it, and options go into logs and headers.
 
 What is cached is answered at once. Else the message waits for the library, and nothing but the
 message does: rspamd has no timer for modules before task:add_timer() of its later versions, but
@@ -76,11 +77,11 @@ local function finish(task, found)
   for _, one in ipairs(found) do
     local result = one.result
     if result.verdict == "listed" and one.name then
-      listed[#listed + 1] = one.name .. " " .. table.concat(result.listed, " ")
+      listed[#listed + 1] = one.name .. " " .. table.concat(result.listed_as, " ")
     elseif result.verdict == "listed" then
-      task:insert_result(settings.symbol, 1.0, result.listed)
+      task:insert_result(settings.symbol, 1.0, result.listed_as)
     elseif result.verdict ~= "clear" then
-      for _, zone in ipairs(result.failed) do
+      for _, zone in ipairs(result.failed_as) do
         failed[zone] = true
       end
     end

@@ -104,8 +104,8 @@ class Module(Rspamd):
                 "http://a.phish.example/"]
         self.message = self.write("message", "From: a@sender.com\nSubject: test\n\n" +
                                   "\n".join(urls) + "\n")
-        wanted = {"DNSBLV6_NAME": ["192.0.2.7 multi.example", "bad.com dbl.example",
-                                   "phish.example dbl.example multi.example",
+        wanted = {"DNSBLV6_NAME": ["192.0.2.7 PH", "bad.com dbl.example",
+                                   "phish.example dbl.example PH",
                                    "sender.com dbl.example"]}
         options = ("--from", "a@mail.sender.com")
         wait_for(lambda: self.scan("192.0.2.66", *options) == wanted, "all to be judged")
@@ -150,6 +150,17 @@ class Module(Rspamd):
         self.start_module(self.silence().getsockname(), "deadline = 0.3;")
         self.assertEqual(self.scan("192.0.2.66"), {"DNSBLV6_UNKNOWN": [NAME]})
         self.assertEqual(self.scan("2001:db8::1"), {"DNSBLV6_UNKNOWN": [NAME]})
+
+    def test_a_name_with_a_label_is_in_no_symbol_and_no_log(self):
+        authority = Authority(self, LIST)
+        module = self.start_module(authority.address, zones=f"{NAME}==LABEL")
+        wait_for(lambda: self.scan("192.0.2.66") == {"DNSBLV6_LISTED": ["LABEL"]}, "the client to be judged")
+        self.assertNotIn(NAME, module.log())
+
+    def test_a_name_with_a_label_that_fails_is_in_no_symbol_and_no_log(self):
+        module = self.start_module(self.silence().getsockname(), "deadline = 0.3;", zones=f"{NAME}==LABEL")
+        self.assertEqual(self.scan("192.0.2.66"), {"DNSBLV6_UNKNOWN": ["LABEL"]})
+        self.assertNotIn(NAME, module.log())
 
     def test_a_configuration_that_is_read_again_takes_the_place_of_the_other(self):
         authority = Authority(self, LIST)

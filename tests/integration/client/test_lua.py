@@ -56,6 +56,8 @@ class Lua(Served):
             eq(client:zones()[2].label, "SBL")
             local result = assert(client:check("192.0.2.66"))
             eq(table.concat(result.labels, " "), "BITS SBL")
+            eq(table.concat(result.listed_as, " "), "BITS SBL {CLASSIC_NAME}")
+            eq(#result.failed_as, 0)
             eq(#result.codes, 1)
             eq(result.codes[1].zone, "{CLASSIC_NAME}")
             eq(result.codes[1].value, "127.0.0.2")
