@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * cached_clients - many processes that ask dnsblv6-cached at once, for test_cached.py.
+ * cached_clients - many processes that ask dnsblv6-cached at once, for cached.py.
  *
  *     cached_clients [inherit] PROCESSES TIMEOUT-MS PASSES KEY=VALUE ... < ADDRESSES
  *
