@@ -15,7 +15,7 @@
 
 #include "client-lib/cache/cache_table.h"
 
-enum { FILE_MODE = S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH };
+enum { FILE_MODE = S_IRUSR | S_IWUSR | S_IRGRP };
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010 /* of Linux 5.1; headers may be older than the system */
 #endif
@@ -330,7 +330,7 @@ static int take_over(const char *path, uint64_t size, const char *const *zones, 
 /* An empty table of that header in fd, with all its blocks. */
 static int fill_copy(int fd, uint64_t size, const char *memory, uint64_t header_size)
 {
-	/* Whatever umask is: others are to read the beat. */
+	/* Whatever umask is: the group is to read the beat. */
 	if (fchmod(fd, FILE_MODE) < 0)
 		return -errno;
 	int ret = -posix_fallocate(fd, 0, (off_t)size);

@@ -37,13 +37,13 @@ static void seed(struct zones *all)
 static int make_cache(const struct config *config, struct cache **ret_cache)
 {
 	const char *zones[CONFIG_ZONES_MAX];
-	char path[CONFIG_TEXT_MAX + sizeof(SHARED_FILE)];
+	char path[CONFIG_TEXT_MAX + sizeof(CACHED_COPY)];
 
 	if (config->shared[0] == '\0' || !config->shared_writer)
 		return cache_new(config->cache_size, ret_cache);
 	for (unsigned i = 0; i < config->zone_count; i++)
 		zones[i] = config->zones[i].text;
-	snprintf(path, sizeof(path), "%s/" SHARED_FILE, config->shared);
+	snprintf(path, sizeof(path), "%s/" CACHED_COPY, config->shared);
 	return cache_create_shared(path, config->cache_size, zones, config->zone_count, ret_cache);
 }
 

@@ -50,7 +50,8 @@ extern "C" {
 #endif
 
 #define CACHED_SOCKET	     "socket" /* below the daemon's directory */
-#define CACHED_ZONE_MAX	     255      /* a name of 255 bytes has less text than that, or escapes */
+#define CACHED_COPY	     "cache"
+#define CACHED_ZONE_MAX	     255 /* a name of 255 bytes has less text than that, or escapes */
 #define CACHED_REQUEST_HEAD  28
 #define CACHED_REQUEST_MAX   (CACHED_REQUEST_HEAD + CACHED_ZONE_MAX)
 #define CACHED_REPLY_SIZE    16

@@ -46,7 +46,7 @@ TAILQ_HEAD(request_list, request);
  */
 struct remote {
 	char directory[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	char copy[sizeof(((struct sockaddr_un *)0)->sun_path) + sizeof(SHARED_FILE)];
+	char copy[sizeof(((struct sockaddr_un *)0)->sun_path) + sizeof(CACHED_COPY)];
 	struct sockaddr_un address;
 	int waitset; /* of fd alone */
 	int fd;	     /* -1: closed */
@@ -281,7 +281,7 @@ int remote_new(const char *directory, struct remote **ret_remote)
 	int ret = size < (int)sizeof(remote->address.sun_path) ? 0 : -ENAMETOOLONG;
 	if (ret == 0) {
 		snprintf(remote->directory, sizeof(remote->directory), "%s", directory);
-		snprintf(remote->copy, sizeof(remote->copy), "%s/" SHARED_FILE, directory);
+		snprintf(remote->copy, sizeof(remote->copy), "%s/" CACHED_COPY, directory);
 		remote->waitset = waitset_new();
 		ret = remote->waitset >= 0 ? 0 : remote->waitset;
 	}

@@ -22,7 +22,6 @@ extern "C" {
 
 #define SHARED_TABLES_MAX   1024
 #define SHARED_UNATTENDED_S 60u
-#define SHARED_FILE	    "cache" /* below the daemon's directory: the copy of its table */
 
 struct shared; /* opaque */
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -298,10 +299,25 @@ static const struct doors_rules rules = { PAUSE_MS, NULL, take_caller, log_wait 
 
 /* ---- the socket ---- */
 
+/*
+ * The copy is for clients that may connect, and no others: it says when the daemon was last at work,
+ * and has the names of zones, which may have keys in them, as the table that a connection brings.
+ */
+static int give_copy(const struct cached_setup *setup)
+{
+	char path[sizeof(((struct callers *)0)->path)];
+	struct owner owner = setup->owner;
+	owner.socket_mode = S_IRUSR | S_IWUSR | (owner.socket_mode & (S_IWGRP | S_IWOTH)) << 1;
+	snprintf(path, sizeof(path), "%s/" CACHED_COPY, setup->directory);
+	return owner_give(&owner, path);
+}
+
 /* No client can connect before the socket has its group and its mode. */
 static int listen_at(struct callers *callers)
 {
-	int ret = listening_bind_path(callers->path, SOCK_SEQPACKET, &callers->fd);
+	int ret = give_copy(callers->setup);
+	if (ret == 0)
+		ret = listening_bind_path(callers->path, SOCK_SEQPACKET, &callers->fd);
 	if (ret == 0)
 		ret = owner_give(&callers->setup->owner, callers->path);
 	if (ret == 0 && listen(callers->fd, BACKLOG) != 0)

@@ -303,10 +303,20 @@ class Life(CachedCase):
         self.assertEqual((found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)),
                          (65534, 1, 0o660))
         self.assertEqual(os.stat(self.directory_of_cache).st_uid, 65534)
+        found = os.lstat(os.path.join(self.directory_of_cache, "cache"))
+        self.assertEqual((found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)),
+                         (65534, 1, 0o640))
         rows = [("192.0.2.1", 1)]
         seen = self.run_clients(rows, self.server.address)
         self.assert_right(seen, rows)
         self.assertEqual(seen["queries"], 0)
+
+    def test_the_copy_is_read_by_those_that_may_connect(self):
+        copy = os.path.join(self.directory_of_cache, "cache")
+        for mode, wanted in (("666", 0o644), ("660", 0o640), ("600", 0o600), ("622", 0o644)):
+            daemon = self.start_cached(self.config(self.server.address, cached=[f"socket-mode: {mode}"]))
+            self.assertEqual(stat.S_IMODE(os.stat(copy).st_mode), wanted, mode)
+            self.assertEqual(daemon.stop(), 0)
 
     def test_metrics(self):
         path = self.path("cached.prom")

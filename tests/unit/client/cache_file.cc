@@ -141,7 +141,7 @@ TEST_CASE("a process that maps the table sees what its writer puts, and changes 
 
 	struct stat status = {};
 	REQUIRE(stat(path.c_str(), &status) == 0);
-	CHECK((status.st_mode & 07777) == 0644);
+	CHECK((status.st_mode & 07777) == 0640);
 	CHECK(status.st_size == 65536);
 	CHECK(status.st_blocks * 512 >= 65536);
 }

@@ -520,7 +520,7 @@ class beating
       public:
 	explicit beating(const std::string &directory, int64_t now_ms)
 	{
-		REQUIRE(cache_create_shared((directory + "/" SHARED_FILE).c_str(), CACHE_SIZE_MIN,
+		REQUIRE(cache_create_shared((directory + "/" CACHED_COPY).c_str(), CACHE_SIZE_MIN,
 					    nullptr, 0, &table_) == 0);
 		beat(now_ms);
 	}
