@@ -81,7 +81,8 @@ class opened_users
 	std::string entry(const std::string &address) const
 	{
 		char text[USERS_ENTRY_SIZE] = "";
-		users_find_entry(users_, address.data(), address.size(), text);
+		users_settings settings = {};
+		users_find_settings(users_, address.data(), address.size(), text, &settings);
 		return text;
 	}
 	std::vector<std::string> lines() const

@@ -489,7 +489,6 @@ TEST_CASE("a damaged value is an error of its mailbox, and none of whether it is
 	const opened_users users(path);
 	users_settings known = {};
 	CHECK(users.find("john@example.org") == USERS_VALID);
-	CHECK(users.entry("john@example.org") == "john@example.org");
 	CHECK(find_settings(users, "john@example.org").answer == STORE_ECORRUPT);
 	CHECK(find_settings(users, "john@example.org").entry.empty());
 	CHECK(users_settings_of(users.get(), "john@example.org", &known) == STORE_ECORRUPT);
@@ -532,14 +531,11 @@ TEST_CASE("an answer takes no memory, with settings and without", "[front][users
 		users_settings settings = {};
 		fault::fail_at(1);
 		const int answer = users_find(users.get(), address.data(), address.size());
-		const int with_entry =
-			users_find_entry(users.get(), address.data(), address.size(), entry);
 		const int with_settings = users_find_settings(users.get(), address.data(),
 							      address.size(), entry, &settings);
 		const int known = users_settings_of(users.get(), entry, &settings);
 		CHECK_FALSE(fault::end());
 		CHECK(answer >= 0);
-		CHECK(with_entry == answer);
 		CHECK(with_settings == answer);
 		CHECK(known ==
 		      (answer == USERS_VALID ? int{ STORE_OK } : int{ DNSBLV6_ENOTFOUND }));

@@ -151,14 +151,6 @@ int users_find(struct users *users, const char *address, size_t size)
 	return is_postmaster(address, size) ? USERS_VALID : ask(users, address, size, NULL, NULL);
 }
 
-int users_find_entry(struct users *users, const char *address, size_t size, char *ret_entry)
-{
-	if (!is_postmaster(address, size))
-		return ask(users, address, size, ret_entry, NULL);
-	memcpy(ret_entry, postmaster, sizeof(postmaster));
-	return USERS_VALID;
-}
-
 int users_find_settings(struct users *users, const char *address, size_t size, char *ret_entry,
 			struct users_settings *ret_settings)
 {

@@ -66,14 +66,6 @@ int users_find(struct users *users, const char *address, size_t size);
 /* An address of which users_find() says that it is valid, at its longest, and a NUL. */
 #define USERS_ENTRY_SIZE 322
 
-/*
- * The same. Of a valid address *ret_entry becomes the entry that makes it valid, which names its
- * mailbox unless it is an alias: of "John\ Doe"@Example.ORG and john doe+x@example.org it is john doe@example.org, with
- * no quotes and in the case that the list keeps; of an address that a catch-all takes it is
- * @example.org; else postmaster. ret_entry has USERS_ENTRY_SIZE bytes.
- */
-int users_find_entry(struct users *users, const char *address, size_t size, char *ret_entry);
-
 /* Each name has USERS_ENTRY_SIZE bytes; what is behind them is not touched. */
 struct users_mailboxes {
 	size_t count;
@@ -88,8 +80,12 @@ int users_find_mailboxes(struct users *users, const char *address, size_t size,
 			 struct users_mailboxes *ret_mailboxes);
 
 /*
- * As users_find_entry(), and the settings of that mailbox; an alias has none. Both outputs are
- * written of a valid address only; those of postmaster without a domain are all 0.
+ * The same. Of a valid address *ret_entry becomes the entry that makes it valid, which names its
+ * mailbox unless it is an alias: of "John\ Doe"@Example.ORG and john doe+x@example.org it is john doe@example.org, with
+ * no quotes and in the case that the list keeps; of an address that a catch-all takes it is
+ * @example.org; else postmaster. ret_entry has USERS_ENTRY_SIZE bytes. *ret_settings are those of
+ * that mailbox; an alias has none. Both outputs are written of a valid address only; settings of
+ * postmaster without a domain are all 0.
  */
 int users_find_settings(struct users *users, const char *address, size_t size, char *ret_entry,
 			struct users_settings *ret_settings);
