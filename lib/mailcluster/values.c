@@ -140,18 +140,6 @@ void journalvalue_encode(const struct journalvalue *value, uint8_t *out)
 	bytes_put(&out, value->attempt, 8);
 }
 
-bool journalvalue_decode(const uint8_t *bytes, size_t size, struct journalvalue *ret_value)
-{
-	struct bytes_input input = begin(bytes, size);
-	struct journalvalue value = { .attempt = 0 };
-	take(&input, value.incarnation, sizeof(value.incarnation));
-	value.attempt = bytes_take(&input, 8);
-	if (!is_whole(&input))
-		return false;
-	*ret_value = value;
-	return true;
-}
-
 void usersvalue_encode(const struct usersvalue *value, uint8_t *out)
 {
 	bytes_put(&out, VALUES_VERSION, 1);

@@ -97,7 +97,6 @@ struct journalvalue {
 };
 #define JOURNALVALUE_SIZE 17
 void journalvalue_encode(const struct journalvalue *value, uint8_t *out);
-bool journalvalue_decode(const uint8_t *bytes, size_t size, struct journalvalue *ret_value);
 
 struct usersvalue {
 	uint64_t version;

@@ -74,16 +74,6 @@ static void try_lock(const uint8_t *bytes, size_t size)
 	compare(bytes, size, again, sizeof(again));
 }
 
-static void try_journal(const uint8_t *bytes, size_t size)
-{
-	struct journalvalue value;
-	uint8_t again[JOURNALVALUE_SIZE];
-	if (!journalvalue_decode(bytes, size, &value))
-		return;
-	journalvalue_encode(&value, again);
-	compare(bytes, size, again, sizeof(again));
-}
-
 static void try_users(const uint8_t *bytes, size_t size)
 {
 	struct usersvalue value;
@@ -151,8 +141,7 @@ static void try_box(const uint8_t *bytes, size_t size)
 }
 
 static void (*const kinds[])(const uint8_t *bytes, size_t size) = {
-	try_node,    try_owner, try_entry, try_gone, try_lock,
-	try_journal, try_users, try_name,  try_box,
+	try_node, try_owner, try_entry, try_gone, try_lock, try_users, try_name, try_box,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
