@@ -202,6 +202,8 @@ void dnsblv6_free(struct dnsblv6 *client)
 static void take_over(struct dnsblv6 *client, bool was_taken)
 {
 	bool is_whole = was_taken && pthread_mutex_trylock(&client->lock) == 0;
+	if (is_whole) /* ThreadSanitizer takes one that is made anew for locked */
+		pthread_mutex_unlock(&client->lock);
 
 	/* Threads that held the one or waited for the other do not exist here. */
 	init_locks(client);
