@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <climits>
 #include <string>
 #include <vector>
 

@@ -9,12 +9,10 @@
 
 #include <catch2/catch.hpp>
 
-#include <algorithm>
 #include <cerrno>
 #include <regex>
 #include <set>
 #include <string>
-#include <vector>
 
 namespace
 {

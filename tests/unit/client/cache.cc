@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include <climits>
 #include <map>
 #include <numeric>
 #include <set>

@@ -5,7 +5,6 @@
 #include "client-lib/resolver/upstream.h"
 
 #include <algorithm>
-#include <climits>
 #include <cstring>
 #include <set>
 #include <string>

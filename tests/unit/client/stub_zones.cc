@@ -6,7 +6,6 @@
 #include <deque>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "tests/lib/fault.hh"
 

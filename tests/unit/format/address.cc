@@ -8,8 +8,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <climits>
-
 __extension__ typedef unsigned __int128 uint128;
 
 static uint128 number_of(dnsblv6_addr addr)

@@ -10,7 +10,6 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <climits>
 
 static dnsblv6_types types_of(const std::string &numbers)
 {

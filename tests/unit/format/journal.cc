@@ -7,8 +7,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <climits>
-
 using bytes = std::vector<uint8_t>;
 
 static bytes some_bytes(randomness &rnd, unsigned size)

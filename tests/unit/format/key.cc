@@ -9,7 +9,6 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <climits>
 
 using label_list = std::vector<bytes>; // the label nearest the apex first
 

@@ -8,8 +8,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <climits>
-
 static bytes wire_of(const dnsblv6_labels &name)
 {
 	return { name.wire, name.wire + name.size };

@@ -8,8 +8,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <climits>
-
 static bytes some_bytes(randomness &rnd, unsigned size_max)
 {
 	bytes out(rnd.below(size_max + 1));

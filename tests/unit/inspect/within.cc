@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Files in texts and in TNEF that are no parts of a mail.
 #include <string>
-#include <vector>
 
 #include <catch2/catch.hpp>
 

@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 
 #include <string>
-#include <vector>
 
 static bytes header(uint8_t flags, uint8_t questions, uint8_t answers, uint8_t additional)
 {

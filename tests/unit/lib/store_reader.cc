@@ -18,7 +18,6 @@
 #include <lmdb.h>
 #include <sys/stat.h>
 
-#include <climits>
 #include <csignal>
 #include <cstring>
 #include <filesystem>

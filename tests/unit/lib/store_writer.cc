@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 
 #include <chrono>
-#include <climits>
 #include <cstring>
 #include <filesystem>
 #include <memory>

@@ -9,7 +9,6 @@
 
 #include <cerrno>
 #include <fcntl.h>
-#include <memory>
 #include <string>
 #include <unistd.h>
 #include <vector>

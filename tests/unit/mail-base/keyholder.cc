@@ -8,7 +8,6 @@
 
 #include <openssl/rsa.h>
 
-#include <cerrno>
 #include <csignal>
 
 namespace

@@ -6,7 +6,6 @@
 #include <catch2/catch.hpp>
 
 #include <cerrno>
-#include <csignal>
 
 namespace
 {

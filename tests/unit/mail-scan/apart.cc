@@ -8,7 +8,6 @@
 
 #include <csignal>
 #include <cstring>
-#include <memory>
 #include <poll.h>
 #include <string>
 #include <sys/mman.h>

@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <catch2/catch.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <memory>

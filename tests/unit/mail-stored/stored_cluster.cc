@@ -22,7 +22,6 @@
 #include <fcntl.h>
 #include <fstream>
 #include <functional>
-#include <memory>
 #include <string>
 #include <thread>
 #include <unistd.h>

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <set>
 #include <sys/stat.h>
 #include <unistd.h>

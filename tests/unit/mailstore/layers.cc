@@ -9,8 +9,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <functional>
-#include <map>
 #include <set>
 #include <string>
 #include <sys/stat.h>

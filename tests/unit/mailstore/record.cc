@@ -7,7 +7,6 @@
 #include <catch2/catch.hpp>
 
 #include <fstream>
-#include <map>
 #include <sstream>
 #include <string>
 #include <vector>

@@ -9,8 +9,6 @@
 #include <catch2/catch.hpp>
 
 #include <csignal>
-#include <functional>
-#include <memory>
 #include <string>
 #include <sys/resource.h>
 #include <unistd.h>

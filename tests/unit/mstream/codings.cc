@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // base64 and quoted-printable, as they should be and as they are.
-#include <algorithm>
 #include <string>
-#include <tuple>
-#include <vector>
 
 #include "tests/unit/mstream/mail.hh"
 

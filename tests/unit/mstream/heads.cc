@@ -2,8 +2,6 @@
 // Header fields: types, boundaries and names, and the lines they are made of.
 #include <algorithm>
 #include <string>
-#include <tuple>
-#include <vector>
 
 #include "tests/unit/mstream/mail.hh"
 

@@ -2,7 +2,6 @@
 // Mails and their parts: multiparts, messages, delimiters, ends of lines, bounds.
 #include <algorithm>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "tests/unit/mstream/mail.hh"

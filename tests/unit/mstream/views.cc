@@ -2,8 +2,6 @@
 // What readers of mail understand differently: each view has its parts, and what is the same is given once.
 #include <algorithm>
 #include <string>
-#include <tuple>
-#include <vector>
 
 #include "tests/unit/mstream/mail.hh"
 

@@ -8,7 +8,6 @@
 
 #include <cstring>
 #include <memory>
-#include <random>
 
 namespace
 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Lines, commands, lists of many mails, and the end of TOP.
-#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>

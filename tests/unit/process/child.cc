@@ -5,7 +5,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <cerrno>
 #include <string>
 #include <sys/resource.h>
 #include <sys/syscall.h>

@@ -6,9 +6,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <cstring>
-#include <memory>
-#include <numeric>
 #include <set>
 #include <vector>
 

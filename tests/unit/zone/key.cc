@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <climits>
 #include <set>
 
 #define EITHER() GENERATE(as<uint8_t>{}, KEY_ECDSAP256SHA256, KEY_ED25519)

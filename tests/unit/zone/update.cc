@@ -20,7 +20,6 @@
 #include <cerrno>
 #include <cstring>
 #include <random>
-#include <set>
 #include <string>
 #include <vector>
 

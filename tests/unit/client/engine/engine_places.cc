@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <deque>
 
 #include "tests/unit/client/clock.hh"

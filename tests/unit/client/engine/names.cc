@@ -2,8 +2,6 @@
 /* Zones that are asked about names, addresses of sites and hashes: how, and when not. */
 #include "tests/unit/client/engine/engine_fixture.hh"
 
-#include <cerrno>
-
 namespace
 {
 // Such lists as there are; every one has its test points.

@@ -8,9 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <memory>
-#include <stdexcept>
 #include <string>
 
 #include <catch2/catch.hpp>

@@ -9,8 +9,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <algorithm>
-#include <climits>
 #include <cstring>
 #include <map>
 #include <memory>

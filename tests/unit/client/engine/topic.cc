@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "client-lib/config/topic.h"
 
-#include <cerrno>
 #include <cstring>
 #include <string>
 

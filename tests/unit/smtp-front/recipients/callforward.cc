@@ -9,7 +9,6 @@
 #include <sys/un.h>
 
 #include <cerrno>
-#include <climits>
 #include <cstring>
 #include <functional>
 #include <list>

@@ -6,7 +6,6 @@
 #include <arpa/inet.h>
 #include <catch2/catch.hpp>
 
-#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <map>

@@ -11,9 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
