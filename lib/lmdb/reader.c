@@ -128,6 +128,13 @@ bool reader_is_current(const struct reader *reader)
 	       st.st_ino == reader->opened.st_ino;
 }
 
+bool reader_is_locked(const struct reader *reader)
+{
+	MDB_envinfo info;
+	/* It has a place of its own in the lock file, when there is one. */
+	return mdb_env_info(reader->env, &info) != MDB_SUCCESS || info.me_numreaders > 0;
+}
+
 /* ---- one version ---- */
 
 /* A writer in another process has raised the size limit: take it over. */

@@ -78,6 +78,12 @@ int reader_last(struct reader *reader, unsigned table, struct store_bytes *ret_k
 int reader_verify(struct reader *reader);
 
 /*
+ * Do writers know of this reader? On a file system that is read-only here LMDB goes without its lock
+ * file: a writer elsewhere may write over what is being read. Behind the first begin.
+ */
+bool reader_is_locked(const struct reader *reader);
+
+/*
  * Is path still the file that was opened? False when it was deleted or another
  * file was moved to its place. A system call; between or outside begin and end.
  */

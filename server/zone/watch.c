@@ -57,9 +57,16 @@ static int version_note(const struct watch_zone *watched)
 static void log_serving(const struct watch_zone *watched)
 {
 	const struct zone *zone = watched->zone;
-	if (note(watched, version_note(watched)))
-		log_info(watched->name, "serving, path=%s serial=%u records=%llu", zone->path,
-			 zone->facts.serial, (unsigned long long)zone->facts.record_count);
+	if (!note(watched, version_note(watched)))
+		return;
+	log_info(watched->name, "serving, path=%s serial=%u records=%llu", zone->path,
+		 zone->facts.serial, (unsigned long long)zone->facts.record_count);
+	if (zone->version != watched->opened_version && !reader_is_locked(zone->reader))
+		log_warning(
+			watched->name,
+			"store is written and cannot be locked here, path=%s (its file system is "
+			"read-only)",
+			zone->path);
 }
 
 /* " found=other.example." when that is what is wrong. */
@@ -224,6 +231,7 @@ static void accept_file(struct watch_zone *watched)
 		return;
 	}
 	watched->zone->checked_s = (uint64_t)time(NULL);
+	watched->opened_version = watched->zone->version;
 	log_state(watched);
 	show_state(watched);
 	decide(watched);

@@ -56,6 +56,7 @@ struct watch_zone {
 	bool is_closing;	     /* the poll handle is on its way out */
 	bool is_decided;	     /* opened or refused once since start */
 	struct watch_file file;	     /* what is being verified, or was last */
+	uint64_t opened_version;     /* of the file that is served, when it was opened */
 	int refused_status;	     /* why file was refused; 0 when it was not */
 	struct dnsblv6_labels found; /* the zone that file says it is of */
 	uint64_t failed_count;	     /* of the zone, at the last look */

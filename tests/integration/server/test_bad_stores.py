@@ -10,7 +10,8 @@ is full. dnsblv6d starts all the same and serves the zones that are good.
 import os
 import subprocess
 
-from harness import (AAAA, EX_DATAERR, NOERROR, SERVFAIL, ZONE, Case, main, peer, program, wait_for)
+from harness import (AAAA, EX_DATAERR, NOERROR, SERVFAIL, ZONE, Case, config_text, main, peer, program,
+                     wait_for)
 
 BAD = "bad.example."
 LISTED = b"\x40" + bytes(15)
@@ -246,6 +247,21 @@ class FullDisk(Case):
                                  capture_output=True, check=False)
         if allowed.returncode != 0:
             self.skipTest("no mount name space here (not root?)")
+
+    def test_a_store_that_is_read_without_a_lock_is_named_when_it_is_written(self):
+        os.mkdir(self.path("store"))
+        os.mkdir(self.path("read-only"))
+        self.build(self.path("store/bl6.mdb"), self.write("one", "192.0.2.1\n"))
+        address = self.free_address()
+        config = self.write("locked.conf", config_text(address, [(ZONE, self.path("read-only/bl6.mdb"), None)]))
+        server = self.start([peer("unshare"), "--mount", "sh", "-c",
+                             f"mount --bind {self.path('store')} {self.path('read-only')} &&"
+                             f" mount -o remount,bind,ro {self.path('read-only')} &&"
+                             f" exec {program('dnsblv6d')} --config {config}"], "locked")
+        server.wait_for_log(r"^info: \[dnsblv6d\] ready, ")
+        self.build(self.path("store/bl6.mdb"), self.write("two", "192.0.2.1\n192.0.2.2\n"))
+        server.wait_for_log(r"^warning: \[bl6.example.\] store is written and cannot be locked here,"
+                            rf" path={self.path('read-only/bl6.mdb')} \(its file system is read-only\)$")
 
     def test_a_full_disk_leaves_the_old_version_and_is_named(self):
         for size_kb in (200, 300, 400, 600, 800):
