@@ -40,7 +40,7 @@ static struct cache_slot encode(const struct cache *cache, struct cache_key key,
 	slot.meta = expires_s << CACHE_EXPIRY_SHIFT |
 		    (uint64_t)(entry->kind & 15) << CACHE_KIND_SHIFT | flags << CACHE_FLAGS_SHIFT |
 		    (uint64_t)class_of(entry->ttl_s) << CACHE_CLASS_SHIFT;
-	slot.meta |= cache_slot_sum(cache, &slot);
+	slot.meta |= cache_slot_sum(cache, &slot) & CACHE_SUM_MAX;
 	return slot;
 }
 
@@ -133,6 +133,8 @@ void cache_table_use(struct cache *cache, void *memory, const uint64_t *header, 
 	cache->epoch_s = header[CACHE_WORD_EPOCH];
 	cache->seed[0] = header[CACHE_WORD_SEED];
 	cache->seed[1] = header[CACHE_WORD_SEED + 1];
+	for (unsigned i = 0; i < 4; i++)
+		cache->factors[i] = mix(cache->seed[0] + i * cache->seed[1]) | 1;
 	cache->slots = cache->header + offset / sizeof(*header);
 	cache_set_prefetch(cache, 0);
 	cache->marks = (uint8_t *)(cache->slots + cache->set_count * CACHE_SET_WORDS);
@@ -341,7 +343,7 @@ bool cache_find_at_length(const struct cache *cache, struct cache_key key,
 	const uint64_t *set = cache_set_of(cache, key);
 
 	return find_in(cache, set, key, ret_slot) ||
-	       (cache_has_away(cache, set) &&
+	       (cache_has_away(cache_marks_of(cache, set)) &&
 		find_in(cache, cache_away_set(cache, key), key, ret_slot));
 }
 
@@ -362,7 +364,7 @@ static bool mark_in(const struct cache *cache, const uint64_t *set, struct cache
 	const uint64_t *words = cache_find_words(set, key);
 
 	if (words != NULL)
-		cache_mark_slot(cache, set, cache_place_of(set, words));
+		cache_mark_slot(cache, cache_marks_of(cache, set), cache_place_of(set, words));
 	return words != NULL;
 }
 
@@ -370,7 +372,7 @@ void cache_mark(const struct cache *cache, struct cache_key key)
 {
 	const uint64_t *set = cache_set_of(cache, key);
 
-	if (!mark_in(cache, set, key) && cache_has_away(cache, set))
+	if (!mark_in(cache, set, key) && cache_has_away(cache_marks_of(cache, set)))
 		mark_in(cache, cache_away_set(cache, key), key);
 }
 
@@ -527,7 +529,7 @@ static uint64_t *choose(struct cache *cache, struct cache_key key)
 	if (at_home.same < CACHE_SET_SLOTS)
 		at_home.room = at_home.same;
 	if (away != home &&
-	    (at_home.room == CACHE_SET_SLOTS || cache_has_away(cache, words_at(cache, home, 0))))
+	    (at_home.room == CACHE_SET_SLOTS || cache_has_away(cache->marks + home)))
 		elsewhere = scan(cache, away, key);
 	/* Back home, where there is room again. */
 	if (elsewhere.same < CACHE_SET_SLOTS && at_home.room < CACHE_SET_SLOTS)

@@ -76,6 +76,7 @@ struct cache {
 	uint64_t *slots;
 	uint64_t set_count;
 	uint64_t seed[2];
+	uint64_t factors[4]; /* of cache_slot_sum(); odd, and random as the seed is */
 	uint64_t epoch_s;
 	uint8_t *marks;
 	bool is_writable;
@@ -252,34 +253,21 @@ static inline unsigned cache_slot_bit(const struct cache_slot *slot, unsigned ho
 	return (unsigned)(be64toh(half) >> (63 - host_index % 64)) & 1;
 }
 
-/* Both halves of a product, in one word. */
-static inline uint64_t cache_fold(uint64_t a, uint64_t b)
-{
-#ifdef __SIZEOF_INT128__
-	__extension__ typedef unsigned __int128 wide;
-	wide product = (wide)a * b;
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
-#else
-	uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX);
-	uint64_t middle = (a >> 32) * (b & UINT32_MAX) + (low >> 32);
-	uint64_t other = (a & UINT32_MAX) * (b >> 32) + (middle & UINT32_MAX);
-	uint64_t high = (a >> 32) * (b >> 32) + (middle >> 32) + (other >> 32);
-	return (a * b) ^ high;
-#endif
-}
-
 /*
- * Over everything but itself, and the era of the slot's zone. Each factor has a part of the seed, so
- * that it is 0, and hides the other one, in one table of 2^64.
+ * Over everything but itself, and the era of the slot's zone: each word times a random odd number of
+ * its own, of which the upper bits count, so that any other word makes another sum but in one of
+ * 2^24 tables. The last bit of a word changes the last bit of its product alone: tail is mixed, so
+ * that its own and that of head do not cancel out. Two eras next to each other never have the same
+ * sum. Bits above CACHE_SUM_BITS mean nothing.
  */
 static inline uint64_t cache_slot_sum(const struct cache *cache, const struct cache_slot *slot)
 {
+	const uint64_t *factors = cache->factors;
 	uint64_t era = cache_load(cache->header + CACHE_WORD_ERA + (slot->key >> CACHE_ZONE_SHIFT));
-	uint64_t meta = slot->meta & ~CACHE_SUM_MAX;
-	uint64_t sum = cache_fold((slot->key ^ cache->seed[0]) + era * CACHE_SPREAD_B,
-				  slot->head ^ cache->seed[1]) +
-		       cache_fold(meta + cache->seed[0], slot->tail + cache->seed[1]);
-	return sum * CACHE_SPREAD_A >> (64 - CACHE_SUM_BITS);
+	uint64_t sum = slot->key * factors[0] + slot->head * factors[1] +
+		       (slot->tail ^ slot->tail >> 32) * factors[2] +
+		       (slot->meta >> CACHE_SUM_BITS) * factors[3];
+	return (sum >> (64 - CACHE_SUM_BITS)) + era;
 }
 
 static inline struct cache_slot cache_read_slot(const uint64_t *words)
@@ -295,7 +283,7 @@ static inline struct cache_slot cache_read_slot(const uint64_t *words)
 /* Was all of it put at one time and in this era? Of a slot that was used. */
 static inline bool cache_slot_fits(const struct cache *cache, const struct cache_slot *slot)
 {
-	return (cache_slot_sum(cache, slot) ^ slot->meta) << (64 - CACHE_SUM_BITS) == 0;
+	return (cache_slot_sum(cache, slot) - slot->meta) << (64 - CACHE_SUM_BITS) == 0;
 }
 
 static inline bool cache_slot_is_whole(const struct cache *cache, const struct cache_slot *slot)
@@ -325,14 +313,14 @@ static inline uint64_t cache_hash(const struct cache *cache, struct cache_key ke
 	return cache_move_hash(cache_hash_word(cache, word), cache_key_zone(key));
 }
 
-static inline uint64_t *cache_set_of_hash(const struct cache *cache, uint64_t hash)
+static inline uint64_t cache_hash_index(const struct cache *cache, uint64_t hash)
 {
-	return cache->slots + ((hash >> 32) * cache->set_count >> 32) * CACHE_SET_WORDS;
+	return (hash >> 32) * cache->set_count >> 32;
 }
 
 static inline uint64_t cache_set_index(const struct cache *cache, struct cache_key key)
 {
-	return (cache_hash(cache, key) >> 32) * cache->set_count >> 32;
+	return cache_hash_index(cache, cache_hash(cache, key));
 }
 
 /* Where a key goes when all slots of its own set are live. May be the same set. */
@@ -343,7 +331,7 @@ static inline uint64_t cache_away_index(const struct cache *cache, struct cache_
 
 static inline uint64_t *cache_set_of(const struct cache *cache, struct cache_key key)
 {
-	return cache_set_of_hash(cache, cache_hash(cache, key));
+	return cache->slots + cache_set_index(cache, key) * CACHE_SET_WORDS;
 }
 
 static inline uint64_t *cache_away_set(const struct cache *cache, struct cache_key key)
@@ -365,10 +353,9 @@ static inline uint8_t *cache_marks_of(const struct cache *cache, const uint64_t 
  * A writer that is killed may leave a wrong number: too high, and another set is looked at; too
  * low, and there is a miss.
  */
-static inline bool cache_has_away(const struct cache *cache, const uint64_t *set)
+static inline bool cache_has_away(const uint8_t *marks)
 {
-	return __atomic_load_n(cache_marks_of(cache, set), __ATOMIC_RELAXED) >> CACHE_AWAY_SHIFT !=
-	       0;
+	return __atomic_load_n(marks, __ATOMIC_RELAXED) >> CACHE_AWAY_SHIFT != 0;
 }
 
 /* Its memory, ahead of cache_find(). */
@@ -423,16 +410,16 @@ static inline bool cache_find(const struct cache *cache, const uint64_t *set, st
 	const uint64_t *words = cache_find_words(set, key);
 
 	if (words == NULL)
-		return cache_has_away(cache, set) && cache_find_at_length(cache, key, ret_slot);
+		return cache_has_away(cache_marks_of(cache, set)) &&
+		       cache_find_at_length(cache, key, ret_slot);
 	*ret_slot = cache_read_found(words, key);
 	return cache_slot_is_whole(cache, ret_slot) || cache_find_at_length(cache, key, ret_slot);
 }
 
-static inline void cache_mark_slot(const struct cache *cache, const uint64_t *set, unsigned place)
+static inline void cache_mark_slot(const struct cache *cache, uint8_t *marks, unsigned place)
 {
 	if (!cache->is_writable)
 		return;
-	uint8_t *marks = cache_marks_of(cache, set);
 	/* Most marks are there already, and reading them takes no cache line from others. */
 	if ((__atomic_load_n(marks, __ATOMIC_RELAXED) & 1u << place) == 0)
 		__atomic_fetch_or(marks, (uint8_t)(1u << place), __ATOMIC_RELAXED);

@@ -164,9 +164,9 @@ static inline uint32_t health_age_s(const struct health_word *parts, uint32_t no
 static inline bool health_is_plain(uint64_t word, bool is_ipv4)
 {
 	uint64_t family = is_ipv4 ? 1u << 5 : 1u << 6;
-	uint64_t mode = word >> 3 & 3;
+	/* Of the two bits of the mode one is set. */
 	return (word & (7 | family)) == (DNSBLV6_ZONE_OK | family) &&
-	       (mode == HEALTH_DOTTED || mode == HEALTH_FLAT);
+	       ((word >> 3 ^ word >> 4) & 1) != 0;
 }
 
 /* Does a zone in this state get no questions? */

@@ -344,6 +344,7 @@ struct found {
 struct target {
 	const struct verdict_zone *zone;
 	const uint64_t *set; /* of its block; on its way */
+	uint8_t *marks;	     /* of that */
 	struct cache_key key;
 	uint64_t word;
 };
@@ -379,8 +380,10 @@ aim(const struct glance *glance, const struct verdict_zone *zone, struct target 
 		return false;
 	ret_target->zone = zone;
 	ret_target->key = cache_move_key(glance->block, (unsigned)index);
-	ret_target->set =
-		cache_set_of_hash(glance->cache, cache_move_hash(glance->hash, (unsigned)index));
+	uint64_t place =
+		cache_hash_index(glance->cache, cache_move_hash(glance->hash, (unsigned)index));
+	ret_target->set = glance->cache->slots + place * CACHE_SET_WORDS;
+	ret_target->marks = glance->cache->marks + place;
 	cache_fetch_set(ret_target->set);
 	ret_target->word = cache_load_zone_word(glance->cache, (unsigned)index);
 	return (glance->indices == NULL || !zone->wants_secure) &&
@@ -398,8 +401,8 @@ static inline uint64_t all_or_none(bool is_all)
  * lists cannot be foretold.
  */
 static inline bool take_slot(const struct glance *glance, const struct target *target,
-			     const uint64_t *set, const uint64_t *words, struct found *found,
-			     uint32_t *ret_left_s)
+			     const uint64_t *set, const uint64_t *words, uint8_t *marks,
+			     struct found *found, uint32_t *ret_left_s)
 {
 	const struct verdict_zone *zone = target->zone;
 	struct cache_slot slot = cache_read_found(words, target->key);
@@ -413,7 +416,7 @@ static inline bool take_slot(const struct glance *glance, const struct target *t
 	found->listed |= zone->bitmap_entries & is_listed;
 	found->score += zone->bitmap_weight & (int64_t)is_listed;
 	found->secure |= zone->entries & is_secure;
-	cache_mark_slot(glance->cache, set, cache_place_of(set, words));
+	cache_mark_slot(glance->cache, marks, cache_place_of(set, words));
 	*ret_left_s = (uint32_t)left_s;
 	return true;
 }
@@ -440,13 +443,15 @@ glance_zone(const struct glance *glance, const struct target *target, struct fou
 {
 	const uint64_t *set = target->set;
 	const uint64_t *words = cache_find_words(set, target->key);
+	uint8_t *marks = target->marks;
 	uint32_t left_s = 0;
 
-	if (words == NULL && cache_has_away(glance->cache, set)) {
+	if (words == NULL && cache_has_away(marks)) {
 		set = cache_away_set(glance->cache, target->key);
+		marks = cache_marks_of(glance->cache, set);
 		words = cache_find_words(set, target->key);
 	}
-	if (words != NULL ? !take_slot(glance, target, set, words, found, &left_s)
+	if (words != NULL ? !take_slot(glance, target, set, words, marks, found, &left_s)
 			  : !take_range(glance, target, found, &left_s))
 		return false;
 	found->answered |= target->zone->entries;

@@ -64,23 +64,28 @@ static uint64_t word_at(const uint8_t *file, size_t word)
 	return value;
 }
 
-static uint64_t turn(uint64_t word)
+static uint64_t mixed(uint64_t word)
 {
-	return word << 32 | word >> 32;
+	word = (word ^ word >> 32) * 0xd6e8feb86659fd93;
+	word = (word ^ word >> 32) * 0x9e3779b97f4a7c15;
+	return word ^ word >> 32;
 }
 
 /* The checksum once more, on what stands in the file. */
 static bool is_right(const uint8_t *file, size_t slot)
 {
-	uint64_t seed = word_at(file, CACHE_WORD_SEED);
+	uint64_t key = word_at(file, slot);
+	uint64_t tail = word_at(file, slot + 2);
 	uint64_t last = word_at(file, slot + 3);
-	uint64_t sum = (word_at(file, slot) ^ seed) * 0x9e3779b97f4a7c15 +
-		       turn((word_at(file, slot + 1) ^ word_at(file, CACHE_WORD_SEED + 1)) *
-			    0xc2b2ae3d27d4eb4f) +
-		       (word_at(file, slot + 2) ^ turn(seed)) * 0xd6e8feb86659fd93 +
-		       turn((last >> 24 << 24) * 0x9e3779b97f4a7c15);
-	sum ^= sum >> 32;
-	return (sum * 0xc2b2ae3d27d4eb4f) >> 40 == (last & 0xffffff);
+	uint64_t words[4] = { key, word_at(file, slot + 1), tail ^ tail >> 32, last >> 24 };
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < 4; i++)
+		sum += words[i] * (mixed(word_at(file, CACHE_WORD_SEED) +
+					 i * word_at(file, CACHE_WORD_SEED + 1)) |
+				   1);
+	return (((sum >> 40) + word_at(file, CACHE_WORD_ERA + (key >> 58))) & 0xffffff) ==
+	       (last & 0xffffff);
 }
 
 /* Is there a slot in the file that says just this? */
