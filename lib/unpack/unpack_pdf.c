@@ -8,8 +8,9 @@
  *
  *     12 0 obj << /Length 544 /Filter [/ASCIIHexDecode /FlateDecode] >> stream CRLF ... CRLF endstream
  *
- * A file in it is a stream, and so is a script. Lengths are not believed: a stream ends with the
- * word, or where another begins, and what is compressed with its own end. Filters are read from the
+ * A file in it is a stream, and so is a script. A stream ends with the word, or where another begins,
+ * and what is compressed with its own end. A length is believed as far as the word within it is data;
+ * one that is a lie hides no stream and no key behind it. Filters are read from the
  * dictionary as far as ASCII goes; what then begins as zlib is that, whatever is said. Images are
  * decompressed as long as they are not dense: a white page is as dense as a bomb. What has other
  * filters is given as it is, and what is encrypted, which is said.
@@ -72,7 +73,10 @@ struct pdf_state {
 	uint8_t head[2];
 	uint8_t held[2 + END_WORD_SIZE];
 	unsigned count; /* of streams */
+	bool has_word;	/* END_WORD was in the stream, within its length */
+	uint64_t taken; /* of the stream */
 	/* Of the stream, or what its dictionary has said until now. */
+	uint64_t length; /* 0: not said */
 	struct pdf_stage stages[STAGES_MAX + 1];
 	unsigned text_size;
 	unsigned piece_size;
@@ -331,7 +335,24 @@ static enum pdf_filter next_filter(const char **at)
 	return filter;
 }
 
-/* What the text has of a dictionary, whose begin may have been left behind: its first filters, if of ASCII. */
+/* 0: it does not stand here, but in an object of its own, perhaps. */
+static uint64_t find_length(const char *dictionary)
+{
+	const char *at = find_name(dictionary, "/Length");
+	uint64_t length = 0;
+	if (at == NULL)
+		return 0;
+	at += strlen("/Length");
+	while (is_space((uint8_t)*at))
+		at++;
+	for (; *at >= '0' && *at <= '9'; at++)
+		length = length < UINT32_MAX ? length * 10 + (uint64_t)(*at - '0') : length;
+	while (is_space((uint8_t)*at))
+		at++;
+	return *at >= '0' && *at <= '9' ? 0 : length;
+}
+
+/* What the text has of a dictionary, whose begin may have been left behind: its length, and its first filters, if of ASCII. */
 static void take_dictionary(struct pdf_state *state, char *ret_dictionary)
 {
 	struct pdf_stage stages[STAGES_MAX + 1] = { { .filter = PDF_PLAIN } };
@@ -343,6 +364,9 @@ static void take_dictionary(struct pdf_state *state, char *ret_dictionary)
 		if (stages[i].filter == PDF_PLAIN)
 			break;
 	}
+	const uint64_t length = find_length(ret_dictionary);
+	if (has_begin || length > 0)
+		state->length = length;
 	if (has_begin || stages[0].filter != PDF_PLAIN)
 		memcpy(state->stages, stages, sizeof(stages));
 }
@@ -391,6 +415,8 @@ static void begin_stream(struct unpack *unpack)
 	state->word_size = 0;
 	state->head_size = 0;
 	state->text_size = 0;
+	state->has_word = false;
+	state->taken = 0;
 	put_number(name + strlen(name), ++state->count);
 	unpack_open(unpack, name);
 }
@@ -406,6 +432,7 @@ static void end_stream(struct unpack *unpack)
 	unpack_close(unpack, true);
 	state->mode = PDF_TEXT;
 	state->stages[0].filter = PDF_PLAIN;
+	state->length = 0;
 }
 
 /* ---- bytes ---- */
@@ -444,10 +471,10 @@ static void leave_text(struct unpack *unpack)
 {
 	struct pdf_state *state = unpack->state;
 	char dictionary[DICTIONARY_SIZE + 1];
-	if (state->mode == PDF_TEXT) {
+	if (state->mode == PDF_TEXT)
 		take_dictionary(state, dictionary);
+	if (state->mode == PDF_TEXT || state->has_word)
 		look_for_key(unpack);
-	}
 	state->text_size = DICTIONARY_SIZE / 2;
 	memmove(state->text, state->text + DICTIONARY_SIZE / 2, DICTIONARY_SIZE / 2);
 }
@@ -483,14 +510,28 @@ static void hold_line_end(struct unpack *unpack, uint8_t byte)
 	state->held[state->held_size++] = byte;
 }
 
+/* The word, whose last byte was taken, is data when all of it is within the length. */
+static bool is_data(const struct pdf_state *state)
+{
+	return state->taken <= state->length && state->body != PDF_PASSED &&
+	       !state->stages[0].is_over;
+}
+
 static void take_stream(struct unpack *unpack, uint8_t byte)
 {
 	static const char word[] = END_WORD;
 	struct pdf_state *state = unpack->state;
+	state->taken++;
 	if (byte == (uint8_t)word[state->word_size]) {
 		state->held[state->held_size++] = byte;
 		if (++state->word_size < END_WORD_SIZE)
 			return;
+		if (is_data(state)) {
+			release(unpack, 0);
+			state->word_size = 0;
+			state->has_word = true;
+			return;
+		}
 		end_stream(unpack);
 		state->text_size = 0;
 		return;
@@ -577,10 +618,10 @@ void unpack_pdf_end(struct unpack *unpack, bool is_whole)
 	(void)is_whole;
 	if (unpack->is_over)
 		return;
-	if (state->mode == PDF_TEXT) {
+	if (state->mode == PDF_TEXT || state->has_word)
 		look_for_key(unpack);
+	if (state->mode == PDF_TEXT)
 		return;
-	}
 	release(unpack, 0);
 	end_stream(unpack);
 }

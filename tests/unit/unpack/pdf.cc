@@ -158,6 +158,39 @@ TEST_CASE("a stream ends where its word is", "[unpack][pdf]")
 		      .substr(0, 9) == "stream 1=");
 }
 
+TEST_CASE("a word within the length that is said ends no stream", "[unpack][pdf]")
+{
+	const std::string text = "a\nendstream\nendobj\n" + std::string(700, 'x');
+	const std::string length = "/Length " + std::to_string(text.size());
+	CHECK(all_of(stream_of(length, text) + stream_of("", "next")) ==
+	      "stream 1=" + text + ";stream 2=next;");
+	// Of what is compressed: a block that is stored has the word as it is.
+	std::string stored = "\x78\x01";
+	stored += '\x01';
+	for (const size_t part : { text.size(), ~text.size() })
+		for (const unsigned shift : { 0U, 8U })
+			stored += static_cast<char>(part >> shift);
+	stored += text;
+	CHECK(all_of(stream_of("/Length " + std::to_string(stored.size() + 4), stored + "sum4")) ==
+	      "stream 1=" + text + ";");
+	// Data that ends with the word; a length that is one too large, as of the end of a line.
+	CHECK(all_of(stream_of("/Length 11", "a endstream")) == "stream 1=a endstream;");
+	CHECK(all_of(stream_of("/Length 5", "abc") + stream_of("", "d")) ==
+	      "stream 1=abc;stream 2=d;");
+	// One that is elsewhere, and one that is too large: what is behind it is there all the same.
+	CHECK(all_of(stream_of("/Length 12 0 R", "abc endstream")) == "stream 1=abc ;");
+	const std::string lies = all_of(stream_of("/Length 99999999999999999999", "abc") +
+					stream_of("", "next") + "trailer << /Encrypt 1 0 R >>");
+	CHECK(lies.find("stream 1=abc\nendstream") == 0);
+	CHECK(lies.find("stream 2=next;") != std::string::npos);
+	CHECK(all_of(stream_of("/Length 99999", "abc") + "trailer << /Encrypt 1 0 R >>")
+		      .find("!") != std::string::npos);
+	// What has its own end has no more behind it.
+	CHECK(all_of(stream_of("/Length 99999", deflated("abc", 15)) +
+		     "trailer << /Encrypt 1 0 R >>")
+		      .find("stream 1=abc;!") == 0);
+}
+
 TEST_CASE("pages that are white are no bombs, and bombs are", "[unpack][pdf]")
 {
 	const std::string white = deflated(std::string(10 << 20, '\xff'), 15);
