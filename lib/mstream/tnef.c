@@ -2,6 +2,7 @@
 #include "lib/mstream/tnef.h"
 
 #include "lib/content/little.h"
+#include "lib/mstream/outflow.h"
 
 #include <string.h>
 
@@ -20,8 +21,9 @@ enum tnef_step { STEP_SIGNATURE, STEP_ATTRIBUTE, STEP_DATA, STEP_SUM, STEP_OVER 
 enum tnef_use {
 	USE_NOTHING,
 	USE_FILE,
+	USE_WIDE_FILE, /* UTF-16 */
 	USE_NAME,
-	USE_WIDE_NAME, /* UTF-16 */
+	USE_WIDE_NAME,
 	USE_PROPERTIES,
 };
 
@@ -49,6 +51,7 @@ struct flow {
 	struct tnef *tnef;
 	const struct mstream_files *files;
 	void *context;
+	struct outflow out;
 };
 
 void tnef_begin(struct tnef *ret_tnef)
@@ -90,58 +93,75 @@ static void put_name(struct tnef *tnef, uint8_t byte)
 	tnef->name[tnef->name_size] = '\0';
 }
 
-static void put_character(struct tnef *tnef, uint32_t character)
+/* ---- UTF-16, as UTF-8: of a name, or of a file ---- */
+
+static void put_byte(struct flow *flow, enum tnef_use use, uint32_t byte)
+{
+	if (use == USE_WIDE_NAME)
+		put_name(flow->tnef, (uint8_t)byte);
+	else
+		outflow_put(&flow->out, (uint8_t)byte);
+}
+
+static void put_character(struct flow *flow, enum tnef_use use, uint32_t character)
 {
 	if (character < 0x80) {
-		put_name(tnef, (uint8_t)character);
+		put_byte(flow, use, character);
 	} else if (character < 0x800) {
-		put_name(tnef, (uint8_t)(0xc0 | character >> 6));
-		put_name(tnef, (uint8_t)(0x80 | (character & 0x3f)));
+		put_byte(flow, use, 0xc0 | character >> 6);
+		put_byte(flow, use, 0x80 | (character & 0x3f));
 	} else if (character < 0x10000) {
-		put_name(tnef, (uint8_t)(0xe0 | character >> 12));
-		put_name(tnef, (uint8_t)(0x80 | (character >> 6 & 0x3f)));
-		put_name(tnef, (uint8_t)(0x80 | (character & 0x3f)));
+		put_byte(flow, use, 0xe0 | character >> 12);
+		put_byte(flow, use, 0x80 | (character >> 6 & 0x3f));
+		put_byte(flow, use, 0x80 | (character & 0x3f));
 	} else {
-		put_name(tnef, (uint8_t)(0xf0 | character >> 18));
-		put_name(tnef, (uint8_t)(0x80 | (character >> 12 & 0x3f)));
-		put_name(tnef, (uint8_t)(0x80 | (character >> 6 & 0x3f)));
-		put_name(tnef, (uint8_t)(0x80 | (character & 0x3f)));
+		put_byte(flow, use, 0xf0 | character >> 18);
+		put_byte(flow, use, 0x80 | (character >> 12 & 0x3f));
+		put_byte(flow, use, 0x80 | (character >> 6 & 0x3f));
+		put_byte(flow, use, 0x80 | (character & 0x3f));
 	}
 }
 
 /* A half of a character without the other is shown as '?'. */
-static void put_wide(struct tnef *tnef, uint16_t unit)
+static void put_wide(struct flow *flow, enum tnef_use use, uint16_t unit)
 {
-	const uint16_t high = tnef->name_high;
+	const uint16_t high = flow->tnef->wide_high;
 	const bool is_low = unit >= 0xdc00 && unit < 0xe000;
-	tnef->name_high = 0;
+	flow->tnef->wide_high = 0;
 	if (high != 0 && is_low) {
-		put_character(tnef, 0x10000 + ((uint32_t)(high - 0xd800) << 10) + (unit - 0xdc00U));
+		put_character(flow, use,
+			      0x10000 + ((uint32_t)(high - 0xd800) << 10) + (unit - 0xdc00U));
 		return;
 	}
 	if (high != 0 || is_low)
-		put_name(tnef, '?');
+		put_byte(flow, use, '?');
 	if (unit >= 0xd800 && unit < 0xdc00)
-		tnef->name_high = unit;
+		flow->tnef->wide_high = unit;
 	else if (!is_low)
-		put_character(tnef, unit);
+		put_character(flow, use, unit);
+}
+
+static void begin_wide(struct tnef *tnef)
+{
+	tnef->wide_high = 0;
+	tnef->is_wide_half = false;
 }
 
 static void begin_name(struct tnef *tnef)
 {
 	tnef->name_size = 0;
 	tnef->name[0] = '\0';
-	tnef->name_high = 0;
-	tnef->is_name_half = false;
 	tnef->is_name_over = false;
+	begin_wide(tnef);
 }
 
-static void take_wide_byte(struct tnef *tnef, uint8_t byte)
+static void take_wide_byte(struct flow *flow, enum tnef_use use, uint8_t byte)
 {
-	if (tnef->is_name_half)
-		put_wide(tnef, (uint16_t)(byte << 8 | tnef->name_low));
-	tnef->name_low = byte;
-	tnef->is_name_half = !tnef->is_name_half;
+	struct tnef *tnef = flow->tnef;
+	if (tnef->is_wide_half)
+		put_wide(flow, use, (uint16_t)(byte << 8 | tnef->wide_low));
+	tnef->wide_low = byte;
+	tnef->is_wide_half = !tnef->is_wide_half;
 }
 
 /* ---- bytes of an attribute or of a property ---- */
@@ -152,8 +172,9 @@ static void take_bytes(struct flow *flow, enum tnef_use use, const uint8_t *byte
 		flow->files->data(flow->context, bytes, size);
 	for (size_t i = 0; i < size && use == USE_NAME; i++)
 		put_name(flow->tnef, bytes[i]);
-	for (size_t i = 0; i < size && use == USE_WIDE_NAME; i++)
-		take_wide_byte(flow->tnef, bytes[i]);
+	for (size_t i = 0; i < size && (use == USE_WIDE_NAME || use == USE_WIDE_FILE); i++)
+		take_wide_byte(flow, use, bytes[i]);
+	outflow_flush(&flow->out);
 }
 
 /* ---- properties ---- */
@@ -169,6 +190,7 @@ static enum tnef_use use_of_property(const struct tnef_token *token)
 {
 	switch (token->id) {
 	case PROPERTY_BODY:
+		return token->type == TNEF_UNICODE ? USE_WIDE_FILE : USE_FILE;
 	case PROPERTY_RTF:
 	case PROPERTY_HTML:
 	case PROPERTY_ATTACH_DATA:
@@ -188,17 +210,19 @@ static enum tnef_use use_of_property(const struct tnef_token *token)
 static void take_token(struct flow *flow, const struct tnef_token *token)
 {
 	const enum tnef_use use = use_of_property(token);
+	const bool is_file = use == USE_FILE || use == USE_WIDE_FILE;
 	const bool is_body = token->id == PROPERTY_BODY || token->id == PROPERTY_RTF ||
 			     token->id == PROPERTY_HTML;
 	if (token->kind == TNEF_BAD) {
 		say_odd(flow);
-	} else if (token->kind == TNEF_BEGIN && use == USE_FILE) {
+	} else if (token->kind == TNEF_BEGIN && is_file) {
+		begin_wide(flow->tnef);
 		begin_file(flow, is_body ? name_of_body(token->id) : flow->tnef->name);
 	} else if (token->kind == TNEF_BEGIN && use != USE_NOTHING) {
 		begin_name(flow->tnef);
 	} else if (token->kind == TNEF_DATA) {
 		take_bytes(flow, use, token->bytes, token->size);
-	} else if (token->kind == TNEF_END && use == USE_FILE) {
+	} else if (token->kind == TNEF_END && is_file) {
 		end_file(flow, true);
 	}
 }
@@ -325,7 +349,7 @@ static size_t push_between(struct flow *flow, const uint8_t *bytes, size_t size)
 void tnef_push(struct tnef *tnef, const uint8_t *bytes, size_t size,
 	       const struct mstream_files *files, void *context)
 {
-	struct flow flow = { tnef, files, context };
+	struct flow flow = { tnef, files, context, { .files = files, .context = context } };
 	size_t at = 0;
 	while (at < size && tnef->step != STEP_OVER) {
 		if (tnef->step == STEP_DATA)
@@ -346,7 +370,7 @@ static bool is_open_end(const struct tnef *tnef)
 
 void tnef_end(struct tnef *tnef, bool is_whole, const struct mstream_files *files, void *context)
 {
-	struct flow flow = { tnef, files, context };
+	struct flow flow = { tnef, files, context, { .files = files, .context = context } };
 	if (is_whole && is_open_end(tnef))
 		files->odd(context, MSTREAM_NO_END);
 	end_file(&flow, is_whole);

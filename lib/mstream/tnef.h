@@ -14,7 +14,7 @@
  *
  * A file is what attAttachData has, or the property of an attachment that holds its data: of a mail
  * within the mail a TNEF again, of an object of OLE a compound file. Its name is the one that stands
- * before its bytes: the short one, mostly. Bodies are files as well: body.txt, body.html, and
+ * before its bytes: the short one, mostly. Bodies are files as well: body.txt, in UTF-8 where it was UTF-16, body.html, and
  * body.rtf as it is there, compressed (MS-OXRTFCP).
  *
  * A checksum that is wrong, a property that cannot be, and bytes that are no TNEF are
@@ -43,10 +43,11 @@ struct tnef {
 	uint8_t gathered[9];
 	/* The name of the attachment that is there now, UTF-8 where it was UTF-16. */
 	uint16_t name_size;
-	uint16_t name_high; /* the first half of a character of UTF-16 */
-	uint8_t name_low;
-	bool is_name_half;
 	bool is_name_over;
+	/* Of UTF-16: the first half of a character, and of two bytes the first. */
+	bool is_wide_half;
+	uint8_t wide_low;
+	uint16_t wide_high;
 	char name[MSTREAM_NAME_SIZE];
 	struct tnef_properties properties;
 };

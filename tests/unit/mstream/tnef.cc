@@ -141,7 +141,7 @@ TEST_CASE("properties of MAPI have bodies, names and data", "[mstream][tnef]")
 	body.push_back(property(0x1009, 0x102, "LZFu."));
 	body.insert(body.end(), fixed.begin(), fixed.end());
 	body.push_back(property(0x1013, 0x102, "<html>"));
-	body.push_back(property(0x1000, 0x1f, wide(u"hi")));
+	body.push_back(property(0x1000, 0x1f, wide(u"hi gr\u00f6\u20ac\U0001f600\xdc00") + "x"));
 	const std::vector<std::string> attached = {
 		property(0x3707, 0x1f, wide(u"gr\u00f6\u20ac\U0001f600.exe") + number(0, 2)),
 		property(0x3701, 0x0d, iid + "object"),
@@ -157,7 +157,8 @@ TEST_CASE("properties of MAPI have bodies, names and data", "[mstream][tnef]")
 	REQUIRE(files.all.size() == 6);
 	CHECK(files.all[0] == File{ MSTREAM_TNEF, "body.rtf", "LZFu.", true });
 	CHECK(files.all[1] == File{ MSTREAM_TNEF, "body.html", "<html>", true });
-	CHECK(files.all[2] == File{ MSTREAM_TNEF, "body.txt", wide(u"hi"), true });
+	CHECK(files.all[2] ==
+	      File{ MSTREAM_TNEF, "body.txt", "hi gr\u00f6\u20ac\U0001f600?", true });
 	CHECK(files.all[3] == File{ MSTREAM_TNEF, "gr\u00f6\u20ac\U0001f600.exe", "object", true });
 	CHECK(files.all[4] == File{ MSTREAM_TNEF, "short", "binary", true });
 	CHECK(files.all[5] == File{ MSTREAM_TNEF, "?x?", "tiny", true });
