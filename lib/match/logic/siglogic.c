@@ -49,9 +49,10 @@ static bool is_comparison(char c)
 	return c == '=' || c == '<' || c == '>';
 }
 
-/* Where the expression is divided: the first & or | outside of parentheses, or end. */
-static const char *find_operator(const char *at, const char *end)
+/* Where the expression is divided: the first & or | outside of parentheses, of a block the last; or end. */
+static const char *find_operator(const char *at, const char *end, bool is_block)
 {
+	const char *division = end;
 	int depth = 0;
 	for (; at < end; at++) {
 		if (*at == '(')
@@ -59,11 +60,13 @@ static const char *find_operator(const char *at, const char *end)
 		else if (*at == ')')
 			depth--;
 		else if (depth == 0 && (*at == '&' || *at == '|'))
-			return at;
+			division = at;
 		if (depth < 0)
 			return NULL;
+		if (division != end && !is_block)
+			return division;
 	}
-	return depth == 0 ? end : NULL;
+	return depth == 0 ? division : NULL;
 }
 
 /* The parenthesis that closes the one at at. */
@@ -124,7 +127,7 @@ static const char *read_sub(struct reader *reader, const char *at, const char *e
 }
 
 static const char *read_expression(struct reader *reader, const char *at, const char *end,
-				   int depth);
+				   bool is_block, int depth);
 
 /* In parentheses, and what stands behind them. */
 static const char *read_block(struct reader *reader, const char *at, const char *end, int depth)
@@ -132,7 +135,7 @@ static const char *read_block(struct reader *reader, const char *at, const char 
 	const char *close = find_closing(at, end);
 	if (close == NULL)
 		return "( has no )";
-	const char *why = read_expression(reader, at + 1, close, depth + 1);
+	const char *why = read_expression(reader, at + 1, close, true, depth + 1);
 	if (why != NULL || close + 1 == end)
 		return why;
 	if (!is_comparison(close[1]))
@@ -142,20 +145,20 @@ static const char *read_block(struct reader *reader, const char *at, const char 
 
 /* Bounded by depth. */
 static const char *read_expression(struct reader *reader, const char *at, const char *end,
-				   int depth)
+				   bool is_block, int depth)
 {
 	if (depth > NESTING_MAX)
 		return "parentheses are nested too deep";
 	if (at >= end)
 		return "an operand is missing";
-	const char *division = find_operator(at, end);
+	const char *division = find_operator(at, end, is_block);
 	if (division == NULL)
 		return "parentheses do not match";
 	if (division == end)
 		return *at == '(' ? read_block(reader, at, end, depth) : read_sub(reader, at, end);
-	const char *why = read_expression(reader, at, division, depth + 1);
+	const char *why = read_expression(reader, at, division, false, depth + 1);
 	if (why == NULL)
-		why = read_expression(reader, division + 1, end, depth + 1);
+		why = read_expression(reader, division + 1, end, false, depth + 1);
 	if (why == NULL)
 		sigwords_add(reader->program,
 			     siglogic_word(*division == '&' ? SIGLOGIC_AND : SIGLOGIC_OR, 0));
@@ -165,7 +168,7 @@ static const char *read_expression(struct reader *reader, const char *at, const 
 const char *siglogic_parse(const char *text, uint32_t sub_count, struct sigwords *program)
 {
 	struct reader reader = { .program = program, .sub_count = sub_count };
-	const char *why = read_expression(&reader, text, text + strlen(text), 0);
+	const char *why = read_expression(&reader, text, text + strlen(text), false, 0);
 	if (why == NULL && program->is_failed)
 		why = "out of memory";
 	if (why == NULL && program->count > SIGLOGIC_WORDS_MAX)

@@ -12,7 +12,8 @@
  *     siglogic_decide(words, word_count, count_of, object);
  *
  * It is read as ClamAV does: & and | have one rank, the first of them outside of parentheses
- * divides, so that "0&1|2" is "0&(1|2)". What stands behind a block, ">n", "=n" or "<n", is about
+ * divides, so that "0&1|2" is "0&(1|2)"; but of a block, all of which stands in parentheses, the last
+ * one: "(0|1&2)" is "((0|1)&2)". What stands behind a block, ">n", "=n" or "<n", is about
  * the sum of the counts in it, and ",m" about how many different ones there are.
  *
  * An instruction is one word, its code in the upper 8 bits and the sub-signature's number in the

@@ -124,6 +124,8 @@ class Oracle(Case):
             ("ldb", "A;Target:0;0&1=0;414243;444546", b"xxxxABC", b"ABC DEF"),
             ("ldb", "A;Target:0;((0|1)>2,2);414243;444546", b"ABC ABC DEF", b"ABC ABC ABC"),
             ("ldb", "A;Target:0;0&1|2;414243;444546;474849", b"ABC GHI", b"GHIGHI"),
+            ("ldb", "A;Target:0;(0|1&2);414243;444546;474849", b"ABC GHI", b"ABCABC"),
+            ("ldb", "A;Target:0;(0&1|2)>1;414243;444546;474849", b"GHI GHI", b"ABC GHI"),
             ("ldb", "A;Target:0;0;414243::i", b"xxxaBc", b"xxxaBd"),
             ("ldb", "A;Target:0;0;414243::w", b"A\0B\0C\0", b"ABCABC"),
             ("ldb", "A;Target:0;0;414243::wa", b"xxxABC", b"xxxAB\0C"),

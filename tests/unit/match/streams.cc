@@ -259,6 +259,11 @@ TEST_CASE("logic is about counts", "[match][streams]")
 	CHECK(found_by_logic("A;Target:0;(0|1|2)>0,2" + subs, "AA CC") == Found{ "A@5" });
 	CHECK(found_by_logic("A;Target:0;(0|1|2)>0,2" + subs, "AA AA") == Found{});
 	CHECK(found_by_logic("A;Target:0;((0|1)>1)&2" + subs, "AA BB CC") == Found{ "A@8" });
+	// Of those that are mixed, the first divides, in parentheses the last.
+	CHECK(found_by_logic("A;Target:0;0|1&2" + subs, "AA") == Found{ "A@2" });
+	CHECK(found_by_logic("A;Target:0;(0|1&2)" + subs, "AA BB") == Found{});
+	CHECK(found_by_logic("A;Target:0;(0|1&2)" + subs, "AA CC") == Found{ "A@5" });
+	CHECK(found_by_logic("A;Target:0;((0&1|2))" + subs, "CC") == Found{ "A@2" });
 	CHECK(found_by_logic("A;Target:0;(0=2)" + subs, "AA AA") == Found{ "A@5" });
 	CHECK(found_by_logic("A;Target:0;(0<2)&1" + subs, "BB AA AA") == Found{});
 }
