@@ -67,7 +67,7 @@ struct cache_key cache_key_block(unsigned zone, struct dnsblv6_addr addr)
 static uint64_t mix(uint64_t word)
 {
 	word ^= word >> 32;
-	word *= CACHE_SPREAD_C;
+	word *= CACHE_SPREAD_B;
 	word ^= word >> 32;
 	word *= CACHE_SPREAD_A;
 	return word ^ word >> 32;

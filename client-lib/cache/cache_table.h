@@ -190,8 +190,7 @@ static inline struct cache_key cache_key_of_word(unsigned zone, bool is_ipv4, ui
 
 /* Odd numbers with many ones in no order: multiplying by them spreads every bit upwards. */
 #define CACHE_SPREAD_A 0x9e3779b97f4a7c15ull
-#define CACHE_SPREAD_B 0xc2b2ae3d27d4eb4full
-#define CACHE_SPREAD_C 0xd6e8feb86659fd93ull
+#define CACHE_SPREAD_B 0xd6e8feb86659fd93ull
 
 /* word 3: expiry, kind, flags, TTL class, checksum */
 enum cache_meta {
@@ -304,7 +303,7 @@ static inline uint64_t cache_hash_word(const struct cache *cache, uint64_t word)
 
 static inline uint64_t cache_move_hash(uint64_t hash, unsigned zone)
 {
-	return hash + zone * CACHE_SPREAD_C;
+	return hash + zone * CACHE_SPREAD_B;
 }
 
 static inline uint64_t cache_hash(const struct cache *cache, struct cache_key key)
