@@ -120,7 +120,7 @@ uint64_t entries_share(const struct store_kind *kind, unsigned table, struct sto
 struct leaf {
 	size_t size;
 	const uint8_t *start; /* NULL: none yet */
-	uintptr_t map;	      /* where the file begins, as the first one had it */
+	uintptr_t map;	      /* where the file begins */
 	size_t lowest;	      /* place of an entry */
 	size_t count;
 	struct store_bytes key; /* of the last entry */
@@ -137,10 +137,8 @@ static bool is_head_right(struct leaf *leaf)
 		return true;
 	memcpy(&number, leaf->start, sizeof(number));
 	memcpy(words, leaf->start + FLAGS_AT, sizeof(words));
-	uintptr_t map = (uintptr_t)leaf->start - number * leaf->size;
-	if (leaf->map == 0)
-		leaf->map = map;
-	return number <= UINTPTR_MAX / leaf->size && map == leaf->map &&
+	return number <= UINTPTR_MAX / leaf->size &&
+	       (uintptr_t)leaf->start - number * leaf->size == leaf->map &&
 	       (words[0] & KINDS) == LEAF &&
 	       words[1] == HEAD_SIZE + leaf->count * sizeof(words[1]) && words[2] == leaf->lowest;
 }
@@ -155,18 +153,20 @@ static bool is_found(const struct leaf *leaf, MDB_cursor *cursor)
 		value.data == leaf->value.data);
 }
 
-/* Counts an entry. False when the page before it was not right, or no search leads to its own. */
-static bool count_entry(struct leaf *leaf, MDB_cursor *cursor, struct store_bytes key,
-			struct store_bytes value)
+static const uint8_t *start_of_leaf(const struct leaf *leaf, struct store_bytes key)
+{
+	return (const uint8_t *)((uintptr_t)key.data & ~(uintptr_t)(leaf->size - 1));
+}
+
+/* Counts an entry. False when the head of the page before it was not right. */
+static bool count_in_leaf(struct leaf *leaf, struct store_bytes key)
 {
 	enum { ENTRY_HEAD = 8 };
-	size_t place = ((uintptr_t)key.data - ENTRY_HEAD) & (leaf->size - 1);
-	const uint8_t *start = key.data - ENTRY_HEAD - place;
-	bool is_first = start != leaf->start;
-	bool is_right = !is_first || (is_head_right(leaf) && is_found(leaf, cursor));
-	leaf->key = key;
-	leaf->value = value;
-	if (is_first) {
+	const uint8_t *start = start_of_leaf(leaf, key);
+	size_t place = (size_t)(key.data - start) - ENTRY_HEAD;
+	if (start != leaf->start) {
+		if (!is_head_right(leaf))
+			return false;
 		leaf->start = start;
 		leaf->lowest = leaf->size;
 		leaf->count = 0;
@@ -174,7 +174,47 @@ static bool count_entry(struct leaf *leaf, MDB_cursor *cursor, struct store_byte
 	leaf->count++;
 	if (place < leaf->lowest)
 		leaf->lowest = place;
-	return is_right && (!is_first || is_found(leaf, cursor));
+	return true;
+}
+
+/* The same, and false also when no search leads to the first or the last entry of a page. */
+static bool count_entry(struct leaf *leaf, MDB_cursor *cursor, struct store_bytes key,
+			struct store_bytes value)
+{
+	bool is_first = start_of_leaf(leaf, key) != leaf->start;
+	if (is_first && !is_found(leaf, cursor))
+		return false;
+	leaf->key = key;
+	leaf->value = value;
+	return count_in_leaf(leaf, key) && (!is_first || is_found(leaf, cursor));
+}
+
+/* Where the file is, as a page of LMDB's own table says, of the others. 0: it has no entry. */
+static int find_map(MDB_txn *txn, size_t page_size, uintptr_t *ret_map)
+{
+	enum { TABLES = 1 };
+	struct entries_walk walk = { 0 };
+	struct store_bytes key;
+	struct store_bytes value;
+	uint64_t number;
+	int code = mdb_cursor_open(txn, TABLES, &walk.cursor);
+	if (code != MDB_SUCCESS)
+		return environment_status(code);
+	int ret = entries_step(&walk, MDB_FIRST, &key, &value);
+	mdb_cursor_close(walk.cursor);
+	*ret_map = 0;
+	if (ret == STORE_OK) {
+		uintptr_t page = (uintptr_t)key.data & ~(uintptr_t)(page_size - 1);
+		memcpy(&number, (const void *)page, sizeof(number));
+		*ret_map = page - number * page_size;
+	}
+	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
+}
+
+/* A page of a store that another kind of machine has made may begin anywhere in several of ours. */
+static bool has_own_pages(size_t page_size)
+{
+	return page_size <= (size_t)sysconf(_SC_PAGESIZE);
 }
 
 int entries_sum(const struct store_kind *kind, unsigned table, MDB_cursor *cursor, bool is_mapped,
@@ -189,9 +229,10 @@ int entries_sum(const struct store_kind *kind, unsigned table, MDB_cursor *curso
 	if (code != MDB_SUCCESS)
 		return environment_status(code);
 	struct leaf leaf = { .size = stat_.ms_psize };
-	/* A page of a store that another kind of machine has made may begin anywhere in several of ours. */
-	const bool is_looking = is_mapped && leaf.size <= (size_t)sysconf(_SC_PAGESIZE);
-	int ret = entries_step(&walk, MDB_FIRST, &key, &value);
+	const bool is_looking = is_mapped && has_own_pages(leaf.size);
+	int ret = is_looking ? find_map(mdb_cursor_txn(cursor), leaf.size, &leaf.map) : STORE_OK;
+	if (ret == STORE_OK)
+		ret = entries_step(&walk, MDB_FIRST, &key, &value);
 	while (ret == STORE_OK) {
 		if (is_looking && !count_entry(&leaf, cursor, key, value))
 			return STORE_ECORRUPT;
@@ -234,20 +275,30 @@ int entries_check_freed(MDB_txn *txn)
 	enum { FREED = 0 }; /* LMDB's own table, which readers may read */
 	struct entries_walk walk = { 0 };
 	MDB_envinfo info;
+	MDB_stat stat_;
 	struct store_bytes key;
 	struct store_bytes pages = { 0 };
 	int code = mdb_env_info(mdb_txn_env(txn), &info);
 	if (code == MDB_SUCCESS)
+		code = mdb_stat(txn, FREED, &stat_);
+	if (code == MDB_SUCCESS)
 		code = mdb_cursor_open(txn, FREED, &walk.cursor);
 	if (code != MDB_SUCCESS)
 		return environment_status(code);
-	int ret = entries_step(&walk, MDB_FIRST, &key, &pages);
+	struct leaf leaf = { .size = stat_.ms_psize };
+	const bool is_looking = has_own_pages(leaf.size);
+	int ret = is_looking ? find_map(txn, leaf.size, &leaf.map) : STORE_OK;
+	if (ret == STORE_OK)
+		ret = entries_step(&walk, MDB_FIRST, &key, &pages);
 	while (ret == STORE_OK) {
-		bool is_whole = is_freed_list(pages, info.me_last_pgno);
+		bool is_whole = is_freed_list(pages, info.me_last_pgno) &&
+				(!is_looking || count_in_leaf(&leaf, key));
 		ret = is_whole ? entries_step(&walk, MDB_NEXT, &key, &pages) : STORE_ECORRUPT;
 	}
 	mdb_cursor_close(walk.cursor);
-	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
+	if (ret == DNSBLV6_ENOTFOUND)
+		ret = is_head_right(&leaf) ? STORE_OK : STORE_ECORRUPT;
+	return ret;
 }
 
 bool entries_take(const struct store_place *place, struct store_bytes value, unsigned size,

@@ -69,7 +69,8 @@ int entries_sum(const struct store_kind *kind, unsigned table, MDB_cursor *curso
 
 /*
  * Are the pages that may be written again some that there can be? STORE_ECORRUPT: a writer would
- * end over them, or write where it must not. The checksum is over entries and knows no pages.
+ * end over them, or write where it must not; and are the heads of the pages that say so as a writer needs
+ * them, which would write over what is there? The checksum is over entries and knows no pages.
  */
 int entries_check_freed(MDB_txn *txn);
 

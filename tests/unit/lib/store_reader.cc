@@ -573,6 +573,10 @@ TEST_CASE("freed pages that cannot be are damage, before a writer takes them", "
 		const size_t first = pages + 8 * number_at(pages);
 		const sample one = GENERATE_COPY(values<sample>({
 			{ "none can be read", freed, 4096, '\xff' },
+			{ "a page that says it is another one", freed, 1, '\x05' },
+			{ "a page of another kind", freed + 10, 1, '\x0a' },
+			{ "a place less than there are entries", freed + 12, 1, '\x10' },
+			{ "room where an entry is", freed + 14, 2, '\x0f' },
 			{ "a number of them that is too large", pages, 8, '\x01' },
 			{ "one behind the last", pages + 8, 8, '\x01' },
 			{ "the first page, in which LMDB keeps what there is", first, 8, '\0' },
