@@ -129,10 +129,10 @@ class BadStores(Case):
         with open(store, "rb") as file:
             damaged = bytearray(file.read())
         newest = max(0, 4096, key=lambda at: int.from_bytes(damaged[at + 144 : at + 152], "little"))
-        # The root of LMDB's table of freed pages, and where the entries of that begin.
+        # The root of LMDB's table of freed pages, as if it had not been written: no reader looks at that flag.
         page = int.from_bytes(damaged[newest + 80 : newest + 88], "little") * 4096
         self.assertEqual(damaged[page + 10], 2)
-        damaged[page + 14 : page + 16] = (16).to_bytes(2, "little")
+        damaged[page + 10] = 18
         for done, words in (("replaced", [*build, self.write("more", "192.0.2.1\n"), "--max-shrink", "100"]),
                             ("changed", ["update", "--store", store, *keys, "--add", "44.0.0.10"]),
                             ("signed", ["sign", "--store", store, *keys]),
@@ -143,7 +143,7 @@ class BadStores(Case):
                     file.write(damaged)
                 result = self.run_zone(*words, expect=EX_DATAERR)
                 self.assertEqual(result.out, "")
-                self.assertEqual(result.err.splitlines()[1:], [  # behind LMDB's own
+                self.assertEqual(result.err.splitlines(), [
                     f"error: [{store}] store not {done} (damaged store: move it away and build it again)"])
                 with open(store, "rb") as file:
                     self.assertEqual(file.read(len(damaged)), damaged)
