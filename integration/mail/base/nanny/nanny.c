@@ -167,8 +167,12 @@ static void reload(struct nanny *nanny)
 	const struct nanny_program *program = nanny->program;
 	void *setup = read_setup(program, nanny->config_path);
 	if (setup == NULL || serve(nanny, setup, "reloaded") != EX_OK) {
-		nanny_count(nanny, NANNY_RELOAD_REFUSED);
-		log_warning(program->context, "configuration not reloaded, the old one stays");
+		/* A program that is to end has said so, and reloads no more. */
+		if (generation_stop_signal() == 0) {
+			nanny_count(nanny, NANNY_RELOAD_REFUSED);
+			log_warning(program->context,
+				    "configuration not reloaded, the old one stays");
+		}
 		if (told == 0)
 			program_tell_ready(program->context);
 		return;

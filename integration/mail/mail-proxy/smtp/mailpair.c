@@ -172,7 +172,8 @@ static void fill_io(struct mailpair *own, struct mailtalk_io *io)
 		io->client = side_bytes(pair->client, &io->client_size);
 		io->to_client = side_room(pair->client, &io->to_client_room);
 	} else {
-		/* What the next hop says goes where no bytes of a mail come any more: nothing waits for it. */
+		/* No bytes come from there, and what the next hop says goes where those of a mail were. */
+		io->client = io->scratch;
 		io->to_client = io->scratch;
 		io->to_client_room = io->scratch_room;
 	}
