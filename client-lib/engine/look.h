@@ -46,7 +46,7 @@ bool look_shared(const struct zone *zone, struct dnsblv6_addr addr, struct look 
  */
 int look_all(const struct zones *all, uint64_t hi, uint64_t lo, uint64_t entries,
 	     struct dnsblv6_result *ret_result);
-/* dnsblv6_peek_zones(); -EINVAL for a set that has no zone of addresses. */
+/* What dnsblv6_peek_zones() returns and writes. -EINVAL: the set has no zone of addresses. */
 int look_address(const struct zones *all, const struct dnsblv6_ip *ip, uint64_t zones,
 		 struct dnsblv6_result *ret_result);
 /* look_all() without the short way that it takes for zones that are well: to compare. */
