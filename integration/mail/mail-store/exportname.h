@@ -4,7 +4,7 @@
 /*
  * exportname.h - names of mails in an export: "SECONDS.MMICROSECONDS.ID", which keep time and id.
  *
- * Flow: export of exchange.c -> a maildir -> import of exchange.c. A reader may have put ":" and flags behind a name.
+ * Flow: export.c -> a maildir -> import.c. A reader may have put ":" and flags behind a name.
  */
 
 #include "lib/mailstore/mailid.h"

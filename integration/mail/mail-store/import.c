@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+
+/*
+ * import.c - mail-store import: mailboxes of other programs, and what export has made.
+ */
+
+#include "integration/mail/mail-store/exchange.h"
+
+#include "integration/mail/mail-store/exportname.h"
+#include "integration/mail/mail-store/mailfile.h"
+#include "integration/mail/mail-store/mbox.h"
+
+#include "lib/common/log.h"
+#include "lib/maildir/maildir.h"
+#include "lib/process/clock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define IMPORTED "mails imported"
+
+static const struct options_table import_table = {
+	.program = "mail-store import",
+	.usage = "--store PATH --mbox FILE MAILBOX | --maildir DIRECTORY MAILBOX | --maildirs "
+		 "DIRECTORY [--only-new]",
+	.summary = "Delivers what an mbox or a maildir has into a mailbox, in their order; or all "
+		   "that\n"
+		   "an export of all mailboxes has into these.",
+	.bound = exchange_rows,
+	.row_count = EXCHANGE_ROWS,
+};
+
+/*
+ * Mails whose time is known by the second alone get microseconds in their order, by which an export
+ * keeps it.
+ */
+static uint64_t order_time(struct exchange *exchange, uint64_t time_us)
+{
+	const uint64_t next_us = exchange->last_us + 1;
+	exchange->last_us = time_us / 1000000 == next_us / 1000000 ? next_us : time_us;
+	return exchange->last_us;
+}
+
+static int import_mail(struct exchange *exchange, struct mailstore_mail mail)
+{
+	struct mailid id;
+	mail.recipients = exchange->recipients;
+	mail.recipient_count = exchange->recipient_count;
+	if (mail.time_us == 0)
+		mail.time_us = clock_wall_us();
+	if (mail.id == NULL)
+		mail.time_us = order_time(exchange, mail.time_us);
+	int ret = maillayer_deliver(exchange->layer, &mail, &id);
+	if (ret == 0)
+		exchange->given = id;
+	/* The mail is wanted in any case: under an id of its own where that one is taken. */
+	if (mail.id != NULL && (ret == MAILSTORE_EID || ret == MAILSTORE_EFOREIGN)) {
+		mail.id = NULL;
+		mail.is_moved = false;
+		ret = maillayer_deliver(exchange->layer, &mail, &id);
+		exchange->renamed += ret == 0;
+	}
+	exchange->count += ret == 0;
+	return ret;
+}
+
+static int import_mbox_mail(struct exchange *exchange, const struct mbox_mail *mail)
+{
+	uint8_t *text = malloc(mail->size + 1);
+	if (text == NULL)
+		return -ENOMEM;
+	int ret = import_mail(
+		exchange, (struct mailstore_mail){ .sender = { mail->sender, mail->sender_size },
+						   .text = text,
+						   .size = mbox_unquote(mail, text),
+						   .time_us = mail->time_us });
+	free(text);
+	return ret;
+}
+
+static int import_mbox(struct exchange *exchange, const struct mailfile *file)
+{
+	struct mbox_mail mail;
+	size_t at = 0;
+	int found = mbox_next(file->bytes, file->size, &at, &mail);
+	while (found == 1) {
+		int ret = import_mbox_mail(exchange, &mail);
+		if (ret != 0)
+			return ret;
+		progress_step(&exchange->progress, IMPORTED, exchange->count, at, file->size);
+		found = mbox_next(file->bytes, file->size, &at, &mail);
+	}
+	progress_end(&exchange->progress);
+	if (found < 0)
+		log_error(NULL, "not an mbox, file=%s at=%zu", exchange->mbox, at);
+	return found;
+}
+
+/* Does the record of a mail, which some mailbox has, name this one? It was deleted from there since then. */
+static int look_into_record(struct maillayer *layer, uint64_t mail, struct mailname mailbox,
+			    bool *ret_is_named)
+{
+	struct mailrow row = { 0 };
+	struct mailrecord record;
+	struct mailmeta meta;
+	struct mailname name;
+	uint8_t *bytes = NULL;
+	int ret = tool_find_record(layer, mail, &row, &record, &bytes);
+	if (ret == 0 && row.live > 0)
+		ret = mailmeta_decode(bytes, record.meta_size, &meta);
+	while (ret == 0 && row.live > 0 && !*ret_is_named && mailmeta_next(&meta, &name))
+		*ret_is_named = name.size == mailbox.size &&
+				memcmp(name.bytes, mailbox.bytes, name.size) == 0;
+	free(bytes);
+	const bool is_gone = ret == DNSBLV6_ENOTFOUND || ret == MAILSTORE_EMAIL;
+	return is_gone || ret == MAILSTORE_EDAMAGED ? 0 : ret;
+}
+
+/* An import before has given it another id: it has the same time, to the microsecond, and size. */
+static int find_renamed(void *context, const struct mailentry *entries, size_t count)
+{
+	const struct mailstore_mail *mail = context;
+	for (size_t i = 0; i < count; i++)
+		if (entries[i].time_us == mail->time_us && entries[i].text_size == mail->size)
+			return 1;
+	return 0;
+}
+
+/*
+ * Of several nodes each has the mail by itself. An id is there once: the one that has it may have it for
+ * other mailboxes alone.
+ */
+static int was_delivered(struct maillayer *layer, struct mailstore_mail *wanted,
+			 struct mailname mailbox, bool *ret_was)
+{
+	struct mailentry entry;
+	uint64_t mail;
+	*ret_was = false;
+	int ret = maillayer_find_id(layer, mailbox, wanted->id, &mail);
+	if (ret == DNSBLV6_ENOTFOUND || ret == MAILSTORE_EMAIL)
+		return 0;
+	if (ret == 0)
+		ret = maillayer_find(layer, mailbox, mail, &entry);
+	*ret_was = ret == 0 && entry.mail == mail;
+	if (*ret_was || (ret != 0 && ret != DNSBLV6_ENOTFOUND))
+		return ret;
+	ret = look_into_record(layer, mail, mailbox, ret_was);
+	if (ret == 0 && !*ret_was)
+		ret = tool_walk(layer, mailbox, find_renamed, wanted);
+	*ret_was = *ret_was || ret == 1;
+	return ret < 0 ? ret : 0;
+}
+
+/* What has the id of the one before has another text. */
+static int leave_out_known(struct exchange *exchange, struct mailstore_mail *mail)
+{
+	size_t count = 0;
+	int ret = 0;
+	if (!exchange->is_only_new ||
+	    memcmp(mail->id, &exchange->given, sizeof(exchange->given)) == 0)
+		return 0;
+	for (size_t i = 0; ret == 0 && i < exchange->recipient_count; i++) {
+		bool was = false;
+		ret = was_delivered(exchange->layer, mail, exchange->recipients[i], &was);
+		if (!was)
+			exchange->recipients[count++] = exchange->recipients[i];
+	}
+	exchange->recipient_count = count;
+	return ret;
+}
+
+static int import_bytes(struct exchange *exchange, const struct mailfile *file, const char *name,
+			time_t mtime)
+{
+	struct mailid id;
+	struct mailstore_mail mail = { .text = file->bytes, .size = file->size };
+	mail.is_moved = exportname_parse(name, &mail.time_us, &id);
+	if (mail.is_moved)
+		mail.id = &id;
+	else if (mtime > 0)
+		mail.time_us = (uint64_t)mtime * 1000000;
+	const int ret = mail.is_moved ? leave_out_known(exchange, &mail) : 0;
+	if (ret != 0)
+		return ret;
+	exchange->known += exchange->recipient_count == 0;
+	return exchange->recipient_count > 0 ? import_mail(exchange, mail) : 0;
+}
+
+/* Of a path that is long its end, which has the name. */
+static const char *quote_path(const char *path, char *ret_text)
+{
+	const size_t size = strlen(path);
+	const size_t cut = size > LOG_QUOTE_CUT ? size - LOG_QUOTE_CUT : 0;
+	return log_quote(path + cut, size - cut, ret_text);
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash != NULL ? slash + 1 : path;
+}
+
+static int import_file(struct exchange *exchange, const char *path)
+{
+	struct mailfile file;
+	char quoted[LOG_QUOTE_MAX];
+	time_t mtime = 0;
+	int ret = mailfile_open(path, &file, &mtime);
+	if (ret == 0)
+		ret = import_bytes(exchange, &file, base_of(path), mtime);
+	if (ret != 0) {
+		progress_end(&exchange->progress);
+		log_error(NULL, "mail not taken, file=%s (%s)", quote_path(path, quoted),
+			  mailstore_strerror(ret));
+	}
+	mailfile_free(&file);
+	return ret;
+}
+
+/* ---- import of maildirs ---- */
+
+/* A file of some mailbox's maildir. */
+struct found {
+	char *path;
+	const char *name; /* in it */
+	size_t box;
+};
+
+struct finds {
+	struct found *items;
+	size_t count;
+	size_t room;
+	struct mailname *boxes; /* their bytes are freed with them */
+	size_t box_count;
+};
+
+static void free_finds(struct finds *finds)
+{
+	for (size_t i = 0; i < finds->count; i++)
+		free(finds->items[i].path);
+	for (size_t i = 0; i < finds->box_count; i++)
+		free((void *)(uintptr_t)finds->boxes[i].bytes);
+	free(finds->items);
+	free(finds->boxes);
+}
+
+/* As they were delivered, and those of one mail beside one another: its time and id, then the box. */
+static int compare_finds(const void *left, const void *right)
+{
+	const struct found *a = left;
+	const struct found *b = right;
+	const int order = exportname_compare(a->name, b->name);
+	return order != 0 ? order : (a->box > b->box) - (a->box < b->box);
+}
+
+static int add_find(struct finds *finds, const char *directory, const char *name)
+{
+	if (finds->count == finds->room) {
+		const size_t room = finds->room == 0 ? 1024 : 2 * finds->room;
+		struct found *items = reallocarray(finds->items, room, sizeof(*items));
+		if (items == NULL)
+			return -ENOMEM;
+		finds->items = items;
+		finds->room = room;
+	}
+	struct found *item = &finds->items[finds->count];
+	if (asprintf(&item->path, "%s/%s", directory, name) < 0)
+		return -ENOMEM;
+	item->name = item->path + strlen(directory) + 1;
+	item->box = finds->box_count - 1;
+	finds->count++;
+	return 0;
+}
+
+static int find_files(struct finds *finds, const char *maildir, const char *part)
+{
+	struct dirent **entries;
+	char *path = NULL;
+	if (asprintf(&path, "%s/%s", maildir, part) < 0)
+		return -ENOMEM;
+	const int count = scandir(path, &entries, NULL, NULL);
+	int ret = count < 0 ? -errno : 0;
+	for (int i = 0; i < count; i++) {
+		if (ret == 0 && entries[i]->d_name[0] != '.')
+			ret = add_find(finds, path, entries[i]->d_name);
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+	free(path);
+	return ret;
+}
+
+static int add_box(struct finds *finds, struct mailname box)
+{
+	struct mailname *boxes = reallocarray(finds->boxes, finds->box_count + 1, sizeof(*boxes));
+	uint8_t *bytes = malloc(box.size + 1);
+	if (boxes != NULL)
+		finds->boxes = boxes;
+	if (boxes == NULL || bytes == NULL) {
+		free(bytes);
+		return -ENOMEM;
+	}
+	memcpy(bytes, box.bytes, box.size);
+	boxes[finds->box_count++] = (struct mailname){ bytes, box.size };
+	return 0;
+}
+
+/* A reader moves mails from new to cur: what it moves meanwhile is found, if twice. */
+static int find_mails(struct finds *finds, const char *maildir, struct mailname box)
+{
+	char quoted[LOG_QUOTE_MAX];
+	int ret = add_box(finds, box);
+	if (ret == 0)
+		ret = find_files(finds, maildir, "new");
+	if (ret == 0)
+		ret = find_files(finds, maildir, "cur");
+	if (ret != 0)
+		log_error(NULL, "maildir not read, path=%s (%s)", quote_path(maildir, quoted),
+			  mailstore_strerror(ret));
+	return ret;
+}
+
+static int find_box(struct finds *finds, const char *root, const char *name)
+{
+	uint8_t bytes[MAILDIR_BOX_SIZE];
+	char quoted[LOG_QUOTE_MAX];
+	struct mailname box = { bytes, 0 };
+	char *path = NULL;
+	int ret = MAILSTORE_EBOX;
+	if (asprintf(&path, "%s/%s", root, name) < 0)
+		return -ENOMEM;
+	if (maildir_mailbox_of(name, bytes, &box.size))
+		ret = find_mails(finds, path, box);
+	else
+		log_error(NULL, "maildir not read, path=%s (%s)", quote_path(path, quoted),
+			  mailstore_strerror(ret));
+	free(path);
+	return ret;
+}
+
+/* Not what begins with a dot, nor where mails are written first: that is one where a mailbox has its name. */
+static bool is_box(const char *root, const char *name)
+{
+	char path[4096];
+	struct stat st;
+	snprintf(path, sizeof(path), "%s/%s%s", root, name, strcmp(name, "tmp") == 0 ? "/cur" : "");
+	return name[0] != '.' && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int find_all(struct finds *finds, const char *root)
+{
+	struct dirent **entries;
+	const int count = scandir(root, &entries, NULL, alphasort);
+	int ret = count < 0 ? -errno : 0;
+	if (count < 0)
+		log_error(NULL, "directory not read, path=%s (%s)", root, strerror(errno));
+	for (int i = 0; i < count; i++) {
+		if (ret == 0 && is_box(root, entries[i]->d_name))
+			ret = find_box(finds, root, entries[i]->d_name);
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+	return ret;
+}
+
+/*
+ * How many files from the first on are of one mail: a name of an export, and the same text. A box may have
+ * two of them, when a reader has moved one before the next export.
+ */
+static size_t count_same(const struct found *first, size_t left)
+{
+	struct mailid id;
+	uint64_t time_us;
+	size_t count = 1;
+	if (!exportname_parse(first->name, &time_us, &id))
+		return 1;
+	while (count < left && count < MAIL_RECIPIENTS_MAX &&
+	       exportname_compare(first[count].name, first->name) == 0 &&
+	       mailfile_is_same(first->path, first[count].path))
+		count++;
+	return count;
+}
+
+static int import_finds(struct exchange *exchange, const struct finds *finds)
+{
+	struct mailname recipients[MAIL_RECIPIENTS_MAX];
+	size_t same = 0;
+	int ret = 0;
+	exchange->recipients = recipients;
+	exchange->total = finds->count;
+	for (size_t i = 0; ret == 0 && i < finds->count; i += same) {
+		same = count_same(&finds->items[i], finds->count - i);
+		exchange->recipient_count = same;
+		for (size_t n = 0; n < same; n++)
+			recipients[n] = finds->boxes[finds->items[i + n].box];
+		ret = import_file(exchange, finds->items[i].path);
+		progress_step(&exchange->progress, IMPORTED, exchange->count, i, exchange->total);
+	}
+	exchange->recipients = NULL;
+	return ret;
+}
+
+/* In the order of names, which is that of delivery. */
+static int import_maildirs(struct exchange *exchange)
+{
+	struct finds finds = { 0 };
+	int ret = exchange->maildirs != NULL
+			  ? find_all(&finds, exchange->maildirs)
+			  : find_mails(&finds, exchange->maildir, exchange->name);
+	if (finds.count > 0)
+		qsort(finds.items, finds.count, sizeof(*finds.items), compare_finds);
+	if (ret == 0)
+		ret = import_finds(exchange, &finds);
+	free_finds(&finds);
+	return ret;
+}
+
+static int import_all(struct exchange *exchange)
+{
+	struct mailfile file = { 0 };
+	if (exchange->mbox == NULL)
+		return import_maildirs(exchange);
+	int fd = open(exchange->mbox, O_RDONLY | O_CLOEXEC);
+	int ret = fd < 0 ? -errno : mailfile_read(fd, &file);
+	if (fd >= 0)
+		close(fd);
+	if (ret == 0)
+		ret = import_mbox(exchange, &file);
+	else
+		log_error(NULL, "mbox not read, file=%s (%s)", exchange->mbox, strerror(-ret));
+	mailfile_free(&file);
+	return ret;
+}
+
+int import_command(int argc, char **argv)
+{
+	struct exchange exchange = { 0 };
+	int status = exchange_open(&import_table, argc, argv, true, &exchange);
+	if (status != EX_OK)
+		return status;
+	int ret = import_all(&exchange);
+	/* Also when one has failed: what is said to be imported is on disk. */
+	int synced = maillayer_sync(exchange.layer);
+	if (synced != 0) {
+		maillayer_close(exchange.layer);
+		return tool_fail(exchange.store, "import not committed", synced);
+	}
+	return exchange_close(&exchange, "not all was imported", "imported", ret);
+}
