@@ -17,6 +17,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -209,9 +211,20 @@ static int export_maildir(struct exchange *exchange)
 	return ret;
 }
 
-static int export_mbox(struct exchange *exchange)
+/* All of it is on disk before it has its name, which no other file has had. */
+static int give_name(const char *beside, const char *path)
 {
-	const int fd = open(exchange->mbox, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	/* Some file systems cannot look for that, and it was looked for at the beginning. */
+	if (renameat2(AT_FDCWD, beside, AT_FDCWD, path, RENAME_NOREPLACE) != 0 &&
+	    (errno != EINVAL || rename(beside, path) != 0))
+		return -errno;
+	return filedisk_sync_parent(path);
+}
+
+static int write_mbox(struct exchange *exchange, const char *beside)
+{
+	unlink(beside); /* of a process that had this number and was killed */
+	const int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	exchange->out = fd >= 0 ? fdopen(fd, "wb") : NULL;
 	if (exchange->out == NULL)
 		return -errno;
@@ -220,7 +233,24 @@ static int export_mbox(struct exchange *exchange)
 		ret = -errno;
 	if (fclose(exchange->out) != 0 && ret == 0)
 		ret = -errno;
-	return ret == 0 ? filedisk_sync_parent(exchange->mbox) : ret;
+	return ret;
+}
+
+static int export_mbox(struct exchange *exchange)
+{
+	char beside[PATH_MAX];
+	struct stat st;
+	if (snprintf(beside, sizeof(beside), "%s.new-%ld", exchange->mbox, (long)getpid()) >=
+	    (int)sizeof(beside))
+		return -ENAMETOOLONG;
+	if (lstat(exchange->mbox, &st) == 0)
+		return -EEXIST;
+	int ret = write_mbox(exchange, beside);
+	if (ret == 0)
+		ret = give_name(beside, exchange->mbox);
+	if (ret != 0)
+		unlink(beside);
+	return ret;
 }
 
 /* A mailbox whose name is too long for a directory is named, and the others go on. */

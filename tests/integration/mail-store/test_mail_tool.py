@@ -553,7 +553,7 @@ class Exchange(Tool):
                         program("mail-store"), "export", "-s", self.store, "--mbox", self.path("boxes/anna"), ANNA],
                        check=True, capture_output=True, timeout=harness.DEADLINE_S)
         with open(self.path("trace"), encoding="utf-8", errors="replace") as file:
-            self.assertRegex(file.read(), r"(?s)/boxes/anna>\) += 0.*/boxes>\) += 0")
+            self.assertRegex(file.read(), r"(?s)/boxes/anna\.new-\d+>\) += 0.*/boxes>\) += 0")
 
     def test_what_an_export_that_was_killed_has_left_is_neither_in_the_way_nor_the_mail(self):
         self.deliver()
@@ -569,6 +569,21 @@ class Exchange(Tool):
         self.call("export", "--maildir", self.path("maildir"), ANNA)
         self.assertEqual(os.listdir(self.path("maildir/tmp")), [])
 
+    def test_an_export_that_is_killed_leaves_no_mbox(self):
+        if harness.IS_SANITIZED:
+            self.skipTest("needs a program that can be traced")
+        self.deliver()
+        path = self.path("mbox")
+        for call in ("write", "fsync"):
+            result = subprocess.run([harness.peer("strace"), "-f", "-e", f"inject={call}:signal=KILL:when=1", "-o",
+                                     self.path("trace"), program("mail-store"), "export", "-s", self.store, "--mbox",
+                                     path, ANNA], check=False, capture_output=True, timeout=harness.DEADLINE_S)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertFalse(os.path.exists(path), call)
+        self.call("export", "--mbox", path, ANNA)
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        self.assertEqual(self.call("import", "--mbox", path, BERT)[0], b"1 mails imported\n")
+
     def test_an_export_that_finds_no_room_says_so_and_is_for_its_owner_alone(self):
         self.deliver(b"x" * 200000)
         for kind in ("maildir", "mbox"):
@@ -579,7 +594,8 @@ class Exchange(Tool):
             self.assertEqual(result.stderr.decode(), f"error: not all was exported, store={self.store} mails=0 "
                              f"({os.strerror(errno.EFBIG)})\n")
             self.assertEqual(result.returncode, EX_IOERR)
-            self.assertEqual(os.stat(self.path(kind)).st_mode & 0o77, 0)
+        self.assertEqual(os.stat(self.path("maildir")).st_mode & 0o77, 0)
+        self.assertEqual([name for name in os.listdir(self.directory) if name.startswith("mbox")], [])
 
     def test_a_sender_does_not_make_mails_of_its_own_in_an_mbox(self):
         self.deliver(MAIL, ANNA, sender="a b\n\nFrom evil@example.org Tue Nov 24 12:00:00 2026\n")
