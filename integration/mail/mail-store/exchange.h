@@ -35,11 +35,11 @@ struct exchange {
 	uint64_t count;
 	uint64_t renamed;     /* of these, mails whose id could not be kept */
 	uint64_t total;	      /* as far as it is known */
-	bool is_damaged;     /* some mail was left out of an export */
-	bool is_only_new;    /* no mailbox gets a mail again that was delivered into it */
-	uint64_t known;	     /* mails of which that was so for all */
-	struct mailid given; /* the last one that a mail of this import has kept */
-	uint64_t last_us;    /* the time of the last mail without an id */
+	bool is_damaged;      /* some mail was left out of an export */
+	bool is_only_new;     /* no mailbox gets a mail again that was delivered into it */
+	uint64_t known;	      /* mails of which that was so for all */
+	struct mailid before; /* of the file before, in names of an export */
+	uint64_t last_us;     /* the time of the last mail without an id */
 	struct progress progress;
 };
 

@@ -58,8 +58,6 @@ static int import_mail(struct exchange *exchange, struct mailstore_mail mail)
 	if (mail.id == NULL)
 		mail.time_us = order_time(exchange, mail.time_us);
 	int ret = maillayer_deliver(exchange->layer, &mail, &id);
-	if (ret == 0)
-		exchange->given = id;
 	/* The mail is wanted in any case: under an id of its own where that one is taken. */
 	if (mail.id != NULL && (ret == MAILSTORE_EID || ret == MAILSTORE_EFOREIGN)) {
 		mail.id = NULL;
@@ -128,9 +126,18 @@ static int find_renamed(void *context, const struct mailentry *entries, size_t c
 {
 	const struct mailstore_mail *mail = context;
 	for (size_t i = 0; i < count; i++)
-		if (entries[i].time_us == mail->time_us && entries[i].text_size == mail->size)
+		if (entries[i].time_us == mail->time_us && entries[i].text_size == mail->size &&
+		    memcmp(&entries[i].id, mail->id, sizeof(*mail->id)) != 0)
 			return 1;
 	return 0;
+}
+
+static int was_renamed(struct maillayer *layer, struct mailstore_mail *wanted,
+		       struct mailname mailbox, bool *ret_was)
+{
+	const int ret = tool_walk(layer, mailbox, find_renamed, wanted);
+	*ret_was = ret == 1;
+	return ret < 0 ? ret : 0;
 }
 
 /*
@@ -152,25 +159,23 @@ static int was_delivered(struct maillayer *layer, struct mailstore_mail *wanted,
 	if (*ret_was || (ret != 0 && ret != DNSBLV6_ENOTFOUND))
 		return ret;
 	ret = look_into_record(layer, mail, mailbox, ret_was);
-	if (ret == 0 && !*ret_was)
-		ret = tool_walk(layer, mailbox, find_renamed, wanted);
-	*ret_was = *ret_was || ret == 1;
-	return ret < 0 ? ret : 0;
+	return ret == 0 && !*ret_was ? was_renamed(layer, wanted, mailbox, ret_was) : ret;
 }
 
-/* What has the id of the one before has another text. */
+/* What has the id of the one before has another text: when it was delivered it got another. */
 static int leave_out_known(struct exchange *exchange, struct mailstore_mail *mail)
 {
+	const bool is_second = memcmp(mail->id, &exchange->before, sizeof(exchange->before)) == 0;
 	size_t count = 0;
 	int ret = 0;
-	if (!exchange->is_only_new ||
-	    memcmp(mail->id, &exchange->given, sizeof(exchange->given)) == 0)
-		return 0;
+	exchange->before = *mail->id;
 	for (size_t i = 0; ret == 0 && i < exchange->recipient_count; i++) {
+		const struct mailname box = exchange->recipients[i];
 		bool was = false;
-		ret = was_delivered(exchange->layer, mail, exchange->recipients[i], &was);
+		ret = is_second ? was_renamed(exchange->layer, mail, box, &was)
+				: was_delivered(exchange->layer, mail, box, &was);
 		if (!was)
-			exchange->recipients[count++] = exchange->recipients[i];
+			exchange->recipients[count++] = box;
 	}
 	exchange->recipient_count = count;
 	return ret;
@@ -186,7 +191,8 @@ static int import_bytes(struct exchange *exchange, const struct mailfile *file, 
 		mail.id = &id;
 	else if (mtime > 0)
 		mail.time_us = (uint64_t)mtime * 1000000;
-	const int ret = mail.is_moved ? leave_out_known(exchange, &mail) : 0;
+	const bool is_asked = mail.is_moved && exchange->is_only_new;
+	const int ret = is_asked ? leave_out_known(exchange, &mail) : 0;
 	if (ret != 0)
 		return ret;
 	exchange->known += exchange->recipient_count == 0;
@@ -251,13 +257,18 @@ static void free_finds(struct finds *finds)
 	free(finds->boxes);
 }
 
-/* As they were delivered, and those of one mail beside one another: its time and id, then the box. */
+/*
+ * As they were delivered, and those of one mail beside one another: its time and id, then the box. The way to
+ * it is the last, so that an import which goes on finds two of one box in the same order: that in new first.
+ */
 static int compare_finds(const void *left, const void *right)
 {
 	const struct found *a = left;
 	const struct found *b = right;
 	const int order = exportname_compare(a->name, b->name);
-	return order != 0 ? order : (a->box > b->box) - (a->box < b->box);
+	if (order != 0 || a->box != b->box)
+		return order != 0 ? order : (a->box > b->box) - (a->box < b->box);
+	return strcmp(b->path, a->path);
 }
 
 static int add_find(struct finds *finds, const char *directory, const char *name)

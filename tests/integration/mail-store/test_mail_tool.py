@@ -383,6 +383,21 @@ class Exchange(Tool):
                          b"2 mails imported, 1 of them under new ids, 0 were there\n")
         self.assertIn(b"another", self.call("cat", self.entries(BERT)[0][0].decode())[0])
 
+    def test_only_new_goes_on_between_two_mails_of_one_name(self):
+        self.deliver(self.TEXTS[0], ANNA)
+        self.call("export", "--maildirs", self.path("all"))
+        name, = os.listdir(self.path(f"all/{ANNA}/new"))
+        self.store = self.path("other")
+        self.call("import", "--maildirs", self.path("all"))
+        # An import that had begun with both, and was killed behind the first.
+        other = self.TEXTS[0].upper()
+        self.write(f"all/{ANNA}/cur/{name}:2,S", other)
+        self.assertEqual(self.call("import", "--maildirs", self.path("all"), "--only-new")[0],
+                         b"1 mails imported, 1 of them under new ids, 1 were there\n")
+        self.assertEqual(self.texts(ANNA), [self.TEXTS[0], other])
+        self.assertEqual(self.call("import", "--maildirs", self.path("all"), "--only-new")[0],
+                         b"0 mails imported, 2 were there\n")
+
     def test_only_new_brings_a_mail_to_mailboxes_that_it_has_not_been_for(self):
         self.deliver()
         self.call("export", "--maildirs", self.path("all"))
