@@ -26,6 +26,7 @@ struct open_file {
 	uint64_t used; /* the count of uses when it was used last; 0: no file */
 	uint64_t size;
 	int fd;
+	int refused; /* why it cannot be written, -errno, or 0 */
 	bool is_new; /* the directory does not have its name for certain */
 };
 
@@ -112,6 +113,7 @@ static int use(struct filedisk *self, uint64_t object, int flags, struct open_fi
 {
 	char name[NAME_SIZE];
 	struct stat st;
+	int refused = 0;
 	for (int i = 0; (flags & O_CREAT) == 0 && i < OPEN_MAX_FILES; i++) {
 		if (self->files[i].used != 0 && self->files[i].object == object) {
 			self->files[i].used = ++self->use_count;
@@ -121,8 +123,10 @@ static int use(struct filedisk *self, uint64_t object, int flags, struct open_fi
 	}
 	make_name(object, name);
 	int fd = openat(self->directory, name, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0640);
-	if (fd < 0 && (errno == EACCES || errno == EROFS) && (flags & O_CREAT) == 0)
+	if (fd < 0 && (errno == EACCES || errno == EROFS) && (flags & O_CREAT) == 0) {
+		refused = -errno;
 		fd = openat(self->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	}
 	if (fd < 0)
 		return -errno;
 	if ((flags & O_CREAT) != 0)
@@ -136,6 +140,7 @@ static int use(struct filedisk *self, uint64_t object, int flags, struct open_fi
 				    .used = ++self->use_count,
 				    .size = (uint64_t)st.st_size,
 				    .fd = fd,
+				    .refused = refused,
 				    .is_new = (flags & O_CREAT) != 0 };
 	*ret_file = file;
 	return 0;
@@ -171,6 +176,8 @@ static int file_append(struct disk *disk, uint64_t object, uint64_t at, const st
 	int ret = use((struct filedisk *)disk, object, 0, &file);
 	if (ret != 0)
 		return ret;
+	if (file->refused != 0)
+		return file->refused;
 	if (file->size != at)
 		return -ESTALE;
 	for (;;) {
@@ -269,6 +276,8 @@ static int file_cut(struct disk *disk, uint64_t object, uint64_t size)
 	int ret = use((struct filedisk *)disk, object, 0, &file);
 	if (ret != 0)
 		return ret;
+	if (file->refused != 0)
+		return file->refused;
 	if (ftruncate(file->fd, (off_t)size) != 0)
 		return -errno;
 	file->size = size;

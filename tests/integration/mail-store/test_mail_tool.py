@@ -26,6 +26,17 @@ ANNA, BERT = "anna@example.com", "bert@example.com"
 MAIL = b"Subject: hello\n\nOnce for both.\n"
 
 
+@contextlib.contextmanager
+def read_only(path):
+    """A directory that is a mount of itself, without writing, while this lasts."""
+    subprocess.run(["mount", "--bind", path, path], check=True, timeout=harness.DEADLINE_S)
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", path], check=True, timeout=harness.DEADLINE_S)
+        yield
+    finally:
+        subprocess.run(["umount", path], check=True, timeout=harness.DEADLINE_S)
+
+
 class Tool(harness.Case):
     def setUp(self):
         super().setUp()
@@ -218,6 +229,16 @@ class Mistakes(Tool):
         os.unlink(os.path.join(self.store, "index.mdb"))
         self.call("ls")
         check("index")
+
+    @unittest.skipUnless(os.geteuid() == 0, "nothing is mounted without root")
+    def test_a_store_that_cannot_be_written_says_so(self):
+        self.deliver()
+        with read_only(self.store):
+            self.assertEqual(self.call("ls", ANNA)[0].count(b"\n"), 1)
+            for command in (("deliver", ANNA), ("rm", "--all", ANNA)):
+                _, said = self.call(*command, text=MAIL, expect=EX_NOPERM)
+                self.assertIn("(Read-only file system)", said)
+        self.assertEqual(self.call("ls", ANNA)[0].count(b"\n"), 1)
 
     def test_a_mailbox_of_many_mails_is_listed_and_emptied_in_pieces(self):
         mails = b"".join(b"From a@example.org Tue Nov 24 12:00:%02d 2026\nNumber: %d\n\n\n" % (i % 60, i)
