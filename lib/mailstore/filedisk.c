@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -98,23 +99,56 @@ static struct open_file *free_place(struct filedisk *self)
 }
 
 /*
- * What root makes in another user's directory is that user's, whose daemon could not open it else. Where root
- * may not change owners it is as it was.
+ * What root makes in another user's directory is that user's from the beginning: one that was killed would
+ * leave what the user's daemon cannot open. Where root may not become another it is root's.
  */
-static void give(int directory, int fd)
+static bool enter(int directory)
 {
 	struct stat st;
-	if (geteuid() == 0 && fstat(directory, &st) == 0 && st.st_uid != 0)
-		(void)!fchown(fd, st.st_uid, st.st_gid);
+	if (geteuid() != 0 || fstat(directory, &st) != 0 || st.st_uid == 0)
+		return false;
+	setfsgid(st.st_gid);
+	setfsuid(st.st_uid);
+	return true;
 }
 
-/* Opens, and creates with O_CREAT, or finds it open. */
-static int use(struct filedisk *self, uint64_t object, int flags, struct open_file **ret_file)
+static void leave(bool is_entered)
+{
+	if (!is_entered)
+		return;
+	setfsuid(0);
+	setfsgid(getegid());
+}
+
+/* A descriptor or -errno. */
+static int open_new(int directory, const char *name)
+{
+	const bool is_entered = enter(directory);
+	int fd = openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
+	int ret = fd < 0 ? -errno : fd;
+	leave(is_entered);
+	return ret;
+}
+
+/* One that cannot be written may be read. A descriptor or -errno. */
+static int open_old(int directory, const char *name, int *ret_refused)
+{
+	*ret_refused = 0;
+	int fd = openat(directory, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 && (errno == EACCES || errno == EROFS)) {
+		*ret_refused = -errno;
+		fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+/* Opens, or creates, or finds it open. */
+static int use(struct filedisk *self, uint64_t object, bool is_new, struct open_file **ret_file)
 {
 	char name[NAME_SIZE];
 	struct stat st;
 	int refused = 0;
-	for (int i = 0; (flags & O_CREAT) == 0 && i < OPEN_MAX_FILES; i++) {
+	for (int i = 0; !is_new && i < OPEN_MAX_FILES; i++) {
 		if (self->files[i].used != 0 && self->files[i].object == object) {
 			self->files[i].used = ++self->use_count;
 			*ret_file = &self->files[i];
@@ -122,15 +156,10 @@ static int use(struct filedisk *self, uint64_t object, int flags, struct open_fi
 		}
 	}
 	make_name(object, name);
-	int fd = openat(self->directory, name, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0640);
-	if (fd < 0 && (errno == EACCES || errno == EROFS) && (flags & O_CREAT) == 0) {
-		refused = -errno;
-		fd = openat(self->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	}
+	int fd = is_new ? open_new(self->directory, name)
+			: open_old(self->directory, name, &refused);
 	if (fd < 0)
-		return -errno;
-	if ((flags & O_CREAT) != 0)
-		give(self->directory, fd);
+		return fd;
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
 		close(fd);
 		return -EINVAL;
@@ -141,7 +170,7 @@ static int use(struct filedisk *self, uint64_t object, int flags, struct open_fi
 				    .size = (uint64_t)st.st_size,
 				    .fd = fd,
 				    .refused = refused,
-				    .is_new = (flags & O_CREAT) != 0 };
+				    .is_new = is_new };
 	*ret_file = file;
 	return 0;
 }
@@ -149,7 +178,7 @@ static int use(struct filedisk *self, uint64_t object, int flags, struct open_fi
 static int file_create(struct disk *disk, uint64_t object)
 {
 	struct open_file *file;
-	return use((struct filedisk *)disk, object, O_CREAT | O_EXCL, &file);
+	return use((struct filedisk *)disk, object, true, &file);
 }
 
 /* The parts from *skipped on; a part that was begun is written by itself. */
@@ -173,7 +202,7 @@ static int file_append(struct disk *disk, uint64_t object, uint64_t at, const st
 {
 	struct open_file *file;
 	size_t done = 0;
-	int ret = use((struct filedisk *)disk, object, 0, &file);
+	int ret = use((struct filedisk *)disk, object, false, &file);
 	if (ret != 0)
 		return ret;
 	if (file->refused != 0)
@@ -198,7 +227,7 @@ static int file_read(struct disk *disk, uint64_t object, uint64_t at, void *byte
 {
 	struct open_file *file;
 	uint8_t *out = bytes;
-	int ret = use((struct filedisk *)disk, object, 0, &file);
+	int ret = use((struct filedisk *)disk, object, false, &file);
 	if (ret != 0)
 		return ret;
 	while (size > 0) {
@@ -220,7 +249,7 @@ static int file_size(struct disk *disk, uint64_t object, uint64_t *ret_size)
 {
 	struct open_file *file;
 	struct stat st;
-	int ret = use((struct filedisk *)disk, object, 0, &file);
+	int ret = use((struct filedisk *)disk, object, false, &file);
 	if (ret == 0 && fstat(file->fd, &st) != 0)
 		ret = -errno;
 	if (ret == 0)
@@ -232,7 +261,7 @@ static int file_sync(struct disk *disk, uint64_t object)
 {
 	struct filedisk *self = (struct filedisk *)disk;
 	struct open_file *file;
-	int ret = use(self, object, 0, &file);
+	int ret = use(self, object, false, &file);
 	if (ret != 0)
 		return ret;
 	if (fdatasync(file->fd) != 0)
@@ -249,7 +278,7 @@ static int file_open_sync(struct disk *disk, uint64_t object, int *ret_fd)
 	struct filedisk *self = (struct filedisk *)disk;
 	struct open_file *file;
 	char name[NAME_SIZE];
-	int ret = use(self, object, 0, &file);
+	int ret = use(self, object, false, &file);
 	if (ret != 0)
 		return ret;
 	if (file->is_new || !self->is_listed)
@@ -273,7 +302,7 @@ static int file_open_sync(struct disk *disk, uint64_t object, int *ret_fd)
 static int file_cut(struct disk *disk, uint64_t object, uint64_t size)
 {
 	struct open_file *file;
-	int ret = use((struct filedisk *)disk, object, 0, &file);
+	int ret = use((struct filedisk *)disk, object, false, &file);
 	if (ret != 0)
 		return ret;
 	if (file->refused != 0)
@@ -356,28 +385,31 @@ int filedisk_sync_parent(const char *path)
 	return ret;
 }
 
-static void give_directory(const char *path)
+static int make_directory(int parent, const char *path)
 {
-	int parent = open_parent(path);
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (parent >= 0 && fd >= 0)
-		give(parent, fd);
-	if (parent >= 0)
-		close(parent);
-	if (fd >= 0)
-		close(fd);
+	char copy[PATH_MAX];
+	if (parent < 0)
+		return mkdir(path, 0700) == 0 ? 0 : -errno;
+	snprintf(copy, sizeof(copy), "%s", path); /* open_parent() has had room for it */
+	const bool is_entered = enter(parent);
+	int ret = mkdirat(parent, basename(copy), 0700) == 0 ? 0 : -errno;
+	leave(is_entered);
+	return ret;
 }
 
 int filedisk_make(const char *path)
 {
-	bool is_made = mkdir(path, 0700) == 0;
-	if (!is_made && errno != EEXIST)
-		return -errno;
-	if (is_made)
-		give_directory(path);
-	int ret = filedisk_sync_parent(path);
+	int parent = open_parent(path);
+	int made = parent == -ENAMETOOLONG ? parent : make_directory(parent, path);
+	int ret = made == 0 || made == -EEXIST ? 0 : made;
+	if (ret == 0 && parent >= 0 && fsync(parent) != 0)
+		ret = -errno;
 	/* What was there may be in a directory that is not ours to read. */
-	return is_made || ret != -EACCES ? ret : 0;
+	if (ret == 0 && parent < 0 && (made == 0 || parent != -EACCES))
+		ret = parent;
+	if (parent >= 0)
+		close(parent);
+	return ret;
 }
 
 int filedisk_open(const char *path, struct disk **ret_disk)

@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ENTRY_SIZE   48
@@ -601,6 +603,31 @@ int mailindex_remove_unborn(const char *path)
 	if (snprintf(lock, sizeof(lock), "%s-lock", path) < (int)sizeof(lock))
 		unlink(lock);
 	return -ENOENT;
+}
+
+static bool is_locked(const char *path)
+{
+	struct stat st;
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid != geteuid() &&
+	       faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) != 0 && errno == EACCES;
+}
+
+static bool owns_directory(const char *path)
+{
+	char copy[PATH_MAX];
+	struct stat st;
+	return snprintf(copy, sizeof(copy), "%s", path) < (int)sizeof(copy) &&
+	       stat(dirname(copy), &st) == 0 && st.st_uid == geteuid();
+}
+
+void mailindex_remove_locked(const char *path)
+{
+	static const char *const ends[] = { "", "-lock" };
+	char name[PATH_MAX];
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (snprintf(name, sizeof(name), "%s%s", path, ends[i]) < (int)sizeof(name) &&
+		    is_locked(name) && owns_directory(name))
+			unlink(name);
 }
 
 /* ---- reading ---- */

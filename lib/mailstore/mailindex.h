@@ -143,6 +143,11 @@ int mailindex_apply(const char *path, const struct mailbatch *batch);
  * STORE_ENOTSTORE when the file is something else, and stays.
  */
 int mailindex_remove_unborn(const char *path);
+/*
+ * Removes an index, or its lock file, that is another user's and cannot be opened, from a directory that is ours:
+ * root was killed while it made them, and had not given them to us.
+ */
+void mailindex_remove_locked(const char *path);
 
 /* ---- reading: all between reader_begin() and reader_end(); DNSBLV6_ENOTFOUND ---- */
 

@@ -163,6 +163,7 @@ static int replay(struct mailstore *store, struct mailrecover *recover)
 /* The index as it is, or none. */
 static int look_at_index(struct mailstore *store, struct mailrecover *recover)
 {
+	mailindex_remove_locked(store->index_path);
 	int ret = open_reader(store);
 	if (ret == STORE_ENOTSTORE)
 		ret = mailindex_remove_unborn(store->index_path);

@@ -230,6 +230,28 @@ class Mistakes(Tool):
         self.call("ls")
         check("index")
 
+    @unittest.skipUnless(os.geteuid() == 0, "no other user without root")
+    def test_a_root_that_is_killed_keeps_no_owner_from_its_store(self):
+        if harness.IS_SANITIZED:
+            self.skipTest("needs a program that can be traced")
+        owner = 1234
+        os.chmod(self.directory, 0o711)
+        calls = "mkdir", "openat", "pwritev", "pwrite64", "fdatasync", "fchown", "lchown"
+        for call in calls:
+            for when in range(1, 40):
+                shutil.rmtree(self.store, ignore_errors=True)
+                os.mkdir(self.store)
+                os.chown(self.store, owner, owner)
+                killed = subprocess.run([harness.peer("strace"), "-e", f"inject={call}:signal=KILL:when={when}", "-o",
+                                         self.path("trace"), program("mail-store"), "deliver", "-s", self.store, ANNA],
+                                        check=False, input=MAIL, capture_output=True, timeout=harness.DEADLINE_S)
+                again = subprocess.run([program("mail-store"), "deliver", "-s", self.store, ANNA], check=False,
+                                       input=MAIL, capture_output=True, timeout=harness.DEADLINE_S,
+                                       user=owner, group=owner, extra_groups=[])
+                self.assertEqual((again.returncode, again.stderr), (0, b""), (call, when))
+                if killed.returncode == 0:
+                    break
+
     @unittest.skipUnless(os.geteuid() == 0, "nothing is mounted without root")
     def test_a_store_that_cannot_be_written_says_so(self):
         self.deliver()
