@@ -194,6 +194,23 @@ class Copies(Nodes):
         self.assertEqual(self.run_copies("restore")[4], 1)
         self.assertEqual([one for _, one, _ in client.entries(box)], [ident])
 
+    def test_mails_of_a_segment_that_was_lost_are_none_that_were_deleted(self):
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        client = self.client(nodes[0])
+        box = self.boxes_by_node(client)[2][0]
+        ident = client.deliver(TEXT, [box])
+        nodes[1].kill()
+        for name in (f"log/{1:016x}", "index.mdb", "index.mdb-lock"):
+            os.unlink(os.path.join(nodes[1].stored.directory, name))
+        nodes[1].revive()
+        wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
+        wait_for(lambda: self.are_stores_known(client), "its store to be known")
+        self.assertEqual(client.entries(box), [])
+        self.assertEqual(self.run_copies("forget")[6], 0)
+        self.assertEqual(self.run_copies("restore")[4], 1)
+        self.assertEqual([one for _, one, _ in client.entries(box)], [ident])
+
     def test_copies_of_mails_that_were_deleted_meanwhile_can_be_forgotten(self):
         nodes = self.begin(nodes={"copies": 2})
         self.expect_log("")

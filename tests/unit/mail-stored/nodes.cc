@@ -263,7 +263,9 @@ TEST_CASE("a store is not opened with another set of nodes to spread over", "[ma
 	const auto log = std::string(directory) + "/log";
 	const auto identity = log + "/0000000000000000";
 	REQUIRE(mkdir(log.c_str(), 0700) == 0);
+	const auto index = std::string(directory) + "/index.mdb";
 	REQUIRE(std::ofstream(identity).good());
+	REQUIRE(std::ofstream(index).good());
 	uint64_t since_us = 0;
 	CHECK(locate_check_spread(&three.setup.nodes, directory, &since_us) == 0);
 	const uint64_t first_us = since_us;
@@ -278,11 +280,25 @@ TEST_CASE("a store is not opened with another set of nodes to spread over", "[ma
 	REQUIRE(utimensat(AT_FDCWD, identity.c_str(), times, 0) == 0);
 	CHECK(locate_check_spread(&three.setup.nodes, directory, &since_us) == 0);
 	CHECK(since_us / 1000000 == first_us / 1000000 + 100);
+	// One of which the index was made anew may lack some.
+	const auto spread = std::string(directory) + "/spread";
+	const timespec old[] = { { 0, UTIME_OMIT }, { 1000000000, 0 } };
+	REQUIRE(utimensat(AT_FDCWD, identity.c_str(), old, 0) == 0);
+	REQUIRE(utimensat(AT_FDCWD, spread.c_str(), old, 0) == 0);
+	struct statx born = {};
+	REQUIRE(statx(AT_FDCWD, index.c_str(), 0, STATX_BTIME, &born) == 0);
+	CHECK(locate_check_spread(&three.setup.nodes, directory, &since_us) == 0);
+	CHECK(since_us / 1000000 == ((born.stx_mask & STATX_BTIME) != 0
+					     ? static_cast<uint64_t>(born.stx_btime.tv_sec)
+					     : 1000000000));
+	unlink(index.c_str());
+	CHECK(locate_check_spread(&three.setup.nodes, directory, &since_us) == 0);
+	CHECK(since_us / 1000000 > 1000000000);
 	unlink(identity.c_str());
 	CHECK(locate_check_spread(&three.setup.nodes, directory, &since_us) == 0);
 	CHECK(since_us >= first_us);
 	rmdir(log.c_str());
-	unlink((std::string(directory) + "/spread").c_str());
+	unlink(spread.c_str());
 	rmdir(directory);
 }
 

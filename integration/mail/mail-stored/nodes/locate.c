@@ -14,6 +14,7 @@
 
 #define SPREAD_MAX (5 * NODES_MAX + 2)
 #define IDENTITY   "log/0000000000000000" /* MAILSTORE.md, part 1: written once */
+#define INDEX	   "index.mdb"
 
 /* ---- by name: FNV-1a, and the finish of SplitMix64. These must stay as they are. ---- */
 
@@ -147,21 +148,39 @@ static uint64_t time_of(const struct stat *st)
 	return (uint64_t)st->st_mtim.tv_sec * 1000000 + (uint64_t)st->st_mtim.tv_nsec / 1000;
 }
 
-/* Of a log that was made since then, as when the one before it was lost, that is when. */
+static void raise_since(uint64_t time_us, uint64_t *since_us)
+{
+	if (time_us > *since_us)
+		*since_us = time_us;
+}
+
+/*
+ * Of a log that was made since then, as when the one before it was lost, that is when. An index is made anew
+ * of what a log has left when a segment was lost, and is a new file when a backup was put back: which mails are
+ * missing since then, and which were deleted before, is not known. A file system that does not say when a file was
+ * made tells the first alone.
+ */
 static int find_since(int directory, uint64_t *ret_since_us)
 {
-	struct stat spread;
-	struct stat identity;
-	if (fstatat(directory, "spread", &spread, 0) != 0)
+	struct stat st;
+	struct statx index;
+	uint64_t since_us = 0;
+	if (fstatat(directory, "spread", &st, 0) != 0)
 		return -errno;
-	if (fstatat(directory, IDENTITY, &identity, 0) == 0)
-		*ret_since_us = time_of(&identity);
-	else if (errno == ENOENT)
-		*ret_since_us = clock_wall_us(); /* it is made next */
-	else
+	raise_since(time_of(&st), &since_us);
+	bool is_whole = fstatat(directory, IDENTITY, &st, 0) == 0;
+	if (is_whole)
+		raise_since(time_of(&st), &since_us);
+	is_whole = is_whole && statx(directory, INDEX, 0, STATX_BTIME, &index) == 0;
+	if (is_whole && (index.stx_mask & STATX_BTIME) != 0)
+		raise_since((uint64_t)index.stx_btime.tv_sec * 1000000 +
+				    index.stx_btime.tv_nsec / 1000,
+			    &since_us);
+	if (!is_whole && errno != ENOENT)
 		return -errno;
-	if (time_of(&spread) > *ret_since_us)
-		*ret_since_us = time_of(&spread);
+	if (!is_whole)
+		raise_since(clock_wall_us(), &since_us); /* it is made next */
+	*ret_since_us = since_us;
 	return 0;
 }
 

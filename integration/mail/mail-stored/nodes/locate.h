@@ -44,7 +44,7 @@ unsigned locate_next(const struct nodesetup *setup, unsigned peer);
 
 /*
  * 0; -EINVAL when the store was begun with another set of nodes; or -errno. The first time the file
- * DIRECTORY/spread is made: since it was, and its log, the store is there.
+ * DIRECTORY/spread is made: since it was, and its log and its index, the store is there.
  */
 int locate_check_spread(const struct nodesetup *setup, const char *directory,
 			uint64_t *ret_since_us);
