@@ -18,7 +18,7 @@ import zipfile
 
 from clamd import eicar, signatures, start_clamd
 from front import RECIPIENT, SENDER, FrontCase, Front
-from harness import main, program, wait_for
+from harness import BUILD, DEADLINE_S, main, program, wait_for
 
 QUARANTINE = "quarantine@example.com"
 FOUND = r"5\.7\.1 Eicar-Test-Signature"
@@ -198,6 +198,15 @@ class Decoders(ScanCase):
         with self.assertRaises(AssertionError):
             front.start()
         self.assertIn(self.path("missing"), front.log())
+
+    def test_a_build_without_a_scanner_checks_the_rest(self):
+        for scan, status in ({}, os.EX_OK), ({"clamd": "/nowhere"}, os.EX_UNAVAILABLE):
+            front = Front(self, scan=scan, is_started=False)
+            done = subprocess.run([os.path.join(BUILD, "tests/integration/front_unscanned"), "--check",
+                                   "--config", front.config_path], capture_output=True, text=True,
+                                  check=False, timeout=DEADLINE_S)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertEqual("this build has no scanner" in done.stderr, bool(scan), done.stderr)
 
 
 class Clamd(ScanCase):

@@ -10,14 +10,24 @@
 
 #include "lib/common/log.h"
 
+static int refuse(const char *context)
+{
+	log_error(context, "this build has no scanner, as it lacks Vectorscan or libarchive");
+	return EX_UNAVAILABLE;
+}
+
 int scanner_open(const struct scan_settings *settings, const char *context, int ask_fd,
 		 struct scanner **ret_scanner)
 {
 	(void)ask_fd;
 	(void)settings;
 	*ret_scanner = NULL;
-	log_error(context, "this build has no scanner, as it lacks Vectorscan or libarchive");
-	return EX_UNAVAILABLE;
+	return refuse(context);
+}
+
+int scanner_check(const struct scan_settings *settings, const char *context)
+{
+	return settings->is_on ? refuse(context) : EX_OK;
 }
 
 void scanner_close(struct scanner *scanner)
