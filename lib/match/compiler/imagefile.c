@@ -58,6 +58,25 @@ static void chosen_free(struct chosen *chosen)
 	free(chosen->each);
 }
 
+/*
+ * Vectorscan refuses an expression, and all that are compiled with it, that is longer than the place where
+ * it is to end: one for the first bytes of an object that wants something before them. Without the limit it
+ * is never found in its place.
+ */
+static bool is_possible(const struct chosen *chosen, unsigned at, uint64_t max)
+{
+	hs_expr_info_t *info = NULL;
+	hs_compile_error_t *error = NULL;
+	if (hs_expression_info(chosen->expressions[at], chosen->flags[at], &info, &error) !=
+	    HS_SUCCESS) {
+		hs_free_compile_error(error);
+		return true; /* compiling it says why */
+	}
+	const bool fits = info->min_width <= max;
+	free(info);
+	return fits;
+}
+
 static bool choose(const struct tables *tables, unsigned group, struct chosen *ret_chosen)
 {
 	const size_t room = tables->expression_count + 1;
@@ -77,7 +96,8 @@ static bool choose(const struct tables *tables, unsigned group, struct chosen *r
 		ret_chosen->flags[at] = tables->flags[i];
 		ret_chosen->ids[at] = (unsigned)i;
 		ret_chosen->count++;
-		if (tables->ends[i].max == UINT64_MAX)
+		if (tables->ends[i].max == UINT64_MAX ||
+		    !is_possible(ret_chosen, at, tables->ends[i].max))
 			continue;
 		ret_chosen->ends[at].flags = HS_EXT_FLAG_MIN_OFFSET | HS_EXT_FLAG_MAX_OFFSET;
 		ret_chosen->ends[at].min_offset = tables->ends[i].min;

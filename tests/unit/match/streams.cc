@@ -96,6 +96,8 @@ TEST_CASE("one byte stands near the others", "[match][streams]")
 	CHECK(found_by("4142[1-3]58", "AB....X") == Found{});
 	// A place is that of the others.
 	CHECK(found_by("58[1-3]4142", "X..AB", "3") == Found{ "A@5" });
+	// There is no room for the one before it.
+	CHECK(found_by("58[1-3]4142", "XXAB", "0") == Found{});
 }
 
 TEST_CASE("places are counted from the beginning and the end", "[match][streams]")
