@@ -18,8 +18,9 @@
  */
 #define FOLDED_GAP   32
 #define FOLDED_EXACT 48
-#define OTHERS_MAX   32 /* digits of a string that is not to be there */
-#define FIXED_MIN    2	/* bytes that ClamAV wants in a row */
+#define LITERAL_GAP  128 /* ClamAV's; from it on {n} is a distance */
+#define OTHERS_MAX   32	 /* digits of a string that is not to be there */
+#define FIXED_MIN    2	 /* bytes that ClamAV wants in a row */
 
 static const char out_of_memory[] = "out of memory";
 
@@ -386,13 +387,13 @@ static void add_tail(struct parser *parser, const char *text, uint32_t size)
 	tail->size = size;
 }
 
-static void boundary_before(struct parser *parser, char which, bool is_not)
+static void boundary_before(struct parser *parser, char which)
 {
 	struct sigtext *before = &parser->part.before;
 	const char *set = boundary_set(which, '<');
-	char room[32];
-	if (is_not)
-		sigtext_say(before, "(?-i:[%s])", opposite(set, room));
+	/* A word's beginning has been asked for: one byte would have to be in two sets. */
+	if (before->size > 0)
+		parser->reason = COMPILE_COMPLEX;
 	else if (which == 'W' && parser->is_wide)
 		sigtext_say(before, "(?-i:^|^.|[^\\x00]|[%s]\\x00)", set);
 	else
@@ -419,7 +420,7 @@ static void boundary_behind(struct parser *parser, char which, bool is_not)
 	add_tail(parser, "\\z", 0);
 }
 
-/* In the middle it is bytes like others. */
+/* In the middle it is bytes like others, and with a ! at the beginning, too. */
 static void boundary_within(struct parser *parser, char which, bool is_not)
 {
 	char room[32];
@@ -454,8 +455,8 @@ static const char *take_group(struct parser *parser, bool is_not)
 	if (end == parser->at + 1 && strchr("BLW", *parser->at) != NULL) {
 		if (ends_part(end + 1))
 			boundary_behind(parser, *parser->at, is_not);
-		else if (parser->part.is_open)
-			boundary_before(parser, *parser->at, is_not);
+		else if (parser->part.is_open && !is_not)
+			boundary_before(parser, *parser->at);
 		else
 			boundary_within(parser, *parser->at, is_not);
 	} else if (memchr(parser->at, '(', (size_t)(end - parser->at)) != NULL) {
@@ -620,16 +621,29 @@ static bool fold_gap(struct parser *parser, uint32_t min, uint32_t max)
 	struct choice *end = fixed_end(parser);
 	if (end == NULL)
 		return true;
-	if (min == max && max > 0)
+	if (min == max)
 		sigtext_say(&end->text, ".{%u}", max);
-	else if (max > 0)
+	else
 		sigtext_say(&end->text, ".{%u,%u}", min, max);
 	end->length += min;
 	if (min != max)
 		parser->part.has_no_length = true;
-	if (max > 0)
-		parser->part.run = 0;
+	parser->part.run = 0;
 	return true;
+}
+
+static bool is_boundary(const char *at)
+{
+	return at[0] == '(' && at[1] != '\0' && strchr("BLW", at[1]) != NULL && at[2] == ')';
+}
+
+/*
+ * Does what stands at a range's end belong to a part of its own? A boundary, or one byte near the others,
+ * is looked at from where a part begins or ends.
+ */
+static bool begins_part(const char *at)
+{
+	return is_boundary(at) || memchr(at, '[', strcspn(at, "*{")) != NULL;
 }
 
 static const char *take_gap(struct parser *parser)
@@ -644,9 +658,16 @@ static const char *take_gap(struct parser *parser)
 		const char *why = read_range(parser, '}', &min, &max);
 		if (why != NULL)
 			return why;
-		/* A boundary behind it is the next part's. */
-		if (strncmp(parser->at, "(B)", 3) != 0 && strncmp(parser->at, "(L)", 3) != 0 &&
-		    strncmp(parser->at, "(W)", 3) != 0 && fold_gap(parser, min, max))
+		/* ClamAV reads {n} as so many ??, beside which a boundary is a byte. */
+		if (min == max && max > 0 && max < LITERAL_GAP &&
+		    (is_boundary(parser->at) || parser->part.tail_count > 0)) {
+			parser->reason = COMPILE_COMPLEX;
+			return NULL;
+		}
+		/* The same for it as *. */
+		if (max == 0)
+			max = SIGBODY_FAR;
+		if (!begins_part(parser->at) && fold_gap(parser, min, max))
 			return NULL;
 	}
 	const char *why = end_part(parser);
@@ -680,7 +701,8 @@ static void anchor_before(struct parser *parser, uint32_t min, uint32_t max)
 	struct part *part = &parser->part;
 	struct choice *byte = &part->pieces[0].choices[0];
 	sigtext_add(&part->before, byte->text.bytes, byte->text.size);
-	sigtext_say(&part->before, ".{%u,%u}", min, max);
+	if (max > 0)
+		sigtext_say(&part->before, ".{%u,%u}", min, max);
 	sigtext_free(&byte->text);
 	byte->length = 0;
 	part->run = 0;
@@ -689,21 +711,18 @@ static void anchor_before(struct parser *parser, uint32_t min, uint32_t max)
 
 static const char *take_anchor(struct parser *parser)
 {
-	if (parser->flags & (SIGBODY_FULLWORD | SIGBODY_WIDE)) {
-		/* There ClamAV reads braces. */
-		uint32_t min = 0;
-		uint32_t max = 0;
-		const char *why = read_range(parser, ']', &min, &max);
-		if (why == NULL && !fold_gap(parser, min, max))
-			parser->reason = COMPILE_COMPLEX;
-		return why;
-	}
 	struct part *part = &parser->part;
 	uint32_t min = 0;
 	uint32_t max = 0;
 	const char *why = read_range(parser, ']', &min, &max);
 	if (why != NULL)
 		return why;
+	if (parser->flags & (SIGBODY_FULLWORD | SIGBODY_WIDE)) {
+		/* There ClamAV reads braces. */
+		if (max == 0 || !fold_gap(parser, min, max))
+			parser->reason = COMPILE_COMPLEX;
+		return NULL;
+	}
 	if (max > ANCHOR_MAX)
 		return "[n-m] is too large";
 	if (part->piece_count == 1 && is_fixed(&part->pieces[0]) &&
@@ -723,7 +742,7 @@ static const char *take_all(struct parser *parser)
 	const char *why = NULL;
 	part_clear(&parser->part);
 	if (parser->flags & SIGBODY_FULLWORD)
-		boundary_before(parser, 'W', false);
+		boundary_before(parser, 'W');
 	while (*parser->at != '\0' && why == NULL && parser->reason == COMPILE_STREAMS) {
 		if (*parser->at == '*' || *parser->at == '{')
 			why = take_gap(parser);

@@ -54,6 +54,12 @@ TEST_CASE("parts stand in a distance", "[match][streams]")
 	CHECK(found_by("4142*4344{40-50}4546", "AB CD" + std::string(45, '.') + "EF") ==
 	      Found{ "A@52" });
 	CHECK(found_by("4142*4344{40-50}4546", "CD" + std::string(45, '.') + "EF AB") == Found{});
+	// As ClamAV reads them, a most of 0 is none.
+	for (const char *range : { "{0}", "{-0}", "{0-0}" }) {
+		CHECK(found_by("4142"s + range + "4344", "AB...CD") == Found{ "A@7" });
+		CHECK(found_by("4142"s + range + "4344", "ABCD") == Found{ "A@4" });
+		CHECK(found_by("4142"s + range + "4344", "CD AB") == Found{});
+	}
 }
 
 TEST_CASE("alternatives are one of several", "[match][streams]")
@@ -86,6 +92,11 @@ TEST_CASE("boundaries are looked at on both sides", "[match][streams]")
 	CHECK(found_by("(W)4142(W)", "_AB_") == Found{ "A@4" });
 	CHECK(found_by("!(W)4142", "xAB") == Found{ "A@3" });
 	CHECK(found_by("!(W)4142", "AB") == Found{});
+	// With a ! before it, it is a byte, from which distances are counted, and of either side.
+	CHECK(found_by("!(B)4142", "\nAB") == Found{});
+	CHECK(found_by("4142{2-4}!(W)4344", "AB.xCD") == Found{});
+	CHECK(found_by("4142{2-4}!(W)4344", "AB..xCD") == Found{ "A@7" });
+	CHECK(found_by("4142{2-4}(W)4344", "AB..CD") == Found{ "A@6" });
 }
 
 TEST_CASE("one byte stands near the others", "[match][streams]")
@@ -94,6 +105,10 @@ TEST_CASE("one byte stands near the others", "[match][streams]")
 	CHECK(found_by("58[1-3]4142", "XAB") == Found{});
 	CHECK(found_by("4142[1-3]58", "AB..X") == Found{ "A@5" });
 	CHECK(found_by("4142[1-3]58", "AB....X") == Found{});
+	CHECK(found_by("58[0-0]4142", "XAB") == Found{ "A@3" });
+	CHECK(found_by("58[0-0]4142", "X.AB") == Found{});
+	CHECK(found_by("4142{1-3}58[1-3]4344", "AB.X.CD") == Found{ "A@7" });
+	CHECK(found_by("4142{1-3}58[1-3]4344", "ABX...CD") == Found{});
 	// A place is that of the others.
 	CHECK(found_by("58[1-3]4142", "X..AB", "3") == Found{ "A@5" });
 	// There is no room for the one before it.
