@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * match_digest.h - hashes of an object, and of one section of a program at a time, as bytes flow by.
+ * match_digest.h - hashes of an object, and of a section of a program, as bytes flow by.
  *
  * Flow: match_object.c -> match_digest_begin(), match_digest_push() -> match_digest_end() -> the names that a
  *       database has for hash and size.

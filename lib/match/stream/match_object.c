@@ -11,11 +11,12 @@
 #include "lib/match/logic/siglogic.h"
 #include "lib/match/logic/sigplace.h"
 
-#define RING_SIZE   8  /* ends of a part that are kept, as ClamAV does */
-#define PENDING_MAX 32 /* findings that wait until the object is known to be no harmless one */
-#define BATCH_MAX   16 /* findings that are put in order */
-#define PIECE_MAX   (1U << 30)
-#define VECTOR_SIZE 64 /* bytes of the largest that Vectorscan has */
+#define RING_SIZE	8  /* ends of a part that are kept, as ClamAV does */
+#define PENDING_MAX	32 /* findings that wait until the object is known to be no harmless one */
+#define BATCH_MAX	16 /* findings that are put in order */
+#define PIECE_MAX	(1U << 30)
+#define SECTION_DIGESTS 4  /* sections of a program that may overlap */
+#define VECTOR_SIZE	64 /* bytes of the largest that Vectorscan has */
 
 struct match_worker {
 	const struct match_db *db;
@@ -36,6 +37,12 @@ struct pending {
 	uint64_t offset;
 };
 
+/* A section of a program, and which digest it has. */
+struct hashed {
+	struct pe_section section;
+	unsigned digest;
+};
+
 struct match_object {
 	const struct match_worker *worker;
 	const struct match_db *db;
@@ -51,7 +58,9 @@ struct match_object {
 	struct match_digest digest;
 	/* Programs for Windows. */
 	struct pe pe;
-	struct match_digest section_digest;
+	struct match_digest section_digests[SECTION_DIGESTS];
+	struct hashed hashed[PE_SECTIONS]; /* by where they begin */
+	unsigned hashed_count;
 	uint64_t section_end; /* of the one that is looked up */
 	/* Findings among the bytes of one push, by place. */
 	struct pending batch[BATCH_MAX];
@@ -125,7 +134,7 @@ static void take_section_hash(void *context, uint32_t name, uint64_t size)
 	struct match_object *object = context;
 	(void)size;
 	if (name != IMAGE_NONE)
-		report(object, match_db_name(object->db, name), object->section_end);
+		report_later(object, match_db_name(object->db, name), object->section_end);
 }
 
 /* ---- signatures ---- */
@@ -385,41 +394,78 @@ static void take_rings(struct match_object *object)
 
 /* ---- sections of programs ---- */
 
-/* The first section that begins at from or behind it, by place in the file; NULL: none. */
-static const struct pe_section *next_section(const struct pe *pe, uint64_t from)
+static uint64_t end_of(const struct pe_section *section)
 {
-	const struct pe_section *next = NULL;
-	for (unsigned i = 0; i < pe->section_count; i++) {
-		const struct pe_section *section = &pe->sections[i];
-		if (section->raw_size > 0 && section->raw_offset >= from &&
-		    (next == NULL || section->raw_offset < next->raw_offset))
-			next = section;
-	}
-	return next;
+	return (uint64_t)section->raw_offset + section->raw_size;
 }
 
-/* Bytes of the sections among these go into their hashes, one section behind the other. */
-static void hash_sections(struct match_object *object, const uint8_t *bytes, size_t size)
+/* By where they begin. Of one that has begun already, a part of the headers, there is no hash. */
+static void sort_sections(struct match_object *object)
 {
-	uint64_t at = object->position;
-	const uint64_t stop = at + size;
-	while (at < stop) {
-		const uint64_t from = at - object->section_digest.size;
-		const struct pe_section *section = next_section(&object->pe, from);
-		if (section == NULL || section->raw_offset >= stop)
-			return;
-		if (section->raw_offset > at)
-			at = section->raw_offset;
-		const uint64_t end = (uint64_t)section->raw_offset + section->raw_size;
-		const uint64_t part_end = end < stop ? end : stop;
-		match_digest_push(&object->section_digest, bytes + (at - object->position),
-				  (size_t)(part_end - at));
-		at = part_end;
-		if (at < end)
-			return;
-		object->section_end = end;
-		match_digest_end(&object->section_digest, take_section_hash, object);
-		match_digest_begin(&object->section_digest);
+	const struct pe_section *sections = object->pe.sections;
+	object->hashed_count = 0;
+	for (unsigned i = 0; i < object->pe.section_count; i++) {
+		if (sections[i].raw_size == 0 || sections[i].raw_offset < object->position)
+			continue;
+		unsigned at = object->hashed_count++;
+		for (; at > 0 && object->hashed[at - 1].section.raw_offset > sections[i].raw_offset;
+		     at--)
+			object->hashed[at] = object->hashed[at - 1];
+		object->hashed[at].section = sections[i];
+	}
+}
+
+/* Those that overlap have a digest each; one that more of them overlap than there are has none. */
+static void give_digests(struct match_object *object)
+{
+	unsigned count = 0;
+	sort_sections(object);
+	for (unsigned i = 0; i < object->hashed_count; i++) {
+		struct hashed *to = &object->hashed[count];
+		unsigned taken = 0;
+		*to = object->hashed[i];
+		for (unsigned k = 0; k < count; k++)
+			if (end_of(&object->hashed[k].section) > to->section.raw_offset)
+				taken |= 1U << object->hashed[k].digest;
+		for (to->digest = 0; taken >> to->digest & 1; to->digest++)
+			continue;
+		count += to->digest < SECTION_DIGESTS;
+	}
+	object->hashed_count = count;
+}
+
+static void end_section(struct match_object *object, const struct hashed *hashed, uint64_t end)
+{
+	object->section_end = end;
+	match_digest_end(&object->section_digests[hashed->digest], take_section_hash, object);
+}
+
+/* What of these bytes is in a section goes into its hash. */
+static void hash_section(struct match_object *object, const struct hashed *hashed,
+			 const uint8_t *bytes, size_t size)
+{
+	struct match_digest *digest = &object->section_digests[hashed->digest];
+	const uint64_t begin = hashed->section.raw_offset;
+	const uint64_t end = end_of(&hashed->section);
+	const uint64_t stop = object->position + size < end ? object->position + size : end;
+	const uint64_t at = object->position > begin ? object->position : begin;
+	if (at >= stop)
+		return;
+	if (at == begin)
+		match_digest_begin(digest);
+	match_digest_push(digest, bytes + (at - object->position), (size_t)(stop - at));
+	if (stop == end)
+		end_section(object, hashed, end);
+}
+
+/* Sections that were to go on behind the end have ended there, as ClamAV has it. */
+static void end_sections(struct match_object *object)
+{
+	for (unsigned i = 0; i < object->hashed_count; i++) {
+		const struct hashed *hashed = &object->hashed[i];
+		if (hashed->section.raw_offset < object->position &&
+		    end_of(&hashed->section) > object->position)
+			end_section(object, hashed, object->position);
 	}
 }
 
@@ -490,9 +536,9 @@ int match_object_new(struct match_worker *worker, struct match_object **ret_obje
 	int status = give_memory(object);
 	if (status == 0)
 		status = match_digest_new(&object->digest, worker->db, MATCH_DIGEST_OBJECT);
-	if (status == 0)
-		status =
-			match_digest_new(&object->section_digest, worker->db, MATCH_DIGEST_SECTION);
+	for (unsigned i = 0; i < SECTION_DIGESTS && status == 0; i++)
+		status = match_digest_new(&object->section_digests[i], worker->db,
+					  MATCH_DIGEST_SECTION);
 	for (unsigned i = 0; i < IMAGE_GROUP_COUNT && status == 0; i++)
 		if (worker->db->hs[i] != NULL &&
 		    hs_open_stream(worker->db->hs[i], 0, &object->streams[i]) != HS_SUCCESS)
@@ -513,7 +559,8 @@ void match_object_free(struct match_object *object)
 		if (object->streams[i] != NULL)
 			hs_close_stream(object->streams[i], NULL, NULL, NULL);
 	match_digest_free(&object->digest);
-	match_digest_free(&object->section_digest);
+	for (unsigned i = 0; i < SECTION_DIGESTS; i++)
+		match_digest_free(&object->section_digests[i]);
 	free(object->memory);
 	free(object);
 }
@@ -535,8 +582,8 @@ void match_begin(struct match_object *object, match_found_fn *found, void *conte
 			hs_reset_stream(object->streams[i], 0, NULL, NULL, NULL);
 	}
 	match_digest_begin(&object->digest);
-	match_digest_begin(&object->section_digest);
 	pe_begin(&object->pe);
+	object->hashed_count = 0;
 }
 
 void match_copy(struct match_object *object, const struct match_object *from, match_found_fn *found,
@@ -563,7 +610,10 @@ void match_copy(struct match_object *object, const struct match_object *from, ma
 						 NULL);
 	}
 	match_digest_copy(&object->digest, &from->digest);
-	match_digest_copy(&object->section_digest, &from->section_digest);
+	for (unsigned i = 0; i < SECTION_DIGESTS; i++)
+		match_digest_copy(&object->section_digests[i], &from->section_digests[i]);
+	memcpy(object->hashed, from->hashed, from->hashed_count * sizeof(from->hashed[0]));
+	object->hashed_count = from->hashed_count;
 }
 
 void match_set_kind(struct match_object *object, enum content_kind kind,
@@ -599,8 +649,8 @@ static void push_piece(struct match_object *object, const uint8_t *bytes, size_t
 	const size_t behind = ((uintptr_t)bytes + size) % VECTOR_SIZE;
 	const size_t whole = size > behind ? size - behind : 0;
 	match_digest_push(&object->digest, bytes, size);
-	if (object->pe.state == PE_READY && object->db->has_section_hashes)
-		hash_sections(object, bytes, size);
+	for (unsigned i = 0; i < object->hashed_count; i++)
+		hash_section(object, &object->hashed[i], bytes, size);
 	scan(object, bytes, whole);
 	scan(object, bytes + whole, size - whole);
 	report_batch(object);
@@ -627,6 +677,8 @@ static size_t push_headers(struct match_object *object, const uint8_t *bytes, si
 	object->pe.state = PE_MORE;
 	push_piece(object, bytes, used);
 	object->pe = pe;
+	if (pe.state == PE_READY && object->db->has_section_hashes)
+		give_digests(object);
 	return used;
 }
 
@@ -654,6 +706,7 @@ void match_end(struct match_object *object)
 			hs_reset_stream(object->streams[i], 0, object->worker->scratch,
 					take_pattern, object);
 	take_rings(object);
+	end_sections(object);
 	object->is_ending = true;
 	decide_counted(object);
 	for (uint32_t i = db->numbers[IMAGE_EARLY_COUNT]; i < db->counts[IMAGE_SIGNATURES]; i++)

@@ -249,6 +249,40 @@ TEST_CASE("sections of programs have hashes", "[match][streams]")
 	CHECK(database.find(program().substr(0, 1023), CONTENT_PE) == Found{});
 }
 
+// The same with sections at these places, each of 512 bytes, behind the one that it has.
+static std::string program_with(const std::vector<uint32_t> &places)
+{
+	std::string bytes = program() + std::string(1024, 'q');
+	bytes.replace(1100, 6, "marked");
+	bytes[64 + 6] = static_cast<char>(1 + places.size());
+	for (size_t i = 0; i < places.size(); i++) {
+		const size_t header = 88 + 224 + 40 * (i + 1);
+		bytes.replace(header, 40, bytes.substr(88 + 224, 40));
+		bytes[header + 13] = static_cast<char>(0x20 + 0x10 * i);
+		bytes[header + 21] = static_cast<char>(places[i] >> 8);
+	}
+	return bytes;
+}
+
+static std::string line_of(const std::string &bytes, const std::string &name)
+{
+	return std::to_string(bytes.size()) + ":" + md5_of(bytes) + ":" + name + "\n";
+}
+
+TEST_CASE("sections that overlap or go on behind the end have hashes", "[match][streams]")
+{
+	std::string bytes = program_with({ 1536, 1024, 512, 768 });
+	bytes[88 + 36] = 1; // FileAlignment
+	bytes[88 + 37] = 0;
+	bytes[88 + 224 + 17] = 6;  // the first one's size: half of what is behind it, too
+	bytes[88 + 224 + 57] = 32; // the second one goes on behind the end
+	Database database(Files{ { "a.mdb", line_of(bytes.substr(512, 1536), "A") +
+						    line_of(bytes.substr(1536), "B") +
+						    line_of(bytes.substr(1024, 512), "C") +
+						    line_of(bytes.substr(512, 512), "D") } });
+	CHECK(database.find(bytes, CONTENT_PE) == Found{ "A@2048", "B@2048", "C@1536", "D@1024" });
+}
+
 static Found found_by_logic(const std::string &line, const std::string &bytes,
 			    enum content_kind kind = CONTENT_OTHER,
 			    enum content_kind container = CONTENT_OTHER)
