@@ -56,7 +56,6 @@ struct part {
 struct parser {
 	const char *at;
 	unsigned flags;
-	bool is_wide; /* in this pass */
 	bool wants_start;
 	struct part part;
 	uint32_t gap_min;
@@ -166,7 +165,7 @@ static void take_byte(struct parser *parser)
 	const bool is_exact = say_byte(&end->text, parser->at, parser->flags);
 	end->length++;
 	part->run = is_exact ? part->run + 1 : 0;
-	if (parser->is_wide) {
+	if (parser->flags & SIGBODY_WIDE) {
 		sigtext_add(&end->text, "\\x00", 4);
 		end->length++;
 		part->run++;
@@ -201,7 +200,7 @@ static const char *say_choice(struct parser *parser, const char *at, const char 
 			return "an alternative has something else than bytes";
 		say_byte(&choice->text, at, parser->flags);
 		choice->length++;
-		if (parser->is_wide) {
+		if (parser->flags & SIGBODY_WIDE) {
 			sigtext_add(&choice->text, "\\x00", 4);
 			choice->length++;
 		}
@@ -335,7 +334,7 @@ static const char *take_others(struct parser *parser, const char *end)
 	struct choice *fixed = fixed_end(parser);
 	if (fixed == NULL)
 		return NULL;
-	if (others.digits > OTHERS_MAX || (parser->is_wide && others.digits > 2)) {
+	if (others.digits > OTHERS_MAX || ((parser->flags & SIGBODY_WIDE) && others.digits > 2)) {
 		parser->reason = COMPILE_COMPLEX;
 		return NULL;
 	}
@@ -343,7 +342,7 @@ static const char *take_others(struct parser *parser, const char *end)
 	say_others(&fixed->text, &others, "", 0);
 	sigtext_add(&fixed->text, ")", 1);
 	fixed->length += (uint32_t)others.digits / 2;
-	if (parser->is_wide) {
+	if (parser->flags & SIGBODY_WIDE) {
 		sigtext_add(&fixed->text, "\\x00", 4);
 		fixed->length++;
 	}
@@ -394,7 +393,7 @@ static void boundary_before(struct parser *parser, char which)
 	/* A word's beginning has been asked for: one byte would have to be in two sets. */
 	if (before->size > 0)
 		parser->reason = COMPILE_COMPLEX;
-	else if (which == 'W' && parser->is_wide)
+	else if (which == 'W' && (parser->flags & SIGBODY_WIDE))
 		sigtext_say(before, "(?-i:^|^.|[^\\x00]|[%s]\\x00)", set);
 	else
 		sigtext_say(before, "(?-i:^|[%s])", set);
@@ -406,6 +405,9 @@ static void boundary_behind(struct parser *parser, char which, bool is_not)
 	char room[32];
 	char text[80];
 	struct sigtext class = { .bytes = NULL };
+	/* The letter f asks for a word's end behind another boundary. */
+	if (parser->part.tail_count > 0)
+		parser->reason = COMPILE_COMPLEX;
 	sigtext_say(&class, "(?-i:[%s])", is_not ? opposite(set, room) : set);
 	strncpy(text, class.bytes != NULL ? class.bytes : "", sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
@@ -415,7 +417,7 @@ static void boundary_behind(struct parser *parser, char which, bool is_not)
 		return;
 	if (which == 'L')
 		add_tail(parser, "\\r\\n", 2);
-	if (which == 'W' && parser->is_wide)
+	if (which == 'W' && (parser->flags & SIGBODY_WIDE))
 		add_tail(parser, "(?-i:[0-9A-Za-z])[^\\x00]", 2);
 	add_tail(parser, "\\z", 0);
 }
@@ -664,8 +666,7 @@ static const char *take_gap(struct parser *parser)
 			parser->reason = COMPILE_COMPLEX;
 			return NULL;
 		}
-		/* The same for it as *. */
-		if (max == 0)
+		if (max == 0) /* for it, the same as * */
 			max = SIGBODY_FAR;
 		if (!begins_part(parser->at) && fold_gap(parser, min, max))
 			return NULL;
@@ -775,7 +776,6 @@ const char *sigbody_parse(const char *text, unsigned flags, bool wants_start,
 	memset(ret_body, 0, sizeof(*ret_body));
 	parser->at = text;
 	parser->flags = flags;
-	parser->is_wide = flags & SIGBODY_WIDE;
 	parser->wants_start = wants_start;
 	parser->gap_max = SIGBODY_FAR;
 	parser->body = ret_body;

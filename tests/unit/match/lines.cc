@@ -56,6 +56,7 @@ TEST_CASE("what is for clamd is counted with its reason", "[match][lines]")
 	check_left("a.ndb", "A:0:*:4142((41|42)|43)", COMPILE_NDB, COMPILE_COMPLEX);
 	check_left("a.ndb", "A:0:*:4142(W){5}4344", COMPILE_NDB, COMPILE_COMPLEX);
 	check_left("a.ldb", "A;Target:0;0;(B)4142::f", COMPILE_LDB, COMPILE_COMPLEX);
+	check_left("a.ldb", "A;Target:0;0;4142(W)::f", COMPILE_LDB, COMPILE_COMPLEX);
 	check_left("a.ldb", "A;Target:0;0&1;4142;0/(a)\\1/", COMPILE_LDB, COMPILE_PCRE);
 	check_left("a.ldb", "A;Target:0;0&1;4142;${6-7}12$", COMPILE_LDB, COMPILE_MACRO);
 	check_left("a.ldb", "A;Target:0;0&1;4142;0(>>26#ib2#>512)", COMPILE_LDB,
