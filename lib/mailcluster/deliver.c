@@ -131,12 +131,15 @@ static int make_rows(const struct delivery *delivery, struct rows *ret_rows)
 	return 0;
 }
 
-/* The mail is there: is it this one, and may it be finished? */
+/*
+ * The mail is there: is it this one, and may it be finished? Its owner is another one then in any case, so that
+ * a check which takes it for one that no mailbox has does not remove it.
+ */
 static int join(struct delivery *delivery, const struct ownervalue *found)
 {
 	struct mailcluster *cluster = delivery->cluster;
 	uint64_t number = delivery->flight.number;
-	struct ownervalue kept = *found;
+	struct ownervalue kept = delivery->owner;
 	struct mailrecord record;
 	uint8_t *meta = NULL;
 	if (found->state == OWNERVALUE_REFUSED)
@@ -149,7 +152,7 @@ static int join(struct delivery *delivery, const struct ownervalue *found)
 		ret = -ECANCELED;
 	free(meta);
 	kept.state = OWNERVALUE_KEPT;
-	if (ret == 0 && found->state == OWNERVALUE_NEW)
+	if (ret == 0)
 		ret = refs_set_owner(cluster, number, found, &kept, &delivery->patience);
 	if (ret == 0) {
 		delivery->is_kept = true;

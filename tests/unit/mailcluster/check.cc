@@ -182,6 +182,30 @@ TEST_CASE("a mail that names no mailbox stays when a delivery takes it up meanwh
 	CHECK(world.objects.count("b.") == 1);
 }
 
+TEST_CASE("a mail that was kept and names no mailbox stays when it is delivered again meanwhile",
+	  "[mailcluster][check]")
+{
+	cluster_world world(1, 2);
+	mailid id{};
+	REQUIRE(world.deliver(0, { "a" }, "x\r\n", &id) == 0);
+	REQUIRE(world.deliver(0, { "a" }, "x\r\n", nullptr, &id) == 0); // now it is kept
+	const uint64_t mail = first_mail(world, 0, "a");
+	world.objects.change([mail](auto &all) {
+		all["x.a"].rows.clear();
+		all[name_of_mail(mail)].rows.erase("x.a");
+	});
+	bool is_taken = false;
+	world.objects.watch([&](objects *, const std::string &what, const std::string &name) {
+		if (what != "write" || name != name_of_mail(mail) || is_taken)
+			return;
+		is_taken = true;
+		CHECK(world.deliver(1, { "a" }, "x\r\n", nullptr, &id) == 0);
+	});
+	(void)world.check(0, true);
+	CHECK(is_taken);
+	CHECK(world.texts(1, "a") == strings{ "x\r\n" });
+}
+
 TEST_CASE("a deletion that ends while its mail is checked is no finding", "[mailcluster][check]")
 {
 	cluster_world world(1, 2);
