@@ -270,6 +270,18 @@ static bool is_freed_list(struct store_bytes pages, size_t page_last)
 	return true;
 }
 
+/* Numbers of transactions rise: pages that lead to a leaf twice would free it twice. */
+static bool is_after(struct store_bytes key, uint64_t *before)
+{
+	uint64_t number;
+	if (key.size != sizeof(number))
+		return false;
+	memcpy(&number, key.data, sizeof(number));
+	bool is_right = number > *before;
+	*before = number;
+	return is_right;
+}
+
 int entries_check_freed(MDB_txn *txn)
 {
 	enum { FREED = 0 }; /* LMDB's own table, which readers may read */
@@ -278,6 +290,8 @@ int entries_check_freed(MDB_txn *txn)
 	MDB_stat stat_;
 	struct store_bytes key;
 	struct store_bytes pages = { 0 };
+	uint64_t before = 0;
+	size_t count = 0;
 	int code = mdb_env_info(mdb_txn_env(txn), &info);
 	if (code == MDB_SUCCESS)
 		code = mdb_stat(txn, FREED, &stat_);
@@ -290,14 +304,14 @@ int entries_check_freed(MDB_txn *txn)
 	int ret = is_looking ? find_map(txn, leaf.size, &leaf.map) : STORE_OK;
 	if (ret == STORE_OK)
 		ret = entries_step(&walk, MDB_FIRST, &key, &pages);
-	while (ret == STORE_OK) {
-		bool is_whole = is_freed_list(pages, info.me_last_pgno) &&
+	for (; ret == STORE_OK; count++) {
+		bool is_whole = is_freed_list(pages, info.me_last_pgno) && is_after(key, &before) &&
 				(!is_looking || count_in_leaf(&leaf, key));
 		ret = is_whole ? entries_step(&walk, MDB_NEXT, &key, &pages) : STORE_ECORRUPT;
 	}
 	mdb_cursor_close(walk.cursor);
 	if (ret == DNSBLV6_ENOTFOUND)
-		ret = is_head_right(&leaf) ? STORE_OK : STORE_ECORRUPT;
+		ret = is_head_right(&leaf) && count == stat_.ms_entries ? STORE_OK : STORE_ECORRUPT;
 	return ret;
 }
 

@@ -531,6 +531,22 @@ TEST_CASE("one changed byte of a value is found", "[store][reader]")
 	CHECK(open_and_verify(path) == STORE_ECORRUPT);
 }
 
+static uint64_t number_at(const std::string &content, size_t at)
+{
+	uint64_t number = 0;
+	memcpy(&number, content.data() + at, sizeof(number));
+	return number;
+}
+
+// Where the root of LMDB's table of freed pages is, in the newest version.
+static size_t freed_pages_of(const std::string &content)
+{
+	const size_t version = 16 + 128;
+	const size_t newest =
+		number_at(content, version) > number_at(content, 4096 + version) ? 0 : 4096;
+	return number_at(content, newest + 16 + 24 + 40) * 4096;
+}
+
 TEST_CASE("freed pages that cannot be are damage, before a writer takes them", "[store][reader]")
 {
 	const tmpdir dir;
@@ -538,15 +554,7 @@ TEST_CASE("freed pages that cannot be are damage, before a writer takes them", "
 	for (const char *value : { "1", "2", "3" })
 		make_store(path, { { "a", value } });
 	std::string content = read_file(path);
-	const auto number_at = [&](size_t at) {
-		uint64_t number = 0;
-		memcpy(&number, content.data() + at, sizeof(number));
-		return number;
-	};
-	const size_t number_of_version = 16 + 128;
-	const size_t newest =
-		number_at(number_of_version) > number_at(4096 + number_of_version) ? 0 : 4096;
-	const size_t freed = number_at(newest + 16 + 24 + 40) * 4096; // the root of its table
+	const size_t freed = freed_pages_of(content);
 	REQUIRE(freed >= 2 * 4096);
 	REQUIRE(freed < content.size());
 	uint16_t entry = 0;
@@ -558,7 +566,7 @@ TEST_CASE("freed pages that cannot be are damage, before a writer takes them", "
 	SECTION("LMDB leaves room for some that there are not")
 	{
 		const size_t left = GENERATE(as<size_t>{}, 0, 1);
-		REQUIRE(left < number_at(pages));
+		REQUIRE(left < number_at(content, pages));
 		memcpy(&content[pages], &left, sizeof(left));
 		write_file(path, content);
 		CHECK(read_damaged(path, entries) == READ_SAME);
@@ -570,7 +578,7 @@ TEST_CASE("freed pages that cannot be are damage, before a writer takes them", "
 			size_t at, size;
 			char byte;
 		};
-		const size_t first = pages + 8 * number_at(pages);
+		const size_t first = pages + 8 * number_at(content, pages);
 		const sample one = GENERATE_COPY(values<sample>({
 			{ "none can be read", freed, 4096, '\xff' },
 			{ "a page that says it is another one", freed, 1, '\x05' },
@@ -587,6 +595,45 @@ TEST_CASE("freed pages that cannot be are damage, before a writer takes them", "
 		// Refused, or it crashed: the child says either.
 		CHECK(read_damaged(path, entries) != READ_SAME);
 	}
+}
+
+TEST_CASE("pages that lead to freed pages twice, or past some, are damage", "[store][reader]")
+{
+	const tmpdir dir;
+	const std::string path = dir.file("a.mdb");
+	make_store(path, { { "a", "1" } });
+	{
+		const opened_reader opened(
+			path); // for whom no page that is freed may be taken again
+		REQUIRE(opened.status() == STORE_OK);
+		REQUIRE(reader_begin(opened.get()) == STORE_OK);
+		child writer([&] {
+			int ret = STORE_OK;
+			for (int i = 0; ret == STORE_OK && i < 200; i++)
+				ret = write_store(path, [&](struct writer *w) {
+					return put(w, STORE_RECORDS, "a", std::to_string(i));
+				});
+			return ret == STORE_OK ? 0 : 1;
+		});
+		REQUIRE(writer.wait() == 0);
+	}
+	std::string content = read_file(path);
+	const size_t branch = freed_pages_of(content);
+	REQUIRE(content[branch + 10] == 1);
+	const size_t first = branch + word_at(content, branch + 16);
+	const size_t second = branch + word_at(content, branch + 18);
+	const table entries = { { "a", "199" } };
+	REQUIRE(read_damaged(path, entries) == READ_SAME);
+	SECTION("twice")
+	{
+		content.replace(second, 4, content.substr(first, 4));
+	}
+	SECTION("past the last")
+	{
+		content[branch + 12] = static_cast<char>(content[branch + 12] - 2);
+	}
+	write_file(path, content);
+	CHECK(read_damaged(path, entries) != READ_SAME);
 }
 
 TEST_CASE("a head of a page that is not as its entries are is damage", "[store][reader]")
