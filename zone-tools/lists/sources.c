@@ -64,13 +64,27 @@ static int read_line(struct reading *reading, struct listfile_line *line, const 
 				     : read_plain_line(reading, sink);
 }
 
-/* The first line that is not blank or a comment tells a list from a saved error page. */
-static bool has_content(const struct listfile_line *line, bool *ret_is_html)
+/* With a byte-order mark or without: of two bytes of a digit or a sign one is zero. */
+static bool is_utf16(const struct listfile_line *line)
+{
+	const char *text = line->text;
+	return line->text_size >= 2 &&
+	       (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0 ||
+		(text[0] == '\0') != (text[1] == '\0'));
+}
+
+/*
+ * The first line that is not blank or a comment tells a list from what else is saved as one. False when
+ * it is still to come; *ret_reason is NULL for a list.
+ */
+static bool has_content(const struct listfile_line *line, const char **ret_reason)
 {
 	size_t blanks = strspn(line->text, " \t");
 	char c = line->text[blanks];
-	*ret_is_html = c == '<';
-	return c != '\0' && c != '#' && c != ';';
+	*ret_reason = c == '<' ? "looks like an HTML page" : NULL;
+	if (is_utf16(line))
+		*ret_reason = "looks like UTF-16: iconv -f UTF-16 -t UTF-8 makes a list of it";
+	return *ret_reason != NULL || (c != '\0' && c != '#' && c != ';');
 }
 
 static int read_lines(struct reading *reading, struct listfile *file, const struct sink *sink)
@@ -86,13 +100,12 @@ static int read_lines(struct reading *reading, struct listfile *file, const stru
 			progress_step(reading->progress, "lines read", reading->listing->line_count,
 				      listfile_offset(file), listfile_size(file));
 
-		bool is_html;
-		if (is_at_head && has_content(&line, &is_html)) {
+		const char *reason;
+		if (is_at_head && has_content(&line, &reason)) {
 			is_at_head = false;
-			if (is_html) {
+			if (reason != NULL) {
 				findings_add(reading->findings, FINDING_REFUSAL, reading->place,
-					     "file refused", line.text, line.text_size,
-					     "looks like an HTML page");
+					     "file refused", line.text, line.text_size, reason);
 				return DNSBLV6_ENOTFOUND;
 			}
 		}

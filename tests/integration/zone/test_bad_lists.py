@@ -112,6 +112,17 @@ class BadLists(Case):
         self.assertIn(path, said)
         self.assertIn("HTML", said)
 
+    def test_a_list_in_utf_16_is_named_as_such_in_one_line(self):
+        text = "# feed\r\n\r\n9.9.9.9\r\n9.9.9.8\r\n"
+        for content in ("\ufeff" + text, text, text[10:]):
+            for encoding in ("utf-16-le", "utf-16-be"):
+                path = self.write("list.txt", content.encode(encoding))
+                for list_ in (path, "ip4set:" + path):
+                    with self.subTest(content=content, encoding=encoding, list=list_):
+                        said = self.refuse(list_).splitlines()
+                        self.assertRegex(said[0], rf"\Aerror: \[{path}:1\] file refused, .*\(looks like UTF-16")
+                        self.assertEqual(len(said), 2, said)
+
     def test_gzip_cut_short_and_damaged_is_refused_and_whole_is_read(self):
         numbers = random.Random(7)
         text = "".join(f"44.{numbers.randrange(256)}.{numbers.randrange(256)}.1\n"
