@@ -131,6 +131,8 @@ static const char *check_names(const struct spec *spec)
 		return "the classic zone cannot have the name of the zone itself";
 	if (spec->reason != NULL && strlen(spec->reason) > 246)
 		return "the reason URL is longer than 246 bytes";
+	if (spec->reason != NULL && strpbrk(spec->reason, " \t\r\n") != NULL)
+		return "the reason URL has a blank in it";
 	return NULL;
 }
 

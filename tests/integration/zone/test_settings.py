@@ -103,7 +103,11 @@ class Settings(Case):
 
     def test_wrong_use_names_the_word(self):
         for options, words in ((("--forget", "style"), "'style'"), (("--forget", "key"), "'key'"),
-                               (("--change-style",), "--change-style needs --style")):
+                               (("--change-style",), "--change-style needs --style"),
+                               (("--forget", "zonemd", "--forget", "ttl", "--ttl", "5"),
+                                "--forget ttl and --ttl contradict each other"),
+                               (("--ns", "ns1.example.net.", "--reason", "https://bl.example/? $"),
+                                "the reason URL has a blank in it")):
             with self.subTest(options=options):
                 refused = self.build_again(*options, expect=EX_USAGE)
                 self.assertIn(words, refused.err)
