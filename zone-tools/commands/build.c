@@ -43,6 +43,7 @@ struct build {
 	struct spec spec;
 	const char *zone;
 	const char *store;
+	char **lists;		   /* ends with NULL, as argv */
 	const char *classic_store; /* for the zone that spec.classic names, or NULL */
 	bool is_quiet;
 	struct keyfiles keyfiles;
@@ -359,15 +360,15 @@ static int look_at_store(struct build *build)
 /* ---- the steps ---- */
 
 /* An unreadable file counts as a refusal that has been told already. */
-static int read_lists(struct build *build, int argc, char **argv)
+static int read_lists(struct build *build)
 {
 	int status = commands_exit_status(
 		sources_read_except(&build->listing, &build->sources, &build->findings));
-	for (int i = optind; i < argc; i++) {
-		int ret = sources_read(&build->listing, argv[i], &build->sources, &build->findings,
+	for (char **list = build->lists; *list != NULL; list++) {
+		int ret = sources_read(&build->listing, *list, &build->sources, &build->findings,
 				       &build->progress);
 		if (ret == -ENOMEM)
-			log_error(NULL, "out of memory while reading, list=%s", argv[i]);
+			log_error(NULL, "out of memory while reading, list=%s", *list);
 		if (ret != DNSBLV6_OK && status == EX_OK)
 			status = ret == -EINVAL ? EX_USAGE : commands_exit_status(ret);
 	}
@@ -503,18 +504,12 @@ static int write_here(struct build *build)
 	return report(build, &result);
 }
 
-static int write_fenced(void *context)
-{
-	struct build *build = context;
-	int status = write_here(build);
-	keydir_close(&build->keydir, build->is_written);
-	return status;
-}
-
 static int write_store(struct build *build)
 {
 	progress_end(&build->progress);
-	return commands_fence(build->store, "replaced", write_fenced, build);
+	int status = write_here(build);
+	keydir_close(&build->keydir, build->is_written);
+	return status;
 }
 
 /* Of a dry run, before limits refuse it: what they refuse is worth seeing. */
@@ -630,19 +625,29 @@ static void end_classic(struct build *classic)
 	keyfiles_deinit(&classic->keyfiles);
 }
 
-/* When the lists or the limits refuse one of them, none is written. */
+static int write_classic(void *context)
+{
+	return write_store(context);
+}
+
+/*
+ * When the lists or the limits refuse one of them, none is written. The classic store has a fence of
+ * its own, whose line names it.
+ */
 static int write_both(struct build *build, struct build *classic)
 {
 	int status = plan_classic(build, classic);
 	if (status == EX_OK)
 		status = write_store(build);
-	return status == EX_OK ? write_store(classic) : status;
+	if (status != EX_OK)
+		return status;
+	return commands_fence(classic->store, "replaced", write_classic, classic);
 }
 
 /* All behind the look at what there is. classic may be NULL. */
-static int run_lists(struct build *build, struct build *classic, int argc, char **argv)
+static int run_lists(struct build *build, struct build *classic)
 {
-	int status = read_lists(build, argc, argv);
+	int status = read_lists(build);
 	if (status != EX_OK)
 		return refuse(build), status;
 	if (is_refused(build))
@@ -660,8 +665,10 @@ static int run_lists(struct build *build, struct build *classic, int argc, char 
 	return classic != NULL ? write_both(build, classic) : write_store(build);
 }
 
-static int run(struct build *build, int argc, char **argv)
+/* From the first look at the store on, as it may be damaged. */
+static int run_fenced(void *context)
 {
+	struct build *build = context;
 	struct build classic = { 0 };
 	const struct keyfiles given = build->keyfiles;
 	int status = keyfiles_read(&build->keyfiles);
@@ -670,8 +677,7 @@ static int run(struct build *build, int argc, char **argv)
 	if (status == EX_OK && build->classic_store != NULL)
 		status = begin_classic(build, &given, &classic);
 	if (status == EX_OK)
-		status = run_lists(build, build->classic_store != NULL ? &classic : NULL, argc,
-				   argv);
+		status = run_lists(build, build->classic_store != NULL ? &classic : NULL);
 	end_classic(&classic);
 	return status;
 }
@@ -704,7 +710,8 @@ static int run_command(int argc, char **argv)
 	progress_init(&build.progress);
 	if (listing_init(&build.listing) != DNSBLV6_OK)
 		return EX_TEMPFAIL;
-	int status = run(&build, argc, argv);
+	build.lists = argv + optind;
+	int status = commands_fence(build.store, "replaced", run_fenced, &build);
 	keyfiles_deinit(&build.keyfiles);
 	store_settings_deinit(&build.settings);
 	store_settings_deinit(&build.recalled);

@@ -32,6 +32,7 @@
 
 struct check {
 	const char *store;
+	char **lists; /* ends with NULL, as argv */
 	struct sources_options sources;
 	struct guard_limits limits;
 	struct findings findings;
@@ -227,8 +228,7 @@ static int compare(struct check *check, const struct listing *listing, const str
 	return commands_exit_status(ret);
 }
 
-static int check_lists(struct check *check, const struct dnsblv6_facts *before, int argc,
-		       char **argv)
+static int check_lists(struct check *check, const struct dnsblv6_facts *before)
 {
 	struct listing listing;
 	struct plan plan = { 0 };
@@ -236,8 +236,8 @@ static int check_lists(struct check *check, const struct dnsblv6_facts *before, 
 		return EX_TEMPFAIL;
 	int status = commands_exit_status(
 		sources_read_except(&listing, &check->sources, &check->findings));
-	for (int i = optind; i < argc; i++) {
-		int ret = sources_read(&listing, argv[i], &check->sources, &check->findings,
+	for (char **list = check->lists; *list != NULL; list++) {
+		int ret = sources_read(&listing, *list, &check->sources, &check->findings,
 				       &check->progress);
 		if (ret != DNSBLV6_OK && status == EX_OK)
 			status = ret == -EINVAL ? EX_USAGE : commands_exit_status(ret);
@@ -258,27 +258,32 @@ static int check_lists(struct check *check, const struct dnsblv6_facts *before, 
 	return status;
 }
 
+static int run(void *context)
+{
+	struct check *check = context;
+	struct dnsblv6_facts facts;
+	int status = EX_OK;
+	if (check->store != NULL)
+		status = check_store(check, &facts);
+	if (status == EX_OK && *check->lists != NULL)
+		status = check_lists(check, check->store != NULL ? &facts : NULL);
+	if (status == EX_OK)
+		status = commands_end_output(false);
+	if (status != EX_OK)
+		return status;
+	return check->findings.refusal_count + check->findings.warning_count > 0 ? 1 : EX_OK;
+}
+
 static int run_command(int argc, char **argv)
 {
 	struct check check = { .limits = GUARD_LIMITS_DEFAULT,
 			       .lines_max = FINDINGS_SHOWN,
 			       .findings = { .stream = stdout, .limit = UINT64_MAX } };
-	struct dnsblv6_facts facts;
 	check.sources.now_s = (uint64_t)time(NULL);
 	parse_command_line(&check, argc, argv);
 	progress_init(&check.progress);
-
-	int status = EX_OK;
-	if (check.store != NULL)
-		status = check_store(&check, &facts);
-	if (status == EX_OK && optind < argc)
-		status = check_lists(&check, check.store != NULL ? &facts : NULL, argc, argv);
-	if (status != EX_OK)
-		return status;
-	status = commands_end_output(false);
-	if (status != EX_OK)
-		return status;
-	return check.findings.refusal_count + check.findings.warning_count > 0 ? 1 : EX_OK;
+	check.lists = argv + optind;
+	return check.store != NULL ? commands_fence(check.store, "read", run, &check) : run(&check);
 }
 
 int check_command(int argc, char **argv)

@@ -24,6 +24,7 @@
 struct diff {
 	uint64_t lines_max;
 	const char *paths[2];
+	char both[LOG_LINE_MAX]; /* for a line that cannot tell which */
 };
 
 static const struct options_bound rows[] = {
@@ -71,23 +72,31 @@ static bool is_same_file(const struct diff *diff)
 	       first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
+/* What is wrong with one of them, verify() has not found: the line names both. */
+static int compare(void *context)
+{
+	const struct diff *diff = context;
+	struct compare_job job = { .store = diff->paths[0],
+				   .later = diff->paths[1],
+				   .lines_max = diff->lines_max,
+				   .stream = stdout };
+	struct compare_result result;
+	int ret = compare_store(&job, &result);
+	if (ret != DNSBLV6_OK) {
+		log_error(diff->both, "store not read (%s)", store_strerror(ret));
+		return commands_exit_status(ret);
+	}
+	int status = commands_end_output(true);
+	return status == EX_OK && !compare_is_same(&result) ? 1 : status;
+}
+
 int diff_command(int argc, char **argv)
 {
 	struct diff diff = { .lines_max = FINDINGS_SHOWN };
-	struct compare_result result;
 	parse_command_line(&diff, argc, argv);
 	int status = verify(&diff);
 	if (status != EX_OK || is_same_file(&diff))
 		return status;
-	struct compare_job job = { .store = diff.paths[0],
-				   .later = diff.paths[1],
-				   .lines_max = diff.lines_max,
-				   .stream = stdout };
-	int ret = compare_store(&job, &result);
-	if (ret != DNSBLV6_OK) {
-		log_error(diff.paths[0], "store not read (%s)", store_strerror(ret));
-		return commands_exit_status(ret);
-	}
-	status = commands_end_output(true);
-	return status == EX_OK && !compare_is_same(&result) ? 1 : status;
+	snprintf(diff.both, sizeof(diff.both), "%s or %s", diff.paths[0], diff.paths[1]);
+	return commands_fence(diff.both, "read", compare, &diff);
 }

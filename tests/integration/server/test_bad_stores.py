@@ -7,6 +7,7 @@ Wrong version, cut short, overwritten, absent, without permission; a disk that
 is full. dnsblv6d starts all the same and serves the zones that are good.
 """
 
+import fcntl
 import os
 import subprocess
 
@@ -109,17 +110,79 @@ class BadStores(Case):
         commands = (["dump"], ["dump", "--values"], ["dump", "--zonefile"], ["log"],
                     ["log", "--since", "1"], ["update", "--add", "44.0.0.9"])
         for at in (16, 18, 20, 22):  # where nodes of a page are, counted from its beginning
-            damaged = bytearray(self.good)
-            for page in range(2 * 4096, len(damaged), 4096):
-                damaged[page + at : page + at + 2] = b"\xff\xff"
             for words in commands:
                 with self.subTest(at=at, words=words):
-                    self.replace(bytes(damaged))
+                    self.replace(self.pages_that_lead_nowhere(at))
                     store = self.path("bad.mdb")
                     result = self.run_zone(words[0], "--store", store, *words[1:], expect=None)
                     self.assertEqual(result.returncode, EX_DATAERR, result.err)
                     self.assertRegex(result.err, rf"\Aerror: \[{store}\] store not "
                                                  r"(read|changed) \(.*\)\n\Z")
+
+    def pages_that_lead_nowhere(self, at):
+        """at is where places of entries are, counted from the beginning of each page."""
+        damaged = bytearray(self.good)
+        for page in range(2 * 4096, len(damaged), 4096):
+            damaged[page + at : page + at + 2] = b"\xff\xff"
+        return bytes(damaged)
+
+    def test_damage_after_a_look_at_all_of_a_store_ends_with_a_line_that_names_it(self):
+        store, lists = self.path("bad.mdb"), self.path("lists")
+        os.mkfifo(lists)
+        build = ["build", "--zone", BAD, "--store", store, "--max-shrink", "100", lists]
+        for words in (build, [*build, "--dry-run"], ["check", "--store", store, lists]):
+            for at in (16, 18, 20, 22):
+                with self.subTest(words=words, at=at):
+                    self.replace(self.good)
+                    command = self.start_zone(*words)
+                    with open(lists, "wb") as file:  # which it reads when it has looked at the store
+                        self.replace(self.pages_that_lead_nowhere(at))
+                        file.write(b"192.0.2.1\n")
+                    said = command.communicate()[1]
+                    self.assertEqual(command.returncode, EX_DATAERR, said)
+                    self.assertRegex(said, rf"\Aerror: \[{store}\] store not (read|replaced|written)\b.* \(.*\)\n\Z")
+
+    def test_damage_of_a_classic_store_beside_another_names_that_one(self):
+        store, lists, classic = self.path("bad.mdb"), self.path("lists"), self.path("classic.mdb")
+        build = ["build", "--zone", BAD, "--store", store, "--classic", "classic.example.", "--classic-store",
+                 classic, "--max-shrink", "100"]
+        self.run_zone(*build, "--ns", "ns1.example.net.", self.list)
+        with open(classic, "rb") as file:
+            self.good = file.read()
+        os.mkfifo(lists)
+        command = self.start_zone(*build, lists)
+        with open(lists, "wb") as file:
+            with open(classic, "r+b") as damaged:
+                damaged.write(self.pages_that_lead_nowhere(18))
+            file.write(b"192.0.2.1\n")
+        said = command.communicate()[1]
+        self.assertEqual((command.returncode, said), (EX_DATAERR, (
+            f"error: [{classic}] store not replaced (damaged store: move it away and build it again)\n")))
+        self.assertEqual(self.run_zone("dump", "--store", store).out, "192.0.2.1\n")
+
+    def test_damage_of_one_of_two_stores_that_have_been_looked_at_names_both(self):
+        first, second = self.path("bad.mdb"), self.path("bl6.mdb")
+        for at in (16, 18, 20, 22):
+            with self.subTest(at=at):
+                self.replace(self.good)
+                with open(second + "-lock", "r+b") as lock:
+                    fcntl.lockf(lock, fcntl.LOCK_EX, 1)  # as one that opens the store for the first time
+                    command = self.start_zone("diff", first, second)
+                    inode = os.stat(second + "-lock").st_ino
+                    wait_for(lambda inode=inode: self.has_waiter(inode), "a look at the second store")
+                    self.replace(self.pages_that_lead_nowhere(at))
+                said = command.communicate()[1]
+                self.assertEqual(command.returncode, EX_DATAERR, said)
+                self.assertRegex(said, rf"\Aerror: \[{first} or {second}\] store not read \(.*\)\n\Z")
+
+    def start_zone(self, *words):
+        return subprocess.Popen([program("dnsblv6-zone"), *words], stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    @staticmethod
+    def has_waiter(inode):
+        with open("/proc/locks", encoding="ascii") as file:
+            return any("->" in line and f":{inode} " in line for line in file)
 
     def test_damage_that_writers_alone_meet_ends_them_with_a_line(self):
         store, keys = self.path("signed.mdb"), ("--keys", self.path("keys"))
