@@ -176,11 +176,12 @@ static enum content_kind take_tar(const uint8_t *head, size_t size)
 {
 	const size_t sum_at = 148;
 	const size_t sum_size = 8;
-	if (size < CONTENT_HEAD_SIZE || head[0] == '\0')
+	const size_t block_size = 512;
+	if (size < block_size || head[0] == '\0')
 		return CONTENT_OTHER;
 	long sum = 0;
 	long signed_sum = 0;
-	for (size_t i = 0; i < CONTENT_HEAD_SIZE; i++) {
+	for (size_t i = 0; i < block_size; i++) {
 		const uint8_t byte = i >= sum_at && i < sum_at + sum_size ? ' ' : head[i];
 		sum += byte;
 		signed_sum += byte < 0x80 ? byte : byte - 0x100;
@@ -296,7 +297,7 @@ static void narrow_words(const uint8_t *head, size_t size, struct narrow *ret_na
 	}
 }
 
-/* Field names that a mail begins with, mostly ClamAV's. */
+/* Field names that mails have, mostly ClamAV's. */
 static const char *const field_names[] = {
 	"received",
 	"return-path",
@@ -343,6 +344,36 @@ static bool begins_with(const struct narrow *narrow, size_t at, const char *word
 	return narrow->size - at >= word_size && memcmp(narrow->text + at, word, word_size) == 0;
 }
 
+static bool is_known_field(const struct narrow *narrow, size_t at)
+{
+	for (size_t i = 0; i < sizeof(field_names) / sizeof(field_names[0]); i++) {
+		const size_t behind = at + strlen(field_names[i]);
+		if (begins_with(narrow, at, field_names[i]) && behind < narrow->size &&
+		    narrow->text[behind] == ':')
+			return true;
+	}
+	return false;
+}
+
+/* Behind the field at *at, whatever its name, and the lines that go on with it. */
+static bool skip_field(const struct narrow *narrow, size_t *at)
+{
+	static const char name[] = "abcdefghijklmnopqrstuvwxyz0123456789-_";
+	size_t next = *at;
+	while (next < narrow->size && memchr(name, narrow->text[next], sizeof(name) - 1) != NULL)
+		next++;
+	if (next == *at || next == narrow->size || narrow->text[next] != ':')
+		return false;
+	do {
+		while (next < narrow->size && narrow->text[next] != '\n')
+			next++;
+		next += next < narrow->size;
+	} while (next < narrow->size && (narrow->text[next] == ' ' || narrow->text[next] == '\t'));
+	*at = next;
+	return true;
+}
+
+/* Clients do not mind which field is the first: that of a draft of Outlook is "X-Unsent". */
 static bool is_mail(const struct narrow *narrow)
 {
 	size_t at = 0;
@@ -351,12 +382,10 @@ static bool is_mail(const struct narrow *narrow)
 		at++;
 	if (begins_with(narrow, at, "from ") || begins_with(narrow, at, ">from "))
 		return true;
-	for (size_t i = 0; i < sizeof(field_names) / sizeof(field_names[0]); i++) {
-		const size_t behind = at + strlen(field_names[i]);
-		if (begins_with(narrow, at, field_names[i]) && behind < narrow->size &&
-		    narrow->text[behind] == ':')
+	do {
+		if (is_known_field(narrow, at))
 			return true;
-	}
+	} while (skip_field(narrow, &at));
 	return false;
 }
 

@@ -22,8 +22,8 @@
 extern "C" {
 #endif
 
-/* As much as content_kind() looks at. */
-#define CONTENT_HEAD_SIZE 512
+/* As much as content_kind() looks at, as readers of PDF and ClamAV do. */
+#define CONTENT_HEAD_SIZE 1024
 
 enum content_kind {
 	CONTENT_OTHER, /* bytes */

@@ -57,6 +57,7 @@ TEST_CASE("each kind is known by its mark", "[content][kind]")
 		{ "ole", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" },
 		{ "pdf", "%PDF-1.4\n" },
 		{ "pdf", "some bytes \x01\x02\n%PDF-1.4\n" },
+		{ "pdf", std::string(1000, 'x') + "\n%PDF-1.4\n" },
 		{ "rtf", "{\\rtf1 " },
 		{ "graphics", "GIF89a" },
 		{ "graphics", "\x89PNG\r\n\x1a\n" },
@@ -135,6 +136,11 @@ TEST_CASE("texts are mails, pages or just texts", "[content][kind]")
 	CHECK(kind_of("Received: from a by b;\r\n") == "mail");
 	CHECK(kind_of("\r\n\nMESSAGE-ID: <1@a>\r\n") == "mail");
 	CHECK(kind_of("From tina Mon Jan  1\nDate: x\n") == "mail");
+	CHECK(kind_of("X-Unsent: 1\r\nX-Long: a\r\n b\r\nMIME-Version: 1.0\r\n") == "mail");
+	CHECK(kind_of("Thread-Topic: a\nSubject: b\n") == "mail");
+	CHECK(kind_of("X-Unsent: 1\r\n\r\nSubject: a\r\n") == "text");
+	CHECK(kind_of("a: b\nnothing\nSubject: a\n") == "text");
+	CHECK(kind_of("a: b\n subject: a\n") == "text");
 	CHECK(kind_of("Datebook\n") == "text");
 	CHECK(kind_of("\xef\xbb\xbf"
 		      "Subject: x\n") == "mail");
