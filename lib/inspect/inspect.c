@@ -29,7 +29,7 @@ int inspect_pool_new(struct match_worker *worker, const struct inspect_sizes *si
 	if (ret == 0)
 		ret = slots_init(&pool->objects, sizeof(struct object), sizes->objects);
 	if (ret == 0)
-		ret = slots_init(&pool->more, sizeof(union object_more), sizes->objects);
+		ret = slots_init(&pool->more, sizeof(struct object_more), sizes->objects);
 	if (ret == 0)
 		ret = slots_init(&pool->mails, mstream_size(), sizes->mails);
 	if (ret == 0)

@@ -33,14 +33,12 @@ enum object_route {
 	OBJECT_ALLOCATED, /* lib/unpack with malloc() */
 	OBJECT_APART,	  /* another process */
 	OBJECT_WITHIN,	  /* files in a text */
-	OBJECT_SELFPACK,  /* it may be one that unpacks itself... */
-	OBJECT_TAIL,	  /* ...and its archive is an object */
 };
 
 /* Apart, as most objects have no use for it, and then it takes no page. */
-union object_more {
-	struct within within;	  /* of OBJECT_WITHIN */
-	struct selfpack selfpack; /* of OBJECT_SELFPACK */
+struct object_more {
+	struct within within; /* of OBJECT_WITHIN */
+	struct selfpack selfpack;
 };
 
 struct object {
@@ -62,19 +60,20 @@ struct object {
 	unsigned disc_seen; /* bytes of an ISO 9660's mark */
 	uint64_t offset;
 	void *slot; /* of the mail or of the decoder */
-	struct object *tail;
 	/* Archives that readers find in any file, each an object beside what opens this one. */
 	struct object *zip;
 	struct object *disc;
-	uint8_t zip_seen; /* of its mark: zipmark.h */
+	struct object *pack; /* selfpack.h */
+	uint8_t zip_seen;    /* of its mark: zipmark.h */
 	bool may_have_zip;
+	bool may_have_pack;
 	bool is_settled; /* its head was here, and said what it is */
 	bool is_beside;	 /* of a zip that is looked for in an archive: its parts may be met twice */
 	bool is_unopened; /* what opens it has a state that cannot be copied */
 	bool is_guess;	  /* it was found by a few bytes of it */
 	bool is_zip;	  /* by the mark that it begins with, whatever its head is like besides */
 	struct unpack *unpack;
-	union object_more *more;
+	struct object_more *more;
 	size_t head_size;
 	uint8_t head[CONTENT_HEAD_SIZE];
 	char path[INSPECT_PATH_SIZE];

@@ -47,8 +47,11 @@ static struct object *copy_object(struct object *parent, const struct object *fr
 	memcpy(object->head, from->head, from->head_size);
 	if (from->route != OBJECT_HEAD) {
 		object->route = OBJECT_PLAIN;
-		object->is_unopened = from->zip != NULL || (from->route != OBJECT_PLAIN &&
-							    from->route != OBJECT_SELFPACK);
+		object->is_unopened =
+			from->zip != NULL || from->pack != NULL || from->route != OBJECT_PLAIN;
+		object->may_have_pack = from->may_have_pack;
+		if (object->may_have_pack)
+			object->more->selfpack = from->more->selfpack;
 		object->may_have_zip = from->may_have_zip;
 		object->zip_seen = from->zip_seen;
 	}
@@ -284,10 +287,6 @@ static void open_route(struct object *object)
 		within_begin(object);
 		return;
 	}
-	if (object->kind == CONTENT_PE) {
-		selfpack_begin(&object->more->selfpack);
-		object->route = OBJECT_SELFPACK;
-	}
 	if (row == NULL && object->kind != CONTENT_MAIL)
 		return;
 	if (object->depth >= INSPECT_DEPTH)
@@ -306,21 +305,6 @@ void object_set_kind(struct object *object, enum content_kind kind)
 	if (object->match != NULL)
 		match_set_kind(object->match, kind, object->container);
 	open_route(object);
-}
-
-/* The archive of a program that unpacks itself is an object in it. */
-static void push_program(struct object *object, const uint8_t *bytes, size_t size)
-{
-	struct selfpack_tail tail;
-	if (!selfpack_push(&object->more->selfpack, bytes, size, &tail))
-		return;
-	object->route = OBJECT_TAIL;
-	object->tail = object_begin(object->inspection, object, content_kind_name(tail.kind));
-	if (object->tail == NULL)
-		return;
-	object->tail->is_guess = true;
-	object_push(object->tail, (const uint8_t *)tail.mark, tail.mark_size);
-	object_push(object->tail, bytes + size - tail.size, tail.size);
 }
 
 static void push_mail(struct object *object, const uint8_t *bytes, size_t size)
@@ -354,13 +338,6 @@ static void push_route(struct object *object, const uint8_t *bytes, size_t size)
 	case OBJECT_WITHIN:
 		within_push(object, bytes, size);
 		break;
-	case OBJECT_SELFPACK:
-		push_program(object, bytes, size);
-		break;
-	case OBJECT_TAIL:
-		if (object->tail != NULL)
-			object_push(object->tail, bytes, size);
-		break;
 	default:
 		break;
 	}
@@ -385,10 +362,6 @@ static void close_route(struct object *object, bool is_whole)
 		break;
 	case OBJECT_WITHIN:
 		within_end(object, is_whole);
-		break;
-	case OBJECT_TAIL:
-		if (object->tail != NULL)
-			object_end(object->tail, is_whole);
 		break;
 	default:
 		break;
@@ -431,7 +404,7 @@ static bool may_be_disc(const struct object *object)
 {
 	return object->disc_seen < sizeof(disc_mark) &&
 	       (object->route == OBJECT_PLAIN || object->route == OBJECT_WITHIN ||
-		object->route == OBJECT_SELFPACK || (object->is_settled && is_archive(object)));
+		(object->is_settled && is_archive(object)));
 }
 
 /* Does the mark end in bytes, which are at the object's offset? Then *ret_at is behind it. */
@@ -478,6 +451,34 @@ static void push_zip(struct object *object, const uint8_t *bytes, size_t size)
 		object_push(object->zip, (const uint8_t *)ZIPMARK, ZIPMARK_SIZE);
 	}
 	object_push(object->zip, bytes + behind, size - behind);
+}
+
+/* ---- other archives, which their readers find behind a program or an image ---- */
+
+/* What has something in it has them among that, and one that was found so has none again. */
+static bool may_have_pack(const struct object *object)
+{
+	return !object->is_guess && object->kind != CONTENT_MAIL && object->kind != CONTENT_TNEF &&
+	       unpack_find(object->kind) == NULL;
+}
+
+static void push_pack(struct object *object, const uint8_t *bytes, size_t size)
+{
+	struct selfpack_tail tail = { .size = size };
+	if (!object->may_have_pack || size == 0)
+		return;
+	if (object->pack == NULL) {
+		if (!selfpack_push(&object->more->selfpack, bytes, size, &tail))
+			return;
+		object->pack =
+			object_begin(object->inspection, object, content_kind_name(tail.kind));
+		object->may_have_pack = object->pack != NULL;
+		if (object->pack == NULL)
+			return;
+		object->pack->is_guess = true;
+		object_push(object->pack, (const uint8_t *)tail.mark, tail.mark_size);
+	}
+	object_push(object->pack, bytes + size - tail.size, tail.size);
 }
 
 /* ---- objects ---- */
@@ -529,7 +530,7 @@ struct object *object_begin(struct inspection *inspection, struct object *parent
 	memset(object, 0, offsetof(struct object, head));
 	object->inspection = inspection;
 	object->more =
-		(union object_more *)slots_at(&pool->more, slots_number(&pool->objects, object));
+		(struct object_more *)slots_at(&pool->more, slots_number(&pool->objects, object));
 	path_join(parent_path, name, object->path);
 	object->depth = parent != NULL ? parent->depth + 1 : 0;
 	object->is_beside = parent != NULL && parent->is_beside;
@@ -560,8 +561,12 @@ static void settle_head(struct object *object)
 	object_set_kind(object, kind);
 	object->is_settled = true;
 	object->may_have_zip = may_have_zip(kind);
+	object->may_have_pack = may_have_pack(object);
+	if (object->may_have_pack)
+		selfpack_begin(&object->more->selfpack, kind == CONTENT_PE);
 	push_route(object, object->head, object->head_size);
 	push_zip(object, object->head, object->head_size);
+	push_pack(object, object->head, object->head_size);
 }
 
 /* Into the head, which tells what it is when it is full. How many bytes it took. */
@@ -589,6 +594,7 @@ static void push_disc(struct object *object, const uint8_t *bytes, size_t at, si
 	} else {
 		close_route(object, true);
 		open_disc(object);
+		object->may_have_pack = object->pack != NULL;
 	}
 }
 
@@ -615,6 +621,7 @@ void object_push(struct object *object, const uint8_t *bytes, size_t size)
 	}
 	push_route(object, bytes + at, size - at);
 	push_zip(object, bytes, size);
+	push_pack(object, bytes, size);
 	object->offset += size;
 }
 
@@ -651,6 +658,8 @@ void object_end(struct object *object, bool is_whole)
 		object_end(object->zip, is_whole);
 	if (object->disc != NULL)
 		object_end(object->disc, is_whole);
+	if (object->pack != NULL)
+		object_end(object->pack, is_whole);
 	/*
 	 * A part whose end is missing is opened by a client all the same, so it is decided like any
 	 * other one; but not what was cut with all the mail.

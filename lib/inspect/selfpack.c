@@ -10,16 +10,20 @@ static const struct {
 	size_t size;
 	const char *bytes;
 } marks[] = {
-	{ CONTENT_RAR, 6, "Rar!\x1a\7" },
+	{ CONTENT_RAR, 7, "Rar!\x1a\7\0" },
+	{ CONTENT_RAR, 8, "Rar!\x1a\7\1\0" },
 	{ CONTENT_7Z, 6, "7z\xbc\xaf\x27\x1c" },
 	{ CONTENT_CAB, 8, "MSCF\0\0\0\0" },
 };
 
-void selfpack_begin(struct selfpack *ret_selfpack)
+void selfpack_begin(struct selfpack *ret_selfpack, bool is_program)
 {
 	pe_begin(&ret_selfpack->pe);
+	if (!is_program)
+		ret_selfpack->pe.state = PE_NOT;
 	ret_selfpack->offset = 0;
-	ret_selfpack->end = UINT64_MAX;
+	ret_selfpack->end = 0;
+	ret_selfpack->most = SELFPACK_ANY;
 	ret_selfpack->kept_size = 0;
 }
 
@@ -83,18 +87,30 @@ static bool search(struct selfpack *selfpack, const uint8_t *bytes, size_t size,
 	return false;
 }
 
+/* Those that are broken end where that is seen, at the same byte in all pieces. */
+static void read_headers(struct selfpack *selfpack, const uint8_t *bytes, size_t size)
+{
+	struct pe *pe = &selfpack->pe;
+	if (pe_push(pe, bytes, size) == PE_READY) {
+		selfpack->end = end_of_sections(pe);
+		selfpack->most = SELFPACK_SEARCHED;
+	} else if (pe->state == PE_NOT) {
+		selfpack->end = pe->position;
+	}
+}
+
 bool selfpack_push(struct selfpack *selfpack, const uint8_t *bytes, size_t size,
 		   struct selfpack_tail *ret_tail)
 {
 	const uint64_t begin = selfpack->offset;
 	selfpack->offset += size;
-	if (selfpack->pe.state == PE_MORE && pe_push(&selfpack->pe, bytes, size) == PE_READY)
-		selfpack->end = end_of_sections(&selfpack->pe);
-	if (selfpack->pe.state != PE_READY || selfpack->offset <= selfpack->end ||
-	    begin >= selfpack->end + SELFPACK_SEARCHED)
+	if (selfpack->pe.state == PE_MORE)
+		read_headers(selfpack, bytes, size);
+	if (selfpack->pe.state == PE_MORE || selfpack->offset <= selfpack->end ||
+	    begin >= selfpack->end + selfpack->most)
 		return false;
 	const size_t skipped = selfpack->end > begin ? (size_t)(selfpack->end - begin) : 0;
-	const uint64_t left = selfpack->end + SELFPACK_SEARCHED - (begin + skipped);
+	const uint64_t left = selfpack->end + selfpack->most - (begin + skipped);
 	const size_t part = size - skipped < left ? size - skipped : (size_t)left;
 	if (!search(selfpack, bytes + skipped, part, ret_tail))
 		return false;

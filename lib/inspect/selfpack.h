@@ -2,18 +2,18 @@
 #pragma once
 
 /*
- * selfpack.h - the archive behind a program of Windows, which unpacks itself.
+ * selfpack.h - the archive behind a program of Windows, which unpacks itself, or behind anything else.
  *
- * Flow: object.c: the bytes of an object of CONTENT_PE -> selfpack_push(): behind the sections that
- *       its headers name, an archive's first bytes are looked for -> how many bytes of the piece the
- *       archive has.
+ * Flow: object.c: the bytes of an object that is no archive -> selfpack_push(): behind the sections
+ *       that a program's headers name, or from the begin on, an archive's first bytes are looked for
+ *       -> how many bytes of the piece the archive has.
  *
- *     selfpack_begin(&selfpack);
+ *     selfpack_begin(&selfpack, is_program);
  *     if (selfpack_push(&selfpack, bytes, size, &tail))
  *             ...                   // tail.mark, and then the last tail.size bytes
  *
- * Only SELFPACK_SEARCHED bytes are searched: what unpacks itself has at most some settings before its
- * archive. Pure, but for the value; the result does not depend on where the bytes are cut.
+ * Only so many bytes are searched: what unpacks itself has at most some settings before its archive, and
+ * unrar opens no file with more before the mark than a program of its own may have. Pure, but for the value; the result does not depend on where the bytes are cut.
  */
 
 #include <stdbool.h>
@@ -27,13 +27,15 @@
 extern "C" {
 #endif
 
-#define SELFPACK_SEARCHED  65536
+#define SELFPACK_SEARCHED  65536     /* behind sections... */
+#define SELFPACK_ANY	   (2 << 20) /* ...and of what has none */
 #define SELFPACK_MARK_SIZE 8
 
 struct selfpack {
 	struct pe pe;
 	uint64_t offset; /* of the next byte */
-	uint64_t end;	 /* of the sections, when these are known */
+	uint64_t end;	 /* of the sections, when these are known: where the search begins... */
+	uint64_t most;	 /* ...and of how many bytes it is */
 	size_t kept_size;
 	uint8_t kept[SELFPACK_MARK_SIZE]; /* the bytes before, which may be a mark's first */
 };
@@ -45,7 +47,8 @@ struct selfpack_tail {
 	size_t size; /* ...and how many of this piece follow them */
 };
 
-void selfpack_begin(struct selfpack *ret_selfpack);
+/* is_program: it begins as one of Windows. */
+void selfpack_begin(struct selfpack *ret_selfpack, bool is_program);
 /* Is there an archive? Then nothing more is to be pushed. */
 bool selfpack_push(struct selfpack *selfpack, const uint8_t *bytes, size_t size,
 		   struct selfpack_tail *ret_tail);

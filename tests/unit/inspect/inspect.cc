@@ -473,6 +473,33 @@ TEST_CASE("the archive of a program that unpacks itself is looked into", "[inspe
 	CHECK(look(INSPECT_FILE, program).objects == 1);
 }
 
+TEST_CASE("an archive is looked into behind what is none", "[inspect]")
+{
+	// As unrar finds it.
+	const pool_pointer pool = make_pool({ 1, 8, 1, 4 });
+	const std::string rar = "Rar!\x1a\x07" + std::string(1000, '\0');
+	const std::string befores[] = {
+		"x",
+		"A text.\r\n",
+		"<html>",
+		std::string("GIF89a\x01\0\x01\0\0\0\0;", 14) + std::string(600, 'g'),
+		"MZ" + std::string(1000, 'p'),
+		std::string(70000, 'x'),
+	};
+	for (const std::string &before : befores) {
+		for (const size_t piece : { 1, 3, 512, 65536 }) {
+			recorder recorder;
+			look(pool.get(), INSPECT_FILE, before + rar, rules_with(&recorder), piece);
+			REQUIRE(recorder.paths.size() == 1);
+			CHECK(recorder.paths[0] == "rar");
+			CHECK(recorder.bytes[0] == rar);
+		}
+	}
+	// What is another file by its head as well does not have itself in it.
+	const std::string both = std::string("7z\xbc\xaf\x27\x1c", 6) + "abWEBPVP8 ";
+	CHECK(look(INSPECT_FILE, "text " + both + std::string(300, 'y')).objects == 2);
+}
+
 TEST_CASE("a zip is looked into wherever it stands", "[inspect]")
 {
 	// As readers find it by its end.
