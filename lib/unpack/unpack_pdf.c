@@ -9,11 +9,11 @@
  *     12 0 obj << /Length 544 /Filter [/ASCIIHexDecode /FlateDecode] >> stream CRLF ... CRLF endstream
  *
  * A file in it is a stream, and so is a script. A stream ends with the word, or where another begins,
- * and what is compressed with its own end. A length is believed as far as the word within it is data;
- * one that is a lie hides no stream and no key behind it. Filters are read from the
- * dictionary as far as ASCII goes; what then begins as zlib is that, whatever is said. Images are
- * decompressed as long as they are not dense: a white page is as dense as a bomb. What has other
- * filters is given as it is, and what is encrypted, which is said.
+ * and what is compressed with its own end, also where the length is an object elsewhere. A length is
+ * believed as far as the word within it is data; one that is a lie hides no stream and no key behind it.
+ * Filters are read from the dictionary as far as ASCII goes; what then begins as zlib is that, whatever
+ * is said. Images are decompressed as long as they are not dense: a white page is as dense as a bomb.
+ * What has other filters is given as it is, and what is encrypted, which is said.
  */
 enum pdf_mode {
 	PDF_TEXT,
@@ -510,11 +510,18 @@ static void hold_line_end(struct unpack *unpack, uint8_t byte)
 	state->held[state->held_size++] = byte;
 }
 
-/* The word, whose last byte was taken, is data when all of it is within the length. */
-static bool is_data(const struct pdf_state *state)
+/*
+ * The word, whose last byte was taken, is data when all of it is within the length, or when there is no
+ * length and what is compressed has not come to its own end.
+ */
+static bool is_data(struct unpack *unpack)
 {
-	return state->taken <= state->length && state->body != PDF_PASSED &&
-	       !state->stages[0].is_over;
+	const struct pdf_state *state = unpack->state;
+	if (state->length > 0)
+		return state->taken <= state->length && state->body != PDF_PASSED &&
+		       !state->stages[0].is_over;
+	flush(unpack);
+	return state->body == PDF_INFLATE && !state->stages[0].is_over;
 }
 
 static void take_stream(struct unpack *unpack, uint8_t byte)
@@ -526,7 +533,7 @@ static void take_stream(struct unpack *unpack, uint8_t byte)
 		state->held[state->held_size++] = byte;
 		if (++state->word_size < END_WORD_SIZE)
 			return;
-		if (is_data(state)) {
+		if (is_data(unpack)) {
 			release(unpack, 0);
 			state->word_size = 0;
 			state->has_word = true;

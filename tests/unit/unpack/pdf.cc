@@ -173,6 +173,11 @@ TEST_CASE("a word within the length that is said ends no stream", "[unpack][pdf]
 	stored += text;
 	CHECK(all_of(stream_of("/Length " + std::to_string(stored.size() + 4), stored + "sum4")) ==
 	      "stream 1=" + text + ";");
+	// Its own end is enough, where the length is an object elsewhere; but it may have none.
+	CHECK(all_of(stream_of("/Length 9 0 R", stored + "sum4") + stream_of("", "next")) ==
+	      "stream 1=" + text + ";stream 2=next;");
+	CHECK(all_of(stream_of("/Length 9 0 R", stored.substr(0, 40)) + stream_of("", "next"))
+		      .find("stream 2=next;") != std::string::npos);
 	// Data that ends with the word; a length that is one too large, as of the end of a line.
 	CHECK(all_of(stream_of("/Length 11", "a endstream")) == "stream 1=a endstream;");
 	CHECK(all_of(stream_of("/Length 5", "abc") + stream_of("", "d")) ==
