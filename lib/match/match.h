@@ -4,7 +4,7 @@
 /*
  * match.h - signatures against objects whose bytes flow by.
  *
- * Flow: compile.h makes a database of ClamAV's files -> match_open() maps it, read-only, in each
+ * Flow: compile.h makes a database of ClamAV's files -> match_open() reads it, in each
  *       process -> for each object (a part, a member, a file) match_begin(), match_push() with
  *       pieces of any size, match_end() -> findings.
  *
@@ -22,7 +22,7 @@
  * others, and of the object's last bytes. Nothing is allocated behind match_object_new().
  *
  * A database is one file, complete or not there: a new one takes the name of the old (rename(2)),
- * and processes that have the old one mapped go on with it until they open again. A worker is for
+ * and processes that have the old one open go on with it until they open again. A worker is for
  * one thread at a time.
  */
 
@@ -52,14 +52,14 @@ struct match_finding {
 typedef void match_found_fn(void *context, const struct match_finding *finding);
 
 /*
- * Maps it and checks it: magic, version, checksum, and that it was made for this processor and this
+ * Reads it and checks it: magic, version, checksum, and that it was made for this processor and this
  * Vectorscan. 0, or -errno with one line in reterr of MATCH_ERROR_SIZE that begins with path:
  * -EBADMSG for a file that is none or is damaged, -ESTALE for one that is to be compiled again.
  */
 int match_open(const char *path, struct match_db **ret_db, char *reterr);
 void match_close(struct match_db *db); /* takes NULL; workers have gone */
-/* Is path another file now than the one that is open? */
-bool match_is_stale(const struct match_db *db, const char *path);
+/* Is path another file now than the one that is open, or than it was at the last call? */
+bool match_is_stale(struct match_db *db, const char *path);
 unsigned match_count(const struct match_db *db); /* signatures in it */
 
 int match_worker_new(const struct match_db *db, struct match_worker **ret_worker);

@@ -4,7 +4,7 @@
 /*
  * image.h - the file that a database of signatures is.
  *
- * Flow: tables.c and compile.c write it -> match_db.c maps it, looks at all of it once, and reads
+ * Flow: tables.c and compile.c write it -> match_db.c reads it, looks at all of it once, and takes
  *       records out of it in place.
  *
  *     OFFSET  SIZE  DESCRIPTION

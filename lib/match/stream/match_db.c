@@ -282,24 +282,54 @@ static int attach_hs(struct match_db *db, char *reterr)
 	return status;
 }
 
-static int map_file(struct match_db *db, int fd, char *reterr)
+/* 0, or a negative status: also when there are fewer. */
+static int read_whole(int fd, uint8_t *bytes, size_t size)
 {
-	struct stat status;
-	if (fstat(fd, &status) != 0)
-		return -errno;
-	if (!S_ISREG(status.st_mode) || status.st_size <= 0) {
-		snprintf(reterr, MATCH_ERROR_SIZE, "is no database of signatures");
-		return -EBADMSG;
+	for (size_t at = 0; at < size;) {
+		const ssize_t count = pread(fd, bytes + at, size - at, (off_t)at);
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			return count < 0 ? -errno : -EBADMSG;
+		at += (size_t)count;
 	}
-	const size_t size = (size_t)status.st_size;
-	void *bytes = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	return 0;
+}
+
+/*
+ * Into memory of its own: what is written into the file, or cut off, while it is open changes nothing. Shared,
+ * as processes that are forked have the same.
+ */
+static int take_file(struct match_db *db, int fd, size_t size, char *reterr)
+{
+	uint8_t *bytes =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (bytes == MAP_FAILED)
 		return -errno;
-	int failed = match_db_attach(bytes, size, db, reterr);
+	int failed = read_whole(fd, bytes, size);
+	if (failed == 0 && mprotect(bytes, size, PROT_READ) != 0)
+		failed = -errno;
+	if (failed == 0)
+		failed = match_db_attach(bytes, size, db, reterr);
 	if (failed == 0)
 		failed = attach_hs(db, reterr);
 	if (failed != 0)
 		munmap(bytes, size);
+	return failed;
+}
+
+static int open_file(struct match_db *db, int fd, char *reterr)
+{
+	struct stat status;
+	char magic[8];
+	if (fstat(fd, &status) != 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode) || pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
+	    memcmp(magic, IMAGE_MAGIC, sizeof(magic)) != 0) {
+		snprintf(reterr, MATCH_ERROR_SIZE, "is no database of signatures");
+		return -EBADMSG;
+	}
+	const int failed = take_file(db, fd, (size_t)status.st_size, reterr);
 	db->status = status;
 	return failed;
 }
@@ -313,7 +343,7 @@ int match_open(const char *path, struct match_db **ret_db, char *reterr)
 		return -ENOMEM;
 	}
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const int status = fd < 0 ? -errno : map_file(db, fd, why);
+	const int status = fd < 0 ? -errno : open_file(db, fd, why);
 	if (fd >= 0)
 		close(fd);
 	if (status == 0) {
@@ -334,14 +364,16 @@ void match_close(struct match_db *db)
 	free(db);
 }
 
-bool match_is_stale(const struct match_db *db, const char *path)
+bool match_is_stale(struct match_db *db, const char *path)
 {
 	struct stat now;
-	return stat(path, &now) == 0 &&
-	       (now.st_ino != db->status.st_ino || now.st_dev != db->status.st_dev ||
-		now.st_size != db->status.st_size ||
-		now.st_mtim.tv_sec != db->status.st_mtim.tv_sec ||
-		now.st_mtim.tv_nsec != db->status.st_mtim.tv_nsec);
+	const struct stat before = db->status;
+	if (stat(path, &now) != 0)
+		return false;
+	db->status = now;
+	return now.st_ino != before.st_ino || now.st_dev != before.st_dev ||
+	       now.st_size != before.st_size || now.st_ctim.tv_sec != before.st_ctim.tv_sec ||
+	       now.st_ctim.tv_nsec != before.st_ctim.tv_nsec;
 }
 
 unsigned match_count(const struct match_db *db)

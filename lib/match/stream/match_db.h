@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * match_db.h - a database of signatures that is mapped, and its records.
+ * match_db.h - a database of signatures in memory, and its records.
  *
  * Flow: match_open() -> match_db_attach(), which looks at every record once -> match_object.c and
  *       match_digest.c read records without looking again.
@@ -27,7 +27,7 @@ extern "C" {
 struct match_db {
 	const uint8_t *bytes;
 	size_t size;
-	struct stat status; /* of the file, as it was opened */
+	struct stat status; /* of the file, as it was seen last */
 	uint32_t numbers[IMAGE_NUMBER_COUNT];
 	const uint8_t *sections[IMAGE_SECTION_COUNT];
 	uint32_t counts[IMAGE_SECTION_COUNT]; /* of records; of bytes where there are none */

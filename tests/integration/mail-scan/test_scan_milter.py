@@ -220,6 +220,27 @@ class ScanMilter(Case):
         milter.wait_for_log(r"^warning: \[mail-scan-milter\] signatures stay as they are, path=\S+ \(No such file")
         self.assertIn(NAME, self.refusal(postfix, mail_with(eicar(), "a.com")))
 
+    def test_signatures_that_are_none_leave_those_before(self):
+        milter, _ = self.start_milter()
+        bad = mail_with(in_tar(eicar()), "a.tar.bz2").replace("\n", "\r\n").encode()
+        path = self.path("mail.signatures")
+        with open(path, "rb") as file:
+            good = file.read()
+        refused = r"^error: \[mail-scan-milter\] signatures not opened, "
+        self.expect_log(refused)
+        # As cp does it, over the one that is in use.
+        self.write("mail.signatures", good[:100])
+        for count, content in enumerate((good[:-64], b"none", good), 1):
+            milter.send_signal(signal.SIGHUP)
+            milter.wait_for_log(refused, count)
+            milter.send_signal(signal.SIGHUP)
+            self.assertRegex(self.ask(bad), rf"^reject - {NAME}")
+            os.rename(self.write("new.signatures", content), path)
+        milter.send_signal(signal.SIGHUP)
+        milter.wait_for_log(r"signatures opened anew")
+        self.assertRegex(self.ask(bad), rf"^reject - {NAME}")
+        self.assertEqual(len(re.findall(refused, milter.log(), re.MULTILINE)), 3)
+
     def test_clamd_besides(self):
         clamd, path = start_clamd(self)
         _, postfix = self.start_both(f"clamd: {path}", has_signatures=False)

@@ -126,6 +126,18 @@ TEST_CASE("a database that is damaged is refused", "[match][lines]")
 	CHECK_THAT(error, Catch::Contains("compiled again"));
 }
 
+TEST_CASE("a database that is written over goes on as it was", "[match][lines]")
+{
+	Database database(Files{ { "a.ndb", "A:0:*:4142\n" } });
+	Directory &directory = database.compiled.directory;
+	const std::string whole = read_all(directory.at("signatures.db"));
+	directory.write("signatures.db", std::string(whole.size(), '\0'));
+	CHECK(match_is_stale(database.db, directory.at("signatures.db").c_str()));
+	CHECK(database.find("AB") == Found{ "A@2" });
+	directory.write("signatures.db", "");
+	CHECK(database.find("AB") == Found{ "A@2" });
+}
+
 TEST_CASE("a new database takes the place of the old", "[match][lines]")
 {
 	Database database(Files{ { "a.ndb", "A:0:*:4142\n" } });
@@ -133,6 +145,8 @@ TEST_CASE("a new database takes the place of the old", "[match][lines]")
 	CHECK_FALSE(match_is_stale(database.db, path.c_str()));
 	CHECK(compile_write(database.compiled.compile, path.c_str()) == 0);
 	CHECK(match_is_stale(database.db, path.c_str()));
+	// Such as one that was refused: it is not looked at again.
+	CHECK_FALSE(match_is_stale(database.db, path.c_str()));
 	CHECK(database.find("AB") == Found{ "A@2" });
 	CHECK(compile_write(database.compiled.compile, "/nowhere/x.db") == -ENOENT);
 }
