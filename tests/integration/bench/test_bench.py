@@ -5,8 +5,8 @@ The trace generator keeps its word, on a trace small enough for every run.
 
 Counts are exact, time never runs backwards, the hit ratios of this file's own
 cache are the asked ones, equal seeds give equal bytes, wrong options are
-refused. And bench/smtp keeps what it has measured when something fails. Needs nothing but
-Python; measures nothing.
+refused. And bench/smtp keeps what it has measured when something fails, bench/transfer when a process
+ends meanwhile. Needs nothing but Python; measures nothing.
 """
 
 import contextlib
@@ -39,6 +39,19 @@ def hit_ratio(trace, ttl_s, prefix_len):
         else:
             fetched[key] = second
     return hits / len(trace)
+
+
+def load_bench(name):
+    """bench/NAME as a module; it does not begin."""
+    path = os.path.join(SOURCE, "bench", name)
+    if os.path.dirname(path) not in sys.path:
+        sys.path.insert(0, os.path.dirname(path))
+    loader = importlib.machinery.SourceFileLoader(f"bench_{name}", path)
+    bench = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    dont_write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    loader.exec_module(bench)
+    sys.dont_write_bytecode = dont_write
+    return bench
 
 
 class TraceGen(unittest.TestCase):
@@ -141,20 +154,23 @@ class Place:
         return self.bench.figures(self.start_load(address, **options))
 
 
+class TransferBench(unittest.TestCase):
+    def test_a_process_that_has_ended_has_no_memory(self):
+        with subprocess.Popen(["sh", "-c", "read -r _"], stdin=subprocess.PIPE) as child:
+            server = load_bench("transfer").Server("sh", os.getpid(), None)
+            self.assertIn(child.pid, server.tree())
+            child.stdin.close()
+            os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+            self.assertIn(child.pid, server.tree())
+            self.assertGreater(server.memory_kb()[0], 0)
+
+
 class SmtpBench(unittest.TestCase):
     """What bench/smtp does with what a run says; nothing is run."""
 
     @classmethod
     def setUpClass(cls):
-        path = os.path.join(SOURCE, "bench", "smtp")
-        sys.path.insert(0, os.path.dirname(path))
-        loader = importlib.machinery.SourceFileLoader("bench_smtp", path)
-        cls.bench = importlib.util.module_from_spec(
-            importlib.util.spec_from_loader(loader.name, loader))
-        dont_write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-        loader.exec_module(cls.bench)
-        sys.dont_write_bytecode = dont_write
-        Place.bench = cls.bench
+        cls.bench = Place.bench = load_bench("smtp")
 
     def measure(self, **how):
         """(lines of the page, what was missed)"""
