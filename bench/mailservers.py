@@ -189,6 +189,11 @@ def median_of(rows, field):
     return statistics.median(found) if found else None
 
 
+def quantile(values, share):
+    """Of all, not of an estimate: the least that so many do not exceed."""
+    return sorted(values)[max(0, -int(-len(values) * share // 1) - 1)]
+
+
 def times(value, base):
     return value / base if value is not None and base else None
 

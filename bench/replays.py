@@ -7,6 +7,7 @@ Flow: upstream-queries, unbound-queries and client-queries read a trace and list
 
 Everything stays on one loopback address of the process's own; a Bench ends what it started.
 """
+import argparse
 import base64
 import collections
 import contextlib
@@ -38,6 +39,13 @@ STOCK = Setting("minimisation on, aggressive NSEC on (stock)", "yes", "no", "yes
 
 class Failure(Exception):
     """Told on one line; exit 1."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with our exit status for wrong use and one line about it."""
+
+    def error(self, message):
+        self.exit(os.EX_USAGE, f"{self.prog}: {message}; try --help\n")
 
 
 # ---- trace and lists ----
