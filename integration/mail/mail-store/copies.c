@@ -35,9 +35,12 @@ struct copies {
 	uint64_t alone;	  /* copies without a mail */
 	uint64_t deleted; /* those of them whose mails were deleted */
 	uint64_t made;
-	uint64_t kept;	 /* ids that the other node has had before */
-	uint64_t gone;	 /* copies that were deleted */
-	uint64_t away;	 /* mailboxes of which a node is down */
+	uint64_t kept; /* ids that the other node has had before */
+	uint64_t gone; /* copies that were deleted */
+	uint64_t away; /* mailboxes of which a node is down */
+	/* Mailboxes of which there are copies alone, in order; their bytes are freed with them. */
+	struct mailname *lost;
+	size_t lost_count;
 	bool is_damaged; /* some mail was left out */
 };
 
@@ -302,8 +305,38 @@ static int look_at(struct copies *copies, struct mailname box)
 
 /* ---- all of them ---- */
 
-/* Mailboxes of which there are copies alone; the others have been looked at. */
-static int look_at_copies(struct copies *copies, struct mailname name)
+static int compare_boxes(const void *one, const void *other)
+{
+	const struct mailname *a = one;
+	const struct mailname *b = other;
+	const size_t shared = a->size < b->size ? a->size : b->size;
+	const int order = memcmp(a->bytes, b->bytes, shared);
+	return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
+}
+
+static int add_lost(struct copies *copies, struct mailname box)
+{
+	struct mailname *lost = reallocarray(copies->lost, copies->lost_count + 1, sizeof(*lost));
+	uint8_t *bytes = malloc(box.size);
+	if (lost != NULL)
+		copies->lost = lost;
+	if (lost == NULL || bytes == NULL) {
+		free(bytes);
+		return -ENOMEM;
+	}
+	memcpy(bytes, box.bytes, box.size);
+	lost[copies->lost_count++] = (struct mailname){ bytes, box.size };
+	return 0;
+}
+
+static void free_lost(struct copies *copies)
+{
+	for (size_t i = 0; i < copies->lost_count; i++)
+		free((void *)(uintptr_t)copies->lost[i].bytes);
+	free(copies->lost);
+}
+
+static int note_lost(struct copies *copies, struct mailname name)
 {
 	unsigned number;
 	struct mailname box;
@@ -315,7 +348,25 @@ static int look_at_copies(struct copies *copies, struct mailname name)
 		copies->away++;
 		return 0;
 	}
-	return ret == DNSBLV6_ENOTFOUND ? look_at(copies, box) : ret;
+	return ret == DNSBLV6_ENOTFOUND ? add_lost(copies, box) : ret;
+}
+
+/* One that was lost may have come meanwhile, with a mail that another one had, too. */
+static int look_at_there(struct copies *copies, struct mailname box)
+{
+	const bool is_lost =
+		copies->lost_count > 0 &&
+		bsearch(&box, copies->lost, copies->lost_count, sizeof(box), compare_boxes) != NULL;
+	return is_lost ? 0 : look_at(copies, box);
+}
+
+static int look_at_lost(struct copies *copies)
+{
+	int ret = 0;
+	for (size_t i = 0; ret == 0 && i < copies->lost_count; i++)
+		if (i == 0 || compare_boxes(&copies->lost[i - 1], &copies->lost[i]) != 0)
+			ret = look_at(copies, copies->lost[i]);
+	return ret;
 }
 
 static int walk(struct copies *copies, struct mailname behind, bool of_copies)
@@ -330,7 +381,7 @@ static int walk(struct copies *copies, struct mailname behind, bool of_copies)
 		if (ret == 0 && of_copies && bytes[0] != COPYNAME_MARK)
 			return 0;
 		if (ret == 0)
-			ret = of_copies ? look_at_copies(copies, name) : look_at(copies, name);
+			ret = of_copies ? note_lost(copies, name) : look_at_there(copies, name);
 	}
 	/* What a node that is down would have said is counted by its copies. */
 	return ret == DNSBLV6_ENOTFOUND || ret == MAILSTORE_EAWAY ? 0 : ret;
@@ -339,9 +390,14 @@ static int walk(struct copies *copies, struct mailname behind, bool of_copies)
 static int run(struct copies *copies)
 {
 	static const uint8_t mark[] = { COPYNAME_MARK };
-	int ret = walk(copies, (struct mailname){ mark, 0 }, false);
+	int ret = walk(copies, (struct mailname){ mark, 1 }, true);
+	if (copies->lost_count > 0)
+		qsort(copies->lost, copies->lost_count, sizeof(*copies->lost), compare_boxes);
 	if (ret == 0)
-		ret = walk(copies, (struct mailname){ mark, 1 }, true);
+		ret = walk(copies, (struct mailname){ mark, 0 }, false);
+	if (ret == 0)
+		ret = look_at_lost(copies);
+	free_lost(copies);
 	maillayer_close(copies->layer);
 	if (ret != 0)
 		return tool_fail_after(copies->store, "copies not compared", copies->boxes, ret);

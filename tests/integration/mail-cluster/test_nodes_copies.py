@@ -132,6 +132,18 @@ class Copies(Nodes):
         self.assertEqual([[one for _, one, _ in client.entries(box)] for box in (deleted, *lost)],
                          [[], [ident], [ident]])
 
+    def test_mailboxes_that_come_back_with_a_mail_of_another_get_their_own_too(self):
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        client = self.client(nodes[0])
+        lost = self.boxes_by_node(client)[2][:2]
+        both = client.deliver(TEXT, lost)
+        own = [client.deliver(TEXT, [box]) for box in lost]
+        self.lose_store(nodes[1], client)
+        self.assertEqual(self.run_copies("restore")[4], 4)
+        self.assertEqual([sorted(one for _, one, _ in client.entries(box)) for box in lost],
+                         [sorted((both, ident)) for ident in own])
+
     def test_a_mail_for_several_mailboxes_is_copied_for_all_of_them(self):
         nodes = self.begin(nodes={"copies": 2})
         self.expect_log("")
