@@ -60,6 +60,11 @@ int match_open(const char *path, struct match_db **ret_db, char *reterr);
 void match_close(struct match_db *db); /* takes NULL; workers have gone */
 /* Is path another file now than the one that is open, or than it was at the last call? */
 bool match_is_stale(struct match_db *db, const char *path);
+/*
+ * The file that was stale was not taken, with this status of match_open() or another -errno: it is stale again at
+ * the next call, unless the status is about what is in it.
+ */
+void match_not_taken(struct match_db *db, int status);
 unsigned match_count(const struct match_db *db); /* signatures in it */
 
 int match_worker_new(const struct match_db *db, struct match_worker **ret_worker);

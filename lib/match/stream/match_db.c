@@ -376,6 +376,12 @@ bool match_is_stale(struct match_db *db, const char *path)
 	       now.st_ctim.tv_nsec != before.st_ctim.tv_nsec;
 }
 
+void match_not_taken(struct match_db *db, int status)
+{
+	if (status != -EBADMSG && status != -ESTALE)
+		db->status = (struct stat){ 0 };
+}
+
 unsigned match_count(const struct match_db *db)
 {
 	return db->numbers[IMAGE_SIGNATURE_COUNT];

@@ -146,6 +146,11 @@ TEST_CASE("a new database takes the place of the old", "[match][lines]")
 	CHECK(compile_write(database.compiled.compile, path.c_str()) == 0);
 	CHECK(match_is_stale(database.db, path.c_str()));
 	// Such as one that was refused: it is not looked at again.
+	match_not_taken(database.db, -EBADMSG);
+	CHECK_FALSE(match_is_stale(database.db, path.c_str()));
+	// But for one that the process had no memory or descriptor for.
+	match_not_taken(database.db, -EMFILE);
+	CHECK(match_is_stale(database.db, path.c_str()));
 	CHECK_FALSE(match_is_stale(database.db, path.c_str()));
 	CHECK(database.find("AB") == Found{ "A@2" });
 	CHECK(compile_write(database.compiled.compile, "/nowhere/x.db") == -ENOENT);

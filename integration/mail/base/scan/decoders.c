@@ -125,10 +125,14 @@ static void prepare(void *context)
 	struct match_db *db;
 	if (decoders->db == NULL || !match_is_stale(decoders->db, decoders->settings->signatures))
 		return;
-	if (match_open(decoders->settings->signatures, &db, error) != 0)
-		return;
-	if (make_pool(decoders, db) != 0)
+	int ret = match_open(decoders->settings->signatures, &db, error);
+	if (ret == 0) {
+		ret = make_pool(decoders, db);
+		if (ret == 0)
+			return;
 		match_close(db);
+	}
+	match_not_taken(decoders->db, ret);
 }
 
 static void decode(void *context, int fd)

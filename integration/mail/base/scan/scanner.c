@@ -94,8 +94,11 @@ void scanner_refresh(struct scanner *scanner)
 	if (old->db == NULL || !can_see_signatures(scanner) ||
 	    !match_is_stale(old->db, scanner->settings.signatures))
 		return;
-	if (make_lore(&scanner->settings, scanner->context, &lore) != 0)
+	int ret = make_lore(&scanner->settings, scanner->context, &lore);
+	if (ret != 0) {
+		match_not_taken(old->db, ret);
 		return;
+	}
 	scanner->lore = lore;
 	if (old->scan_count == 0)
 		free_lore(old);
