@@ -163,18 +163,21 @@ int dnsblv6_cancel(struct dnsblv6 *client, uint64_t id)
 	return ret;
 }
 
-/* The next callback of those that are ready now, or NULL. */
-static struct call *next_ready(struct dnsblv6 *client)
+/* The next callback that is ready, of requests up to last_id, or NULL. */
+static struct call *next_ready(struct dnsblv6 *client, uint64_t last_id)
 {
 	client_enter(client);
 	struct call *call = TAILQ_FIRST(&client->ready);
+	if (call != NULL && call->id > last_id)
+		call = NULL;
 	if (call != NULL)
 		TAILQ_REMOVE(&client->ready, call, link);
 	client_leave(client);
 	return call;
 }
 
-static void work(struct dnsblv6 *client)
+/* Returns the id of the last request there was. */
+static uint64_t work(struct dnsblv6 *client)
 {
 	client_enter(client);
 	if (!client->is_broken) {
@@ -187,7 +190,9 @@ static void work(struct dnsblv6 *client)
 			engine_release(client->engine);
 		client->is_processing = false;
 	}
+	uint64_t last_id = client->engine->last_id;
 	client_leave(client);
+	return last_id;
 }
 
 static void tidy_up(struct dnsblv6 *client)
@@ -205,9 +210,9 @@ int dnsblv6_process(struct dnsblv6 *client)
 
 	if (client == NULL || client->engine == NULL)
 		return -EINVAL;
-	work(client);
-	/* Ends: what callbacks submit gets ready in the next dnsblv6_process(). */
-	while ((call = next_ready(client)) != NULL) {
+	uint64_t last_id = work(client);
+	/* Ends: what callbacks submit is for the next dnsblv6_process(). */
+	while ((call = next_ready(client, last_id)) != NULL) {
 		call->callback(call->context, &call->result);
 		free(call);
 		count++;

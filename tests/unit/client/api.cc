@@ -542,6 +542,26 @@ TEST_CASE("in a child without descriptors a cancel takes back its own request", 
 	CHECK(went_well(child));
 }
 
+TEST_CASE("in a child without descriptors process ends although callbacks submit", "[client][api]")
+{
+	handle bl;
+	bl.start();
+	const pid_t child = in_child([&bl] {
+		const rlimit none = {};
+		if (setrlimit(RLIMIT_NOFILE, &none) != 0 || dnsblv6_fd(bl.client) != -EBADF)
+			return false;
+		const dnsblv6_ip address = ip("192.0.0.1");
+		unsigned calls = 0;
+		call kept{ &calls, {}, bl.client };
+		return dnsblv6_submit(bl.client, &address, 0, 20000, keep_call, &kept, nullptr) ==
+			       0 &&
+		       dnsblv6_process(bl.client) == 1 && calls == 1 &&
+		       dnsblv6_timeout_ms(bl.client) == 0 && dnsblv6_process(bl.client) == 1 &&
+		       calls == 2;
+	});
+	CHECK(went_well(child));
+}
+
 TEST_CASE("a loop is woken for what another thread has found out", "[client][api]")
 {
 	handle bl;
