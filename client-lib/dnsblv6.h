@@ -135,6 +135,9 @@ DNSBLV6_API int dnsblv6_new(struct dnsblv6 **ret_client);
  *     servers     ADDRESS[@PORT] ... of resolvers (those of /etc/resolv.conf), port 53
  *     on-failure  open, closed or defer: what a zone without an answer means (open)
  *     cache-size  bytes for the cache (4M)
+ *     kind        addresses, names, sites or hashes: what zones are asked about, all of them, or
+ *                 some by NAME=WORD (addresses)
+ *     scope       global or all: are private addresses asked about, which are clear else (global)
  *     shared      directory of dnsblv6-cached, whose cache is used when it runs ("")
  */
 DNSBLV6_API int dnsblv6_set(struct dnsblv6 *client, const char *key, const char *value);
@@ -229,7 +232,8 @@ DNSBLV6_API int dnsblv6_peek(const struct dnsblv6 *client, const struct dnsblv6_
 /*
  * Gets the verdict, and waits for DNS for at most timeout_ms (1 to 3600000) in all; a zone that has
  * not answered by then has failed. 0, or -EINVAL for a bad argument, or a handle that is not
- * started. Nothing that DNS, a resolver or the cache daemon does makes it late or makes it fail.
+ * started, or has no zone of the kind addresses. Nothing that DNS, a resolver or the cache daemon
+ * does makes it late or makes it fail.
  */
 DNSBLV6_API int dnsblv6_check(struct dnsblv6 *client, const struct dnsblv6_ip *ip, int timeout_ms,
 			      struct dnsblv6_result *ret_result);
@@ -294,15 +298,18 @@ typedef void (*dnsblv6_fn)(void *context, const struct dnsblv6_result *result);
  * it; another one after fork(). -EINVAL before the start, or -EBADF in a child without descriptors.
  */
 DNSBLV6_API int dnsblv6_fd(struct dnsblv6 *client);
-/* Milliseconds until dnsblv6_process() has something to do by itself; 0: now, -1: nothing. */
+/*
+ * Milliseconds until dnsblv6_process() has something to do by itself; 0: now, -1: nothing, also
+ * before the start.
+ */
 DNSBLV6_API int dnsblv6_timeout_ms(struct dnsblv6 *client);
 
 /*
  * Asks; callback gets the verdict once, within timeout_ms (1 to 3600000), unless it is
  * cancelled before. ip is copied. zones limits question and score to these entries of "zones"
- * (0: all); bits of no entry are ignored, and a set of nothing else is -EINVAL. ret_id may be NULL;
- * no id is 0, or given twice. 0, -EINVAL, -ENOMEM, or -ENOBUFS when "max-requests" are open: treat
- * it as unknown. When it fails, callback is not called.
+ * (0: all); bits of no entry are ignored, and a set of nothing that is asked about addresses is
+ * -EINVAL. ret_id may be NULL; no id is 0, or given twice. 0, -EINVAL, -ENOMEM, or -ENOBUFS when
+ * "max-requests" (4096) are open: treat it as unknown. When it fails, callback is not called.
  */
 DNSBLV6_API int dnsblv6_submit(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
 			       int timeout_ms, dnsblv6_fn callback, void *context,
@@ -313,7 +320,7 @@ DNSBLV6_API int dnsblv6_submit_name(struct dnsblv6 *client, const char *name, ui
 				    uint64_t *ret_id);
 /*
  * 0: no callback comes after this. -ENOENT when it has come, or another thread has begun it, or
- * there is no such request.
+ * there is no such request; -EINVAL before the start.
  */
 DNSBLV6_API int dnsblv6_cancel(struct dnsblv6 *client, uint64_t id);
 /*
@@ -380,7 +387,7 @@ struct dnsblv6_zone_info {
 	uint32_t reserved[16];
 };
 
-/* Entry index of "zones". -ENOENT behind the last. */
+/* Entry index of "zones". -ENOENT behind the last, -EINVAL before the start. */
 DNSBLV6_API int dnsblv6_zone_get(struct dnsblv6 *client, unsigned index,
 				 struct dnsblv6_zone_info *ret_info);
 
@@ -405,8 +412,8 @@ DNSBLV6_API int dnsblv6_probe(struct dnsblv6 *client, int timeout_ms);
 DNSBLV6_API int dnsblv6_probe_start(struct dnsblv6 *client);
 
 /*
- * Counters by index: 0, 1, ... until -ENOENT. *ret_name is static; libdnsblv6(3) says
- * what each counts. New ones are added at the end.
+ * Counters by index: 0, 1, ... while it returns 0; -ENOENT behind the last, -EINVAL before the
+ * start. *ret_name is static; libdnsblv6(3) says what each counts. New ones are added at the end.
  */
 DNSBLV6_API int dnsblv6_stat_get(struct dnsblv6 *client, unsigned index, const char **ret_name,
 				 uint64_t *ret_value);
