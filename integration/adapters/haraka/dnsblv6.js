@@ -7,10 +7,12 @@ const net = require('node:net')
 exports.hook_connect = function (next, connection) {
     const socket = net.connect(this.config.get('dnsblv6.socket') || '/run/dnsblv6-policy/lines')
     let said = ''
-    socket.setTimeout(10000, () => socket.destroy())
+    const end = () => socket.destroy(new Error('no whole answer in ten seconds'))
+    const timer = setTimeout(end, 10000)
     socket.on('data', (data) => { said += data })
     socket.on('error', (error) => connection.logwarn(this, error.message))
     socket.on('close', () => {
+        clearTimeout(timer)
         const [, verdict, text] = /^(listed -?\d+|defer) (.*)\n$/.exec(said) || []
         if (!verdict) next()
         else next(verdict === 'defer' ? DENYSOFTDISCONNECT : DENYDISCONNECT, text)

@@ -5,11 +5,13 @@ The plugin of Haraka, in Haraka itself before dnsblv6-policy. Haraka is npm's:
 ./check puts it below build/npm where there is npm and a Node.js that it takes.
 """
 
+import contextlib
 import os
 import re
 import shutil
 import socket
 import sys
+import threading
 
 import harness
 from harness import DEADLINE_S, SOURCE, wait_for
@@ -45,7 +47,7 @@ class Haraka(PolicyCase):
                            ("config/dnsblv6.socket", self.lines + "\n"),
                            ("config/smtp.ini", f"listen=127.0.0.1:{self.port}\nnodes=0\n")):
             self.write(f"haraka/{path}", text)
-        haraka = self.start([self.node, os.path.join(HARAKA, "bin/haraka"), "-c",
+        haraka = self.haraka = self.start([self.node, os.path.join(HARAKA, "bin/haraka"), "-c",
                              self.path("haraka")], "haraka")
 
         def is_there():
@@ -80,6 +82,27 @@ class Haraka(PolicyCase):
                                       library=["on-failure: defer"]))
         self.start_haraka()
         self.assertRegex(self.greeting(TEST_POINT), "^421 ")
+
+    def test_a_daemon_that_never_ends_its_answer(self):
+        with socket.socket(socket.AF_UNIX) as door:
+            door.bind(self.lines)
+            door.listen()
+            over = threading.Event()
+            drip = threading.Thread(target=self.drip, args=(door, over))
+            drip.start()
+            self.addCleanup(drip.join)
+            self.addCleanup(over.set)
+            self.start_haraka()
+            self.assertRegex(self.greeting(TEST_POINT), "^220 ")
+            self.haraka.wait_for_log("dnsblv6.* no whole answer in ten seconds")
+
+    def drip(self, door, over):
+        """A byte now and then, so that no pause is long."""
+        daemon, _ = door.accept()
+        with daemon, contextlib.suppress(OSError):
+            daemon.sendall(b"listed 5 ")
+            while not over.wait(1):
+                daemon.sendall(b"x")
 
 
 if __name__ == "__main__":
