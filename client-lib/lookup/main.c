@@ -229,7 +229,9 @@ static int finish(enum row row)
 		print_help();
 	else
 		printf(LOOKUP_PROGRAM " %s\n", dnsblv6_version());
-	return fflush(stdout) == 0 ? 0 : EX_IOERR;
+	if (fflush(stdout) != 0)
+		return lookup_fail(EX_IOERR, "standard output: not written");
+	return 0;
 }
 
 /* -1: go on; else the exit status. */

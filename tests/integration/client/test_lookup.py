@@ -178,12 +178,14 @@ class Verdicts(Lookup):
         self.assertRegex(self.lookup("-V", zones=None).stdout, r"^dnsblv6-lookup \d+\.\d+\.\d+\n$")
 
     def test_what_cannot_be_written_is_status_74(self):
-        with open("/dev/full", "wb") as full:
-            result = subprocess.run(
-                [harness.program("dnsblv6-lookup"), "--zones", NAME, "--server", self.servers,
-                 "192.0.2.1"], stdout=full, stderr=subprocess.PIPE, text=True, check=False,
-                stdin=subprocess.DEVNULL, timeout=DEADLINE_S)
-        self.assertEqual((result.returncode, "not written" in result.stderr), (EX_IOERR, True))
+        for words in (["--zones", NAME, "--server", self.servers, "192.0.2.1"], ["--help"], ["-V"]):
+            with self.subTest(words=words), open("/dev/full", "wb") as full:
+                result = subprocess.run(
+                    [harness.program("dnsblv6-lookup"), *words], stdout=full,
+                    stderr=subprocess.PIPE, text=True, check=False,
+                    stdin=subprocess.DEVNULL, timeout=DEADLINE_S)
+                self.assertEqual((result.returncode, "not written" in result.stderr),
+                                 (EX_IOERR, True))
 
 
 class Json(Lookup):
