@@ -35,12 +35,12 @@ run_child(const struct forks *forks, const struct transfer *transfer, int fd, pi
 	reset_signals();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != worker)
-		_exit(1);
+		_exit(TRANSFER_END_CUT);
 	if (dup2(fd, CONNECTION_FD) < 0 || close_range(CONNECTION_FD + 1, ~0U, 0) != 0)
-		_exit(1);
+		_exit(TRANSFER_END_CUT);
 	setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICENESS);
 	/* Not exit(): what was registered or buffered is the worker's. */
-	_exit(transfer_run(transfer, &forks->limits, CONNECTION_FD) ? 0 : 1);
+	_exit((int)transfer_run(transfer, &forks->limits, CONNECTION_FD));
 }
 
 int forks_start(struct forks *forks, const struct transfer *transfer, int fd,
@@ -67,7 +67,8 @@ int forks_start(struct forks *forks, const struct transfer *transfer, int fd,
 
 static void bury(struct forks *forks, size_t index, int status)
 {
-	bool is_done = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	int end = WIFEXITED(status) ? WEXITSTATUS(status) : TRANSFER_END_CUT;
+	bool is_done = end == TRANSFER_END_WHOLE;
 	const struct tcp_asker asker = forks->children[index].asker;
 	/* SIGKILL is ours, and whose time was up has said so. */
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
@@ -80,7 +81,7 @@ static void bury(struct forks *forks, size_t index, int status)
 	if (forks->child_count == 0)
 		uv_unref((uv_handle_t *)&forks->sigchld);
 	/* Last: the next request of the client may be for another transfer. */
-	tcp_give_back(forks->tcp, &asker, is_done);
+	tcp_give_back(forks->tcp, &asker, is_done || end == TRANSFER_END_TOLD);
 }
 
 /* Of our own children only: the verifier's is waited for elsewhere. */

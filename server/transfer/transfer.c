@@ -388,38 +388,43 @@ static void begin_unfolding(struct run *run)
 	run->after = run->before;
 }
 
-static bool transfer(struct run *run)
+/* In the place of a transfer that has not begun an error is its answer; one that has is cut off. */
+static enum transfer_end fail(struct run *run, enum kind kind, int status)
+{
+	bool is_told =
+		run->xfrout.messages == 0 && xfrout_refuse(&run->xfrout, KNOT_RCODE_SERVFAIL) == 0;
+	log_failed(run, kind, status);
+	return is_told ? TRANSFER_END_TOLD : TRANSFER_END_CUT;
+}
+
+static enum transfer_end transfer(struct run *run)
 {
 	uint64_t started_ms = clock_now_ms();
 	enum kind kind = run->transfer->is_incremental ? KIND_IXFR : KIND_AXFR;
 	int ret = zone_open(&run->zone);
 	if (ret == DNSBLV6_OK)
 		ret = zone_begin(&run->zone);
-	if (ret != DNSBLV6_OK) {
-		xfrout_refuse(&run->xfrout, KNOT_RCODE_SERVFAIL);
-		log_failed(run, kind, ret);
-		return false;
-	}
+	if (ret != DNSBLV6_OK)
+		return fail(run, kind, ret);
 	begin_unfolding(run);
 	kind = choose_kind(run);
 	ret = put_kind(run, kind);
 	if (ret == DNSBLV6_OK)
 		ret = xfrout_flush(&run->xfrout);
 	zone_end(&run->zone);
-	if (ret != DNSBLV6_OK) {
-		log_failed(run, kind, ret);
-		return false;
-	}
+	if (ret != DNSBLV6_OK)
+		return fail(run, kind, ret);
 	log_done(run, kind, clock_now_ms() - started_ms);
-	return true;
+	return TRANSFER_END_WHOLE;
 }
 
-bool transfer_run(const struct transfer *asked, const struct transfer_limits *limits, int fd)
+enum transfer_end transfer_run(const struct transfer *asked, const struct transfer_limits *limits,
+			       int fd)
 {
 	struct run *run = malloc(sizeof(*run));
 	if (run == NULL) {
 		log_warning(asked->name->text, "transfer not begun (%s)", strerror(ENOMEM));
-		return false;
+		return TRANSFER_END_CUT;
 	}
 	run->transfer = asked;
 	run->pages = (struct pages){ NULL, 0 };
@@ -427,8 +432,8 @@ bool transfer_run(const struct transfer *asked, const struct transfer_limits *li
 	zone_init(&run->zone, asked->name->wire, asked->name->size, asked->path);
 	run->zone.is_read_once = true;
 	xfrout_init(&run->xfrout, asked, limits, fd);
-	bool is_done = transfer(run);
+	enum transfer_end end = transfer(run);
 	zone_close(&run->zone);
 	free(run);
-	return is_done;
+	return end;
 }

@@ -15,7 +15,8 @@
  *                      reach back to the serial or is damaged.
  *
  * The last SOA is written only when everything before it was: a client that gets
- * it has the whole zone. When something fails on the way the connection ends.
+ * it has the whole zone. When something fails on the way the connection ends; before the first
+ * message the answer is SERVFAIL, and the connection goes on.
  */
 
 #include "server/transfer/transfer_request.h"
@@ -27,12 +28,19 @@ extern "C" {
 /* Its verdict, for the log. Never NULL. */
 const char *transfer_explain(const struct transfer *transfer);
 
+/* Exit statuses of the child. */
+enum transfer_end {
+	TRANSFER_END_WHOLE, /* the client got all of it */
+	TRANSFER_END_CUT,   /* it got a part, or nothing: the connection is of no more use */
+	TRANSFER_END_TOLD,  /* it got an error in the place of it */
+};
+
 /*
  * Writes the transfer into fd, a connected non-blocking socket, and logs how
- * that went. For a child process of its own: it opens the store. True when the
- * client got all of it.
+ * that went. For a child process of its own: it opens the store.
  */
-bool transfer_run(const struct transfer *transfer, const struct transfer_limits *limits, int fd);
+enum transfer_end transfer_run(const struct transfer *transfer,
+			       const struct transfer_limits *limits, int fd);
 
 #ifdef __cplusplus
 }

@@ -493,6 +493,19 @@ class OneConnectionTest(TransferCase):
             tcp.tcp.sendall(framed(query(ZONE, SOA, 80))[5:])
             self.assertEqual(self.read(tcp, 80), whole[:1])
 
+    def test_a_transfer_whose_store_cannot_be_opened_leaves_the_connection(self):
+        server = self.primary()
+        self.assertEqual(server.ask(ZONE, SOA).rcode, NOERROR)
+        # The worker has it open, and the process of the transfer has not.
+        os.unlink(self.path("bl6.mdb-lock"))
+        os.mkdir(self.path("bl6.mdb-lock"))
+        with Transfer(server.address, SOURCE) as tcp:
+            tcp.tcp.sendall(framed(query(ZONE, SOA, 78)))
+            refusal = tcp.message()
+            self.assertEqual((refusal.id, refusal.rcode, refusal.answer), (77, SERVFAIL, []))
+            self.assertEqual(len(self.read(tcp, 78)), 1)
+        server.wait_for_log(r"transfer failed, client=127.0.0.1 kind=axfr ")
+
 
 class SlowClientTest(TransferCase):
     def setUp(self):
