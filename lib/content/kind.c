@@ -227,6 +227,16 @@ static enum content_kind take_arj(const uint8_t *head, size_t size)
 	return is_it ? CONTENT_ARJ : CONTENT_OTHER;
 }
 
+/* A SEQUENCE that begins with the type "signedData" (RFC 5652, 5.1), its length in any form. */
+static enum content_kind take_cms(const uint8_t *head, size_t size)
+{
+	static const char type[] = "\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02";
+	if (size < 2 || head[0] != 0x30)
+		return CONTENT_OTHER;
+	const size_t at = head[1] < 0x80 ? 2 : 2U + head[1] - 0x80;
+	return has(head, size, at, type, sizeof(type) - 1) ? CONTENT_CMS : CONTENT_OTHER;
+}
+
 /*
  * RFC 1950 2.2, as zlib writes it: deflate, a window of 32 KiB, without a dictionary, FCHECK right;
  * then the first block of RFC 1951 is of a type that there is, and a stored one's size is there
@@ -246,8 +256,8 @@ typedef enum content_kind take_fn(const uint8_t *head, size_t size);
 
 /* From the surest to the weakest. */
 static take_fn *const takes[] = {
-	take_cafebabe, take_flash, take_bitmap,	  take_bzip2, take_compress, take_skippable,
-	take_tar,      take_lha,   take_old_cpio, take_arj,   take_lzma,
+	take_cafebabe, take_flash, take_bitmap, take_bzip2,    take_compress, take_skippable,
+	take_cms,      take_tar,   take_lha,	take_old_cpio, take_arj,      take_lzma,
 };
 
 /* ---- text, and what is made of it ---- */
@@ -499,6 +509,7 @@ const char *content_kind_name(enum content_kind kind)
 		[CONTENT_ISO9660] = "iso9660",
 		[CONTENT_XAR] = "xar",
 		[CONTENT_LZFU] = "lzfu",
+		[CONTENT_CMS] = "cms",
 	};
 	return (unsigned)kind < CONTENT_KIND_COUNT ? names[kind] : "other";
 }

@@ -63,6 +63,7 @@ enum content_kind {
 	CONTENT_ISO9660,
 	CONTENT_XAR,
 	CONTENT_LZFU, /* the RTF of Outlook's mails, within TNEF */
+	CONTENT_CMS,  /* signed, of S/MIME and others */
 	CONTENT_KIND_COUNT,
 };
 

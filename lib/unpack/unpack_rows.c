@@ -36,6 +36,7 @@ static const struct unpack_row rows[] = {
 	HERE(CONTENT_RTF, "rtf", rtf),
 	HERE(CONTENT_PDF, "pdf", pdf),
 	HERE(CONTENT_LZFU, "lzfu", lzfu),
+	HERE(CONTENT_CMS, "cms", cms),
 	STREAMED(CONTENT_BZIP2, "bzip2", streams, 4 * MIB),
 	STREAMED(CONTENT_XZ, "xz", streams, UNPACK_WINDOW_MAX),
 	STREAMED(CONTENT_LZMA, "lzma", streams, UNPACK_WINDOW_MAX),

@@ -96,7 +96,10 @@ int unpack_zip_begin(struct unpack *unpack);
 void unpack_zip_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_zip_end(struct unpack *unpack, bool is_whole);
 
-/* unpack_lzfu.c, unpack_pdf.c, unpack_rtf.c */
+/* unpack_cms.c, unpack_lzfu.c, unpack_pdf.c, unpack_rtf.c */
+int unpack_cms_begin(struct unpack *unpack);
+void unpack_cms_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
+void unpack_cms_end(struct unpack *unpack, bool is_whole);
 int unpack_lzfu_begin(struct unpack *unpack);
 void unpack_lzfu_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_lzfu_end(struct unpack *unpack, bool is_whole);

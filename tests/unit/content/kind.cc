@@ -96,6 +96,8 @@ TEST_CASE("each kind is known by its mark", "[content][kind]")
 		{ "7z", "7z\xbc\xaf\x27\x1c" },
 		{ "xar", "xar!" },
 		{ "lzfu", "12345678LZFu" },
+		{ "cms", RAW("\x30\x80\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02\xa0") },
+		{ "cms", RAW("\x30\x82\1\0\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02\xa0") },
 		{ "text", "=ybegin line=128 size=1\r\n\x01" },
 		{ "zlib", "\x78\x9c\x4b\x4c\x4a\x4e\x01\x01" },
 		{ "zlib", RAW("\x78\x01\1\5\0\xfa\xff"
