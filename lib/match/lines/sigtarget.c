@@ -33,7 +33,7 @@ static const struct {
 	const char *name;
 	uint64_t kinds;
 } containers[] = {
-	{ "CL_TYPE_ANY", UINT64_MAX },
+	{ "CL_TYPE_ANY", UINT64_C(1) << CONTENT_OTHER }, /* of nothing */
 	{ "CL_TYPE_ZIP", BIT(CONTENT_ZIP) },
 	{ "CL_TYPE_ZIPSFX", BIT(CONTENT_ZIP) },
 	{ "CL_TYPE_OOXML_WORD", BIT(CONTENT_ZIP) },

@@ -365,6 +365,9 @@ TEST_CASE("a signature is for a kind, a container and a size", "[match][streams]
 	const std::string zipped = "A;Container:CL_TYPE_ZIP,Target:0;0;4142";
 	CHECK(found_by_logic(zipped, "AB", CONTENT_OTHER, CONTENT_ZIP) == Found{ "A@2" });
 	CHECK(found_by_logic(zipped, "AB", CONTENT_OTHER, CONTENT_RAR) == Found{});
+	const std::string outer = "A;Container:CL_TYPE_ANY,Target:0;0;4142";
+	CHECK(found_by_logic(outer, "AB") == Found{ "A@2" });
+	CHECK(found_by_logic(outer, "AB", CONTENT_OTHER, CONTENT_ZIP) == Found{});
 	const std::string sized = "A;FileSize:3-4,Target:0;0;4142";
 	CHECK(found_by_logic(sized, "AB") == Found{});
 	CHECK(found_by_logic(sized, "AB.") == Found{ "A@3" });
