@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define SIGTARGET_LEVEL 213 /* of ClamAV 1.4 */
+#define SIGTARGET_LEVEL 216 /* of ClamAV 1.4.6 */
 
 struct sigtarget_range {
 	bool is_set;

@@ -65,6 +65,7 @@ TEST_CASE("what is for clamd is counted with its reason", "[match][lines]")
 		   COMPILE_FUZZY_IMAGE);
 	check_left("a.ldb", "A;Target:1,IconGroup1:X;0;4142", COMPILE_LDB, COMPILE_ATTRIBUTE);
 	check_left("a.ldb", "A;Engine:1-2,Target:1;0;4142", COMPILE_LDB, COMPILE_ENGINE);
+	check_left("a.ldb", "A;Engine:216-216,Target:1;0;4142", COMPILE_LDB, COMPILE_STREAMS);
 	check_left("a.ldb", "A;Target:0;0;4142", COMPILE_LDB, COMPILE_STREAMS);
 }
 
