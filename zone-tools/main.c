@@ -6,7 +6,9 @@
 
 #include "zone-tools/commands/commands.h"
 
+#include "zone-tools/chain/chain.h"
 #include "zone-tools/keys/key.h"
+#include "zone-tools/keys/keyset.h"
 
 #include "lib/common/log.h"
 #include "lib/common/output.h"
@@ -56,6 +58,9 @@ int commands_exit_status(int status)
 		return EX_CANTCREAT;
 	case KEY_ECRYPTO:
 		return EX_SOFTWARE;
+	case CHAIN_EMOVED:
+	case KEYSET_EMOVED:
+		return EX_TEMPFAIL;
 	default:
 		return store_exit_status(status);
 	}

@@ -321,7 +321,7 @@ class Wrong(Rolling):
         self.submit()
         self.give_ds(self.new)
         self.parent.before_answer = lambda: self.step_at(2 * DAY, "ds-seen")
-        said = self.sign_at(2 * DAY, expect=EX_DATAERR).err
+        said = self.sign_at(2 * DAY, expect=EX_TEMPFAIL).err
         self.assertIn("(another process has changed the keys meanwhile; run it again)", said)
         self.verify_at(2 * DAY)
 
