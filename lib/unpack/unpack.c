@@ -31,11 +31,6 @@ enum unpack_place unpack_place(const struct unpack_row *row)
 	return row->place;
 }
 
-size_t unpack_memory(const struct unpack_row *row)
-{
-	return row->memory;
-}
-
 /* ---- what decoders call ---- */
 
 void unpack_tell_of(struct unpack *unpack, enum unpack_flaw flaw, const char *name)
@@ -55,6 +50,13 @@ void unpack_stop(struct unpack *unpack, enum unpack_flaw flaw)
 		return;
 	unpack_tell(unpack, flaw);
 	unpack_close(unpack, false);
+	unpack->is_over = true;
+}
+
+void unpack_meet_garbage(struct unpack *unpack)
+{
+	unpack_tell(unpack, UNPACK_DAMAGED);
+	unpack_close(unpack, true);
 	unpack->is_over = true;
 }
 
@@ -190,20 +192,16 @@ static void open_spool(struct unpack *unpack, bool is_whole)
 
 /* ---- one object ---- */
 
-static size_t head_size(void)
-{
-	const size_t align = _Alignof(max_align_t);
-	return (sizeof(struct unpack) + align - 1) / align * align;
-}
+#define ALIGN	  _Alignof(max_align_t)
+#define HEAD_SIZE ((sizeof(struct unpack) + ALIGN - 1) / ALIGN * ALIGN)
+
+_Static_assert(HEAD_SIZE + UNPACK_HERE_STATE <= UNPACK_HERE_MEMORY, "a row of UNPACK_HERE fits");
 
 int unpack_begin(const struct unpack_row *row, void *memory, struct unpack_budget *budget,
 		 const struct unpack_events *events, void *context, struct unpack **ret_unpack)
 {
-	const size_t size = head_size() + row->state_size;
 	if (row->place == UNPACK_APART)
-		memory = malloc(size);
-	else if (memory != NULL && size > row->memory)
-		memory = NULL;
+		memory = malloc(HEAD_SIZE + row->state_size);
 	if (memory == NULL)
 		return -ENOMEM;
 
@@ -213,7 +211,7 @@ int unpack_begin(const struct unpack_row *row, void *memory, struct unpack_budge
 	unpack->budget = budget;
 	unpack->events = events;
 	unpack->context = context;
-	unpack->state = (uint8_t *)memory + head_size();
+	unpack->state = (uint8_t *)memory + HEAD_SIZE;
 	const int status = row->begin != NULL ? row->begin(unpack) : 0;
 	if (status < 0) {
 		if (row->place == UNPACK_APART)

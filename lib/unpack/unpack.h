@@ -81,13 +81,11 @@ struct unpack_row; /* in unpack_rows.h */
 /* NULL: the kind is nothing that has something in it. */
 const struct unpack_row *unpack_find(enum content_kind kind);
 enum unpack_place unpack_place(const struct unpack_row *row);
-/* At most; of UNPACK_HERE for the caller to give, as of malloc(), of UNPACK_APART besides a spool. */
-size_t unpack_memory(const struct unpack_row *row);
-#define UNPACK_HERE_MEMORY (72 * 1024) /* no row of UNPACK_HERE takes more */
+#define UNPACK_HERE_MEMORY (72 * 1024) /* bytes, as of malloc(), for one object of UNPACK_HERE */
 
 /*
- * memory is NULL for UNPACK_APART. budget, events and context are borrowed until unpack_end().
- * 0 or -ENOMEM.
+ * memory is the caller's for UNPACK_HERE, NULL for UNPACK_APART. budget, events and context are
+ * borrowed until unpack_end(). 0 or -ENOMEM.
  */
 int unpack_begin(const struct unpack_row *row, void *memory, struct unpack_budget *budget,
 		 const struct unpack_events *events, void *context, struct unpack **ret_unpack);

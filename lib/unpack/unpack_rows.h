@@ -10,7 +10,7 @@
  *
  *     static void zip_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
  *
- *     { .kind = CONTENT_ZIP, .name = "zip", .place = UNPACK_HERE, .memory = UNPACK_HERE_MEMORY,
+ *     { .kind = CONTENT_ZIP, .place = UNPACK_HERE, .state_size = UNPACK_HERE_STATE,
  *       .begin = unpack_zip_begin, .push = unpack_zip_push, .end = unpack_zip_end },
  *
  * A row streams, and has begin, push and end, or is spooled, and has opened. Only
@@ -30,10 +30,8 @@ extern "C" {
 
 struct unpack_row {
 	enum content_kind kind;
-	const char *name;
 	enum unpack_place place;
 	bool is_spooled;
-	size_t memory;
 	/*
 	 * unpack->state has state_size bytes, aligned as of malloc(). 0 or -ENOMEM, behind
 	 * which there is nothing to free.
@@ -81,6 +79,8 @@ void unpack_tell(struct unpack *unpack, enum unpack_flaw flaw);
 void unpack_tell_of(struct unpack *unpack, enum unpack_flaw flaw, const char *name);
 /* The same, and the end of all: the member that is open is closed. */
 void unpack_stop(struct unpack *unpack, enum unpack_flaw flaw);
+/* The end of all too: behind the member, which is whole, is something else. gzip(1) warns of it. */
+void unpack_meet_garbage(struct unpack *unpack);
 /* As many bytes out of so many in are too many. more: that came out and were not given yet. */
 bool unpack_is_dense(const struct unpack *unpack, uint64_t more);
 

@@ -99,21 +99,13 @@ static void go_on(struct unpack *unpack, enum zlib_step from)
 		begin_body(unpack);
 }
 
-/* Something behind the last member, which gzip(1) ignores with a warning. */
-static void meet_garbage(struct unpack *unpack)
-{
-	unpack_tell(unpack, UNPACK_DAMAGED);
-	unpack_close(unpack, true);
-	unpack->is_over = true;
-}
-
 static void take_gzip_head(struct unpack *unpack)
 {
 	struct zlib_state *state = unpack->state;
 	const uint8_t *head = state->head;
 	const bool is_gzip = head[0] == 0x1f && (state->fill < 2 || head[1] == 0x8b);
 	if (!is_gzip && state->has_member)
-		meet_garbage(unpack);
+		unpack_meet_garbage(unpack);
 	else if (!is_gzip)
 		unpack_stop(unpack, UNPACK_DAMAGED);
 	if (!is_gzip || state->fill < 10)
@@ -169,7 +161,7 @@ static void take_byte(struct unpack *unpack, uint8_t byte)
 		state->step = GZIP_HEAD;
 		state->fill = 0;
 		if (!state->is_gzip) {
-			meet_garbage(unpack);
+			unpack_meet_garbage(unpack);
 			return;
 		}
 	}

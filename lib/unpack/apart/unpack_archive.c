@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <locale.h>
 #include <string.h>
-#include <time.h>
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -153,13 +153,12 @@ static unsigned next_symbol(struct arj_state *arj, const struct arj_code *code)
 }
 
 /* One symbol for all: in as many bits as the count of widths had. */
-static bool take_only(struct arj_state *arj, struct arj_code *ret_code, unsigned bits,
+static void take_only(struct arj_state *arj, struct arj_code *ret_code, unsigned bits,
 		      unsigned count)
 {
 	const unsigned symbol = next_bits(arj, bits);
 	arj->is_bad = arj->is_bad || symbol >= count;
 	ret_code->only = arj->is_bad ? 0 : (int)symbol;
-	return !arj->is_bad;
 }
 
 /* special: behind so many widths, two bits say how many are left out. */

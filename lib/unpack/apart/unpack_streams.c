@@ -127,14 +127,6 @@ static enum step take_step(struct stream_state *state)
 	return is_stuck ? STEP_DAMAGED : step;
 }
 
-/* Something behind the last stream, which is whole. */
-static void meet_garbage(struct unpack *unpack)
-{
-	unpack_tell(unpack, UNPACK_DAMAGED);
-	unpack_close(unpack, true);
-	unpack->is_over = true;
-}
-
 /* The bytes between streams: false when there are none left of the block. */
 static bool begin_stream(struct unpack *unpack, struct stream_state *state)
 {
@@ -147,7 +139,7 @@ static bool begin_stream(struct unpack *unpack, struct stream_state *state)
 	state->has_bytes = false;
 	/* .lzma has one stream, and no mark that another would begin with. */
 	if (state->has_ended && state->kind == CONTENT_LZMA)
-		meet_garbage(unpack);
+		unpack_meet_garbage(unpack);
 	else if (!open_stream(state))
 		unpack_stop(unpack, UNPACK_MEMORY);
 	return !unpack->is_over;
@@ -167,7 +159,7 @@ static void end_step(struct unpack *unpack, struct stream_state *state, enum ste
 	if (step == STEP_END) {
 		state->has_ended = true;
 	} else if (step == STEP_FOREIGN && state->has_ended) {
-		meet_garbage(unpack);
+		unpack_meet_garbage(unpack);
 	} else {
 		unpack_stop(unpack, flaws[step]);
 	}
@@ -195,7 +187,7 @@ static void run_streams(struct unpack *unpack, struct stream_state *state)
 	if (!state->has_ended || (state->is_open && state->has_bytes))
 		unpack_stop(unpack, UNPACK_CUT);
 	else if (state->is_open)
-		meet_garbage(unpack); /* too short to be called so */
+		unpack_meet_garbage(unpack); /* too short to be called so */
 	unpack_close(unpack, true);
 }
 

@@ -114,7 +114,7 @@ static inline void unpacked_run(enum content_kind kind, const struct unpack_budg
 	void *memory = NULL;
 	unpacked_say(unpacked, "object\n");
 	if (unpack_place(row) == UNPACK_HERE)
-		memory = malloc(unpack_memory(row));
+		memory = malloc(UNPACK_HERE_MEMORY);
 	unpacked_require(unpack_begin(row, memory, &left, &unpacked_events, unpacked, &unpack) == 0,
 			 "it begins");
 	uint32_t state = seed;

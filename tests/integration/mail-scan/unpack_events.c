@@ -8,7 +8,7 @@
  * and SPOOL are of the budget.
  */
 
-#include "lib/unpack/unpack_rows.h"
+#include "lib/content/kind.h"
 #include "tests/fuzz/unpack/unpacked.h"
 
 static uint64_t setting(const char *name, uint64_t otherwise)
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 	budget.spool_left = setting("SPOOL", budget.spool_left);
 	unsigned kind = 0;
 	while (kind < CONTENT_KIND_COUNT &&
-	       (unpack_find(kind) == NULL || strcmp(unpack_find(kind)->name, argv[1]) != 0))
+	       (unpack_find(kind) == NULL || strcmp(content_kind_name(kind), argv[1]) != 0))
 		kind++;
 	if (kind == CONTENT_KIND_COUNT) {
 		fprintf(stderr, "unpack_events: %s: no such row\n", argv[1]);

@@ -350,7 +350,7 @@ TEST_CASE("an ARJ is opened, and what is wrong with it is said", "[unpack][arj]"
 			      .has("damaged: a"));
 }
 
-TEST_CASE("rows of another process say so, and how much they take", "[unpack][rows]")
+TEST_CASE("rows of another process say so", "[unpack][rows]")
 {
 	unsigned count = 0;
 	for (unsigned kind = 0; kind < CONTENT_KIND_COUNT; kind++) {
@@ -358,8 +358,6 @@ TEST_CASE("rows of another process say so, and how much they take", "[unpack][ro
 		if (row == nullptr || unpack_place(row) == UNPACK_HERE)
 			continue;
 		count++;
-		CHECK(unpack_memory(row) > UNPACK_FIBER_STACK);
-		CHECK(unpack_memory(row) < (40 << 20));
 	}
 	CHECK(count >= 17);
 }
