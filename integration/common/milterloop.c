@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sysexits.h>
@@ -63,8 +64,8 @@ static int open_socket(const char *path)
 	return ret;
 }
 
-int milterloop_open(const struct smfiDesc *filter, const struct milterplace *place,
-		    const struct owner *owner)
+static int open_place(const struct smfiDesc *filter, const struct milterplace *place,
+		      const struct owner *owner)
 {
 	const char *path = place->path;
 	int ret = smfi_register(*filter) == MI_SUCCESS ? 0 : -ENOMEM;
@@ -80,6 +81,17 @@ int milterloop_open(const struct smfiDesc *filter, const struct milterplace *pla
 	if (ret == 0 && path[0] != '\0')
 		ret = owner_give(owner, path);
 	return ret;
+}
+
+int milterloop_open(const struct smfiDesc *filter, const struct milterplace *place,
+		    const struct owner *owner)
+{
+	int ret = open_place(filter, place, owner);
+	if (ret == 0)
+		return EX_OK;
+	log_error(filter->xxfi_name, "socket not opened, socket=%s (%s)", place->connection,
+		  strerror(-ret));
+	return program_refused_status(ret);
 }
 
 /* ---- a reply ---- */

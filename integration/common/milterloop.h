@@ -8,7 +8,7 @@
  *       becomes: milterloop_run(), which starts libmilter in threads of its own and runs the loop: upkeep.h,
  *       and at SIGTERM some seconds for sessions that are open.
  *
- *     ret = milterloop_open(&filter, &setup->place, &setup->owner);
+ *     status = milterloop_open(&filter, &setup->place, &setup->owner);
  *     ...
  *     static const struct milterloop milter = { .context = "dnsblv6-milter", ... };
  *     _exit(milterloop_run(&milter));     // libmilter's threads may go on behind it
@@ -34,8 +34,8 @@ struct smfi_str;
 
 /*
  * Registers what libmilter calls, binds the socket and gives it to owner. All is borrowed for the
- * call, but for what is in filter. 0 or -errno; -EADDRINUSE also when another daemon answers at
- * its path.
+ * call, but for what is in filter. An exit status; what is wrong is logged, also that another
+ * daemon answers at its path.
  */
 int milterloop_open(const struct smfiDesc *filter, const struct milterplace *place,
 		    const struct owner *owner);

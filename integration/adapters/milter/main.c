@@ -27,16 +27,6 @@ static const struct options_table table = {
 	.row_count = DAEMON_ROW_COUNT,
 };
 
-static int open_socket(const struct milter_setup *setup, struct session_shared *sessions)
-{
-	int ret = milter_open(setup, sessions);
-	if (ret == 0)
-		return EX_OK;
-	log_error(context, "socket not opened, socket=%s (%s)", setup->place.connection,
-		  strerror(-ret));
-	return program_refused_status(ret);
-}
-
 static int run(void *data)
 {
 	struct milter_setup *setup = data;
@@ -50,7 +40,7 @@ static int run(void *data)
 	}
 	/* One for each connection of the mail server. */
 	daemon_raise_descriptors();
-	int status = open_socket(setup, &sessions);
+	int status = milter_open(setup, &sessions);
 	if (status == EX_OK)
 		status = owner_drop(&setup->owner, context);
 	if (status != EX_OK)

@@ -21,7 +21,7 @@ extern "C" {
 
 /*
  * Binds the socket and gives it to its owner. sessions is borrowed until the process ends,
- * and finished. 0 or -errno; -EADDRINUSE also when another daemon answers at its path.
+ * and finished. An exit status, as milterloop_open() has it.
  */
 int milter_open(const struct milter_setup *setup, struct session_shared *sessions);
 

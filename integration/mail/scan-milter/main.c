@@ -31,16 +31,6 @@ static const struct options_table table = {
 	.row_count = DAEMON_ROW_COUNT,
 };
 
-static int open_socket(const struct scansetup *setup, struct scansession_shared *sessions)
-{
-	int ret = scanmilter_open(setup, sessions);
-	if (ret == 0)
-		return EX_OK;
-	log_error(context, "socket not opened, socket=%s (%s)", setup->place.connection,
-		  strerror(-ret));
-	return program_refused_status(ret);
-}
-
 static int open_sessions(const struct scansetup *setup, int ask_fd,
 			 struct scansession_shared *ret_sessions)
 {
@@ -67,7 +57,7 @@ static int run(void *data)
 	daemon_raise_descriptors();
 	int status = scankeeper_begin(&setup->scan, &setup->owner, context, &ask_fd);
 	if (status == EX_OK)
-		status = open_socket(setup, &sessions);
+		status = scanmilter_open(setup, &sessions);
 	if (status == EX_OK)
 		status = owner_drop(&setup->owner, context);
 	if (status == EX_OK)

@@ -24,7 +24,7 @@ extern "C" {
 
 /*
  * Binds the socket and gives it to its owner. sessions is borrowed until the process ends, and used
- * from milterloop_run() on. 0 or -errno; -EADDRINUSE also when another daemon answers at its path.
+ * from milterloop_run() on. An exit status, as milterloop_open() has it.
  */
 int scanmilter_open(const struct scansetup *setup, struct scansession_shared *sessions);
 
