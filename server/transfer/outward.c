@@ -6,18 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static bool is_any(const struct sockaddr_storage *address)
-{
-	if (address->ss_family == AF_INET)
-		return ((const struct sockaddr_in *)address)->sin_addr.s_addr == INADDR_ANY;
-	return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)address)->sin6_addr);
-}
-
-static socklen_t size_of(const struct sockaddr_storage *address)
-{
-	return address->ss_family == AF_INET ? sizeof(struct sockaddr_in)
-					     : sizeof(struct sockaddr_in6);
-}
+#include "lib/common/values.h"
 
 static bool is_loopback(const struct sockaddr_storage *address)
 {
@@ -48,14 +37,14 @@ static const struct sockaddr_storage *find_source(const struct settings *setting
 
 static int bind_source(int fd, const struct sockaddr_storage *source)
 {
-	if (source == NULL || is_any(source))
+	if (source == NULL)
 		return 0;
 	struct sockaddr_storage any_port = *source;
 	if (source->ss_family == AF_INET)
 		((struct sockaddr_in *)&any_port)->sin_port = 0;
 	else
 		((struct sockaddr_in6 *)&any_port)->sin6_port = 0;
-	return bind(fd, (struct sockaddr *)&any_port, size_of(&any_port));
+	return bind(fd, (struct sockaddr *)&any_port, values_address_size(&any_port));
 }
 
 int outward_open(const struct settings *settings, const struct sockaddr_storage *address)
@@ -64,7 +53,7 @@ int outward_open(const struct settings *settings, const struct sockaddr_storage 
 	if (fd < 0)
 		return -1;
 	if (bind_source(fd, find_source(settings, address)) == 0 &&
-	    connect(fd, (const struct sockaddr *)address, size_of(address)) == 0)
+	    connect(fd, (const struct sockaddr *)address, values_address_size(address)) == 0)
 		return fd;
 	close(fd);
 	return -1;
