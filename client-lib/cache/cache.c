@@ -14,15 +14,15 @@ enum { PAGE_BYTES = 4096 };
 
 /* ---- slots ---- */
 
-const uint32_t cache_ttl_classes[16] = { 0,   5,    10,	  30,	60,    120,   300,   600,
-					 900, 1800, 3600, 7200, 21600, 43200, 86400, 604800 };
+static const uint32_t ttl_classes[16] = { 0,   5,    10,   30,	 60,	120,   300,   600,
+					  900, 1800, 3600, 7200, 21600, 43200, 86400, 604800 };
 
 #define EXPIRY_MAX ((1u << 28) - 1) /* eight years after the epoch */
 
 static unsigned class_of(uint32_t ttl_s)
 {
 	unsigned found = 15;
-	while (cache_ttl_classes[found] > ttl_s)
+	while (ttl_classes[found] > ttl_s)
 		found--;
 	return found;
 }
@@ -50,7 +50,7 @@ static inline void decode(const struct cache_slot *slot, struct cache_entry *ret
 	ret_entry->is_secure = (slot->meta >> CACHE_FLAGS_SHIFT & CACHE_FLAG_SECURE) != 0;
 	ret_entry->is_stale = (slot->meta >> CACHE_FLAGS_SHIFT & CACHE_FLAG_STALE) != 0;
 	ret_entry->expires_s = cache_slot_expiry(slot);
-	ret_entry->ttl_s = cache_ttl_classes[slot->meta >> CACHE_CLASS_SHIFT & 15];
+	ret_entry->ttl_s = ttl_classes[slot->meta >> CACHE_CLASS_SHIFT & 15];
 	memcpy(ret_entry->payload.bytes, &slot->head, sizeof(slot->head));
 	memcpy(ret_entry->payload.bytes + sizeof(slot->head), &slot->tail, sizeof(slot->tail));
 }
@@ -144,7 +144,7 @@ void cache_table_use(struct cache *cache, void *memory, const uint64_t *header, 
 void cache_set_prefetch(struct cache *cache, unsigned percent)
 {
 	for (unsigned i = 0; i < sizeof(cache->fresh_s) / sizeof(cache->fresh_s[0]); i++) {
-		uint64_t wanted = ((uint64_t)cache_ttl_classes[i] * percent + 99) / 100;
+		uint64_t wanted = ((uint64_t)ttl_classes[i] * percent + 99) / 100;
 		cache->fresh_s[i] = wanted > 0 ? (uint32_t)wanted : 1;
 	}
 }

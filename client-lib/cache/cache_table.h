@@ -213,8 +213,6 @@ struct cache_slot {
 	uint64_t meta;
 };
 
-extern const uint32_t cache_ttl_classes[16];
-
 static inline unsigned cache_slot_kind(const struct cache_slot *slot)
 {
 	return (unsigned)(slot->meta >> CACHE_KIND_SHIFT) & 15;

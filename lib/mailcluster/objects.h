@@ -127,7 +127,6 @@ int objects_describe(struct objects *objects, struct objects_state *ret_state);
 
 /* Each function but close() means what the one above with its name does. */
 struct objects_ops {
-	const char *name;
 	int (*write)(struct objects *objects, struct objects_write *writes, size_t count);
 	int (*read)(struct objects *objects, const char *name, uint64_t at, void *bytes,
 		    size_t size, size_t *ret_size);

@@ -63,7 +63,7 @@ int totals_add_bank(struct totals *totals, const struct counters_bank *bank,
 	uint64_t *faces = calloc(bank->face_count * COUNTERS_FACE_COUNT + 1, sizeof(*faces));
 	if (faces == NULL)
 		return -ENOMEM;
-	struct counters sum = { totals->server, faces, bank->face_count };
+	struct counters sum = { totals->server, faces };
 	counters_add(bank, &sum);
 	int ret = 0;
 	for (size_t i = 0; i < bank->face_count && ret == 0; i++)

@@ -46,7 +46,7 @@ struct counters counters_of_worker(const struct counters_bank *bank, size_t work
 {
 	char *part = (char *)bank->memory + worker * part_size(bank);
 	uint64_t *server = (uint64_t *)(void *)part;
-	return (struct counters){ server, server + COUNTERS_SERVER_COUNT, bank->face_count };
+	return (struct counters){ server, server + COUNTERS_SERVER_COUNT };
 }
 
 static void add(uint64_t *sum, uint64_t *part, size_t count)

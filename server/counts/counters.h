@@ -82,7 +82,6 @@ enum counters_server { COUNTERS_SERVER_MAP(X) COUNTERS_SERVER_COUNT };
 struct counters {
 	uint64_t *server; /* COUNTERS_SERVER_COUNT */
 	uint64_t *faces;  /* COUNTERS_FACE_COUNT for each face */
-	size_t face_count;
 };
 
 /* What may be news about a zone. */

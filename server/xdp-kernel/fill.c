@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "server/xdp-kernel/fill.h"
 
-#include <endian.h>
 #include <string.h>
 
 #include <libknot/libknot.h>
@@ -638,7 +637,6 @@ static void put_soa(struct xdp_version *version, const struct zone *zone)
 		bytes_put_string(&writer.at, zone->soa_rrsig, zone->soa_rrsig_size);
 	}
 	version->soa_signed_size = (uint16_t)(writer.at - version->soa);
-	version->serial = knot_wire_read_u32(zone->soa + zone->soa_size - NUMBERS_SIZE);
 }
 
 void fill_place(struct fill *fill, const struct tables_place *place)
@@ -654,7 +652,6 @@ void fill_place(struct fill *fill, const struct tables_place *place)
 		.bucket_count = fill->bucket_count,
 		.link_count = (uint32_t)fill->link_count,
 		.empty_count = (uint32_t)fill->empty_count,
-		.line_stride = stride_of(fill),
 		.first_hosts = fill->line_count - fill->hosts_count,
 		.hosts_count = fill->hosts_count,
 		.ttl = zone->facts.ttl,
@@ -662,7 +659,6 @@ void fill_place(struct fill *fill, const struct tables_place *place)
 		.flags = fill->flags,
 		.wildcard_depths = fill->wildcard_depths,
 		.algorithm = zone->is_signed ? zone->signing.algorithm : 0,
-		.apex_labels = (uint8_t)zone->apex_labels,
 		.apex_size = (uint8_t)zone->apex_size,
 	};
 	memcpy(version->apex, zone->apex, zone->apex_size);

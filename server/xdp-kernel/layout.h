@@ -18,7 +18,7 @@
  * A run of lines, from first_line of its version:
  *
  *     buckets    bucket_count, a power of two, of struct xdp_bucket: where a name is, by its hash
- *     links      link_count x line_stride: all names with data in canonical order, so each is linked
+ *     links      link_count x the stride: all names with data in canonical order, so each is linked
  *                to the next, and the last to the first, which is the apex
  *     empties    empty_count: names without data that have something below them, in any order
  *     orders     of a signed version, whose links are searched by halves: the first word of the key
@@ -213,11 +213,9 @@ struct xdp_version {
 	uint32_t bucket_count;
 	uint32_t link_count;
 	uint32_t empty_count;
-	uint32_t line_stride; /* XDP_SIGNED_STRIDE with XDP_ZONE_SIGNED, else XDP_UNSIGNED_STRIDE */
 	uint32_t ttl;
 	uint32_t negative_ttl;
 	uint32_t flags;
-	uint32_t serial;      /* of the SOA */
 	uint32_t first_hosts; /* the first of hosts_count lines, behind first_line */
 	uint32_t hosts_count;
 	uint16_t soa_size;	  /* of the SOA alone, with its owner, a pointer */
@@ -225,8 +223,8 @@ struct xdp_version {
 	/* Where in soa pointers to the apex belong; 0xffff: none. */
 	uint16_t soa_pointers[XDP_SOA_POINTERS];
 	uint8_t algorithm;
-	uint8_t apex_labels;
 	uint8_t apex_size;
+	uint8_t pad;
 	uint8_t wildcard_depths;    /* a bit for each count of their labels; the last: 8 and more */
 	uint8_t apex[XDP_APEX_MAX]; /* lower case, with the root label */
 	uint8_t soa[XDP_SOA_MAX];   /* the RRs as answers have them */

@@ -444,8 +444,9 @@ class sim_objects
 	}
 	static const objects_ops &operations()
 	{
-		static const objects_ops ops = { "memory", write, read,	    size, rows,
-						 row,	   list,  describe, close };
+		static const objects_ops ops = {
+			write, read, size, rows, row, list, describe, close
+		};
 		return ops;
 	}
 

@@ -118,14 +118,13 @@ TEST_CASE("the parts of all workers are added up", "[server][counters]")
 	REQUIRE(counters_open(&bank, 3, 2, 4) == 0);
 	for (size_t worker = 0; worker < 3; worker++) {
 		counters part = counters_of_worker(&bank, worker);
-		CHECK(part.face_count == 4);
 		counters_count(&part.server[COUNTERS_SERVER_DROPPED]);
 		for (size_t face = 0; face <= worker; face++)
 			counters_count(&counters_of_face(&part, face)[COUNTERS_FACE_TCP]);
 	}
 	uint64_t server[COUNTERS_SERVER_COUNT] = {};
 	uint64_t faces[4 * COUNTERS_FACE_COUNT] = {};
-	counters sum = { server, faces, 4 };
+	counters sum = { server, faces };
 	counters_add(&bank, &sum);
 	CHECK(server[COUNTERS_SERVER_DROPPED] == 3);
 	CHECK(counters_of_face(&sum, 0)[COUNTERS_FACE_TCP] == 3);

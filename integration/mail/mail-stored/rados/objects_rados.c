@@ -31,7 +31,6 @@ static void close_rados(struct objects *objects)
 }
 
 static const struct objects_ops rados_ops = {
-	.name = "rados",
 	.write = rados_writes,
 	.read = rados_reads_bytes,
 	.size = rados_reads_size,

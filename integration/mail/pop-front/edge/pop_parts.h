@@ -31,9 +31,8 @@ struct popedge_own {
 struct pop_session {
 	struct session session; /* the first */
 	struct asking_wait wait;
-	uint8_t kind;	  /* enum check_kind of the question */
-	bool is_skipping; /* the rest of a line that is too long */
-	bool is_signed;	  /* SCRAM: the client has the server's signature, and has to say nothing */
+	uint8_t kind;	/* enum check_kind of the question */
+	bool is_signed; /* SCRAM: the client has the server's signature, and has to say nothing */
 	struct pop3_dialogue dialogue;
 };
 
