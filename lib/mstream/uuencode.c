@@ -20,10 +20,10 @@ static size_t skip_blanks(const uint8_t *line, size_t size, size_t at)
 	return at;
 }
 
-static bool has_word(const uint8_t *line, size_t size, size_t at, const char *word)
+static bool has_word(const uint8_t *line, size_t size, const char *word)
 {
 	const size_t word_size = strlen(word);
-	return size - at >= word_size && strncasecmp((const char *)line + at, word, word_size) == 0;
+	return size >= word_size && strncasecmp((const char *)line, word, word_size) == 0;
 }
 
 /* Blanks at its end are not a name's. */
@@ -44,9 +44,9 @@ static void copy_name(const uint8_t *name, size_t size, char *ret_name)
  */
 enum uuencode_form uuencode_begins(const uint8_t *line, size_t size, char *ret_name)
 {
-	const bool is_base64 = has_word(line, size, 0, "begin-base64");
+	const bool is_base64 = has_word(line, size, "begin-base64");
 	const size_t word_size = is_base64 ? strlen("begin-base64") : strlen("begin");
-	if (!is_base64 && !has_word(line, size, 0, "begin"))
+	if (!is_base64 && !has_word(line, size, "begin"))
 		return UUENCODE_NONE;
 	const size_t mode_at = skip_blanks(line, size, word_size);
 	size_t mode_end = mode_at;
@@ -65,7 +65,7 @@ enum uuencode_form uuencode_begins(const uint8_t *line, size_t size, char *ret_n
 
 static bool is_end(const uint8_t *line, size_t size)
 {
-	return size >= 3 && has_word(line, size, 0, "end") && skip_blanks(line, size, 3) == size;
+	return size >= 3 && has_word(line, size, "end") && skip_blanks(line, size, 3) == size;
 }
 
 /* Six bits of a character; of one that is missing, as a blank was lost, none. */
@@ -129,9 +129,9 @@ void uuencode_take64(const uint8_t *line, size_t size, struct uuencode_line *ret
 	unsigned bits = 0;
 	ret_line->size = 0;
 	ret_line->is_odd = size >= LINE64_MAX; /* more of it was not kept */
-	ret_line->kind = size == 0					? UUENCODE_BLANK
-			 : size >= 4 && has_word(line, size, 0, "====") ? UUENCODE_END
-									: UUENCODE_DATA;
+	ret_line->kind = size == 0				     ? UUENCODE_BLANK
+			 : size >= 4 && has_word(line, size, "====") ? UUENCODE_END
+								     : UUENCODE_DATA;
 	if (ret_line->kind != UUENCODE_DATA)
 		return;
 	for (size_t i = 0; i < size && i < LINE64_MAX && line[i] != '='; i++) {

@@ -707,11 +707,9 @@ enum pop3_action pop3_dialogue_accept(struct pop3_dialogue *dialogue,
 	return pop3_dialogue_answer(dialogue, limits, true, text, ret_event);
 }
 
-enum pop3_action pop3_dialogue_challenge(struct pop3_dialogue *dialogue,
-					 const struct pop3_limits *limits, const void *message,
+enum pop3_action pop3_dialogue_challenge(struct pop3_dialogue *dialogue, const void *message,
 					 size_t size, struct pop3_event *ret_event)
 {
-	(void)limits;
 	if (!begin(dialogue, ret_event))
 		return POP3_CLOSE;
 	assert(dialogue->state == POP3_AT_LOGIN_ASKED && size <= POP3_CHALLENGE_MAX);

@@ -235,8 +235,7 @@ enum pop3_action pop3_dialogue_answer(struct pop3_dialogue *dialogue,
 				      const struct pop3_limits *limits, bool is_accepted,
 				      const char *text, struct pop3_event *ret_event);
 /* POP3_AUTHENTICATE of SCRAM: the server's next message, at most POP3_CHALLENGE_MAX bytes. */
-enum pop3_action pop3_dialogue_challenge(struct pop3_dialogue *dialogue,
-					 const struct pop3_limits *limits, const void *message,
+enum pop3_action pop3_dialogue_challenge(struct pop3_dialogue *dialogue, const void *message,
 					 size_t size, struct pop3_event *ret_event);
 /* While POP3_AUTHENTICATE waits: the name that the session goes on with. False: it is none. */
 bool pop3_dialogue_name(struct pop3_dialogue *dialogue, const char *user);

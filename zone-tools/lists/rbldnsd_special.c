@@ -178,20 +178,17 @@ static bool has_ns(const struct zone_lines *zone, const char *name)
 	return false;
 }
 
-static int add_ns(struct rbldnsd *reader, char *name)
+static void add_ns(struct rbldnsd *reader, char *name)
 {
 	struct zone_lines *zone = &reader->reading->listing->zone;
 	if (has_ns(zone, name)) {
 		free(name);
-		return DNSBLV6_OK;
-	}
-	if (zone->ns_count == LISTING_NS_MAX) {
+	} else if (zone->ns_count == LISTING_NS_MAX) {
 		reading_warn(reader->reading, "name server ignored", "more than 32");
 		free(name);
-		return DNSBLV6_OK;
+	} else {
+		zone->ns[zone->ns_count++] = name;
 	}
-	zone->ns[zone->ns_count++] = name;
-	return DNSBLV6_OK;
 }
 
 static int read_ns(struct rbldnsd *reader, const char *at, const char **ret_fault)

@@ -545,14 +545,13 @@ static bool add_variant(struct sigbody_part *to, const struct part *part, const 
 }
 
 /* The next combination of choices, like a counter with digits of several bases. */
-static bool next_combination(const struct part *part, size_t *chosen)
+static void next_combination(const struct part *part, size_t *chosen)
 {
 	for (size_t i = 0; i < part->piece_count; i++) {
 		if (++chosen[i] < part->pieces[i].count)
-			return true;
+			return;
 		chosen[i] = 0;
 	}
-	return false;
 }
 
 static const char *add_variants(struct sigbody_part *to, const struct part *part, size_t count)

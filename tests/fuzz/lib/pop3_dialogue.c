@@ -127,7 +127,7 @@ static void answer_login(struct run *run, const char *user)
 
 static void challenge(struct run *run, const char *text, size_t size)
 {
-	act(run, pop3_dialogue_challenge(&run->dialogue, &run->limits, text, size, &run->event));
+	act(run, pop3_dialogue_challenge(&run->dialogue, text, size, &run->event));
 }
 
 /* A proof is none; so that there is more than one way on, the name "a" is taken without. */

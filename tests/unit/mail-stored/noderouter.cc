@@ -106,7 +106,7 @@ TEST_CASE("a client that goes with its lock gives its link's place to what waits
 	played.answer(0, 0);
 	REQUIRE(side.comes([&] { return side.heard(0) == 1; }));
 	one_question &waits = side.ask();
-	noderouter_drop(side.router, &pin);
+	noderouter_drop(&pin);
 	REQUIRE(take_link(side, played));
 	played.answer(0, 0);
 	CHECK(side.comes([&] { return waits.heard == std::vector<int>{ 0 }; }));
@@ -132,11 +132,11 @@ TEST_CASE("locks leave a quarter of the links to what takes a moment", "[mail-st
 	REQUIRE(side.comes([&] { return !moment.heard.empty(); }));
 	CHECK(much.heard == std::vector<int>{ -EAGAIN });
 	CHECK(moment.heard == std::vector<int>{ 0 });
-	noderouter_unpin(side.router, &pins[0]);
+	noderouter_unpin(&pins[0]);
 	side.ask(&pins[4]);
 	CHECK(pins[4].slot != nullptr);
 	for (nodepin &pin : pins)
-		noderouter_drop(side.router, &pin);
+		noderouter_drop(&pin);
 	for (const int link : links)
 		close(link);
 }

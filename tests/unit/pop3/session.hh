@@ -155,7 +155,7 @@ struct pop3_server {
 
 	void challenge(const char *message, size_t size)
 	{
-		act(pop3_dialogue_challenge(&dialogue, &limits, message, size, &event));
+		act(pop3_dialogue_challenge(&dialogue, message, size, &event));
 	}
 
 	void end_scram(sasl_status status)

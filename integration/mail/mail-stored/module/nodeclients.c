@@ -74,7 +74,7 @@ static void client_on_close(uv_handle_t *handle)
 static void unlock_if_done(struct client *client)
 {
 	if (client->is_closed && client->open_count == 0)
-		noderouter_drop(client->clients->start.parts->router, &client->pin);
+		noderouter_drop(&client->pin);
 }
 
 static void cut_off(struct client *client)

@@ -381,7 +381,7 @@ static void look_at_pin(struct nodework *work)
 	const int status = work->parts[0].status;
 	const bool is_lock = work->request.type == STOREWIRE_LOCK;
 	if (is_lock ? work->is_first_lock && status != 0 : status == 0)
-		noderouter_unpin(work->start.parts->router, work->start.pin);
+		noderouter_unpin(work->start.pin);
 	end(work, status);
 }
 

@@ -120,9 +120,9 @@ static void fail_all(struct node *node, struct nodeasks *asks, int status)
 	}
 }
 
-static void fail_waiting(struct node *node, int status)
+static void fail_waiting(struct node *node)
 {
-	fail_all(node, &node->waiting, status);
+	fail_all(node, &node->waiting, MAILSTORE_EAWAY);
 	node->waiting_count = 0;
 }
 
@@ -188,7 +188,7 @@ static void relieve(struct node *node)
 	if (slot != NULL)
 		next(slot);
 	else if (node->slot_count == 0)
-		fail_waiting(node, MAILSTORE_EAWAY);
+		fail_waiting(node);
 }
 
 /* The link is of no use, and the node may be well. */
@@ -251,7 +251,7 @@ static void go_down(struct node *node, const char *reason)
 	else
 		log_info(context, "node is not there yet, node=%s place=%s (%s)",
 			 peer_of(node)->name, peer_of(node)->address.text, reason);
-	fail_waiting(node, MAILSTORE_EAWAY);
+	fail_waiting(node);
 	while (slot != NULL) {
 		struct noderouter_slot *behind = TAILQ_NEXT(slot, entry);
 		if (!slot->is_pulse)
@@ -511,10 +511,9 @@ void noderouter_ask(struct noderouter *router, struct nodeask *ask)
 	}
 }
 
-void noderouter_unpin(struct noderouter *router, struct nodepin *pin)
+void noderouter_unpin(struct nodepin *pin)
 {
 	struct noderouter_slot *slot = pin->slot;
-	(void)router;
 	if (slot == NULL)
 		return;
 	pin->slot = NULL;
@@ -531,9 +530,8 @@ void noderouter_unpin(struct noderouter *router, struct nodepin *pin)
 		next(slot);
 }
 
-void noderouter_drop(struct noderouter *router, struct nodepin *pin)
+void noderouter_drop(struct nodepin *pin)
 {
-	(void)router;
 	pin->lost = NULL;
 	if (pin->slot != NULL)
 		give_up(pin->slot, MAILSTORE_EAWAY);
@@ -662,7 +660,7 @@ void noderouter_close(struct noderouter *router)
 	router->is_closed = true;
 	for (unsigned i = 0; i < router->start.setup->peer_count; i++) {
 		struct node *node = &router->nodes[i];
-		fail_waiting(node, MAILSTORE_EAWAY);
+		fail_waiting(node);
 		while (!TAILQ_EMPTY(&node->slots))
 			end_slot(TAILQ_FIRST(&node->slots), MAILSTORE_EAWAY);
 	}

@@ -85,9 +85,9 @@ void noderouter_free(struct noderouter *router);
 
 void noderouter_ask(struct noderouter *router, struct nodeask *ask);
 /* A pin without request under way gives its link back to others: it has no lock any more. */
-void noderouter_unpin(struct noderouter *router, struct nodepin *pin);
+void noderouter_unpin(struct nodepin *pin);
 /* Its client has gone: the link is closed, and the lock ends. Takes a pin without. */
-void noderouter_drop(struct noderouter *router, struct nodepin *pin);
+void noderouter_drop(struct nodepin *pin);
 
 bool noderouter_is_down(const struct noderouter *router, unsigned node);
 /* Does some mailbox there have a quota, as far as is known? */

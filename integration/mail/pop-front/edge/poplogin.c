@@ -203,7 +203,7 @@ static enum pop3_action take_challenge(struct session *session, const struct che
 {
 	struct pop_edge *edge = pop_edge(session);
 	memcpy(pop_kept(session)->nonce, reply->nonce, sizeof(reply->nonce));
-	return pop3_dialogue_challenge(&pop_session(session)->dialogue, &edge->limits, reply->text,
+	return pop3_dialogue_challenge(&pop_session(session)->dialogue, reply->text,
 				       reply->text_size, &edge->event);
 }
 
@@ -219,8 +219,7 @@ static enum pop3_action take_yes(struct session *session, const struct check_rep
 	}
 	pop->is_signed = true;
 	(void)pop3_dialogue_name(&pop->dialogue, reply->mailbox);
-	return pop3_dialogue_challenge(&pop->dialogue, &edge->limits, reply->text, reply->text_size,
-				       &edge->event);
+	return pop3_dialogue_challenge(&pop->dialogue, reply->text, reply->text_size, &edge->event);
 }
 
 /* Its messages say which user the log has to name; a checker does not tell. */
