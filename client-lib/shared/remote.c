@@ -12,7 +12,6 @@
 
 #include "client-lib/cache/cache.h"
 #include "client-lib/base/queue.h"
-#include "client-lib/shared/shared.h"
 #include "client-lib/base/waitset.h"
 
 /* On the wire an id is a place and how often it was used, so that a late reply finds no request. */

@@ -2,7 +2,6 @@
 #include "lib/dns/peer.h"
 
 #include <arpa/inet.h>
-#include <endian.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/common/log.h"

@@ -9,7 +9,6 @@
 #include "lib/common/log.h"
 #include "lib/process/clock.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>

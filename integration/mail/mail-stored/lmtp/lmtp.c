@@ -12,7 +12,6 @@
 #include <sys/random.h>
 #include <sysexits.h>
 #include <time.h>
-#include <unistd.h>
 
 static const char context[] = "mail-stored";
 

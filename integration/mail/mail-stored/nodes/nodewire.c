@@ -4,7 +4,6 @@
 #include "integration/mail/base/store/storemail.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 

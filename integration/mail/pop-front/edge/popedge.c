@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/pop-front/edge/popedge.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/random.h>
 
