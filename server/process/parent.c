@@ -513,13 +513,26 @@ static void keep_fixed(const struct parent *parent, struct settings *settings)
 	conf_keep_restart(&settings_table, old, settings);
 }
 
+/* A file that a full disk or a script has emptied is none: no list may be lost by a reload. */
+static int read_again(const struct parent *parent, struct settings *settings,
+		      struct conf_error *reterr_error)
+{
+	const size_t served = find_newest(parent)->settings.zone_count;
+	int ret = settings_read(settings, parent->config_path, reterr_error);
+	if (ret == 0 && settings->zone_count == 0 && served > 0)
+		ret = conf_refuse(reterr_error, -EINVAL,
+				  "it has no zone, and %zu are served; a restart ends them",
+				  served);
+	return ret;
+}
+
 /* False with the reason in ret_reason, of CONF_ERROR_MAX bytes; then nothing has changed. */
 static bool reload(struct parent *parent, char *ret_reason)
 {
 	struct settings settings;
 	struct conf_error error;
 	check_told(systemd_notify_reloading());
-	if (settings_read(&settings, parent->config_path, &error) != 0) {
+	if (read_again(parent, &settings, &error) != 0) {
 		conf_log_error(parent->config_path, &error);
 		conf_format_error(parent->config_path, &error, ret_reason);
 		settings_deinit(&settings);

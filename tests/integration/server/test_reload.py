@@ -187,6 +187,16 @@ class Configuration(Reload):
             self.assertEqual(self.bitmap(server), OLD)
         load.assert_flawless(self)
 
+    def test_sighup_with_an_emptied_file_takes_no_zone_away(self):
+        self.expect_log("configuration not reloaded")
+        server = self.serve([(ZONE, self.store, None)])
+        with open(server.config_path, "w", encoding="ascii"):
+            pass
+        server.send_signal(signal.SIGHUP)
+        server.wait_for_log(r"^error: \[.*\] configuration not read "
+                            r"\(it has no zone, and 1 are served; a restart ends them\)")
+        self.assertEqual(self.bitmap(server), OLD)
+
     def test_check_says_whether_a_file_is_good(self):
         self.expect_log("configuration refused")
         address = self.free_address()
