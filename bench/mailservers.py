@@ -113,7 +113,7 @@ class Place:
         return os.path.join(self.options.programs, *path)
 
     def end_distance(self):
-        """Nobody comes from far away any more. Returns how many packets were lost on the way."""
+        """No client comes from far away any more. Returns how many packets were lost on the way."""
         dropped = queue_drops("near", None) + queue_drops("far", self.far)
         self.distance.stop()
         return dropped + int(re.findall(r"dropped=(\d+)", self.distance.log())[-1])

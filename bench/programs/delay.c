@@ -192,7 +192,7 @@ static void take_question(struct delay *delay, uint64_t now_ms)
 	uint32_t id = delay->next_id++ % IDS;
 	struct slot *slot = &delay->slots[id];
 	if (slot->packet != NULL)
-		return; /* 65536 wait: nobody asks so much of this program */
+		return; /* 65536 wait, more than any test of this program sends */
 	delay->lost += slot->is_used;
 	delay->queries++;
 	*slot = (struct slot){ .client = client, .is_used = true, .since_ms = now_ms };

@@ -120,7 +120,7 @@ static void give(struct way *way)
 	const uint64_t now_ns = clock_ns() + GRAIN_NS / 2;
 	while (way->count > 0 && way->packets[way->first].due_ns <= now_ns) {
 		const struct packet *packet = &way->packets[way->first];
-		/* A device that is not up yet takes nothing, and nobody has asked it to. */
+		/* A device that is not up yet takes nothing: that packet is lost, as on a cable. */
 		way->carried += write(way->to_fd, packet->bytes, packet->size_bytes) >= 0;
 		way->first = (way->first + 1) % QUEUE_MAX;
 		way->count--;
@@ -129,8 +129,8 @@ static void give(struct way *way)
 
 /*
  * Looks again soon and not when there is a packet: a process that waits for one would be woken by
- * whoever sends, who would pay for that, and no network card asks for it. After a while without any
- * it waits.
+ * the sender, whose processor time that would be, and a network card asks for none. After a while without
+ * any it waits.
  */
 static void rest(struct way *ways, unsigned *idle_count)
 {

@@ -10,8 +10,8 @@
  * answers at any time (64), in --sockets connected sockets (1). With --rate so
  * many are due every second, whether or not the ones before were answered.
  *
- * Sends and receives in batches and never sleeps: who waits for the other is the
- * server. A question that waits for a second is lost.
+ * Sends and receives in batches and never sleeps: it is the server that waits for the
+ * load. A question that waits for a second is lost.
  *
  * --stamped takes the time of an answer from the kernel, which notes it when the server sends
  * it over loopback, so that a load that has to share its core counts nothing of its own

@@ -450,7 +450,7 @@ static void run_threads(unsigned readers, unsigned tenths)
 	shared = make_cache(65536);
 	fill_cache(shared, 1);
 	for (unsigned turn = 0; turn < TURNS; turn++) {
-		/* Who is first changes: what else the machine does is nobody's fault twice. */
+		/* In turns: what else the machine does is not counted against the same one twice. */
 		for (unsigned i = 0; i < 2; i++) {
 			has_writer = (turn + i) % 2 == 1;
 			run_turn(readers, tenths, has_writer ? "with" : "without");
