@@ -6,7 +6,7 @@
  *              one needs.
  *
  * Flow: a program, before it is confined: template_pair(), fork() -> template_run() in the new
- *       process, with the database mapped and memory taken -> a scanner: template_ask() with a
+ *       process, with the database read and memory taken -> a scanner: template_ask() with a
  *       socket that it has made -> the template forks: start->decode() with the other end, to its
  *       end -> template_status(), how it has ended.
  *
