@@ -235,22 +235,15 @@ static const char *take_forget(void *data, const char *argument)
 	return NULL;
 }
 
+/* What zones.conf says is not among these: it comes before what the command line forgets. */
 static void take_option(struct build *build, int row, const char *argument)
 {
+	const char *name = rows[row].row.name;
+	if (store_settings_has(&build->forgotten, name))
+		options_fail(&table, "--forget %s and --%s contradict each other", name, name);
 	if (rows[row].is_remembered)
-		remember(&build->settings, rows[row].row.name, argument);
+		remember(&build->settings, name, argument);
 	options_take(&table, row, argument, build);
-}
-
-/* What is given is remembered from then on, and what is forgotten is not. */
-static void check_forgotten(const struct build *build)
-{
-	for (size_t i = 0; i < build->forgotten.count; i++) {
-		const char *name = build->forgotten.items[i].name;
-		if (store_settings_has(&build->settings, name))
-			options_fail(&table, "--forget %s and --%s contradict each other", name,
-				     name);
-	}
 }
 
 static void parse_command_line(struct build *build, int argc, char **argv)
@@ -273,7 +266,6 @@ static void parse_command_line(struct build *build, int argc, char **argv)
 		options_fail(&table, "--change-style needs --style");
 	if (build->classic_store != NULL && strcmp(build->classic_store, build->store) == 0)
 		options_fail(&table, "--classic-store is the store itself");
-	check_forgotten(build);
 	if (optind == argc)
 		options_fail(&table, "no LIST given");
 }

@@ -43,11 +43,13 @@ def tables():
 
 @unittest.skipIf(IS_SANITIZED, "LeakSanitizer does not bear a debugger")
 class Walks(Case):
-    def walk(self, functions, program, *arguments, worker=None, fork=None, is_strict=True):
+    def walk(self, functions, program, *arguments, worker=None, fork=None, child=None,
+             is_strict=True):
         """
         gdb with the program, which says when it first reaches each function, and goes on after the
         last. worker is a function: the first child is followed until there, and none after it.
-        fork is a function: the child that is made behind it is followed.
+        fork is a function: the child that is made behind it is followed, and none after that has
+        reached child, a function too.
         Without is_strict a function counts only when the one before it was reached.
         """
         lines, go_on = [BEGIN], "run"
@@ -59,6 +61,7 @@ class Walks(Case):
                  for function in functions]
         if fork is not None:
             stops.append(f"tbreak {fork}\ncommands\nsilent\nset follow-fork-mode child\nend")
+            stops.append(f"tbreak {child}\ncommands\nsilent\nset follow-fork-mode parent\nend")
         if is_strict:
             lines += [*stops, go_on]
         else:
@@ -100,7 +103,8 @@ class Walks(Case):
     def build_under_gdb(self, functions):
         gdb = self.walk(functions, "dnsblv6-zone", "build", "--zone", ZONE, "--store",
                         self.path("bl6.mdb"), "--ns", "ns1.example.net.",
-                        self.write("list.txt", LISTED + "\n"), fork="fence_run")
+                        self.write("list.txt", LISTED + "\n"), fork="fence_run",
+                        child="prctl")
         gdb.popen.wait(DEADLINE_S)
         if re.search(r"ptrace: Operation not permitted|Could not trace", gdb.log()):
             self.skipTest("this system lets no debugger trace a program")
