@@ -12,8 +12,9 @@
  *     if (selfpack_push(&selfpack, bytes, size, &tail))
  *             ...                   // tail.mark, and then the last tail.size bytes
  *
- * Only so many bytes are searched: what unpacks itself has at most some settings before its archive, and
- * unrar opens no file with more before the mark than a program of its own may have. Pure, but for the value; the result does not depend on where the bytes are cut.
+ * Only so many bytes are searched: what unpacks itself has at most some settings before its archive,
+ * and unrar opens no file with more before the mark than a program of its own may have. Pure, but for
+ * the value; the result does not depend on where the bytes are cut.
  */
 
 #include <stdbool.h>

@@ -173,13 +173,16 @@ class Copies(Nodes):
             self.assertEqual(self.copies(box), [(2, 3, [again])])
         self.assertEqual(self.run_copies("check")[2:4], [0, 0])
 
+    def bring_back(self, node, client):
+        node.revive()
+        wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
+        wait_for(lambda: self.are_stores_known(client), "its store to be known")
+
     def lose_store(self, node, client):
         """Of a node that is back afterwards."""
         node.kill()
         shutil.rmtree(node.stored.directory)
-        node.revive()
-        wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
-        wait_for(lambda: self.are_stores_known(client), "its new store to be known")
+        self.bring_back(node, client)
 
     def test_mails_whose_log_alone_was_lost_are_none_that_were_deleted(self):
         nodes = self.begin(nodes={"copies": 2})
@@ -195,9 +198,7 @@ class Copies(Nodes):
                 os.unlink(os.path.join(nodes[1].stored.directory, name))
         # The second time the log is there before the daemon.
         for _ in range(2):
-            nodes[1].revive()
-            wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
-            wait_for(lambda: self.are_stores_known(client), "its new store to be known")
+            self.bring_back(nodes[1], client)
             self.assertEqual(self.run_copies("forget")[6], 0)
             nodes[1].kill()
             wait_for(lambda: b"state=away" in client.call(stored.CLUSTER).rows, "the node to be missed")
@@ -215,9 +216,7 @@ class Copies(Nodes):
         nodes[1].kill()
         for name in (f"log/{1:016x}", "index.mdb", "index.mdb-lock"):
             os.unlink(os.path.join(nodes[1].stored.directory, name))
-        nodes[1].revive()
-        wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
-        wait_for(lambda: self.are_stores_known(client), "its store to be known")
+        self.bring_back(nodes[1], client)
         self.assertEqual(client.entries(box), [])
         self.assertEqual(self.run_copies("forget")[6], 0)
         self.assertEqual(self.run_copies("restore")[4], 1)
