@@ -7,6 +7,7 @@
  * it is an example as well. dnsblv6-lookup(1) is the manual.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -335,10 +336,23 @@ static int run(struct command *command, char *const *operands, int count)
 	return status;
 }
 
+/*
+ * A standard stream that is closed becomes one that fails when it is used: a descriptor of the
+ * library would have its number, and be read or written in its place.
+ */
+static void settle_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static struct command command; /* its buffers are large for a stack */
 
+	settle_streams();
 	command.lookup.is_terminal = isatty(STDOUT_FILENO) == 1;
 	int ret = dnsblv6_new(&command.lookup.client);
 	if (ret < 0)

@@ -188,6 +188,24 @@ class Verdicts(Lookup):
                                  (EX_IOERR, True))
 
 
+    def test_a_standard_stream_that_is_closed_fails_where_it_is_used_alone(self):
+        row, no_input = f"192.0.2.1\tlisted\t1\t{NAME}\n", "standard input: Bad file descriptor"
+        for closed, words, status, printed, said in (
+                ("<&-", ["192.0.2.1"], 0, row, ""),
+                ("<&-", [], EX_DATAERR, "", no_input),
+                ("<&-", ["--decode"], EX_DATAERR, "", no_input),
+                ("2>&-", ["192.0.2.1", "nonsense"], EX_DATAERR, row, ""),
+                (">&-", ["192.0.2.1"], EX_IOERR, "", "standard output: not written"),
+                (">&-", ["--zone-health"], EX_IOERR, "", "standard output: not written"),
+                ("<&- >&- 2>&-", ["192.0.2.1"], EX_IOERR, "", "")):
+            with self.subTest(closed=closed, words=words):
+                result = self.run_program(
+                    ["sh", "-c", f'exec "$@" {closed}', "sh", harness.program("dnsblv6-lookup"),
+                     "--zones", NAME, "--server", self.servers, *words], expect=status)
+                self.assertEqual(result.stdout, printed)
+                self.assertIn(said, result.stderr)
+
+
 class Json(Lookup):
     def test_a_verdict_is_an_object_with_all_that_is_known(self):
         listed, clear = self.objects("--reason", "192.0.2.66", "192.0.2.67")
