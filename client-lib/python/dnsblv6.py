@@ -146,7 +146,8 @@ def _ip(address):
 
 
 def _milliseconds(seconds):
-    return max(1, round(seconds * 1000))
+    """At least one. C would cut off bits of what is far beyond its limit, not refuse it."""
+    return round(max(min(seconds, 1e6), 0.001) * 1000)
 
 
 # ---- values ----

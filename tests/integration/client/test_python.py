@@ -5,6 +5,7 @@
 import asyncio
 import ctypes
 import ipaddress
+import math
 import os
 import re
 import threading
@@ -98,6 +99,24 @@ class Python(Served):
         self.assertEqual([client.peek(f"192.0.2.{i}").is_listed for i in range(128)],
                          [i in (1, 66, 127) for i in range(128)])
         self.assertEqual(self.queries(), before)
+
+    def test_a_timeout_is_taken_as_it_is_or_refused(self):
+        client = self.client(NAME)
+        result = client.check("192.0.2.66")
+        calls = (lambda timeout: client.check("192.0.2.66", timeout),
+                 lambda timeout: client.check_batch(["192.0.2.66"], timeout),
+                 lambda timeout: client.submit("192.0.2.66", lambda _: None, timeout),
+                 lambda timeout: client.reason("192.0.2.66", result, timeout), client.probe)
+        for call in calls:
+            for taken in (-math.inf, -2.0 ** 31, -1, 0, 1e-9, 3600):
+                call(taken)
+            for refused in (3600.001, 2 ** 31 / 1000, 2 ** 32 / 1000 + 0.2, 1e30, math.inf):
+                with self.subTest(refused=refused), self.assertRaises(dnsblv6.Error):
+                    call(refused)
+        for call in calls[:3]:
+            for nonsense in (math.nan, None, "1"):
+                with self.assertRaises((TypeError, ValueError)):
+                    call(nonsense)
 
     def test_a_batch_is_in_order(self):
         results = self.client(NAME).check_batch([f"192.0.2.{i}" for i in range(256)])
