@@ -18,6 +18,7 @@ if confighelp then
 end
 
 local N = "dnsblv6_rbl"
+local NOT_CACHED = "not cached" -- what peek() says of what can be asked about
 local STEP_S, STEP_MAX_S = 0.002, 0.05 -- between two looks for an answer
 
 local logger = require "rspamd_logger"
@@ -96,13 +97,17 @@ local function finish(task, found)
 end
 
 -- Registered domains of sites and of the sender, as lists of names have them, and addresses of
--- sites; each once.
+-- sites; each once. What is no name takes no place of one.
 local function find_names(task)
   local names, seen = {}, {}
   local function add(name)
-    if name and name ~= "" and not seen[name:lower()] and #names < settings.max_names then
+    if name and name:find("[\128-\255]") then
+      name = task:get_resolver():idna_convert_utf8(name) -- A-labels, or nil
+    end
+    if name and not seen[name:lower()] and #names < settings.max_names then
       seen[name:lower()] = true
-      names[#names + 1] = name
+      local known, why = client:peek_name(name)
+      names[#names + 1] = (known or why == NOT_CACHED) and name or nil
     end
   end
   for _, url in ipairs(task:get_urls() or {}) do
@@ -127,7 +132,7 @@ local function check(task)
   if not ip or not ip:is_valid() or is_exempt(task, ip) then
     return
   end
-  local found, wanted = {}, 0
+  local found, wanted, left_out, why_left_out = {}, 0, 0, nil
   local deadline_ms = math.ceil(settings.deadline * 1000)
   local function ask(submit, topic, name)
     local request, why = submit(client, topic, deadline_ms, function(result)
@@ -136,7 +141,7 @@ local function check(task)
     if request then
       wanted = wanted + 1
     else
-      logger.warnx(task, "not asked about %s: %s", topic, why)
+      left_out, why_left_out = left_out + 1, why
     end
   end
   if has_addresses then
@@ -144,6 +149,9 @@ local function check(task)
   end
   for _, name in ipairs(has_names and find_names(task) or {}) do
     ask(client.submit_name, name, name)
+  end
+  if left_out > 0 then
+    logger.warnx(task, "not asked about %s of %s: %s", left_out, wanted + left_out, why_left_out)
   end
   -- The library has its own deadline; this is for its not being heard.
   local end_s, step_s = util.get_ticks() + settings.deadline + 1, STEP_S
@@ -161,14 +169,15 @@ local function check(task)
 end
 
 local function make_client()
+  assert(settings.deadline > 0 and settings.deadline <= 3600, "deadline is up to 3600 seconds")
   local options = {}
   for key, value in pairs(settings.library or {}) do
     options[key] = type(value) == "table" and table.concat(value, " ") or value
   end
   client = assert(require "dnsblv6".new(options))
   -- What no zone is asked about is refused, and nothing is cached yet.
-  has_addresses = select(2, client:peek("192.0.2.1")) == "not cached"
-  has_names = select(2, client:peek_name("test.example")) == "not cached"
+  has_addresses = select(2, client:peek("192.0.2.1")) == NOT_CACHED
+  has_names = select(2, client:peek_name("test.example")) == NOT_CACHED
   silent_port = open_silence()
 end
 

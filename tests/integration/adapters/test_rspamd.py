@@ -114,13 +114,40 @@ class Module(Rspamd):
         self.assertEqual(self.scan("192.0.2.66"), {})
         self.assertNotIn("not asked", module.log())
 
+    def test_hosts_that_are_no_names_are_left_out_without_a_word(self):
+        rbldnsd = self.serve_names()
+        module = self.start_module(rbldnsd, "max_names = 3;", zones="dbl.example",
+                                   library='kind = "names";')
+        urls = [f"http://{letter * 70}.com/" for letter in "abcdefgh"] + [
+            "http://a%20c.com/", "http://[2001:db8::1]/", "http://..../", "http://www.b\u00fc.com/",
+            "http://bad.com/", "http://good.com/"]
+        self.message = self.write("message", "Subject: test\n\n" + "\n".join(urls) + "\n")
+        wanted = {"DNSBLV6_NAME": ["bad.com dbl.example", "xn--b-eha.com dbl.example"]}
+        options = ("--from", "a@[192.0.2.1]")
+        wait_for(lambda: self.scan("192.0.2.66", *options) == wanted, "all to be judged")
+        self.assertNotIn("not asked", module.log())
+
+    def test_what_the_library_cannot_take_is_one_line_of_a_message(self):
+        module = self.start_module(self.silence().getsockname(), "deadline = 0.3;",
+                                   library='max_requests = 1; kind = "names";')
+        self.message = self.write("message", "Subject: test\n\n" + "\n".join(
+            f"http://{letter}.com/" for letter in "abcdefgh") + "\n")
+        self.assertEqual(self.scan("192.0.2.66"), {"DNSBLV6_UNKNOWN": [NAME]})
+        self.assertEqual(len(re.findall("not asked about 7 of 8: ", module.log())), 1)
+        self.assertEqual(module.log().count("not asked"), 1)
+
+    def test_a_deadline_that_the_library_does_not_take_is_said(self):
+        module = self.start_module((self.host, 53), "deadline = 0;")
+        module.wait_for_log("module dnsblv6_rbl is off: .*deadline")
+
     def serve_names(self):
         """rbldnsd with a list of domains and one of sites; its address."""
         os.chmod(self.directory, 0o755)
         soa = "$SOA 3600 ns.example.net hostmaster.example.net 1 600 300 86400 300\n"
         lists = {
             "dbl.example:dnset": "test :127.0.1.2:t\n.bad.com :127.0.1.2:t\n"
-                                 ".sender.com :127.0.1.2:t\n.phish.example :127.0.1.4:t\n",
+                                 ".sender.com :127.0.1.2:t\n.phish.example :127.0.1.4:t\n"
+                                 ".xn--b-eha.com :127.0.1.2:t\n",
             "multi.example:dnset": ".phish.example :127.0.0.8:t\n.good.com :127.0.0.4:t\n",
             "multi.example:ip4set": "127.0.0.2 :127.0.0.254:t\n192.0.2.7 :127.0.0.8:t\n",
         }
