@@ -24,7 +24,7 @@ static const char context[] = "dnsblv6-filter";
 
 #define GRACE_MS     5000      /* beyond the deadline: the child answers no more */
 #define END_MS	     2000      /* a child has to end by itself */
-#define UNREAD_MAX   (4 << 20) /* bytes that a child may leave unread */
+#define UNREAD_MAX   (1 << 20) /* bytes that a child may leave unread; then no more is taken in */
 #define GREETING_MAX 65536     /* bytes of what OpenSMTPD says at the beginning */
 
 /* All pass meanwhile: no pause is long. */
@@ -36,6 +36,7 @@ struct guard {
 	int (*work)(void *context);
 	void *work_context;
 	int patience_ms;
+	int64_t full_due_ms; /* a child that still leaves too much unread is sent away; -1: none does */
 	struct crew_slot child;
 	int fd; /* to the child; negative: none */
 	int signal_fd;
@@ -222,12 +223,8 @@ static void pass_on(struct guard *guard, const char *text, size_t size)
 	if (guard->fd < 0)
 		return;
 	if (queue_put(&guard->to_child, text, size) != 0 ||
-	    queue_put(&guard->to_child, "\n", 1) != 0) {
+	    queue_put(&guard->to_child, "\n", 1) != 0)
 		end(guard, EX_OSERR);
-		return;
-	}
-	if (queue_size(&guard->to_child) > UNREAD_MAX)
-		send_away(guard);
 }
 
 /* A request that no child will answer passes. */
@@ -297,7 +294,9 @@ static int64_t next_ms(const struct guard *guard)
 	const struct pending_one *oldest = pending_oldest(&guard->pending);
 	if (guard->fd < 0)
 		return (int64_t)guard->child.due_ms;
-	return oldest != NULL ? oldest->due_ms : -1;
+	if (oldest == NULL || (guard->full_due_ms >= 0 && guard->full_due_ms < oldest->due_ms))
+		return guard->full_due_ms;
+	return oldest->due_ms;
 }
 
 static void mind_time(struct guard *guard)
@@ -319,14 +318,19 @@ static void flush(struct guard *guard)
 	/* That it has gone is told when it is read from. */
 	if (guard->fd >= 0)
 		queue_flush(&guard->to_child, guard->fd);
+	if (guard->fd < 0 || queue_size(&guard->to_child) <= UNREAD_MAX)
+		guard->full_due_ms = -1;
+	else if (guard->full_due_ms < 0)
+		guard->full_due_ms = (int64_t)clock_now_ms() + guard->patience_ms;
 }
 
-/* OpenSMTPD is not listened to while it does not listen. */
+/* OpenSMTPD is not listened to while it does not listen, or while the child has too much to read. */
 static void wait_for_events(const struct guard *guard, struct pollfd *fds)
 {
 	bool is_behind = queue_size(&guard->to_smtpd) > 0;
 	bool is_child_behind = guard->fd >= 0 && queue_size(&guard->to_child) > 0;
-	fds[AT_IN] = (struct pollfd){ is_behind ? -1 : STDIN_FILENO, POLLIN, 0 };
+	bool is_full = guard->full_due_ms >= 0;
+	fds[AT_IN] = (struct pollfd){ is_behind || is_full ? -1 : STDIN_FILENO, POLLIN, 0 };
 	fds[AT_OUT] = (struct pollfd){ is_behind ? STDOUT_FILENO : -1, POLLOUT, 0 };
 	fds[AT_CHILD] = (struct pollfd){ guard->fd, POLLIN, 0 };
 	if (is_child_behind)
@@ -383,6 +387,7 @@ int guard_run(int (*work)(void *context), void *work_context, int deadline_ms)
 	guard.work_context = work_context;
 	guard.patience_ms = deadline_ms + GRACE_MS;
 	guard.fd = -1;
+	guard.full_due_ms = -1;
 	guard.child.pace = &pace;
 	guard.signal_fd = open_signals();
 	if (guard.signal_fd < 0) {

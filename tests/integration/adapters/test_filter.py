@@ -291,7 +291,7 @@ class Scripted(FilterCase):
         authority = Authority(self, LIST)
         smtpd = Smtpd(self, self.config(authority.address, level="error"))
         smtpd.greet()
-        count = 5000
+        count = 10000  # more than the guard keeps for the process that asks
         lines = []
         for i in range(count):
             client = f"44.{i // 250}.{i % 250}.1" if i % 2 else LISTED
@@ -369,6 +369,20 @@ class Outages(FilterCase):
         smtpd.request(1)
         self.assertEqual(smtpd.answer(), (1, smtpd.token, "proceed"))
         smtpd.wait_for_log("process does not answer")
+        wait_for(lambda: smtpd.decide(1000 + smtpd.token, LISTED) == f"reject|{REFUSED}",
+                 "the service to be as before")
+
+    def test_a_process_that_hangs_is_replaced_although_nothing_waits_for_an_answer(self):
+        self.expect_log("process does not answer", "process ended and is started again")
+        authority = Authority(self, LIST)
+        smtpd = Smtpd(self, self.config(authority.address, deadline="100ms"))
+        smtpd.greet()
+        os.kill(smtpd.child(), signal.SIGSTOP)
+        event = "report|0.6|1|smtp-in|link-disconnect|1"
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            said = pool.submit(smtpd.say, *[event] * 100000)  # 4 MB
+            smtpd.wait_for_log("process does not answer")
+            said.result(DEADLINE_S)
         wait_for(lambda: smtpd.decide(1000 + smtpd.token, LISTED) == f"reject|{REFUSED}",
                  "the service to be as before")
 
