@@ -247,7 +247,9 @@ static bool make_room(struct callers *callers)
 	struct caller *oldest = TAILQ_FIRST(&callers->list);
 	if (callers->count < callers->setup->clients_max)
 		return true;
-	if (oldest->open_count > 0)
+	while (oldest != NULL && oldest->open_count > 0)
+		oldest = TAILQ_NEXT(oldest, link);
+	if (oldest == NULL)
 		return false;
 	callers->counters[CALLERS_REPLACED]++;
 	cut_off(oldest);

@@ -9,9 +9,9 @@
  *
  * No client can hold up the daemon or another client. A client has CACHED_OPEN_MAX
  * requests open and is read no further; one that does not take its replies, or says what
- * cannot be read, is cut off. One client more than "clients", and the one that has been
- * silent longest goes, if nothing of it is open; otherwise the new one goes. The mode
- * of the socket says which processes may connect; this asks for nothing else.
+ * cannot be read, is cut off. One client more than "clients", and of those of which nothing
+ * is open the one that has been silent longest goes; without such a one the new one goes. The
+ * mode of the socket says which processes may connect; this asks for nothing else.
  *
  * A handle with memory of its own. callers_close() closes what libuv holds; the loop
  * has to run once more before callers_free().

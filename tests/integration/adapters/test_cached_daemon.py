@@ -189,6 +189,24 @@ class Socket(CachedCase):
         for client in (clients[0], clients[2], clients[3], fifth):
             self.assert_works(client)
 
+    def test_who_is_idle_gives_way_although_an_older_one_waits(self):
+        self.start_small("clients: 2")
+        waiting, idle = self.connect(), self.connect()
+        for pid in (self.server.pid, *self.server.children()):
+            os.kill(pid, signal.SIGSTOP)
+            self.addCleanup(os.kill, pid, signal.SIGCONT)
+
+        def wait_for_an_answer(client):
+            client.send(request(1, "198.51.100.1"))
+            client.send(request(2, "192.0.2.1", zone="another.example"))
+            self.assertEqual(self.receive(client)[:2], (2, NO_ZONE))
+
+        wait_for_an_answer(waiting)
+        third = self.connect()
+        self.assert_cut_off(idle)
+        wait_for_an_answer(third)
+        self.assert_cut_off(self.open_connection())
+
     def test_who_may_not_write_to_the_socket_asks_dns(self):
         if os.geteuid() != 0:
             self.skipTest("only root becomes another user")
