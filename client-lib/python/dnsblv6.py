@@ -32,6 +32,7 @@ __all__ = ["CLEAR", "LISTED", "UNKNOWN", "DEFER", "Client", "Error", "Result", "
 CLEAR, LISTED, UNKNOWN, DEFER = range(4)
 
 _ENOENT, _EAGAIN, _EINVAL = -2, -11, -22
+_CLOSED = "the client is closed"
 
 
 class Error(Exception):
@@ -225,6 +226,7 @@ class Client:
         self._handle = ctypes.c_void_p()
         self._requests = {}  # id -> the C callback, which must live until it is called
         self._following = 0
+        self._futures = set()  # of check_async()
         self._watched = None  # (loop, descriptor, pid) of check_async()
         self._timer = None
         self._processing = set()  # threads that are in process()
@@ -249,12 +251,18 @@ class Client:
 
     def _open(self):
         if not self._handle:
-            raise ValueError("the client is closed")
+            raise ValueError(_CLOSED)
         return self._handle
 
     def close(self):
-        """Requests that are open are forgotten without a callback. A callback may close too."""
+        """
+        Requests that are open are forgotten without a callback, and check_async() raises
+        ValueError. A callback may close too.
+        """
         self._unwatch()
+        for future in self._futures:
+            if not future.done() and not future.get_loop().is_closed():
+                future.set_exception(ValueError(_CLOSED))
         handle, self._handle = self._handle, ctypes.c_void_p()
         if threading.get_ident() in self._processing:
             self._doomed = handle  # process() is still at work on it
@@ -406,10 +414,12 @@ class Client:
                               timeout)
         self._watch(loop)
         self._arm(loop)
+        self._futures.add(future)
         try:
             return await future
         finally:
-            if future.cancelled():
+            self._futures.discard(future)
+            if future.cancelled() and self._handle:
                 self.cancel(request)
             if not self._requests:
                 self._unwatch()

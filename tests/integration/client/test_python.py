@@ -206,6 +206,19 @@ class Python(Served):
         self.assertEqual(asyncio.run(ask()), [1, 66, 127])
         self.assertEqual(asyncio.run(ask()), [1, 66, 127], "in another loop")
 
+    def test_closing_ends_what_asyncio_waits_for(self):
+        async def close():
+            client = dnsblv6.Client(NAME, servers=f"{self.host}@{self.free_port()}")
+            tasks = [asyncio.ensure_future(client.check_async("192.0.2.1")) for _ in range(3)]
+            await asyncio.sleep(0)
+            client.close()
+            tasks[0].cancel()
+            return await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True),
+                                          harness.DEADLINE_S)
+
+        self.assertEqual([type(error) for error in asyncio.run(close())],
+                         [asyncio.CancelledError, ValueError, ValueError])
+
     def test_threads_share_a_client(self):
         client, wrong = self.client(NAME), []
 
