@@ -315,21 +315,22 @@ static bool has_keys_for(const struct keydir *dir, enum rollover_step step)
 	return true;
 }
 
-/* EX_OK, also when it was left undone with a warning; a zone without a key has to have one. */
-static int make_step(struct keydir *dir, enum rollover_step step)
+/* EX_OK, also when it was left undone with a warning: what is due may wait, what is wanted may not. */
+static int make_step(struct keydir *dir, enum rollover_step step, bool is_wanted)
 {
 	struct rollover_key started;
 	if (!has_keys_for(dir, step))
 		return EX_OK;
 	if (step == ROLLOVER_START) {
-		bool is_first = dir->rollover.key_count == 0;
+		/* A zone without a key has to have one. */
+		bool is_needed = is_wanted || dir->rollover.key_count == 0;
 		int ret = make_key(dir, &started);
 		if (ret != DNSBLV6_OK) {
-			log_line(is_first ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING, dir->directory,
+			log_line(is_needed ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING, dir->directory,
 				 "key not made%s (%s)",
-				 is_first ? "" : ", and the zone keeps the one that it has",
+				 is_needed ? "" : ", and the zone keeps the one that it has",
 				 keyring_strerror(ret));
-			return is_first ? commands_exit_status(ret) : EX_OK;
+			return is_needed ? commands_exit_status(ret) : EX_OK;
 		}
 	}
 	int ret = rollover_make(&dir->rollover, &dir->policy, step, dir->now_s, &started);
@@ -341,7 +342,7 @@ static int make_step(struct keydir *dir, enum rollover_step step)
 static int make_due_step(struct keydir *dir)
 {
 	struct rollover_next next = rollover_find_next(&dir->rollover, &dir->policy);
-	return rollover_is_due(&next, dir->now_s) ? make_step(dir, next.step) : EX_OK;
+	return rollover_is_due(&next, dir->now_s) ? make_step(dir, next.step, false) : EX_OK;
 }
 
 static int refuse_step(const struct keydir *dir, enum rollover_step wanted, int status)
@@ -366,7 +367,7 @@ static int make_wanted(struct keydir *dir, enum rollover_step wanted)
 	int ret = rollover_check(&dir->rollover, &dir->policy, wanted, dir->now_s);
 	if (ret != DNSBLV6_OK)
 		return refuse_step(dir, wanted, ret);
-	int status = make_step(dir, wanted);
+	int status = make_step(dir, wanted, true);
 	if (status == EX_OK && dir->step_count == 0) {
 		log_error(dir->store, "step not made, step=%s (a key is missing)",
 			  rollover_step_word(wanted));
@@ -381,7 +382,7 @@ int keydir_plan(struct keydir *dir, enum rollover_step wanted, bool asks_parents
 		return make_wanted(dir, wanted);
 	int status = EX_OK;
 	if (asks_parents && has_ds_at_parents(dir))
-		status = make_step(dir, ROLLOVER_DS_SEEN);
+		status = make_step(dir, ROLLOVER_DS_SEEN, false);
 	return status == EX_OK ? make_due_step(dir) : status;
 }
 

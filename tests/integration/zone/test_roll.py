@@ -21,7 +21,7 @@ import struct
 import subprocess
 import time
 
-from harness import EX_DATAERR, EX_TEMPFAIL, EX_USAGE, ZONE, main, program
+from harness import EX_DATAERR, EX_NOPERM, EX_TEMPFAIL, EX_USAGE, ZONE, main, program
 from rolling import DAY, HOUR, MINUTE, Rolling, ds_rdata
 
 EX_NOINPUT = 66
@@ -293,29 +293,35 @@ class Wrong(Rolling):
             self.assertIn("(another key than the store's is in the file)",
                           self.sign_at(DAY, expect=EX_DATAERR).err.splitlines()[0])
 
-    def sign_with_read_only_keys(self, offset_s, *more):
+    def run_with_read_only_keys(self, offset_s, command, *more, expect=0):
         """Root may write anywhere but where nothing may be written."""
-        arguments = ["sign", "--store", self.store, "--keys", self.keys, *more]
+        arguments = [command, "--store", self.store, "--keys", self.keys, *more]
         if os.geteuid() != 0:
             os.chmod(self.keys, 0o500)
             self.addCleanup(os.chmod, self.keys, 0o700)
-            return self.run_zone_at(offset_s, *arguments).err
+            return self.run_zone_at(offset_s, *arguments, expect=expect).err
         script = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
         result = subprocess.run(
             ["unshare", "--mount", "sh", "-c", script, self.keys, program("dnsblv6-zone"),
              *arguments], env=self.clock_environment(offset_s), capture_output=True, check=False,
             text=True)
-        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.returncode, expect, result.stderr)
         return result.stderr
 
     def test_a_directory_that_takes_no_key_starts_no_rollover(self):
         self.step_at(HOUR, "cancel")
-        said = self.sign_with_read_only_keys(DAY, "--roll-every", "1h")
+        said = self.run_with_read_only_keys(DAY, "sign", "--roll-every", "1h")
         self.assertRegex(said, rf"^warning: \[{self.keys}\] key not made, and the zone keeps the one"
                                r" that it has \(.*\)\n$")
         self.assertEqual(self.states_at(DAY), ["active"])
         self.assertEqual(os.listdir(self.keys), [os.path.basename(self.key_path(self.old))])
         self.verify_at(DAY)
+
+    def test_a_step_by_hand_that_gets_no_key_is_an_error(self):
+        self.step_at(HOUR, "cancel")
+        said = self.run_with_read_only_keys(DAY, "roll", "--step", "start", expect=EX_NOPERM)
+        self.assertRegex(said, rf"^error: \[{self.keys}\] key not made \([^()]*\)\n$")
+        self.assertEqual(self.states_at(DAY), ["active"])
 
     def test_two_processes_do_not_make_one_step_twice(self):
         self.submit()
