@@ -19,6 +19,7 @@
 #include "lib/lmdb/verify.h"
 #include "lib/store/tables.h"
 
+#include <dirent.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,6 +109,37 @@ static void print_next(const struct roll *roll)
 		printf("next: %s at %s\n", rollover_step_word(next.step), when);
 }
 
+/* name is that of a file in the directory. */
+static void tell_stray(const struct keydir *dir, const char *name)
+{
+	char path[KEYRING_PATH_MAX];
+	unsigned algorithm;
+	unsigned tag;
+	const char *numbers = strchr(name, '+');
+	if (numbers == NULL || sscanf(numbers, "+%3u+%5u", &algorithm, &tag) != 2 ||
+	    keyring_path(dir->directory, &dir->zone, (uint8_t)algorithm, (uint16_t)tag, path) !=
+		    DNSBLV6_OK ||
+	    strcmp(path + strlen(dir->directory) + 1, name) != 0)
+		return;
+	for (size_t i = 0; i < dir->rollover.key_count; i++) {
+		const struct rollover_key *key = &dir->rollover.keys[i];
+		if (rollover_key_algorithm(key) == algorithm && rollover_key_tag(key) == tag)
+			return;
+	}
+	log_warning(path, "key is in no state (a run that was killed left it, or it is of another "
+			  "store)");
+}
+
+static void tell_strays(const struct keydir *dir)
+{
+	const struct dirent *entry;
+	DIR *directory = opendir(dir->directory);
+	while (directory != NULL && (entry = readdir(directory)) != NULL)
+		tell_stray(dir, entry->d_name);
+	if (directory != NULL)
+		closedir(directory);
+}
+
 static int print_state(const struct roll *roll)
 {
 	const struct rollover *rollover = &roll->keydir.rollover;
@@ -115,6 +147,7 @@ static int print_state(const struct roll *roll)
 	for (size_t i = 0; i < rollover->key_count; i++)
 		print_key(&rollover->keys[i]);
 	print_next(roll);
+	tell_strays(&roll->keydir);
 	return commands_end_output(true);
 }
 

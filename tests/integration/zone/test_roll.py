@@ -17,6 +17,7 @@ import base64
 import calendar
 import os
 import re
+import shutil
 import struct
 import subprocess
 import time
@@ -322,6 +323,14 @@ class Wrong(Rolling):
         said = self.run_with_read_only_keys(DAY, "roll", "--step", "start", expect=EX_NOPERM)
         self.assertRegex(said, rf"^error: \[{self.keys}\] key not made \([^()]*\)\n$")
         self.assertEqual(self.states_at(DAY), ["active"])
+
+    def test_a_key_that_a_killed_run_left_is_named(self):
+        free = next(tag for tag in "123" if tag not in (self.old.tag, self.new.tag))
+        left = self.key_path(self.new._replace(tag=free))
+        for path in (left, left.replace(ZONE, "other." + ZONE), left.replace(".pem", ".old")):
+            shutil.copy(self.key_path(self.new), path)
+        self.assertEqual(self.roll_at(HOUR).err, f"warning: [{left}] key is in no state (a run that was"
+                         " killed left it, or it is of another store)\n")
 
     def test_two_processes_do_not_make_one_step_twice(self):
         self.submit()
