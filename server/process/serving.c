@@ -97,7 +97,7 @@ static void take_connection(void *context, int fd, const struct tcp_asker *asker
 	if (ret == 0)
 		return;
 	log_warning(transfer->name->text, "transfer not begun (%s)", strerror(-ret));
-	tcp_give_back(serving->tcp, asker, false);
+	tcp_give_back(serving->tcp, asker, transfer_refuse(transfer, fd));
 }
 
 static void count(void *context, enum responder_event event)

@@ -437,3 +437,15 @@ enum transfer_end transfer_run(const struct transfer *asked, const struct transf
 	free(run);
 	return end;
 }
+
+bool transfer_refuse(const struct transfer *asked, int fd)
+{
+	const struct transfer_limits at_once = { .timeout_s = 1 };
+	struct xfrout *xfrout = malloc(sizeof(*xfrout));
+	if (xfrout == NULL)
+		return false;
+	xfrout_init(xfrout, asked, &at_once, fd);
+	int ret = xfrout_refuse(xfrout, KNOT_RCODE_SERVFAIL);
+	free(xfrout);
+	return ret == 0;
+}

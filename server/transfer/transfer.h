@@ -42,6 +42,12 @@ enum transfer_end {
 enum transfer_end transfer_run(const struct transfer *transfer,
 			       const struct transfer_limits *limits, int fd);
 
+/*
+ * SERVFAIL in the place of a transfer for which there is no child, without waiting for room. False: the
+ * connection is of no more use.
+ */
+bool transfer_refuse(const struct transfer *transfer, int fd);
+
 #ifdef __cplusplus
 }
 #endif

@@ -13,6 +13,7 @@ import re
 import signal
 import socket
 import struct
+import subprocess
 import time
 import unittest
 import unittest.mock
@@ -505,6 +506,29 @@ class OneConnectionTest(TransferCase):
             self.assertEqual((refusal.id, refusal.rcode, refusal.answer), (77, SERVFAIL, []))
             self.assertEqual(len(self.read(tcp, 78)), 1)
         server.wait_for_log(r"transfer failed, client=127.0.0.1 kind=axfr ")
+
+    def test_a_transfer_for_which_there_is_no_process_leaves_the_connection(self):
+        lines, how = ["workers: 1"], {}
+        if os.geteuid() == 0:  # which may have as many processes as it likes
+            lines, how = [*lines, "user: nobody:nogroup"], {"user": "nobody", "group": "nogroup"}
+            os.chmod(self.directory, 0o777)
+            os.chmod(self.path("bl6.mdb-lock"), 0o666)
+            self.expect_log("reloads will be refused")
+        server = self.primary(lines=lines)
+
+        def limit(count):
+            for worker in server.children():
+                subprocess.run([peer("prlimit"), f"--pid={worker}", f"--nproc={count}:"], check=True, **how)
+
+        limit(0)
+        with Transfer(server.address, SOURCE) as tcp:
+            tcp.tcp.sendall(framed(query(ZONE, SOA, 78)))
+            refusal = tcp.message()
+            self.assertIsNotNone(refusal, "the connection ended")
+            self.assertEqual((refusal.id, refusal.rcode, refusal.answer), (77, SERVFAIL, []))
+            self.assertEqual(len(self.read(tcp, 78)), 1)
+        server.wait_for_log(r"transfer not begun \(Resource temporarily unavailable\)$")
+        limit(2000)  # a sanitizer looks for leaks in a thread of its own
 
 
 class SlowClientTest(TransferCase):
