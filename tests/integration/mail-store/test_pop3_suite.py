@@ -15,7 +15,7 @@ import sys
 import unittest
 
 from broken_pop3 import PASSWORD, USER
-from harness import DEADLINE_S, EX_UNAVAILABLE, EX_USAGE, SOURCE, Case, main, wait_for
+from harness import DEADLINE_S, EX_IOERR, EX_UNAVAILABLE, EX_USAGE, SOURCE, Case, main, wait_for
 
 SUITE = os.path.join(SOURCE, "tests/pop3-suite/pop3-suite")
 PEERS = os.path.join(SOURCE, "tests/pop3-suite/peers")
@@ -86,6 +86,14 @@ class Program(Case):
         self.assertEqual(status, 0)
         self.assertEqual(len(names), len(set(names)))
         self.assertGreaterEqual(len(names), 90)
+
+    def test_a_reader_that_has_enough_ends_it_without_a_traceback(self):
+        reading, writing = os.pipe()
+        os.close(reading)
+        self.addCleanup(os.close, writing)
+        done = subprocess.run([sys.executable, SUITE, "--list"], stdout=writing, stderr=subprocess.PIPE, text=True,
+                              check=False, timeout=10 * DEADLINE_S)
+        self.assertEqual((done.returncode, done.stderr), (EX_IOERR, ""))
 
 
 class Dovecot(Case):
