@@ -2,7 +2,7 @@
 """
 xdp_page.py - what bench/xdp measures, its limits, and the page about it.
 
-Flow: bench/xdp measures -> Results -> limits() and report() here.
+Flow: bench/xdp measures -> Results -> limits_of() and report() here.
 """
 import collections
 import datetime
@@ -60,6 +60,11 @@ def limits(results):
         for kind in KINDS:
             yield Limit(f"{kind}, unsigned: {what}, over the {ECHO}",
                         ratio(results, False, kind, OURS, ECHO), ECHO_LIMIT, False)
+
+
+def limits_of(options, results):
+    """limits(), without those of servers that --only leaves out."""
+    return [limit for limit in limits(results) if not options.only or limit.value is not None]
 
 
 # ---- tables ----
@@ -158,7 +163,7 @@ def report(options, results):
     yield ""
     yield "## Limits"
     yield ""
-    for limit in limits(results):
+    for limit in limits_of(options, results):
         yield f"* {limit.text()}"
     for line in results.missed:
         yield f"* {line}"

@@ -96,6 +96,12 @@ class Page(unittest.TestCase):
         self.assertEqual([limit.bound for limit in found], 6 * [5] + 6 * [0.7])
         self.assertEqual([limit.is_met for limit in found], 12 * [False])
 
+    def test_what_only_leaves_out_has_no_limit(self):
+        results = self.results(OURS=(300,), ECHO=(290,))
+        bounds = {only: [limit.bound for limit in self.page.limits_of(argparse.Namespace(only=only), results)]
+                  for only in ("", "e")}
+        self.assertEqual(bounds, {"": 6 * [5] + 6 * [0.7], "e": 2 * [0.7]})
+
     def test_a_ratio_is_the_median_of_the_rounds_own(self):
         results = self.results(OURS=(300, 200, None), RBLDNSD=(3000, 800, 5000), ECHO=(150, 160, 1))
         limits = {limit.what: limit for limit in self.page.limits(results)}
