@@ -116,12 +116,6 @@ def keep():
                        stderr=subprocess.DEVNULL, timeout=60)
 
 
-def end_on_signals():
-    """SIGTERM and SIGHUP end a program like an exit: what is registered is undone."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _frame: sys.exit(128 + number))
-
-
 # ---- groups of processes ----
 
 

@@ -5,8 +5,8 @@ The trace generator keeps its word, on a trace small enough for every run.
 
 Counts are exact, time never runs backwards, the hit ratios of this file's own
 cache are the asked ones, equal seeds give equal bytes, wrong options are
-refused. And bench/smtp keeps what it has measured when something fails, bench/transfer when a process
-ends meanwhile. Needs nothing but Python; measures nothing.
+refused. Heads of benchmarks have each option. And bench/smtp keeps what it has measured when something fails,
+bench/transfer when a process ends meanwhile, bench/update ends its servers. Measures nothing.
 """
 
 import contextlib
@@ -15,12 +15,14 @@ import importlib.util
 import io
 import ipaddress
 import os
+import re
+import signal
 import subprocess
 import sys
 import tempfile
 import unittest
 
-from harness import EX_USAGE, SOURCE, main
+from harness import BUILD, EX_USAGE, SOURCE, Case, main, wait_for
 
 SMALL = ("--connections", "6000", "--addresses", "1200", "--prefixes", "540")
 
@@ -106,6 +108,31 @@ class TraceGen(unittest.TestCase):
                 self.assertIn(arguments[0], result.stderr)
 
 
+class Heads(unittest.TestCase):
+    def test_a_head_has_each_option(self):
+        bench = os.path.join(SOURCE, "bench")
+        # trace-gen says "..." for those of its model.
+        for name in sorted(set(os.listdir(bench)) - {"trace-gen"}):
+            path = os.path.join(bench, name)
+            if not os.path.isfile(path) or not os.access(path, os.X_OK):
+                continue
+            with self.subTest(bench=name), open(path, encoding="utf-8") as file:
+                head = file.read().split('"""')[1]
+                said = subprocess.run([sys.executable, "-B", path, "--help"], capture_output=True, text=True,
+                                      check=True, timeout=100).stdout
+                options = set(re.findall(r"(?m)^  (?:-\w, )?(--[\w-]+)", said)) - {"--help"}
+                self.assertEqual([option for option in sorted(options) if not re.search(rf"{option}\b", head)], [])
+
+
+def comm(pid):
+    """Of a process; None when it has ended."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="ascii") as file:
+            return file.read().rstrip("\n")
+    except OSError:
+        return None
+
+
 class Load:
     """A run of smtp-load that says what it is told to."""
 
@@ -163,6 +190,15 @@ class TransferBench(unittest.TestCase):
             os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
             self.assertIn(child.pid, server.tree())
             self.assertGreater(server.memory_kb()[0], 0)
+
+
+class UpdateBench(Case):
+    def test_sigterm_leaves_no_server(self):
+        bench = self.start([sys.executable, os.path.join(SOURCE, "bench/update"), "--programs", BUILD, "--rounds",
+                            "100000", "--output", self.path("update.md"), self.write("list", "11.2.3.4\n")], "update")
+        servers = wait_for(lambda: [pid for pid in bench.children() if comm(pid) == "dnsblv6d"], "its servers")
+        self.assertEqual(bench.stop(), 128 + signal.SIGTERM)
+        self.assertFalse([pid for pid in servers if comm(pid) == "dnsblv6d"])
 
 
 class SmtpBench(unittest.TestCase):

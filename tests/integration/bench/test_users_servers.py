@@ -157,11 +157,11 @@ class Disks(UsersCase):
     # What is killed says nothing and runs nothing.
     ENDS = f"""\
 import os, signal, sys
-sys.path[:0] = ["{SOURCE}/bench/users-parts", "{SOURCE}/tests/integration/base"]
-import usersdisks
+sys.path[:0] = ["{SOURCE}/bench/users-parts", "{SOURCE}/bench", "{SOURCE}/tests/integration/base"]
+import replays, usersdisks
 class At:
     path = staticmethod(lambda name: os.path.join(sys.argv[1], name))
-usersdisks.end_on_signals()
+replays.end_on_signals()
 group = usersdisks.Group()
 disks = usersdisks.Disks(At, {SIZES}, limit=usersdisks.Limit({SLOW}, {SLOW}), group=group)
 with group.entered():
