@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/base/spec.h"
 
+#include "lib/format/wellknown.h"
+
 #include <string.h>
 
 /*
@@ -56,6 +58,31 @@ const char *spec_add_ns(struct spec *spec, char *text)
 			return problem;
 	}
 	return NULL;
+}
+
+const char *spec_take_mailbox(void *mailbox, const char *text)
+{
+	struct dnsblv6_labels name;
+	*(const char **)mailbox = text;
+	return dnsblv6_name_from_text(text, &name) == DNSBLV6_OK
+		       ? NULL
+		       : "not a domain name (hostmaster.example.net.)";
+}
+
+const char *spec_take_classic(void *classic, const char *text)
+{
+	struct dnsblv6_labels name;
+	bool is_name = dnsblv6_name_from_text(text, &name) == DNSBLV6_OK && name.size > 0;
+	*(const char **)classic = text;
+	return is_name && strlen(text) <= DNSBLV6_METADATA_VALUE_MAX ? NULL : "not a domain name";
+}
+
+const char *spec_take_reason(void *reason, const char *text)
+{
+	*(const char **)reason = text;
+	if (strlen(text) > DNSBLV6_METADATA_VALUE_MAX)
+		return "longer than 246 bytes";
+	return strpbrk(text, " \t\r\n") != NULL ? "has a blank in it" : NULL;
 }
 
 static void set_default(uint32_t *number, uint32_t from_list, uint32_t fallback)
@@ -124,15 +151,8 @@ static const char *check_names(const struct spec *spec)
 		return "the primary name server is not a domain name";
 	if (spec->mailbox != NULL && dnsblv6_name_from_text(spec->mailbox, &name) != DNSBLV6_OK)
 		return "the mailbox is not a domain name (hostmaster.example.net.)";
-	if (spec->classic != NULL && (dnsblv6_name_from_text(spec->classic, &name) != DNSBLV6_OK ||
-				      name.size == 0 || strlen(spec->classic) > 246))
-		return "the classic zone is not a domain name";
-	if (spec->classic != NULL && is_same_name(&name, &spec->zone))
+	if (spec->classic != NULL && is_apex(spec->classic, &spec->zone))
 		return "the classic zone cannot have the name of the zone itself";
-	if (spec->reason != NULL && strlen(spec->reason) > 246)
-		return "the reason URL is longer than 246 bytes";
-	if (spec->reason != NULL && strpbrk(spec->reason, " \t\r\n") != NULL)
-		return "the reason URL has a blank in it";
 	return NULL;
 }
 

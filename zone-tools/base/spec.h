@@ -51,6 +51,11 @@ struct spec {
  */
 const char *spec_add_ns(struct spec *spec, char *text);
 
+/* For rows, of the members of these names. NULL, or what is wrong. */
+const char *spec_take_mailbox(void *mailbox, const char *text);
+const char *spec_take_classic(void *classic, const char *text);
+const char *spec_take_reason(void *reason, const char *text);
+
 /* What the list and the defaults add. Returns NULL, or what is missing or wrong. */
 const char *spec_complete(struct spec *spec, const struct zone_lines *lines);
 
