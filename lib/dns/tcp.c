@@ -28,6 +28,7 @@ struct tcp_client {
 	TAILQ_ENTRY(tcp_client) link; /* the one that is silent longest is the first */
 	uint64_t deadline_ms;	      /* for the next whole message, or for the writing */
 	bool has_begun;		      /* a message, and the deadline is for the rest of it */
+	bool is_new;		      /* no whole message has come yet */
 	uint64_t network;
 	unsigned rest_count; /* what the kernel had no room for; one more than later_max at most */
 	enum ending ending;
@@ -148,6 +149,7 @@ static void renew(struct tcp_client *client)
 {
 	struct tcp *tcp = client->tcp;
 	client->has_begun = false;
+	client->is_new = false;
 	client->deadline_ms = uv_now(tcp->loop) + tcp->limits.idle_timeout_s * (uint64_t)1000;
 	TAILQ_REMOVE(&tcp->clients, client, link);
 	TAILQ_INSERT_TAIL(&tcp->clients, client, link);
@@ -502,6 +504,7 @@ static void add_client(struct tcp *tcp, struct tcp_client *client)
 	tcp->places[client->place] = client;
 	TAILQ_INSERT_TAIL(&tcp->clients, client, link);
 	renew(client);
+	client->is_new = true;
 }
 
 static void accept_client(struct tcp_listener *listener)
@@ -648,7 +651,12 @@ void tcp_drain(struct tcp *tcp)
 	for (struct tcp_client *client = TAILQ_FIRST(&tcp->clients); client != NULL;
 	     client = next) {
 		next = TAILQ_NEXT(client, link);
-		if (is_idle(client) && client->in.size == 0)
+		if (!is_idle(client) || client->in.size > 0)
+			continue;
+		/* A question that is on its way already is not to meet a closed connection. */
+		if (client->is_new)
+			hurry(client);
+		else
 			close_client(client);
 	}
 }

@@ -77,7 +77,10 @@ void tcp_hand_over(struct tcp *tcp);
  */
 void tcp_give_back(struct tcp *tcp, const struct tcp_asker *asker, bool is_answered);
 
-/* Takes no more clients, and closes each that has no query under way. */
+/*
+ * Takes no more clients, and closes each that has no query under way; one that is new has the time of a
+ * query for its first.
+ */
 void tcp_drain(struct tcp *tcp);
 /* Closes every client. Run the loop, then tcp_free(). */
 void tcp_stop(struct tcp *tcp);

@@ -329,7 +329,7 @@ TEST_CASE("a connection that is lent outlives a drain, and is closed when it is 
 
 TEST_CASE("a client that waits for an answer gets it at the end, and is then closed", "[dns][tcp]")
 {
-	program running;
+	program running("127.0.0.1", { 16, 0, 30, 1, 1 });
 	client idle(running, SOCK_STREAM);
 	client asker(running, SOCK_STREAM);
 	asker.send(framed(query('l', 1)));
@@ -338,6 +338,18 @@ TEST_CASE("a client that waits for an answer gets it at the end, and is then clo
 	idle.wait_for_end();
 	running.answer_late(0);
 	CHECK(asker.read(18) == framed(response(query('l', 1))));
+	asker.wait_for_end();
+}
+
+TEST_CASE("a client that has connected before a drain has its first question answered",
+	  "[dns][tcp]")
+{
+	program running;
+	client asker(running, SOCK_STREAM);
+	running.run_until([&] { return running.events[RESPONDER_TCP_CLIENT] == 1; });
+	running.drain();
+	asker.send(framed(query('n', 1)));
+	CHECK(asker.read(18) == framed(response(query('n', 1))));
 	asker.wait_for_end();
 }
 
