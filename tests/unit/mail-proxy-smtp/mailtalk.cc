@@ -211,10 +211,28 @@ TEST_CASE("chunks go on by DATA", "[mailtalk]")
 		CHECK_FALSE(talked.is_connected);
 		CHECK(talked.heard().empty());
 	}
+	SECTION("until EHLO, which is as RSET and is said to a new connection")
+	{
+		CHECK(talked.client("EHLO d.test\r\n").empty());
+		CHECK(talked.connections == 2);
+		CHECK(talked.heard().empty());
+		CHECK(talked.server("220 hop.test\r\n").empty());
+		CHECK(talked.heard() == "EHLO d.test\r\n");
+		CHECK(talked.server("250 hop.test\r\n").substr(0, 12) == "250-hop.test");
+		CHECK(talked.client("BDAT 1 LAST\r\nc") == "503 5.5.1 No mail has begun\r\n");
+		talked.data();
+		CHECK(talked.client("second\r\n.\r\n").empty());
+		CHECK(talked.heard() == "second\r\n.\r\n");
+		CHECK(talked.outcomes.empty());
+	}
 	SECTION("and nothing else comes between")
 	{
 		CHECK(talked.client("MAIL FROM:<>\r\n").substr(0, 3) == "503");
 		CHECK(talked.client("DATA\r\n").substr(0, 3) == "503");
+		CHECK(talked.client("EHLO a b\r\n").substr(0, 3) == "501");
+		CHECK(talked.client("LHLO d.test\r\n").substr(0, 3) == "500");
+		CHECK(talked.client("BDAT 1 LAST\r\nc").empty());
+		CHECK(talked.heard() == "c\r\n.\r\n");
 	}
 	SECTION("until the next hop is gone")
 	{

@@ -66,6 +66,18 @@ static void connect_again(struct mailtalk *talk, bool says_helo)
 
 /* ---- each command ---- */
 
+/* Code 0: it is none that is refused. */
+static struct command_bad refuse_helo(const struct call *call)
+{
+	const struct command *command = &call->command;
+	if (call->talk->rules->is_lmtp != (command->verb == COMMAND_LHLO))
+		return (struct command_bad){ 500, "5.5.1 Not in this protocol" };
+	if (!command_is_helo(command->arguments, command->arguments_size))
+		return (struct command_bad){ 501,
+					     "5.5.4 Syntax: a host name, or an address literal" };
+	return (struct command_bad){ 0, NULL };
+}
+
 static void take_helo(const struct call *call)
 {
 	struct mailtalk *talk = call->talk;
@@ -73,12 +85,9 @@ static void take_helo(const struct call *call)
 	static const char *const verbs[] = {
 		[COMMAND_HELO] = "HELO", [COMMAND_EHLO] = "EHLO", [COMMAND_LHLO] = "LHLO"
 	};
-	if (talk->rules->is_lmtp != (command->verb == COMMAND_LHLO)) {
-		answer(call, 500, "5.5.1 Not in this protocol");
-		return;
-	}
-	if (!command_is_helo(command->arguments, command->arguments_size)) {
-		answer(call, 501, "5.5.4 Syntax: a host name, or an address literal");
+	const struct command_bad bad = refuse_helo(call);
+	if (bad.code != 0) {
+		answer(call, bad.code, bad.text);
 		return;
 	}
 	memcpy(talk->helo, command->arguments, command->arguments_size);
@@ -425,9 +434,9 @@ static const struct rule {
 	bool is_amid_chunks; /* may be said between the chunks of a mail */
 } rules[COMMAND_VERB_COUNT] = {
 	[COMMAND_UNKNOWN] = { take_unknown, false, NEEDS_NOTHING, true },
-	[COMMAND_HELO] = { take_helo, false, NEEDS_HOP, false },
-	[COMMAND_EHLO] = { take_helo, false, NEEDS_HOP, false },
-	[COMMAND_LHLO] = { take_helo, false, NEEDS_HOP, false },
+	[COMMAND_HELO] = { take_helo, false, NEEDS_HOP, true },
+	[COMMAND_EHLO] = { take_helo, false, NEEDS_HOP, true },
+	[COMMAND_LHLO] = { take_helo, false, NEEDS_HOP, true },
 	[COMMAND_MAIL] = { take_mail, false, NEEDS_HELO, false },
 	[COMMAND_RCPT] = { take_rcpt, true, NEEDS_HELO, false },
 	[COMMAND_DATA] = { take_data, false, NEEDS_HELO, true },
@@ -479,6 +488,9 @@ static bool take_line(const struct call *call, size_t used)
 	const unsigned before = talk->at;
 	if (!rule->is_pipelined && talk->pending_count > 0)
 		return false;
+	/* RFC 5321, 4.1.4: as RSET; one that is refused changes nothing. */
+	if (rule->take == take_helo && refuse_helo(call).code == 0)
+		forget_chunks(talk);
 	if (!has_hop(talk, rule))
 		return talk->at != before;
 	call->io->client_used += used;
