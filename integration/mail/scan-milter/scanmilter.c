@@ -196,6 +196,8 @@ static sfsistat on_body(SMFICTX *ctx, unsigned char *bytes, size_t size)
 	struct scansession *session = smfi_getpriv(ctx);
 	if (session == NULL)
 		return SMFIS_TEMPFAIL;
+	/* One that tells of neither DATA nor fields. */
+	begin(ctx, session);
 	scansession_body(session, bytes, size);
 	return go_on(session);
 }

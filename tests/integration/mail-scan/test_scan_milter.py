@@ -9,11 +9,13 @@ import os
 import pwd
 import re
 import signal
+import socket
+import struct
 import subprocess
 
 import harness
 from clamd import MARKER, clamav_database, eicar, start_clamd
-from harness import BUILD, Case, program, wait_for
+from harness import BUILD, Case, Connection, program, wait_for
 from mta import Outcome, Postfix, Session, need_root, send
 from scanned import compile_signatures, in_tar, in_zip, mail_with
 
@@ -107,6 +109,20 @@ class ScanMilter(Case):
         for piece in (1, 7, 4096, 65536):
             self.assertRegex(self.ask(bad, piece), rf"^reject - {NAME}.* in .*a\.zip / eicar\.com")
             self.assertEqual(self.ask(good, piece), "accept -")
+
+    def test_a_mail_server_that_tells_of_a_body_alone(self):
+        """libmilter permits it, behind RCPT. The steps are offered as by the first version of the protocol."""
+        self.start_milter()
+        host, port = self.place.split("@")
+        packets = [(b"O", struct.pack(">III", 2, 0x3f, 0x7f)), (b"M", b"<a@b.example>\0"), (b"R", b"<c@d.example>\0"),
+                   (b"B", eicar()), (b"E", b"")]
+        with Connection(socket.create_connection((host, int(port)), harness.DEADLINE_S)) as server:
+            for letter, data in packets:
+                server.send(struct.pack(">I", len(data) + 1) + letter + data)
+                answer = server.unread + server.more()
+                while len(answer) < 4 or len(answer) < 4 + int.from_bytes(answer[:4], "big"):
+                    answer += server.more()
+        self.assertIn(NAME.encode(), answer)
 
     def test_marked_and_put_into_quarantine(self):
         _, postfix = self.start_both("on-found: mark")
