@@ -419,6 +419,61 @@ TEST_CASE("a next hop that is gone is a reply, wherever it was", "[mailtalk]")
 	}
 }
 
+TEST_CASE("a reply that was passed on in part is not ended by another", "[mailtalk]")
+{
+	Talked talked;
+	talked.greet();
+	SECTION("of a mail, when the next hop is gone")
+	{
+		talked.data();
+		(void)talked.client("a\r\n.\r\n");
+		CHECK(talked.server("250-queued\r\n") == "250-queued\r\n");
+		talked.end_server();
+		CHECK(talked.said().empty());
+		CHECK(talked.outcomes == Texts{ "unknown 451" });
+	}
+	SECTION("of a mail, when it goes on with another code")
+	{
+		talked.data();
+		(void)talked.client("a\r\n.\r\n");
+		CHECK(talked.server("250-queued\r\n550 no\r\n") == "250-queued\r\n");
+		CHECK(talked.outcomes == Texts{ "unknown 451" });
+	}
+	SECTION("of another command")
+	{
+		(void)talked.client("EHLO d.test\r\n");
+		CHECK(talked.server("250-hop\r\nhello\r\n") == "250-hop\r\n");
+		CHECK(talked.outcomes.empty());
+	}
+	CHECK(talked.is_closed);
+}
+
+TEST_CASE("a code that is no answer to a command is not passed on", "[mailtalk]")
+{
+	Talked talked;
+	talked.greet();
+	SECTION("250 to DATA, behind which a client may send its mail")
+	{
+		talked.mail();
+		CHECK(talked.client("DATA\r\n").empty());
+		CHECK(talked.server("250 ok\r\n").substr(0, 9) == "451 4.5.0");
+		CHECK(talked.outcomes == Texts{ "lost 451" });
+	}
+	SECTION("354 to the end of a mail")
+	{
+		talked.data();
+		(void)talked.client("a\r\n.\r\n");
+		CHECK(talked.server("354 go\r\n").substr(0, 9) == "451 4.5.0");
+		CHECK(talked.outcomes == Texts{ "unknown 451" });
+	}
+	SECTION("334 to MAIL")
+	{
+		(void)talked.client("MAIL FROM:<a@x.test>\r\n");
+		CHECK(talked.server("334 \r\n").substr(0, 9) == "421 4.5.0");
+	}
+	CHECK_FALSE(talked.is_connected);
+}
+
 TEST_CASE("a client that is gone amid a mail leaves none", "[mailtalk]")
 {
 	Talked talked;

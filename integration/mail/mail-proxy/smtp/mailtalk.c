@@ -137,7 +137,10 @@ static void lose_reply(struct mailtalk *talk, const char *text)
 	if (!is_of_mail) {
 		mailtalk_drop(talk);
 		drop_scan(talk);
-		mailtalk_end_with(talk, 421, text);
+		if (talk->is_reply_open)
+			talk->at = MAILTALK_AT_CLOSED;
+		else
+			mailtalk_end_with(talk, 421, text);
 		return;
 	}
 	mailtalk_fail(talk, kind == MAILTALK_TO_END ? MAILTALK_UNKNOWN : MAILTALK_LOST, 451, text);
@@ -148,6 +151,10 @@ static void lose_reply(struct mailtalk *talk, const char *text)
 	finish_failed(talk);
 	/* DATA that is refused has one reply, and of a mail's replies some may have come. */
 	talk->end_count = kind == MAILTALK_TO_END ? ends : 1;
+	if (talk->is_reply_open) {
+		talk->pending_count = 0;
+		talk->at = MAILTALK_AT_CLOSED;
+	}
 }
 
 void mailtalk_break(struct mailtalk *talk, enum mailtalk_end end, int code, const char *text)

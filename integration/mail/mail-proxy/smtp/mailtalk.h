@@ -44,7 +44,8 @@
  *
  * A next hop that is gone: before the end of a mail was sent, 451 at that end; behind it 451, too,
  * as it is not known whether it has the mail: the mail may come twice, and is not lost. Elsewhere
- * 421, or a new connection when nothing has begun.
+ * 421, or a new connection when nothing has begun. Amid a reply of several lines, of which the client
+ * has some, the session ends without another: which of two codes counts differs from client to client.
  *
  * RCPT, RSET and NOOP are passed on without waiting for replies (RFC 2920); all others wait until
  * what was said before is answered, also when they came with it. So what comes out does not depend
@@ -177,6 +178,7 @@ struct mailtalk {
 	struct mailtalk_pending pending[MAILTALK_PENDING_MAX];
 	struct replies replies;
 	struct body body;
+	bool is_reply_open; /* the client has lines of one whose last has not come */
 	bool has_server;
 	bool is_connecting;
 	bool is_esmtp;

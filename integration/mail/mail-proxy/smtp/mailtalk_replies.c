@@ -174,8 +174,7 @@ static void end_data(struct mailtalk *talk, bool is_chunked)
 	if (replies->code == 354)
 		return;
 	if (is_chunked) {
-		mailtalk_fail(talk, MAILTALK_REFUSED, replies->code >= 400 ? replies->code : 451,
-			      replies->text);
+		mailtalk_fail(talk, MAILTALK_REFUSED, replies->code, replies->text);
 		return;
 	}
 	talk->wants_scan_drop = talk->is_scanning;
@@ -308,9 +307,11 @@ static void pass_line(struct mailtalk *talk, struct mailtalk_io *io, bool is_end
 		break;
 	case MAILTALK_EHLO:
 		pass_ehlo(talk, io, is_end);
+		talk->is_reply_open = !is_end;
 		break;
 	default:
 		put_line(io, replies->code, is_end ? ' ' : '-', replies->text);
+		talk->is_reply_open = !is_end;
 		break;
 	}
 }
@@ -340,6 +341,16 @@ static void say_ours(struct mailtalk *talk, struct mailtalk_io *io)
 	pop(talk);
 }
 
+/* 3xx is one to AUTH and to DATA alone, which 2xx is none to: a client may begin its mail behind it. */
+static bool is_answer(const struct mailtalk *talk)
+{
+	const enum mailtalk_kind kind = talk->pending[talk->pending_first].kind;
+	const int code = talk->replies.code;
+	if (kind == MAILTALK_TO_DATA || kind == MAILTALK_TO_DATA_OF_BDAT)
+		return code == 354 || code >= 400;
+	return code < 300 || code >= 400 || (code == 334 && kind == MAILTALK_TO_AUTH);
+}
+
 /* False: there is nothing more, now. */
 static bool read_reply(struct mailtalk *talk, struct mailtalk_io *io)
 {
@@ -353,12 +364,12 @@ static bool read_reply(struct mailtalk *talk, struct mailtalk_io *io)
 	const enum replies_status status =
 		replies_feed(&talk->replies, io->server + io->server_used, left, &used);
 	io->server_used += used;
-	if (status == REPLIES_BROKEN) {
+	if (status == REPLIES_MORE)
+		return true;
+	if (status == REPLIES_BROKEN || !is_answer(talk)) {
 		mailtalk_lose(talk, "4.5.0 Next hop has said what is no reply");
 		return false;
 	}
-	if (status == REPLIES_MORE)
-		return true;
 	pass_line(talk, io, status == REPLIES_END);
 	if (status == REPLIES_END)
 		end_reply(talk, io);
