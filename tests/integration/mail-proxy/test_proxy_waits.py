@@ -134,7 +134,8 @@ class Waits(Case):
     def test_one_that_reads_nothing_for_a_while_stops_the_client(self):
         clamd = Clamd(self)
         clamd.may_read.clear()
-        self.start_proxy(clamd.path, limits={"data-timeout": "1s"})
+        # Of a machine that is busy, more than it takes to see the first byte.
+        self.start_proxy(clamd.path, limits={"data-timeout": "5s"})
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             sending = pool.submit(self.send, LARGE)
             wait_for(lambda: clamd.asked and clamd.unread() > 100000, "clamd to have much to read")
