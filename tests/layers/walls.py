@@ -191,7 +191,7 @@ ROOMS = {
     "integration/mail/base": ("users", "store", "tls", "handover", "loop", "edge", "facts", "worker", "nanny",
                               "peers", "scan", "setup"),
     "integration/mail/mail-proxy": ("setup", "facts", "side", "smtp", "pop3", "process"),
-    "integration/mail/mail-stored": ("layers", "login", "nodes", "module", "rados", "boxes", "store", "cluster", "lmtp"),
+    "integration/mail/mail-stored": ("layers", "login", "nodes", "rados", "boxes", "store", "module", "cluster", "lmtp"),
     "integration/mail/pop-front": ("setup", "facts", "handover", "login", "edge", "worker", "nanny"),
     "integration/mail/smtp-front": ("setup", "recipients", "facts", "sinks", "handover", "edge",
                                     "worker", "nanny"),

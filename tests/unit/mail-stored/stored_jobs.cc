@@ -257,6 +257,7 @@ class daemon_of
 		REQUIRE(jobs_set_threads(THREADS) == 0);
 		REQUIRE(requests_init(&requests_, nullptr, nullptr, &setup, counters) == 0);
 		clients_start start{};
+		start.way = &clients_jobs;
 		start.listen_fd = listen_fd_ = listen_at(path());
 		start.clients_max = 10;
 		start.requests = &requests_;

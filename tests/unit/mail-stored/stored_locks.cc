@@ -78,6 +78,7 @@ class daemon_of
 		stored_setup setup{};
 		REQUIRE(requests_init(&requests_, &layer_, nullptr, &setup, counters) == 0);
 		clients_start start{};
+		start.way = &clients_commit;
 		start.listen_fd = listen_fd_ = listen_at(path());
 		start.clients_max = 10;
 		start.requests = &requests_;

@@ -207,6 +207,7 @@ static int start_handles(struct service *service)
 						   .make = make_layer,
 						   .owner = &service->cluster };
 	const struct clients_start start = {
+		.way = &clients_jobs,
 		.listen_fd = service->start->listen_fd,
 		.clients_max = setup->clients_max,
 		.requests = &service->requests,

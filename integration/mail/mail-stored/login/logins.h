@@ -4,7 +4,7 @@
 /*
  * logins.h - LOGIN of clients, asked of the process that checks passwords.
  *
- * Flow: clients.c, nodeclients.c have LOGIN of storewire.h -> logins_ask() -> loginserver.h -> answer() of
+ * Flow: clients.c has LOGIN of storewire.h -> logins_ask() -> loginserver.h -> answer() of
  *       the client: a row of text, or a status.
  *
  *     STATUS        WHEN

@@ -5,6 +5,8 @@
 #include "integration/mail/mail-stored/module/nodeanswers.h"
 #include "integration/mail/mail-stored/module/nodeclients.h"
 #include "integration/mail/mail-stored/nodes/socketmap.h"
+#include "integration/mail/mail-stored/store/clients.h"
+#include "integration/mail/mail-stored/store/counters.h"
 #include "lib/common/log.h"
 
 #include <stdio.h>
@@ -42,7 +44,8 @@ struct module {
 	struct noderouter *router;
 	struct nodework_parts parts;
 	struct nodework_counters counters;
-	struct nodeclients *clients;
+	struct clients *clients;
+	uint64_t client_counters[STORED_COUNTER_COUNT];
 	struct socketmap *map;
 	struct upkeep upkeep;
 	uv_loop_t loop;
@@ -62,7 +65,6 @@ static void finish(struct module *module)
 	if (module->is_over)
 		return;
 	module->is_over = true;
-	nodeclients_close(module->clients);
 	noderouter_close(module->router);
 	uv_close((uv_handle_t *)&module->drain, NULL);
 }
@@ -87,7 +89,7 @@ static void on_stop(void *data, int number)
 	upkeep_close(&module->upkeep);
 	socketmap_close(module->map);
 	uv_timer_start(&module->drain, drain_on_timer, NODEMODULE_DRAIN_MS, 0);
-	nodeclients_drain(module->clients);
+	clients_close(module->clients);
 }
 
 /* ---- upkeep ---- */
@@ -112,10 +114,10 @@ static void measure(void *data, struct report *ret_report)
 	module->values[AWAY] = counters->away;
 	module->values[COPIED] = counters->copied;
 	module->values[UNCOPIED] = counters->uncopied;
-	module->values[REFUSED] = nodeclients_refused(module->clients);
+	module->values[REFUSED] = module->client_counters[STORED_CONNECTIONS_REFUSED];
 	*ret_report = (struct report){
 		.gauge = { "clients", "Clients that are connected." },
-		.gauge_value = nodeclients_count(module->clients),
+		.gauge_value = clients_measure(module->clients).clients,
 		.gauges = gauges,
 		.gauge_values = module->gauge_values,
 		.gauge_count = GAUGE_COUNT,
@@ -159,12 +161,15 @@ static int open_handles(struct module *module)
 		.store_path = start->store_path,
 		.memory_max = start->setup->size_max + NODEANSWERS_MEMORY_MORE,
 	};
-	const struct nodeclients_start clients_start = {
-		.loop = &module->loop,
+	const struct clients_start clients_start = {
+		.way = &clients_nodes,
 		.listen_fd = start->listen_fd,
 		.clients_max = start->setup->clients_max,
 		.login_fd = start->login_fd,
-		.parts = &module->parts,
+		/* Some node may have quotas, and any may be down: CHECK is worth asking. */
+		.has_quotas = true,
+		.counters = module->client_counters,
+		.nodes = &module->parts,
 		.drained = clients_on_drained,
 		.owner = module,
 	};
@@ -182,7 +187,7 @@ static int open_handles(struct module *module)
 	};
 	uv_timer_init(&module->loop, &module->drain); /* it cannot fail */
 	module->drain.data = module;
-	ret = nodeclients_open(&clients_start, &module->clients);
+	ret = clients_open(&module->loop, &clients_start, &module->clients);
 	if (ret == 0 && start->location_fd >= 0)
 		ret = socketmap_open(&module->loop, start->location_fd, &module->locate,
 				     &module->map);
@@ -235,7 +240,7 @@ int nodemodule_run(const struct nodemodule_start *start)
 		/* With something in it only when the start has failed; then the process ends. */
 		uv_loop_close(&module->loop);
 	}
-	nodeclients_free(module->clients);
+	clients_free(module->clients);
 	socketmap_free(module->map);
 	noderouter_free(module->router);
 	nodetls_free(module->tls);

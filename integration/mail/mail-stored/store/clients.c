@@ -37,7 +37,8 @@ void clients_report(const struct clients *clients, const struct counts_label *ga
 
 struct clients_work clients_measure(const struct clients *clients)
 {
-	return (struct clients_work){ .running = clients->jobs.running,
+	return (struct clients_work){ .clients = clients->count,
+				      .running = clients->jobs.running,
 				      .waiting = clients->jobs.waiting };
 }
 
@@ -50,12 +51,20 @@ void clients_fail(struct clients *clients, int status)
 
 static void watch(struct client *client);
 
+static void tell_if_drained(struct clients *clients)
+{
+	if (clients->is_closed && clients->count == 0 && clients->start.drained != NULL)
+		clients->start.drained(clients->start.owner);
+}
+
 static void free_if_done(struct client *client)
 {
+	struct clients *clients = client->clients;
 	if (!client->is_gone || !client->is_ended)
 		return;
-	client->clients->count--;
+	clients->count--;
 	free(client);
+	tell_if_drained(clients);
 }
 
 static void client_on_close(uv_handle_t *handle)
@@ -77,7 +86,7 @@ static void end_if_done(struct client *client)
 	if (client->open_count > 0 || client->is_ending)
 		return;
 	client->is_ending = true;
-	client->clients->way->end(client);
+	client->clients->start.way->end(client);
 }
 
 void client_cut_off(struct client *client)
@@ -88,8 +97,8 @@ void client_cut_off(struct client *client)
 	LIST_REMOVE(client, link);
 	uv_close((uv_handle_t *)&client->poll, client_on_close);
 	/* Its memory goes in a later round of the loop. */
-	if (client->clients->way->cancel != NULL)
-		client->clients->way->cancel(client);
+	if (client->clients->start.way->cancel != NULL)
+		client->clients->start.way->cancel(client);
 	end_if_done(client);
 }
 
@@ -111,6 +120,14 @@ void client_say(struct client *client, const struct storewire_reply *reply, int 
 		return;
 	client->clients->start.counters[STORED_CONNECTIONS_CUT]++;
 	client_cut_off(client);
+}
+
+void client_refuse(struct client *client, const struct storewire_request *request, int status)
+{
+	const struct storewire_reply reply = { .type = request->type,
+					       .serial = request->serial,
+					       .status = status };
+	client_say(client, &reply, -1);
 }
 
 /* ---- requests ---- */
@@ -149,7 +166,7 @@ static void take_packet(struct client *client, struct packet *packet)
 	if (request.type == STOREWIRE_LOGIN)
 		take_login(client, &request, packet);
 	else
-		clients->way->take(client, &request, packet);
+		clients->start.way->take(client, &request, packet);
 }
 
 static void client_on_readable(uv_poll_t *poll, int status, int events)
@@ -161,7 +178,7 @@ static void client_on_readable(uv_poll_t *poll, int status, int events)
 		client_cut_off(client);
 	for (unsigned i = 0; i < READ_MAX && !client->is_closed; i++) {
 		struct packet packet;
-		if (client->open_count >= CLIENTS_OPEN_MAX) {
+		if (client->open_count >= CLIENTS_OPEN_MAX || client->is_held) {
 			uv_poll_stop(&client->poll);
 			client->is_read = false;
 			return;
@@ -198,8 +215,9 @@ static void greet(struct client *client)
 static void take_client(void *owner, unsigned door, int fd, const struct sockaddr *peer)
 {
 	struct clients *clients = owner;
-	struct client *client =
-		clients->count < clients->start.clients_max ? calloc(1, sizeof(*client)) : NULL;
+	struct client *client = clients->count < clients->start.clients_max
+					? calloc(1, clients->start.way->client_size)
+					: NULL;
 	(void)door;
 	(void)peer;
 	if (client == NULL || uv_poll_init(clients->loop, &client->poll, fd) != 0) {
@@ -235,16 +253,15 @@ int clients_open(uv_loop_t *loop, const struct clients_start *start, struct clie
 {
 	struct clients *clients = calloc(1, sizeof(*clients));
 	if (clients == NULL) {
-		for (unsigned i = 0; start->layers == NULL && i < COMMIT_SYNCS; i++)
+		for (unsigned i = 0; start->syncer_fds != NULL && i < COMMIT_SYNCS; i++)
 			close(start->syncer_fds[i]);
 		return -ENOMEM;
 	}
 	clients->start = *start;
-	clients->way = start->layers != NULL ? &clients_jobs : &clients_commit;
 	clients->loop = loop;
 	LIST_INIT(&clients->list);
 	*ret_clients = clients;
-	int ret = clients->way->open(clients);
+	int ret = start->way->open != NULL ? start->way->open(clients) : 0;
 	if (ret == 0 && start->login_fd != NULL)
 		ret = logins_open(loop, *start->login_fd, &clients->logins);
 	if (ret == 0)
@@ -260,24 +277,29 @@ void clients_close(struct clients *clients)
 	struct client *next;
 	if (clients == NULL || clients->is_closed)
 		return;
+	const struct clients_way *way = clients->start.way;
 	clients->is_closed = true;
 	doors_close(clients->doors);
 	logins_close(clients->logins);
 	clients->logins = NULL;
-	clients->way->finish(clients);
+	if (way->finish != NULL)
+		way->finish(clients);
 	for (client = LIST_FIRST(&clients->list); client != NULL; client = next) {
 		next = LIST_NEXT(client, link);
 		uv_poll_stop(&client->poll);
 		client->is_read = false;
 		client_settle(client);
 	}
-	clients->way->close(clients);
+	if (way->close != NULL)
+		way->close(clients);
+	tell_if_drained(clients);
 }
 
 void clients_free(struct clients *clients)
 {
 	if (clients == NULL)
 		return;
-	clients->way->free(clients);
+	if (clients->start.way->free != NULL)
+		clients->start.way->free(clients);
 	free(clients);
 }

@@ -6,6 +6,7 @@
  *
  * Flow: storelink.h of a client -> a packet -> requests.h -> a reply, behind commit.h where something
  *       was appended. Of a layer that blocks: a packet -> jobs.h -> requests.h in a thread -> a reply.
+ *       Of the module of a node: nodeclients.h.
  *
  * No client holds up another. One that has CLIENTS_OPEN_MAX requests without a reply is read no
  * further; one that does not take its replies, or says what cannot be read, is cut off. A client
@@ -45,9 +46,9 @@ void clients_free(struct clients *clients);
 void clients_report(const struct clients *clients, const struct counts_label *gauges,
 		    const uint64_t *values, size_t count, struct report *ret_report);
 
-/* Of layers; all 0 without. */
 struct clients_work {
-	unsigned running; /* in threads */
+	unsigned clients;
+	unsigned running; /* in threads, of layers, as the next */
 	unsigned waiting; /* for one */
 };
 struct clients_work clients_measure(const struct clients *clients);

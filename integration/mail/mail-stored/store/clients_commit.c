@@ -141,6 +141,7 @@ static void free_commit(struct clients *clients)
 }
 
 const struct clients_way clients_commit = {
+	.client_size = sizeof(struct client),
 	.open = open_commit,
 	.take = take,
 	.end = end,

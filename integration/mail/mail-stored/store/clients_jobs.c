@@ -189,21 +189,13 @@ static struct request_job *make_job(struct client *client, const struct storewir
 	return own;
 }
 
-static void refuse(struct client *client, const struct storewire_request *request, int status)
-{
-	const struct storewire_reply reply = { .type = request->type,
-					       .serial = request->serial,
-					       .status = status };
-	client_say(client, &reply, -1);
-}
-
 static void take(struct client *client, const struct storewire_request *request,
 		 struct packet *packet)
 {
 	bool is_early = request->type == STOREWIRE_UNLOCK && client->change_count > 0;
 	struct request_job *own = is_early ? NULL : make_job(client, request, packet);
 	if (own == NULL) {
-		refuse(client, request, is_early ? -EINPROGRESS : -ENOMEM);
+		client_refuse(client, request, is_early ? -EINPROGRESS : -ENOMEM);
 		packet_close(packet);
 		return;
 	}
@@ -287,17 +279,12 @@ static void close_jobs(struct clients *clients)
 	jobs_close(&clients->jobs);
 }
 
-static void free_nothing(struct clients *clients)
-{
-	(void)clients;
-}
-
 const struct clients_way clients_jobs = {
+	.client_size = sizeof(struct client),
 	.open = open_jobs,
 	.take = take,
 	.cancel = cancel,
 	.end = end,
 	.finish = finish,
 	.close = close_jobs,
-	.free = free_nothing,
 };

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * clients_parts.h - what the files of clients.h share: a connection, and the two ways to answer it.
+ * clients_parts.h - what the files of clients.h share: a connection, and the ways to answer it.
  *
  * Flow: clients.c reads a packet -> take() of the way -> client_say(), client_settle() of clients.c.
  *
@@ -10,6 +10,7 @@
  *     clients_commit.c  at once, in the loop        when commit.h says that it is on disk
  *     clients_jobs.c    in threads, by jobs.h; the  when the layer has returned
  *                       layer is the client's own
+ *     nodeclients.c     at nodes, by nodework.h     when the nodes have answered
  *
  * A client ends so: clients.c closes it, which cancel() hears; when nothing of it is under way any more
  * end() frees what the way keeps of it and says client_is_ended(); then its memory goes.
@@ -41,6 +42,7 @@ struct client {
 	bool is_gone;	       /* the descriptor is closed */
 	unsigned open_count;   /* requests that have no reply yet */
 	unsigned change_count; /* of them, those that change mailboxes */
+	bool is_held;	       /* it is read when one of them is answered, and not before */
 	/* Of clients_commit.c. */
 	struct boxlock lock;
 	/* Of clients_jobs.c. */
@@ -51,7 +53,8 @@ struct client {
 };
 
 struct clients_way {
-	int (*open)(struct clients *clients);
+	size_t client_size;		      /* of what begins with a client */
+	int (*open)(struct clients *clients); /* may be NULL, as the others of clients */
 	/* One packet; it closes what is left in it. */
 	void (*take)(struct client *client, const struct storewire_request *request,
 		     struct packet *packet);
@@ -64,12 +67,8 @@ struct clients_way {
 	void (*free)(struct clients *clients);
 };
 
-extern const struct clients_way clients_commit;
-extern const struct clients_way clients_jobs;
-
 struct clients {
 	struct clients_start start;
-	const struct clients_way *way;
 	struct doors *doors;
 	struct logins *logins; /* NULL: none */
 	uv_loop_t *loop;
@@ -87,6 +86,7 @@ struct clients {
 /* ---- what clients.c does for the ways ---- */
 
 void client_say(struct client *client, const struct storewire_reply *reply, int fd);
+void client_refuse(struct client *client, const struct storewire_request *request, int status);
 /* What it has done is committed with the rest; its replies go nowhere. */
 void client_cut_off(struct client *client);
 /* Behind the last use of a request: it may be read again, or its memory may go. */

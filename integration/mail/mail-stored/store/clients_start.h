@@ -4,7 +4,7 @@
 /*
  * clients_start.h - what clients.h is told when it begins.
  *
- * Flow: store_process.c, cluster_process.c -> here -> clients.h and its parts.
+ * Flow: store_process.c, cluster_process.c, nodemodule.c -> here -> clients.h and its parts.
  *
  * Plain values.
  */
@@ -18,6 +18,8 @@ extern "C" {
 /* Requests of one client that have no reply yet. */
 #define CLIENTS_OPEN_MAX 256
 
+struct nodework_parts;
+
 /* Of a layer that blocks. */
 struct clients_layers {
 	unsigned threads;
@@ -26,20 +28,31 @@ struct clients_layers {
 	void *owner;
 };
 
+/* See clients_parts.h. */
+struct clients_way;
+extern const struct clients_way clients_commit;
+extern const struct clients_way clients_jobs;
+
 struct clients_start {
+	const struct clients_way *way;
 	int listen_fd; /* it listens; the caller's */
 	unsigned clients_max;
-	struct requests
-		*requests; /* with a layer, or of layers what their clients have in common */
-	const struct clients_layers *layers; /* NULL: the layer is that of requests */
 	bool has_quotas;
 	uint64_t *counters;
-	/* What commit.h says when a sync has failed. */
-	void (*fail)(void *owner, int status);
 	void *owner;
 	const int *login_fd; /* of logins.h, borrowed; NULL: none */
-	const int *
-		syncer_fds; /* become those of commit.h, also when opening fails; not with layers */
+	/* Behind clients_close() no client is left; may be NULL. */
+	void (*drained)(void *owner);
+	/* Of clients_commit and clients_jobs: with a layer, or what those of layers have in common. */
+	struct requests *requests;
+	/* What commit.h says when a sync has failed. */
+	void (*fail)(void *owner, int status);
+	/* Of clients_commit: they become those of commit.h, also when opening fails. */
+	const int *syncer_fds;
+	/* Of clients_jobs. */
+	const struct clients_layers *layers;
+	/* Of clients_nodes. */
+	const struct nodework_parts *nodes;
 };
 
 #ifdef __cplusplus

@@ -206,6 +206,7 @@ static int start_handles(struct service *service)
 {
 	const struct stored_setup *setup = service->start->setup;
 	const struct clients_start start = {
+		.way = &clients_commit,
 		.listen_fd = service->start->listen_fd,
 		.clients_max = setup->clients_max + nodesetup_links(&setup->nodes),
 		.requests = &service->requests,
