@@ -11,7 +11,6 @@
 #include "zone-tools/plan/classic.h"
 #include "zone-tools/plan/tree.h"
 #include "zone-tools/records/unchanged.h"
-#include "zone-tools/records/zonemd.h"
 
 #include "lib/format/wellknown.h"
 #include "lib/lmdb/writer.h"
@@ -513,13 +512,8 @@ static int put_facts(struct builder *builder)
 		.ipv6_count = plan->counts.ipv6,
 		.name_count = plan->counts.names,
 	};
-	uint8_t data[DNSBLV6_FACTS_MAX];
-	size_t size = dnsblv6_facts_encode(&facts, data);
 	struct dnsblv6_change change = chain_change(&builder->chained, builder->job->now_s);
-	int ret = zonemd_write(builder->writer, &facts, builder->signer, builder->recorder);
-	if (ret == DNSBLV6_OK)
-		ret = writer_put(builder->writer, STORE_FACTS, DNSBLV6_FACT_ZONE,
-				 strlen(DNSBLV6_FACT_ZONE), data, size);
+	int ret = chain_put_facts(builder->writer, &facts, builder->signer, builder->recorder);
 	if (ret != DNSBLV6_OK || builder->recorder == NULL)
 		return ret;
 	return recorder_end(builder->recorder, &facts, &change);

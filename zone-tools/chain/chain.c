@@ -8,6 +8,7 @@
 #include "zone-tools/records/bare.h"
 #include "zone-tools/reading/versions.h"
 #include "zone-tools/records/before.h"
+#include "zone-tools/records/zonemd.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -126,6 +127,17 @@ int chain_lower_expiry(struct writer *writer, const struct chain_result *result)
 	size_t size = dnsblv6_signing_encode(&signing, data);
 	return writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING, strlen(DNSBLV6_FACT_SIGNING),
 			  data, size);
+}
+
+int chain_put_facts(struct writer *writer, const struct dnsblv6_facts *facts, struct signer *signer,
+		    struct recorder *recorder)
+{
+	uint8_t data[DNSBLV6_FACTS_MAX];
+	size_t size = dnsblv6_facts_encode(facts, data);
+	int ret = zonemd_write(writer, facts, signer, recorder);
+	return ret == DNSBLV6_OK ? writer_put(writer, STORE_FACTS, DNSBLV6_FACT_ZONE,
+					      strlen(DNSBLV6_FACT_ZONE), data, size)
+				 : ret;
 }
 
 struct dnsblv6_change chain_change(const struct chain_result *result, uint64_t made_s)

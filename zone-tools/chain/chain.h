@@ -69,6 +69,10 @@ struct chain_result {
  */
 int chain_lower_expiry(struct writer *writer, const struct chain_result *result);
 
+/* The digest of the zone, and what the version says of itself. */
+int chain_put_facts(struct writer *writer, const struct dnsblv6_facts *facts, struct signer *signer,
+		    struct recorder *recorder);
+
 /* The counts of result and the time, for recorder_end(). */
 struct dnsblv6_change chain_change(const struct chain_result *result, uint64_t made_s);
 

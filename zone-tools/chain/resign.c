@@ -8,7 +8,6 @@
 #include "zone-tools/records/clock.h"
 #include "zone-tools/records/recorder.h"
 #include "zone-tools/records/store_settings.h"
-#include "zone-tools/records/zonemd.h"
 
 #include <string.h>
 
@@ -101,18 +100,14 @@ static int put_records(struct resign *resign, struct writer *writer)
 
 static int put_facts(const struct resign *resign, struct writer *writer)
 {
-	uint8_t data[DNSBLV6_FACTS_MAX];
+	uint8_t data[DNSBLV6_SIGNING_MAX];
 	struct dnsblv6_facts facts = resign->before.facts;
 	const struct keyset *keyset = resign->job->keyset;
 	struct dnsblv6_signing signing = keyset_signing(keyset, resign->result.expires_s);
 	facts.serial = resign->result.serial;
 	facts.built_s = resign->job->now_s;
-	size_t size = dnsblv6_facts_encode(&facts, data);
-	int ret = zonemd_write(writer, &facts, resign->signer, resign->recorder);
-	if (ret == DNSBLV6_OK)
-		ret = writer_put(writer, STORE_FACTS, DNSBLV6_FACT_ZONE, strlen(DNSBLV6_FACT_ZONE),
-				 data, size);
-	size = dnsblv6_signing_encode(&signing, data);
+	int ret = chain_put_facts(writer, &facts, resign->signer, resign->recorder);
+	size_t size = dnsblv6_signing_encode(&signing, data);
 	if (ret == DNSBLV6_OK)
 		ret = writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
 				 strlen(DNSBLV6_FACT_SIGNING), data, size);

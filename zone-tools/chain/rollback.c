@@ -6,7 +6,6 @@
 #include "zone-tools/records/before.h"
 #include "zone-tools/records/clock.h"
 #include "zone-tools/records/store_settings.h"
-#include "zone-tools/records/zonemd.h"
 
 #include "lib/lmdb/writer.h"
 
@@ -151,14 +150,9 @@ static int put_tables(struct rollback *rollback)
 
 static int put_facts(struct rollback *rollback)
 {
-	uint8_t data[DNSBLV6_FACTS_MAX];
 	struct dnsblv6_change change = chain_change(&rollback->chained, rollback->job->now_s);
-	size_t size = dnsblv6_facts_encode(&rollback->facts, data);
-	int ret = zonemd_write(rollback->writer, &rollback->facts, rollback->signer,
-			       rollback->recorder);
-	if (ret == DNSBLV6_OK)
-		ret = writer_put(rollback->writer, STORE_FACTS, DNSBLV6_FACT_ZONE,
-				 strlen(DNSBLV6_FACT_ZONE), data, size);
+	int ret = chain_put_facts(rollback->writer, &rollback->facts, rollback->signer,
+				  rollback->recorder);
 	if (ret == DNSBLV6_OK && rollback->signer != NULL)
 		ret = chain_lower_expiry(rollback->writer, &rollback->chained);
 	if (ret == DNSBLV6_OK && rollback->signer != NULL)

@@ -11,7 +11,6 @@
 #include "zone-tools/plan/segmenter.h"
 #include "zone-tools/plan/tree.h"
 #include "zone-tools/records/store_settings.h"
-#include "zone-tools/records/zonemd.h"
 
 #include "lib/format/bytes.h"
 #include "lib/format/wellknown.h"
@@ -664,14 +663,9 @@ static int put_segments(struct updater *updater)
 
 static int put_facts(struct updater *updater)
 {
-	uint8_t data[DNSBLV6_FACTS_MAX];
 	struct dnsblv6_change change = chain_change(&updater->chained, updater->job->now_s);
-	size_t size = dnsblv6_facts_encode(&updater->facts, data);
-	int ret =
-		zonemd_write(updater->writer, &updater->facts, updater->signer, updater->recorder);
-	if (ret == DNSBLV6_OK)
-		ret = writer_put(updater->writer, STORE_FACTS, DNSBLV6_FACT_ZONE,
-				 strlen(DNSBLV6_FACT_ZONE), data, size);
+	int ret = chain_put_facts(updater->writer, &updater->facts, updater->signer,
+				  updater->recorder);
 	if (ret == DNSBLV6_OK && updater->signer != NULL)
 		ret = chain_lower_expiry(updater->writer, &updater->chained);
 	if (ret == DNSBLV6_OK && updater->signer != NULL)
