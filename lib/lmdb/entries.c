@@ -108,9 +108,7 @@ uint64_t entries_share(const struct store_kind *kind, unsigned table, struct sto
 	    memcmp(key.data, sum_key, key.size) == 0)
 		return 0;
 	uint8_t head[3] = { (uint8_t)table, (uint8_t)(key.size >> 8), (uint8_t)key.size };
-	uint64_t hash = 0xcbf29ce484222325u;
-	if (kind->has_values)
-		hash = hash_bytes(hash, head, sizeof(head));
+	uint64_t hash = hash_bytes(0xcbf29ce484222325u, head, sizeof(head));
 	hash = hash_bytes(hash, key.data, key.size);
 	hash = hash_bytes(hash, value.data, value.size);
 	return final_mix(hash);

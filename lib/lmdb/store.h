@@ -77,7 +77,6 @@ struct store_kind {
 	/* Their names. That of the only one may be NULL: LMDB's own, which has none. */
 	const char *const *tables;
 	unsigned table_count;
-	bool has_values; /* false: all values are empty, and the checksum is over the keys alone */
 
 	/*
 	 * Two entries, or one, that each store of this kind has and no other file of LMDB: where
@@ -88,11 +87,6 @@ struct store_kind {
 	struct store_place version_place;
 	struct store_place sum_place;
 	uint32_t version;
-	/*
-	 * An older one whose stores writer.h takes and makes into this version: its function has to
-	 * put what is otherwise now. Readers refuse them. 0: none.
-	 */
-	uint32_t older_version;
 
 	unsigned reader_max; /* processes that may read at the same time */
 	mode_t mode;	     /* of the file and of its lock file, less umask */

@@ -256,18 +256,6 @@ static int load_sum(struct writer *writer)
 	return ret == STORE_OK || ret == DNSBLV6_ENOTFOUND ? STORE_ECORRUPT : ret;
 }
 
-/* Of a store of an older version: by what rule its checksum was made is not known here. */
-static int sum_anew(struct writer *writer)
-{
-	int ret = STORE_OK;
-	for (unsigned i = 0; ret == STORE_OK && i < writer->kind->table_count; i++) {
-		uint64_t share = 0;
-		ret = sum_table(writer, i, &share);
-		writer->sum += share;
-	}
-	return ret;
-}
-
 /* What else is in the value stays. */
 static int put_number(struct writer *writer, const struct store_place *place, uint64_t number,
 		      unsigned size)
@@ -318,26 +306,13 @@ static int set_length(MDB_env *env, bool is_writing)
 	return ftruncate(fd, (off_t)size) == 0 ? STORE_OK : -errno;
 }
 
-/* STORE_OK also for a store of the kind's older version. */
-static int check_kind(const struct writer *writer, bool *ret_is_older)
-{
-	struct store_kind older = *writer->kind;
-	int ret = entries_check_kind(writer->txn, writer->kind);
-	*ret_is_older = ret == STORE_ESCHEMA && older.older_version != 0;
-	if (!*ret_is_older)
-		return ret;
-	older.version = older.older_version;
-	return entries_check_kind(writer->txn, &older);
-}
-
 /*
  * The version before is begun after the write transaction, so that nothing is committed in between;
  * its tables must have been opened by a transaction that has ended: see find_tables().
  */
 static int prepare(struct writer *writer, MDB_env *env, bool has_tables)
 {
-	bool is_older;
-	int ret = check_kind(writer, &is_older);
+	int ret = entries_check_kind(writer->txn, writer->kind);
 	writer->is_new = ret == STORE_EUNFINISHED;
 	if (ret == STORE_OK || writer->is_new)
 		ret = set_length(env, true);
@@ -347,7 +322,7 @@ static int prepare(struct writer *writer, MDB_env *env, bool has_tables)
 		return ret;
 	if (!has_tables)
 		return STORE_ECORRUPT;
-	ret = is_older ? sum_anew(writer) : load_sum(writer);
+	ret = load_sum(writer);
 	return ret == STORE_OK ? environment_begin(env, MDB_RDONLY, &writer->old) : ret;
 }
 

@@ -16,8 +16,7 @@
  * function is called again. So it must be repeatable, and must return at once
  * whatever a writer function below returned.
  *
- * The version and the checksum are put into their places when the function has returned, also in
- * a store of the kind's older_version.
+ * The version and the checksum are put into their places when the function has returned.
  *
  * No function here logs. One writer at a time: a second one waits.
  */

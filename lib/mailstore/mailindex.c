@@ -175,7 +175,6 @@ static int read_facts(struct reader *reader, void *ret_facts)
 const struct store_kind mailindex_kind = {
 	.tables = names,
 	.table_count = MAILINDEX_TABLE_COUNT,
-	.has_values = true,
 	.head_table = MAILINDEX_FACTS,
 	.version_place = { .key = "schema", .value_size = 4 },
 	.sum_place = { .key = "sum", .value_size = 8 },

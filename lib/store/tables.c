@@ -27,7 +27,6 @@ static int read_facts(struct reader *reader, void *ret_facts)
 const struct store_kind zone_store = {
 	.tables = names,
 	.table_count = STORE_TABLE_COUNT,
-	.has_values = true,
 	.head_table = STORE_FACTS,
 	.version_place = { .key = DNSBLV6_FACT_SCHEMA, .value_size = 4 },
 	.sum_place = { .key = "sum", .value_size = 8 },

@@ -59,13 +59,11 @@ static const char *const unnamed[] = { NULL };
 const struct store_kind users_store = {
 	.tables = unnamed,
 	.table_count = 1,
-	.has_values = true,
 	.version_place = { .key = USERS_FILE_FACTS_KEY, .value_size = USERS_FILE_FACTS_SIZE },
 	.sum_place = { .key = USERS_FILE_FACTS_KEY,
 		       .value_size = USERS_FILE_FACTS_SIZE,
 		       .offset = 40 },
 	.version = 2,
-	.older_version = 1, /* its facts are the same, which users_build.c compares with */
 	/* The 64 edges and 1024 workers of setup.h, and as many that drain. */
 	.reader_max = 2304,
 	.mode = 0644,
