@@ -69,6 +69,22 @@ inline int put_much(writer *w)
 	return STORE_OK;
 }
 
+inline void make_store(const std::string &path, const table &records)
+{
+	REQUIRE(write_store(path, [&](writer *w) { return put_all(w, STORE_RECORDS, records); }) ==
+		STORE_OK);
+}
+
+// Enough entries for a tree of some depth, a few of them with pages of their own.
+inline table many_entries()
+{
+	table entries;
+	for (int i = 0; i < 1500; i++)
+		entries["key" + std::to_string(i)] =
+			std::string(i % 300 == 7 ? 9000 : 17, static_cast<char>('a' + i % 26));
+	return entries;
+}
+
 // A reader that is closed with its owner; begun on request.
 class opened_reader
 {
