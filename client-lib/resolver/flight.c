@@ -96,21 +96,25 @@ static void keep_or_close(struct flights *all, struct flight *flight,
 	flight->kept_fd = flight->fd;
 	flight->kept_address = server->address;
 	flight->has_kept = true;
-	all->kept_count++;
+	LIST_INSERT_HEAD(&all->keeping, flight, keeping);
 	flight->fd = -1;
 }
 
-void flight_drop_kept(struct flights *all, struct flight *flight)
+static int take_kept(struct flight *flight)
 {
-	if (!flight->has_kept)
-		return;
-	close_fd(all, flight->kept_fd);
 	flight->has_kept = false;
-	all->kept_count--;
+	LIST_REMOVE(flight, keeping);
+	return flight->kept_fd;
+}
+
+void flight_drop_kept(const struct flights *all, struct flight *flight)
+{
+	if (flight->has_kept)
+		close_fd(all, take_kept(flight));
 }
 
 /* Whether the question is on its way. */
-static bool send_by_kept(struct flights *all, struct flight *flight,
+static bool send_by_kept(const struct flights *all, struct flight *flight,
 			 const struct config_server *server, const uint8_t *query, size_t size)
 {
 	if (!flight->has_kept)
@@ -120,9 +124,7 @@ static bool send_by_kept(struct flights *all, struct flight *flight,
 		flight_drop_kept(all, flight);
 		return false;
 	}
-	flight->fd = flight->kept_fd;
-	flight->has_kept = false;
-	all->kept_count--;
+	flight->fd = take_kept(flight);
 	return true;
 }
 
@@ -192,11 +194,25 @@ static int begin_tcp(struct flights *all, struct flight *flight, const struct co
 	return 0;
 }
 
+/* For want of a descriptor with one that another flight keeps. */
+static int begin_by(struct flights *all, struct flight *flight, const struct config_server *server,
+		    bool is_tcp)
+{
+	for (;;) {
+		int ret = is_tcp ? begin_tcp(all, flight, server) : begin_udp(all, flight, server);
+		struct flight *keeping = LIST_FIRST(&all->keeping);
+
+		if (!flight_is_lack(ret) || keeping == NULL)
+			return ret;
+		flight_drop_kept(all, keeping);
+	}
+}
+
 static int begin_turn(struct flights *all, struct flight *flight, unsigned number, int64_t now_ms)
 {
 	const struct config_server *server = &all->config->servers[number];
 
-	if (now_ms < all->lack_until_ms)
+	if (now_ms < all->lack_until_ms && LIST_EMPTY(&all->keeping))
 		return all->lack_status;
 	flight->wrong = 0;
 	flight->asked.name = *flight->name;
@@ -205,10 +221,8 @@ static int begin_turn(struct flights *all, struct flight *flight, unsigned numbe
 	flight->asked.wants_proof = server->is_trusted && all->config->use_ranges;
 	int ret = entropy_take(&all->entropy, &flight->asked.id, sizeof(flight->asked.id));
 
-	if (ret == 0 && flight->wants_tcp & 1U << number)
-		ret = begin_tcp(all, flight, server);
-	else if (ret == 0)
-		ret = begin_udp(all, flight, server);
+	if (ret == 0)
+		ret = begin_by(all, flight, server, flight->wants_tcp & 1U << number);
 	if (!flight_is_lack(ret) && flight->sent_ms < 0)
 		flight->sent_ms = now_ms;
 	if (flight_is_lack(ret)) {

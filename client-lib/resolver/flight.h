@@ -35,6 +35,7 @@
 #include "client-lib/config/config.h"
 #include "client-lib/base/entropy.h"
 #include "client-lib/base/message.h"
+#include "client-lib/base/queue.h"
 #include "client-lib/resolver/stub.h"
 #include "client-lib/base/timers.h"
 #include "client-lib/resolver/upstream.h"
@@ -48,6 +49,8 @@ extern "C" {
 #define FLIGHT_UDP_MAX	 4096  /* larger than we offer: not every server looks at that */
 #define FLIGHT_TCP_MAX	 16384 /* no zone has an answer of that size; TCP allows for 65535 */
 
+LIST_HEAD(flight_list, flight);
+
 /* What all flights of a stub share. */
 struct flights {
 	const struct config *config;
@@ -55,11 +58,11 @@ struct flights {
 	struct timers *timers;
 	struct entropy entropy;
 	struct upstream servers[CONFIG_SERVERS_MAX];
-	int64_t lack_until_ms; /* we ran out of descriptors, ports or memory: nothing new till then
-				*/
+	int64_t lack_until_ms; /* we ran out of descriptors, ports or memory: nothing new till then,
+				  or till a socket is kept */
 	int lack_status;
 	struct stub_stats stats;
-	unsigned kept_count; /* sockets that flights keep */
+	struct flight_list keeping; /* those that keep a socket */
 
 	struct message_reply reply; /* of the flight that ended last */
 	bool reply_is_trusted;
@@ -77,6 +80,7 @@ struct flight {
 	int fd;				  /* -1: at rest */
 	bool is_tcp;			  /* what fd is */
 	bool has_kept;			  /* a socket of an earlier question; never beside fd */
+	LIST_ENTRY(flight) keeping;	  /* has_kept */
 	int kept_fd;			  /* in the waitset, by the same tag */
 	struct sockaddr_in6 kept_address; /* of its peer */
 	uint16_t type;
@@ -122,7 +126,7 @@ void flight_start(struct flights *all, struct flight *flight, const struct dnsbl
 void flight_stop(struct flights *all, struct flight *flight);
 
 /* The end of a socket that was kept: after flight_stop(), or when the waitset has something for it. */
-void flight_drop_kept(struct flights *all, struct flight *flight);
+void flight_drop_kept(const struct flights *all, struct flight *flight);
 
 /* The waitset has something for its socket; or its timer was due, and is not set any more. */
 enum flight_step flight_on_event(struct flights *all, struct flight *flight, int64_t now_ms);

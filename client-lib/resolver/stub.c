@@ -481,7 +481,8 @@ static void handle_timers(struct stub *stub, int64_t now_ms)
 void stub_process(struct stub *stub, int64_t now_ms)
 {
 	/* Without a socket none could be ready. */
-	if (stub->shares.flying > 0 || stub->all.kept_count > 0 || backend_is_used(&stub->backend))
+	if (stub->shares.flying > 0 || !LIST_EMPTY(&stub->all.keeping) ||
+	    backend_is_used(&stub->backend))
 		read_events(stub, now_ms);
 	handle_timers(stub, now_ms);
 	for (unsigned zone = shares_next(&stub->shares); zone != SHARES_NONE;
@@ -716,7 +717,7 @@ static void forget_all(struct stub *stub)
 		stub->slots[i].question = NULL;
 		stub->slots[i].flight.turn.place = 0;
 	}
-	stub->all.kept_count = 0;
+	LIST_INIT(&stub->all.keeping);
 	pool_clear(&stub->askers);
 	pool_clear(&stub->questions);
 	memset(stub->places_taken, 0, sizeof(stub->places_taken));

@@ -11,6 +11,7 @@
 
 #include "tests/lib/child.hh"
 #include "tests/lib/fault.hh"
+#include "tests/unit/client/config.hh"
 
 namespace
 {
@@ -66,6 +67,33 @@ TEST_CASE("without descriptors a question waits, and does not spin", "[client][s
 	client.until([&] { return kept.calls == 1 && other.calls == 2; });
 	CHECK(kept.is_listed());
 	CHECK(other.is_listed());
+}
+
+TEST_CASE("a question without a descriptor gets that of a socket that is kept", "[client][stub]")
+{
+	resolver server(say_listed);
+	asking client;
+	outcome told[3];
+	client.server(server);
+	client.get();
+
+	const int only_free = dup(0);
+	REQUIRE(only_free >= 0);
+	close(only_free);
+	const limited one(static_cast<rlim_t>(only_free) + 1);
+	client.ask("abc.example", told[0]);
+	client.ask("def.example", told[1]);
+	client.ask("ghi.example", told[2]);
+	for (const outcome &each : told) {
+		client.until_told(each);
+		CHECK(each.is_listed());
+		client.pass(50);
+	}
+	// Nothing that waits keeps a new one from what is there.
+	outcome next;
+	client.ask("jkl.example", next);
+	client.until_told(next);
+	CHECK(next.is_listed());
 }
 
 TEST_CASE("a stub that cannot be made leaves nothing behind", "[client][stub]")
