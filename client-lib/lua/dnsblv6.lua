@@ -298,7 +298,7 @@ local function submit(self, start, topic, timeout_ms, callback, zones)
   local key = self.following
   self.callbacks[key] = callback
   local id = ffi.new("uint64_t[1]")
-  local status = start(self.handle, topic, zones or 0, timeout_ms, self.on_verdict,
+  local status = start(self.handle, topic, zones or 0, timeout_ms or TIMEOUT_MS, self.on_verdict,
     ffi.cast("void *", ffi.cast("uintptr_t", key)), id)
   if status < 0 then
     self.callbacks[key] = nil
