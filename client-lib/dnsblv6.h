@@ -40,7 +40,8 @@
  * Errors. Functions that may fail return 0 (or a count) or a negative errno
  * value; dnsblv6_strerror() has a text for each. One that fails writes nothing to
  * ret_..., but for dnsblv6_peek() with -EAGAIN. What DNS does is no error of a
- * function: it is in the verdict.
+ * function: it is in the verdict. A context may be NULL, any other pointer where
+ * that is said.
  *
  * Threads. One handle may be used by any number of threads. dnsblv6_peek()
  * takes no lock; the others share one that is never held while a call waits.
