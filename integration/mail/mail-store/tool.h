@@ -30,6 +30,7 @@ int collect_command(int argc, char **argv);
 int import_command(int argc, char **argv);
 int export_command(int argc, char **argv);
 int fsck_command(int argc, char **argv);
+int bench_command(int argc, char **argv);
 int copies_command(int argc, char **argv);
 
 /* The files of a store. */

@@ -667,5 +667,27 @@ class Exchange(Tool):
         self.assertEqual(text.count(b"\nFrom "), 1)
 
 
+class Bench(harness.Case):
+    def run_bench(self, store, *options):
+        return subprocess.run([program("mail-store"), "bench", "--store", store, *options],
+                              capture_output=True, text=True, check=False, timeout=120)
+
+    def test_it_measures_and_leaves_nothing(self):
+        store = self.path("bench")
+        result = self.run_bench(store, "--mails", "130", "--size", "3000", "--recipients", "3")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = [line.split("\t") for line in result.stdout.splitlines()]
+        self.assertEqual([line[0] for line in lines], ["sync-each", "sync-64", "no-sync"])
+        self.assertEqual([int(line[2]) for line in lines], [130, 3, 0])
+        self.assertTrue(all(int(line[3]) > 130 * 3000 for line in lines))
+        self.assertFalse(os.path.exists(store))
+
+    def test_a_store_that_is_there_is_not_touched(self):
+        os.mkdir(self.path("bench"))
+        result = self.run_bench(self.path("bench"))
+        self.assertEqual(result.returncode, 73)
+        self.assertIn("store is there already", result.stderr)
+
+
 if __name__ == "__main__":
     harness.main()
