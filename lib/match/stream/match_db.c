@@ -342,7 +342,8 @@ int match_open(const char *path, struct match_db **ret_db, char *reterr)
 		snprintf(reterr, MATCH_ERROR_SIZE, "%.200s: out of memory", path);
 		return -ENOMEM;
 	}
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* Else a named pipe would be waited for. */
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	const int status = fd < 0 ? -errno : open_file(db, fd, why);
 	if (fd >= 0)
 		close(fd);

@@ -4,6 +4,7 @@
 #include "tests/unit/match/database.hh"
 
 #include <cerrno>
+#include <sys/stat.h>
 
 static void check_bad(const std::string &name, const std::string &line, const std::string &why)
 {
@@ -125,6 +126,19 @@ TEST_CASE("a database that is damaged is refused", "[match][lines]")
 	older[8] = 77;
 	CHECK(open_status(directory, older, &error) == -ESTALE);
 	CHECK_THAT(error, Catch::Contains("compiled again"));
+}
+
+TEST_CASE("what is no file is no database", "[match][lines]")
+{
+	Directory directory;
+	const std::string path = directory.at("pipe");
+	char error[MATCH_ERROR_SIZE] = "";
+	struct match_db *db = nullptr;
+	REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+	for (const std::string &name : { path, std::string("/"), std::string("/dev/zero") }) {
+		CHECK(match_open(name.c_str(), &db, error) == -EBADMSG);
+		CHECK(error == name + ": is no database of signatures");
+	}
 }
 
 TEST_CASE("a database that is written over goes on as it was", "[match][lines]")
