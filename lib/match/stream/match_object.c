@@ -15,8 +15,9 @@
 #define PENDING_MAX	32 /* findings that wait until the object is known to be no harmless one */
 #define BATCH_MAX	16 /* findings that are put in order */
 #define PIECE_MAX	(1U << 30)
-#define SECTION_DIGESTS 4  /* sections of a program that may overlap */
-#define VECTOR_SIZE	64 /* bytes of the largest that Vectorscan has */
+#define SECTION_DIGESTS 4    /* sections of a program that may overlap */
+#define FIRST_SIZE	1024 /* of a program, that are kept while its headers are read */
+#define VECTOR_SIZE	64   /* bytes of the largest that Vectorscan has */
 
 struct match_worker {
 	const struct match_db *db;
@@ -62,6 +63,7 @@ struct match_object {
 	struct hashed hashed[PE_SECTIONS]; /* by where they begin */
 	unsigned hashed_count;
 	uint64_t section_end; /* of the one that is looked up */
+	uint8_t first[FIRST_SIZE];
 	/* Findings among the bytes of one push, by place. */
 	struct pending batch[BATCH_MAX];
 	unsigned batch_count;
@@ -399,13 +401,15 @@ static uint64_t end_of(const struct pe_section *section)
 	return (uint64_t)section->raw_offset + section->raw_size;
 }
 
-/* By where they begin. Of one that has begun already, a part of the headers, there is no hash. */
+/* By where they begin. One that has begun already, with a part of the headers, has a hash if that was kept. */
 static void sort_sections(struct match_object *object)
 {
 	const struct pe_section *sections = object->pe.sections;
+	const bool is_kept = object->position <= FIRST_SIZE;
 	object->hashed_count = 0;
 	for (unsigned i = 0; i < object->pe.section_count; i++) {
-		if (sections[i].raw_size == 0 || sections[i].raw_offset < object->position)
+		if (sections[i].raw_size == 0 ||
+		    (!is_kept && sections[i].raw_offset < object->position))
 			continue;
 		unsigned at = object->hashed_count++;
 		for (; at > 0 && object->hashed[at - 1].section.raw_offset > sections[i].raw_offset;
@@ -456,6 +460,16 @@ static void hash_section(struct match_object *object, const struct hashed *hashe
 	match_digest_push(digest, bytes + (at - object->position), (size_t)(stop - at));
 	if (stop == end)
 		end_section(object, hashed, end);
+}
+
+/* What of the headers is in a section. */
+static void hash_headers(struct match_object *object)
+{
+	const uint64_t size = object->position;
+	object->position = 0;
+	for (unsigned i = 0; i < object->hashed_count && size <= FIRST_SIZE; i++)
+		hash_section(object, &object->hashed[i], object->first, (size_t)size);
+	object->position = size;
 }
 
 /* Sections that were to go on behind the end have ended there, as ClamAV has it. */
@@ -609,6 +623,8 @@ void match_copy(struct match_object *object, const struct match_object *from, ma
 			hs_reset_and_copy_stream(object->streams[i], from->streams[i], NULL, NULL,
 						 NULL);
 	}
+	if (from->pe.state == PE_MORE)
+		memcpy(object->first, from->first, sizeof(from->first));
 	match_digest_copy(&object->digest, &from->digest);
 	for (unsigned i = 0; i < SECTION_DIGESTS; i++)
 		match_digest_copy(&object->section_digests[i], &from->section_digests[i]);
@@ -665,6 +681,10 @@ static size_t push_headers(struct match_object *object, const uint8_t *bytes, si
 {
 	struct pe pe = object->pe;
 	pe_push(&pe, bytes, size);
+	if (pe.state != PE_NOT && object->position < FIRST_SIZE) {
+		const size_t room = FIRST_SIZE - (size_t)object->position;
+		memcpy(object->first + object->position, bytes, size < room ? size : room);
+	}
 	if (pe.state == PE_MORE) {
 		push_piece(object, bytes, size);
 		object->pe = pe;
@@ -677,8 +697,10 @@ static size_t push_headers(struct match_object *object, const uint8_t *bytes, si
 	object->pe.state = PE_MORE;
 	push_piece(object, bytes, used);
 	object->pe = pe;
-	if (pe.state == PE_READY && object->db->has_section_hashes)
+	if (pe.state == PE_READY && object->db->has_section_hashes) {
 		give_digests(object);
+		hash_headers(object);
+	}
 	return used;
 }
 

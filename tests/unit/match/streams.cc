@@ -283,6 +283,17 @@ TEST_CASE("sections that overlap or go on behind the end have hashes", "[match][
 	CHECK(database.find(bytes, CONTENT_PE) == Found{ "A@2048", "B@2048", "C@1536", "D@1024" });
 }
 
+TEST_CASE("sections that begin within the headers have hashes", "[match][streams]")
+{
+	std::string bytes = program_with({ 0, 1024 });
+	bytes[88 + 224 + 21] = 0; // the first one, too
+	bytes[88 + 224 + 17] = 4;
+	Database database(Files{ { "a.mdb", line_of(bytes.substr(0, 512), "A") +
+						    line_of(bytes.substr(0, 1024), "B") +
+						    line_of(bytes.substr(1024, 512), "C") } });
+	CHECK(database.find(bytes, CONTENT_PE) == Found{ "A@512", "B@1024", "C@1536" });
+}
+
 static Found found_by_logic(const std::string &line, const std::string &bytes,
 			    enum content_kind kind = CONTENT_OTHER,
 			    enum content_kind container = CONTENT_OTHER)
