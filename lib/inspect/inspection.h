@@ -63,8 +63,9 @@ struct object {
 	/* Archives that readers find in any file, each an object beside what opens this one. */
 	struct object *zip;
 	struct object *disc;
-	struct object *pack; /* selfpack.h */
-	uint8_t zip_seen;    /* of its mark: zipmark.h */
+	struct object *packs[SELFPACK_MARKS]; /* selfpack.h */
+	unsigned pack_count;
+	uint8_t zip_seen; /* of its mark: zipmark.h */
 	bool may_have_zip;
 	bool may_have_pack;
 	bool is_settled; /* its head was here, and said what it is */

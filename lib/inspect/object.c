@@ -48,7 +48,7 @@ static struct object *copy_object(struct object *parent, const struct object *fr
 	if (from->route != OBJECT_HEAD) {
 		object->route = OBJECT_PLAIN;
 		object->is_unopened =
-			from->zip != NULL || from->pack != NULL || from->route != OBJECT_PLAIN;
+			from->zip != NULL || from->pack_count > 0 || from->route != OBJECT_PLAIN;
 		object->may_have_pack = from->may_have_pack;
 		if (object->may_have_pack)
 			object->more->selfpack = from->more->selfpack;
@@ -462,23 +462,30 @@ static bool may_have_pack(const struct object *object)
 	       unpack_find(object->kind) == NULL;
 }
 
-static void push_pack(struct object *object, const uint8_t *bytes, size_t size)
+/* None is opened any more when there is no slot for one. */
+static void open_pack(struct object *object, const struct selfpack_found *found, const uint8_t *end)
 {
-	struct selfpack_tail tail = { .size = size };
+	struct object *pack =
+		object_begin(object->inspection, object, content_kind_name(found->kind));
+	object->may_have_pack = pack != NULL;
+	if (pack == NULL)
+		return;
+	pack->is_guess = true;
+	object->packs[object->pack_count++] = pack;
+	object_push(pack, found->before, found->before_size);
+	object_push(pack, end - found->size, found->size);
+}
+
+static void push_packs(struct object *object, const uint8_t *bytes, size_t size)
+{
+	struct selfpack_found found[SELFPACK_MARKS];
+	for (unsigned i = 0; i < object->pack_count; i++)
+		object_push(object->packs[i], bytes, size);
 	if (!object->may_have_pack || size == 0)
 		return;
-	if (object->pack == NULL) {
-		if (!selfpack_push(&object->more->selfpack, bytes, size, &tail))
-			return;
-		object->pack =
-			object_begin(object->inspection, object, content_kind_name(tail.kind));
-		object->may_have_pack = object->pack != NULL;
-		if (object->pack == NULL)
-			return;
-		object->pack->is_guess = true;
-		object_push(object->pack, (const uint8_t *)tail.mark, tail.mark_size);
-	}
-	object_push(object->pack, bytes + size - tail.size, tail.size);
+	const unsigned count = selfpack_push(&object->more->selfpack, bytes, size, found);
+	for (unsigned i = 0; i < count && object->may_have_pack; i++)
+		open_pack(object, &found[i], bytes + size);
 }
 
 /* ---- objects ---- */
@@ -566,7 +573,7 @@ static void settle_head(struct object *object)
 		selfpack_begin(&object->more->selfpack, kind == CONTENT_PE);
 	push_route(object, object->head, object->head_size);
 	push_zip(object, object->head, object->head_size);
-	push_pack(object, object->head, object->head_size);
+	push_packs(object, object->head, object->head_size);
 }
 
 /* Into the head, which tells what it is when it is full. How many bytes it took. */
@@ -594,7 +601,7 @@ static void push_disc(struct object *object, const uint8_t *bytes, size_t at, si
 	} else {
 		close_route(object, true);
 		open_disc(object);
-		object->may_have_pack = object->pack != NULL;
+		object->may_have_pack = false;
 	}
 }
 
@@ -621,7 +628,7 @@ void object_push(struct object *object, const uint8_t *bytes, size_t size)
 	}
 	push_route(object, bytes + at, size - at);
 	push_zip(object, bytes, size);
-	push_pack(object, bytes, size);
+	push_packs(object, bytes, size);
 	object->offset += size;
 }
 
@@ -658,8 +665,8 @@ void object_end(struct object *object, bool is_whole)
 		object_end(object->zip, is_whole);
 	if (object->disc != NULL)
 		object_end(object->disc, is_whole);
-	if (object->pack != NULL)
-		object_end(object->pack, is_whole);
+	for (unsigned i = 0; i < object->pack_count; i++)
+		object_end(object->packs[i], is_whole);
 	/*
 	 * A part whose end is missing is opened by a client all the same, so it is decided like any
 	 * other one; but not what was cut with all the mail.

@@ -2,18 +2,69 @@
 #include "lib/inspect/selfpack.h"
 
 #include <string.h>
+#include <zlib.h>
 
-#define MARK_COUNT (sizeof(marks) / sizeof(marks[0]))
+#include "lib/content/little.h"
+
+/* ---- what begins with a mark, and is an archive by what follows, all of SELFPACK_HEAD_SIZE bytes ---- */
+
+/* 7zFormat.txt: a checksum of what says where its list of files is. */
+static bool is_7z(const uint8_t *head)
+{
+	return little_get32(head + 8) == crc32(0, head + 12, 20);
+}
+
+/* [MS-CAB]: its size, and where in it files are; version 1.3; how many folders and files there are. */
+static bool is_cab(const uint8_t *head)
+{
+	return little_get32(head + 16) < little_get32(head + 8) &&
+	       little_get16(head + 24) == 0x103 && little_get16(head + 26) > 0 &&
+	       little_get16(head + 28) > 0;
+}
+
+/* The header of the archive, with the low half of a checksum before it. */
+static bool is_rar4(const uint8_t *head)
+{
+	const unsigned size = little_get16(head + 12);
+	return head[9] == 0x73 && size >= 13 && size <= SELFPACK_HEAD_SIZE - 7 &&
+	       little_get16(head + 7) == (crc32(0, head + 9, size - 2) & 0xffff);
+}
+
+/* The same of version 5, or the one that says how it is encrypted, which is longer. */
+static bool is_rar5(const uint8_t *head)
+{
+	const unsigned size = head[12];
+	if (head[13] == 4)
+		return true;
+	return head[13] == 1 && size <= SELFPACK_HEAD_SIZE - 13 &&
+	       little_get32(head + 8) == crc32(0, head + 12, size + 1);
+}
+
+static bool is_pdf(const uint8_t *head)
+{
+	return head[5] >= '0' && head[5] <= '9';
+}
+
+/* unrar opens the first of its marks, whatever follows; other readers go on to one that is right. */
+static bool is_any(const uint8_t *head)
+{
+	(void)head;
+	return true;
+}
 
 static const struct {
 	enum content_kind kind;
 	size_t size;
 	const char *bytes;
-} marks[] = {
-	{ CONTENT_RAR, 7, "Rar!\x1a\7\0" },
-	{ CONTENT_RAR, 8, "Rar!\x1a\7\1\0" },
-	{ CONTENT_7Z, 6, "7z\xbc\xaf\x27\x1c" },
-	{ CONTENT_CAB, 8, "MSCF\0\0\0\0" },
+	bool (*is_right)(const uint8_t *head);
+} marks[SELFPACK_MARKS] = {
+	{ CONTENT_7Z, 6, "7z\xbc\xaf\x27\x1c", is_7z },
+	{ CONTENT_CAB, 8, "MSCF\0\0\0\0", is_cab },
+	{ CONTENT_RAR, 7, "Rar!\x1a\7\0", is_any },
+	{ CONTENT_RAR, 7, "Rar!\x1a\7\0", is_rar4 },
+	{ CONTENT_RAR, 8, "Rar!\x1a\7\1\0", is_any },
+	{ CONTENT_RAR, 8, "Rar!\x1a\7\1\0", is_rar5 },
+	{ CONTENT_PDF, 5, "%PDF-", is_pdf },
 };
 
 void selfpack_begin(struct selfpack *ret_selfpack, bool is_program)
@@ -24,6 +75,7 @@ void selfpack_begin(struct selfpack *ret_selfpack, bool is_program)
 	ret_selfpack->offset = 0;
 	ret_selfpack->end = 0;
 	ret_selfpack->most = SELFPACK_ANY;
+	ret_selfpack->found = 0;
 	ret_selfpack->kept_size = 0;
 }
 
@@ -38,53 +90,84 @@ static uint64_t end_of_sections(const struct pe *pe)
 	return end;
 }
 
-/* The first mark in bytes. */
-static bool find_mark(const uint8_t *bytes, size_t size, size_t *ret_at,
-		      struct selfpack_tail *ret_tail)
+/* The first of a mark in bytes whose head is there and right; NULL: none. Pieces may be too short for memmem(). */
+static const uint8_t *find_mark(const uint8_t *bytes, size_t size, unsigned number)
 {
-	const uint8_t *first = NULL;
-	for (unsigned i = 0; i < MARK_COUNT; i++) {
-		const uint8_t *at = memmem(bytes, size, marks[i].bytes, marks[i].size);
-		if (at == NULL || (first != NULL && at >= first))
-			continue;
-		first = at;
-		ret_tail->kind = marks[i].kind;
-		ret_tail->mark = marks[i].bytes;
-		ret_tail->mark_size = marks[i].size;
+	const uint8_t *at = bytes;
+	const uint8_t *last = bytes + size - SELFPACK_HEAD_SIZE;
+	while (size >= SELFPACK_HEAD_SIZE && at <= last) {
+		at = memchr(at, marks[number].bytes[0], (size_t)(last - at) + 1);
+		if (at == NULL)
+			return NULL;
+		if (memcmp(at, marks[number].bytes, marks[number].size) == 0 &&
+		    marks[number].is_right(at))
+			return at;
+		at++;
 	}
-	*ret_at = first != NULL ? (size_t)(first - bytes) : 0;
-	return first != NULL;
+	return NULL;
+}
+
+/* One that another mark has found already is passed. */
+static bool is_new(const struct selfpack_found *found, unsigned count, size_t before_size,
+		   size_t size)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (found[i].size == size && found[i].before_size == before_size)
+			return false;
+	return true;
+}
+
+static unsigned search_mark(struct selfpack *selfpack, const uint8_t *seam, size_t seam_size,
+			    const uint8_t *bytes, size_t size, unsigned number,
+			    struct selfpack_found *found, unsigned count)
+{
+	struct selfpack_found *next = &found[count];
+	const uint8_t *at = find_mark(seam, seam_size, number);
+	const size_t before = at != NULL ? selfpack->kept_size - (size_t)(at - seam) : 0;
+	if (at == NULL)
+		at = find_mark(bytes, size, number);
+	if (at == NULL)
+		return count;
+	selfpack->found |= 1U << number;
+	const size_t left = before > 0 ? size : size - (size_t)(at - bytes);
+	if (!is_new(found, count, before, left))
+		return count;
+	next->kind = marks[number].kind;
+	next->before_size = before;
+	memcpy(next->before, at, before);
+	next->size = left;
+	return count + 1;
+}
+
+/* The last bytes, in which a mark may have begun whose head is not there yet. */
+static void keep(struct selfpack *selfpack, const uint8_t *bytes, size_t size)
+{
+	const size_t room = sizeof(selfpack->kept);
+	const size_t part = size < room ? size : room;
+	const size_t left = room - part;
+	const size_t stays = selfpack->kept_size < left ? selfpack->kept_size : left;
+	memmove(selfpack->kept, selfpack->kept + selfpack->kept_size - stays, stays);
+	memcpy(selfpack->kept + stays, bytes + size - part, part);
+	selfpack->kept_size = stays + part;
 }
 
 /* Across the last cut, then in the piece. */
-static bool search(struct selfpack *selfpack, const uint8_t *bytes, size_t size,
-		   struct selfpack_tail *ret_tail)
+static unsigned search(struct selfpack *selfpack, const uint8_t *bytes, size_t size,
+		       struct selfpack_found *ret_found)
 {
-	uint8_t seam[2 * SELFPACK_MARK_SIZE];
-	const size_t begin = size < SELFPACK_MARK_SIZE ? size : SELFPACK_MARK_SIZE;
-	const size_t seam_size = selfpack->kept_size + begin;
-	size_t at;
+	uint8_t seam[2 * SELFPACK_HEAD_SIZE];
+	const size_t most = SELFPACK_HEAD_SIZE - 1;
+	const size_t begin = selfpack->kept_size == 0 ? 0 : size < most ? size : most;
+	unsigned count = 0;
 	memcpy(seam, selfpack->kept, selfpack->kept_size);
 	memcpy(seam + selfpack->kept_size, bytes, begin);
-	if (find_mark(seam, seam_size, &at, ret_tail)) {
-		ret_tail->size = size - (at + ret_tail->mark_size - selfpack->kept_size);
-		return true;
+	for (unsigned i = 0; i < SELFPACK_MARKS; i++) {
+		if ((selfpack->found >> i & 1) == 0)
+			count = search_mark(selfpack, seam, selfpack->kept_size + begin, bytes,
+					    size, i, ret_found, count);
 	}
-	if (find_mark(bytes, size, &at, ret_tail)) {
-		ret_tail->size = size - at - ret_tail->mark_size;
-		return true;
-	}
-	/* One byte less than a mark, so that no mark is found twice. */
-	const size_t wanted = SELFPACK_MARK_SIZE - 1;
-	if (size >= wanted) {
-		memcpy(selfpack->kept, bytes + size - wanted, wanted);
-		selfpack->kept_size = wanted;
-	} else {
-		const size_t lost = seam_size > wanted ? seam_size - wanted : 0;
-		memcpy(selfpack->kept, seam + lost, seam_size - lost);
-		selfpack->kept_size = seam_size - lost;
-	}
-	return false;
+	keep(selfpack, bytes, size);
+	return count;
 }
 
 /* Those that are broken end where that is seen, at the same byte in all pieces. */
@@ -99,8 +182,8 @@ static void read_headers(struct selfpack *selfpack, const uint8_t *bytes, size_t
 	}
 }
 
-bool selfpack_push(struct selfpack *selfpack, const uint8_t *bytes, size_t size,
-		   struct selfpack_tail *ret_tail)
+unsigned selfpack_push(struct selfpack *selfpack, const uint8_t *bytes, size_t size,
+		       struct selfpack_found *ret_found)
 {
 	const uint64_t begin = selfpack->offset;
 	selfpack->offset += size;
@@ -108,12 +191,12 @@ bool selfpack_push(struct selfpack *selfpack, const uint8_t *bytes, size_t size,
 		read_headers(selfpack, bytes, size);
 	if (selfpack->pe.state == PE_MORE || selfpack->offset <= selfpack->end ||
 	    begin >= selfpack->end + selfpack->most)
-		return false;
+		return 0;
 	const size_t skipped = selfpack->end > begin ? (size_t)(selfpack->end - begin) : 0;
 	const uint64_t left = selfpack->end + selfpack->most - (begin + skipped);
 	const size_t part = size - skipped < left ? size - skipped : (size_t)left;
-	if (!search(selfpack, bytes + skipped, part, ret_tail))
-		return false;
-	ret_tail->size += size - skipped - part;
-	return true;
+	const unsigned count = search(selfpack, bytes + skipped, part, ret_found);
+	for (unsigned i = 0; i < count; i++)
+		ret_found[i].size += size - skipped - part;
+	return count;
 }

@@ -2,15 +2,17 @@
 #pragma once
 
 /*
- * selfpack.h - the archive behind a program of Windows, which unpacks itself, or behind anything else.
+ * selfpack.h - archives and documents behind a program of Windows, which unpacks itself, or behind anything else.
  *
  * Flow: object.c: the bytes of an object that is no archive -> selfpack_push(): behind the sections
- *       that a program's headers name, or from the begin on, an archive's first bytes are looked for
- *       -> how many bytes of the piece the archive has.
+ *       that a program's headers name, or from the begin on, the first bytes of archives are looked for
+ *       -> which there are, and how many bytes of the piece each has.
  *
  *     selfpack_begin(&selfpack, is_program);
- *     if (selfpack_push(&selfpack, bytes, size, &tail))
- *             ...                   // tail.mark, and then the last tail.size bytes
+ *     count = selfpack_push(&selfpack, bytes, size, found);
+ *             ...                   // found[0].before, and then the last found[0].size bytes
+ *
+ * Of each mark the first is found that has a right header behind it, so that none hides one behind it.
  *
  * Only so many bytes are searched: what unpacks itself has at most some settings before its archive,
  * and unrar opens no file with more before the mark than a program of its own may have. Pure, but for
@@ -30,29 +32,32 @@ extern "C" {
 
 #define SELFPACK_SEARCHED  65536     /* behind sections... */
 #define SELFPACK_ANY	   (2 << 20) /* ...and of what has none */
-#define SELFPACK_MARK_SIZE 8
+#define SELFPACK_HEAD_SIZE 32	     /* as much as is looked at to know an archive */
+#define SELFPACK_MARKS	   7
 
 struct selfpack {
 	struct pe pe;
 	uint64_t offset; /* of the next byte */
 	uint64_t end;	 /* of the sections, when these are known: where the search begins... */
 	uint64_t most;	 /* ...and of how many bytes it is */
+	unsigned found;	 /* bits of the marks */
 	size_t kept_size;
-	uint8_t kept[SELFPACK_MARK_SIZE]; /* the bytes before, which may be a mark's first */
+	uint8_t kept[SELFPACK_HEAD_SIZE - 1]; /* the bytes before, in which a mark may have begun */
 };
 
-struct selfpack_tail {
+struct selfpack_found {
 	enum content_kind kind;
-	const char *mark; /* the archive's first bytes... */
-	size_t mark_size;
-	size_t size; /* ...and how many of this piece follow them */
+	size_t before_size;
+	uint8_t before[SELFPACK_HEAD_SIZE -
+		       1]; /* the archive's bytes that were in pieces before... */
+	size_t size;	   /* ...and how many of this piece follow them */
 };
 
 /* is_program: it begins as one of Windows. */
 void selfpack_begin(struct selfpack *ret_selfpack, bool is_program);
-/* Is there an archive? Then nothing more is to be pushed. */
-bool selfpack_push(struct selfpack *selfpack, const uint8_t *bytes, size_t size,
-		   struct selfpack_tail *ret_tail);
+/* How many archives begin now. ret_found has SELFPACK_MARKS. */
+unsigned selfpack_push(struct selfpack *selfpack, const uint8_t *bytes, size_t size,
+		       struct selfpack_found *ret_found);
 
 #ifdef __cplusplus
 }

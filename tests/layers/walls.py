@@ -65,7 +65,8 @@ ROWS = {
     "lib/unpack": Row(GPL, project=("lib/content",), external_of={"unpack_streams": ("bz2", "lzma"), "unpack_arj": ("z",), "unpack_inflate": ("z",), "unpack_inflate64": ("z",), "unpack_lzfu": ("z",),
                                                                   "unpack_zlib": ("z",), "unpack_zip": ("z",), "unpack_archive": ("archive",)}),
     # All of these together, over one mail or file.
-    "lib/inspect": Row(GPL, project=("lib/content", "lib/mstream", "lib/match", "lib/unpack")),
+    "lib/inspect": Row(GPL, project=("lib/content", "lib/mstream", "lib/match", "lib/unpack"),
+                       external_of={"selfpack": ("z",)}),
     # What a maildir is: files and directories alone.
     "lib/maildir": Row(GPL),
     "zone-tools": Row(GPL, project=("lib/format", "lib/lmdb", "lib/store", "lib/common",

@@ -496,8 +496,73 @@ TEST_CASE("an archive is looked into behind what is none", "[inspect]")
 		}
 	}
 	// What is another file by its head as well does not have itself in it.
-	const std::string both = std::string("7z\xbc\xaf\x27\x1c", 6) + "abWEBPVP8 ";
+	const std::string both = std::string("Rar!\x1a\7\0aWEBPVP8 ", 16);
 	CHECK(look(INSPECT_FILE, "text " + both + std::string(300, 'y')).objects == 2);
+}
+
+namespace
+{
+
+std::string sum_of(const std::string &bytes, int size)
+{
+	return least_first(crc32(0, reinterpret_cast<const Bytef *>(bytes.data()),
+				 static_cast<uInt>(bytes.size())),
+			   size);
+}
+
+// As much of an archive as says that it is one, of the kind.
+std::string archive_of(const std::string &kind)
+{
+	const std::string place(20, '\3');
+	const std::string main4 =
+		"\x73" + least_first(0, 2) + least_first(13, 2) + std::string(6, '\0');
+	const std::string main5 = std::string("\3\1\0\0", 4);
+	std::string bytes;
+	if (kind == "7z")
+		bytes = std::string("7z\xbc\xaf\x27\x1c\0\4", 8) + sum_of(place, 4) + place;
+	else if (kind == "cab")
+		bytes = std::string("MSCF\0\0\0\0", 8) + least_first(500, 8) + least_first(44, 8) +
+			least_first(0x103, 2) + least_first(1, 2) + least_first(1, 2);
+	else if (kind == "rar4")
+		bytes = std::string("Rar!\x1a\7\0", 7) + sum_of(main4, 2) + main4;
+	else
+		bytes = std::string("Rar!\x1a\7\1\0", 8) + sum_of(main5, 4) + main5;
+	return bytes + kind + std::string(100, '.');
+}
+
+} // namespace
+
+TEST_CASE("no mark hides an archive behind it", "[inspect]")
+{
+	const pool_pointer pool = make_pool({ 1, 8, 1, 4 });
+	std::string decoys = "GIF89a";
+	for (const std::string &mark :
+	     { std::string("7z\xbc\xaf\x27\x1c"), std::string("MSCF\0\0\0\0", 8),
+	       std::string("Rar!\x1a\7\0", 7), std::string("Rar!\x1a\7\1\0", 8) })
+		decoys += mark + "no archive, but 32 bytes of anything";
+	for (const std::string kind : { "7z", "cab", "rar4", "rar5" }) {
+		for (const std::string &before :
+		     { decoys, decoys + decoys,
+		       decoys + archive_of(kind == "7z" ? "cab" : "7z") }) {
+			const std::string archive = archive_of(kind);
+			for (const size_t piece : { 1, 3, 31, 32, 33, 512, 65536 }) {
+				recorder recorder;
+				look(pool.get(), INSPECT_FILE, before + archive,
+				     rules_with(&recorder), piece);
+				INFO(kind);
+				CHECK(std::count(recorder.bytes.begin(), recorder.bytes.end(),
+						 archive) == 1);
+			}
+		}
+	}
+}
+
+TEST_CASE("a document is looked into behind a picture", "[inspect]")
+{
+	const std::string pdf = "%PDF-1.4\n1 0 obj\n<< >>\nstream\n" + MARK + "\nendstream ";
+	CHECK(has(look(INSPECT_FILE, "GIF89a" + std::string(200, 'g') + pdf), "pdf / stream 1",
+		  "Test.Mark"));
+	CHECK(look(INSPECT_FILE, "GIF89a %PDF-" + std::string(200, 'g')).objects == 1);
 }
 
 TEST_CASE("a zip is looked into wherever it stands", "[inspect]")
