@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/unpack/unpack_directory.h"
+#include "lib/unpack/zip/unpack_directory.h"
 
 #include <string.h>
 

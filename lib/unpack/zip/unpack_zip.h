@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/unpack/unpack_directory.h"
+#include "lib/unpack/zip/unpack_directory.h"
 #include "lib/unpack/unpack_inflate64.h"
 
 #ifdef __cplusplus

@@ -14,7 +14,7 @@
  * of them must lead to the one that stands behind the members. Only for lib/unpack.
  */
 
-#include "lib/unpack/unpack_digest.h"
+#include "lib/unpack/zip/unpack_digest.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/unpack/unpack_digest.h"
+#include "lib/unpack/zip/unpack_digest.h"
 
 #include <string.h>
 #include <sys/auxv.h>

@@ -18,7 +18,7 @@
 #include "lib/content/little.h"
 #include "lib/content/zipmark.h"
 #include "lib/unpack/unpack_name.h"
-#include "lib/unpack/unpack_zip.h"
+#include "lib/unpack/zip/unpack_zip.h"
 
 _Static_assert(sizeof(struct zip_state) <= UNPACK_HERE_STATE, "it fits");
 
