@@ -108,6 +108,17 @@ bool unpack_give(struct unpack *unpack, const uint8_t *bytes, size_t size)
 	return !unpack->is_over;
 }
 
+bool unpack_spend(struct unpack *unpack, size_t size)
+{
+	if (size > unpack->budget->total_left) {
+		unpack_stop(unpack, UNPACK_TOTAL);
+	} else {
+		unpack->budget->total_left -= size;
+		unpack->out += size;
+	}
+	return !unpack->is_over;
+}
+
 bool unpack_pour(struct unpack *unpack, const uint8_t *bytes, size_t size)
 {
 	while (size > 0) {

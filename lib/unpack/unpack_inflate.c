@@ -47,7 +47,8 @@ static bool flush(struct unpack *unpack, struct unpack_inflate *state)
 						  : crc32(check, state->out_bytes, size));
 	state->out += size;
 	state->fill = 0;
-	return unpack_give(unpack, state->out_bytes, size);
+	return state->give != NULL ? state->give(unpack, state->out_bytes, size)
+				   : unpack_give(unpack, state->out_bytes, size);
 }
 
 /* All of a slice, and all that comes out of it. */

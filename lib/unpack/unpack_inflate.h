@@ -39,6 +39,8 @@ struct unpack_inflate {
 	bool is_adler; /* what check is, or else a CRC-32 */
 	uint32_t check;
 	uint64_t out; /* of this stream */
+	/* Where it goes; NULL: unpack_give(). */
+	bool (*give)(struct unpack *unpack, const uint8_t *bytes, size_t size);
 	size_t arena_used;
 	size_t fill;
 	uint8_t out_bytes[UNPACK_INFLATE_OUT];

@@ -11,8 +11,8 @@
  * A file in it is a stream, and so is a script. A stream ends with the word, or where another begins,
  * and what is compressed with its own end, also where the length is an object elsewhere. A length is
  * believed as far as the word within it is data; one that is a lie hides no stream and no key behind it.
- * Filters are read from the dictionary as far as ASCII goes; what then begins as zlib is that, whatever
- * is said. Images are decompressed as long as they are not dense: a white page is as dense as a bomb.
+ * Filters are read from the dictionary as far as ASCII goes, before FlateDecode and behind it; what stands
+ * for that and begins as zlib is that, whatever is said. Images are decompressed as long as they are not dense: a white page is as dense as a bomb.
  * What has other filters is given as it is, and what is encrypted, which is said.
  */
 enum pdf_mode {
@@ -28,7 +28,7 @@ enum pdf_word {
 	WORD_CR, /* the LF of a CRLF may follow */
 };
 
-enum pdf_filter { PDF_PLAIN, PDF_HEX, PDF_ASCII85 };
+enum pdf_filter { PDF_PLAIN, PDF_HEX, PDF_ASCII85, PDF_FLATE, PDF_INFLATED };
 
 enum pdf_body {
 	PDF_HEAD, /* its first two bytes */
@@ -61,6 +61,12 @@ struct pdf_stage {
 	uint32_t group;	    /* ...and their value */
 };
 
+/* Behind the last of each stands PDF_PLAIN or PDF_INFLATED. */
+struct pdf_stages {
+	struct pdf_stage before[STAGES_MAX + 1]; /* what is compressed */
+	struct pdf_stage behind[STAGES_MAX + 1];
+};
+
 struct pdf_state {
 	enum pdf_mode mode;
 	enum pdf_word word;
@@ -77,11 +83,13 @@ struct pdf_state {
 	uint64_t taken; /* of the stream */
 	/* Of the stream, or what its dictionary has said until now. */
 	uint64_t length; /* 0: not said */
-	struct pdf_stage stages[STAGES_MAX + 1];
+	struct pdf_stages stages;
 	unsigned text_size;
 	unsigned piece_size;
+	unsigned given_size;
 	uint8_t text[DICTIONARY_SIZE];
 	uint8_t piece[PIECE_SIZE];
+	uint8_t given[PIECE_SIZE];
 	struct unpack_inflate inflate;
 };
 
@@ -117,6 +125,8 @@ static bool is_enough(const struct unpack *unpack)
 		unpack->budget->total_left < IMAGE_LEAVES);
 }
 
+static void end_behind(struct unpack *unpack);
+
 static void inflate_piece(struct unpack *unpack, const uint8_t *bytes, size_t size)
 {
 	struct pdf_state *state = unpack->state;
@@ -136,6 +146,7 @@ static void inflate_piece(struct unpack *unpack, const uint8_t *bytes, size_t si
 		return;
 	state->body = PDF_PASSED;
 	unpack->in += size - at;
+	end_behind(unpack);
 	unpack_close(unpack, true);
 }
 
@@ -158,6 +169,8 @@ static bool is_zlib(const uint8_t *head)
 	       (head[0] << 8 | head[1]) % 31 == 0;
 }
 
+static bool give_behind(struct unpack *unpack, const uint8_t *bytes, size_t size);
+
 static void take_head(struct unpack *unpack)
 {
 	struct pdf_state *state = unpack->state;
@@ -165,6 +178,8 @@ static void take_head(struct unpack *unpack)
 	state->body = is_deflate ? PDF_INFLATE : PDF_RAW;
 	if (is_deflate) {
 		unpack_inflate_reset(&state->inflate);
+		state->inflate.give =
+			state->stages.behind[0].filter != PDF_INFLATED ? give_behind : NULL;
 		unpack->in += 2;
 	} else if (state->head_size > 0) {
 		give_piece(unpack, state->head, state->head_size);
@@ -193,6 +208,22 @@ static void put(struct unpack *unpack, uint8_t byte)
 	state->piece[state->piece_size++] = byte;
 	if (state->piece_size == PIECE_SIZE)
 		flush(unpack);
+}
+
+static void flush_given(struct unpack *unpack)
+{
+	struct pdf_state *state = unpack->state;
+	const unsigned size = state->given_size;
+	state->given_size = 0;
+	unpack_give(unpack, state->given, size);
+}
+
+static void put_given(struct unpack *unpack, uint8_t byte)
+{
+	struct pdf_state *state = unpack->state;
+	state->given[state->given_size++] = byte;
+	if (state->given_size == PIECE_SIZE)
+		flush_given(unpack);
 }
 
 /* ---- filters of ASCII (7.4.2, 7.4.3), one behind the other ---- */
@@ -246,11 +277,13 @@ static void take_hex(struct unpack *unpack, struct pdf_stage *stage, uint8_t byt
 		take_data(unpack, stage + 1, (uint8_t)(nibble << 4 | digit));
 }
 
-/* Bounded by STAGES_MAX: behind the filters stands PDF_PLAIN. */
+/* Bounded by STAGES_MAX. */
 static void take_data(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
 {
 	if (stage->filter == PDF_PLAIN)
 		put(unpack, byte);
+	else if (stage->filter == PDF_INFLATED)
+		put_given(unpack, byte);
 	else if (stage->is_over)
 		return;
 	else if (byte == (stage->filter == PDF_HEX ? '>' : '~'))
@@ -259,6 +292,30 @@ static void take_data(struct unpack *unpack, struct pdf_stage *stage, uint8_t by
 		take_hex(unpack, stage, byte);
 	else
 		take_ascii85(unpack, stage, byte);
+}
+
+static void end_stages(struct unpack *unpack, struct pdf_stage *stages)
+{
+	for (size_t i = 0; stages[i].filter == PDF_HEX || stages[i].filter == PDF_ASCII85; i++)
+		end_filter(unpack, &stages[i]);
+}
+
+/* What filters leave of what was compressed may be little: that is counted, too. */
+static bool give_behind(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	struct pdf_state *state = unpack->state;
+	if (!unpack_spend(unpack, size))
+		return false;
+	for (size_t i = 0; i < size; i++)
+		take_data(unpack, state->stages.behind, bytes[i]);
+	return !unpack->is_over;
+}
+
+static void end_behind(struct unpack *unpack)
+{
+	struct pdf_state *state = unpack->state;
+	end_stages(unpack, state->stages.behind);
+	flush_given(unpack);
 }
 
 /* ---- dictionaries ---- */
@@ -318,7 +375,7 @@ static enum pdf_filter next_filter(const char **at)
 	} filters[] = {
 		{ "/ASCIIHexDecode", PDF_HEX },	   { "/AHx", PDF_HEX },
 		{ "/ASCII85Decode", PDF_ASCII85 }, { "/A85", PDF_ASCII85 },
-		{ "/FlateDecode", PDF_PLAIN },	   { "/Fl", PDF_PLAIN },
+		{ "/FlateDecode", PDF_FLATE },	   { "/Fl", PDF_FLATE },
 		{ "/LZWDecode", PDF_PLAIN },	   { "/LZW", PDF_PLAIN },
 		{ "/RunLengthDecode", PDF_PLAIN }, { "/RL", PDF_PLAIN },
 	};
@@ -352,23 +409,40 @@ static uint64_t find_length(const char *dictionary)
 	return *at >= '0' && *at <= '9' ? 0 : length;
 }
 
-/* What the text has of a dictionary, whose begin may have been left behind: its length, and its first filters, if of ASCII. */
+/* Filters of ASCII from *at on, up to another one, which is returned. */
+static enum pdf_filter take_filters(const char **at, enum pdf_filter last,
+				    struct pdf_stage *ret_stages)
+{
+	enum pdf_filter filter = PDF_PLAIN;
+	size_t count = 0;
+	memset(ret_stages, 0, (STAGES_MAX + 1) * sizeof(*ret_stages));
+	for (; count < STAGES_MAX; count++) {
+		filter = next_filter(at);
+		if (filter != PDF_HEX && filter != PDF_ASCII85)
+			break;
+		ret_stages[count].filter = filter;
+	}
+	ret_stages[count].filter = last;
+	return filter;
+}
+
+/* What the text has of a dictionary, whose begin may have been left behind: its length, and its first filters. */
 static void take_dictionary(struct pdf_state *state, char *ret_dictionary)
 {
-	struct pdf_stage stages[STAGES_MAX + 1] = { { .filter = PDF_PLAIN } };
+	struct pdf_stages stages;
 	const bool has_begin = copy_dictionary(state, ret_dictionary);
 	const char *said = find_name(ret_dictionary, "/Filter");
 	const char *at = said != NULL ? said : ret_dictionary;
-	for (size_t i = 0; i < STAGES_MAX; i++) {
-		stages[i].filter = next_filter(&at);
-		if (stages[i].filter == PDF_PLAIN)
-			break;
-	}
+	const bool is_flate = take_filters(&at, PDF_PLAIN, stages.before) == PDF_FLATE;
+	stages.behind[0].filter = PDF_INFLATED;
+	if (is_flate)
+		take_filters(&at, PDF_INFLATED, stages.behind);
 	const uint64_t length = find_length(ret_dictionary);
 	if (has_begin || length > 0)
 		state->length = length;
-	if (has_begin || stages[0].filter != PDF_PLAIN)
-		memcpy(state->stages, stages, sizeof(stages));
+	if (has_begin || stages.before[0].filter != PDF_PLAIN ||
+	    stages.behind[0].filter != PDF_INFLATED)
+		state->stages = stages;
 }
 
 /* What a trailer says, or the dictionary of a stream that has the tables: then no stream is what it seems. */
@@ -424,14 +498,15 @@ static void begin_stream(struct unpack *unpack)
 static void end_stream(struct unpack *unpack)
 {
 	struct pdf_state *state = unpack->state;
-	for (size_t i = 0; state->stages[i].filter != PDF_PLAIN; i++)
-		end_filter(unpack, &state->stages[i]);
+	end_stages(unpack, state->stages.before);
 	if (state->body == PDF_HEAD)
 		take_head(unpack);
 	flush(unpack);
+	end_behind(unpack);
 	unpack_close(unpack, true);
 	state->mode = PDF_TEXT;
-	state->stages[0].filter = PDF_PLAIN;
+	state->stages.before[0].filter = PDF_PLAIN;
+	state->stages.behind[0].filter = PDF_INFLATED;
 	state->length = 0;
 }
 
@@ -493,7 +568,7 @@ static void release(struct unpack *unpack, size_t kept)
 	struct pdf_state *state = unpack->state;
 	const size_t size = state->held_size - kept;
 	for (size_t i = 0; i < size; i++)
-		take_data(unpack, state->stages, state->held[i]);
+		take_data(unpack, state->stages.before, state->held[i]);
 	memmove(state->held, state->held + size, kept);
 	state->held_size = (uint8_t)kept;
 }
@@ -519,9 +594,9 @@ static bool is_data(struct unpack *unpack)
 	const struct pdf_state *state = unpack->state;
 	if (state->length > 0)
 		return state->taken <= state->length && state->body != PDF_PASSED &&
-		       !state->stages[0].is_over;
+		       !state->stages.before[0].is_over;
 	flush(unpack);
-	return state->body == PDF_INFLATE && !state->stages[0].is_over;
+	return state->body == PDF_INFLATE && !state->stages.before[0].is_over;
 }
 
 static void take_stream(struct unpack *unpack, uint8_t byte)
@@ -561,7 +636,7 @@ static void take_stream(struct unpack *unpack, uint8_t byte)
 		state->word_size = 1;
 		return;
 	}
-	take_data(unpack, state->stages, byte);
+	take_data(unpack, state->stages.before, byte);
 }
 
 /*
@@ -609,6 +684,7 @@ int unpack_pdf_begin(struct unpack *unpack)
 	struct pdf_state *state = unpack->state;
 	memset(state, 0, offsetof(struct pdf_state, inflate));
 	memset(&state->inflate, 0, offsetof(struct unpack_inflate, out_bytes));
+	state->stages.behind[0].filter = PDF_INFLATED;
 	return unpack_inflate_init(&state->inflate);
 }
 

@@ -72,6 +72,27 @@ TEST_CASE("streams come out as they are, and decompressed", "[unpack][pdf]")
 	CHECK(all_of(stream_of("/Filter /FlateDecode", "plain")) == "stream 1=plain;");
 }
 
+TEST_CASE("filters of ASCII behind compression are undone", "[unpack][pdf]")
+{
+	const std::string text = "some text" + std::string(1200, 'x');
+	CHECK(all_of(stream_of("/Filter [/FlateDecode /ASCIIHexDecode]",
+			       deflated(hex(text) + "> 41", 15))) == "stream 1=" + text + ";");
+	CHECK(all_of(stream_of("/Filter [/Fl /A85]", deflated(ascii85("abcde"), 15))) ==
+	      "stream 1=abcde;");
+	CHECK(all_of(stream_of("/Filter [/AHx /Fl /A85 /AHx]",
+			       hex(deflated(ascii85(hex("abcde")), 15)) + ">")) ==
+	      "stream 1=abcde;");
+	// Not those of another stream, and not of what is not compressed.
+	CHECK(all_of(stream_of("/Filter [/Fl /AHx]", deflated("4142", 15)) +
+		     stream_of("/Filter /Fl", deflated("4142", 15))) ==
+	      "stream 1=AB;stream 2=4142;");
+	CHECK(all_of(stream_of("/Filter [/Fl /AHx]", "4142>")) == "stream 1=4142>;");
+	// What a filter leaves out was there.
+	const std::string blanks = deflated(std::string(10 << 20, ' ') + "41", 15);
+	CHECK(unpack_all(CONTENT_PDF, stream_of("/Filter [/Fl /AHx]", blanks)).all() ==
+	      "stream 1=|!ratio: stream 1");
+}
+
 TEST_CASE("filters of ASCII are undone", "[unpack][pdf]")
 {
 	const std::string text = "some text" + std::string(9, '\0') + "of 28 byte";
@@ -93,8 +114,8 @@ TEST_CASE("filters of ASCII are undone", "[unpack][pdf]")
 	      "stream 1=4142>;");
 	CHECK(all_of(stream_of("/AHxy 1", "4142>")) == "stream 1=4142>;");
 	// The one that comes first, however far before the stream it was said.
-	CHECK(all_of(stream_of("/Filter [/FlateDecode /ASCIIHexDecode]", deflated("4142>", 15))) ==
-	      "stream 1=4142>;");
+	CHECK(all_of(stream_of("/Filter [/ASCIIHexDecode] /FlateDecode", "4142>")) ==
+	      "stream 1=AB;");
 	CHECK(all_of(stream_of("/X [/Fl] /Filter [/AHx /A85 /AHx /FlateDecode]",
 			       hex(ascii85(hex(packed) + ">")) + ">")) == "stream 1=" + text + ";");
 	CHECK(all_of(stream_of("/Filter [/A85 /A85]", ascii85(ascii85("abcde")))) ==
