@@ -65,6 +65,9 @@ static const struct mark marks[] = {
 	MARK(CONTENT_XAR, 0, "xar!"),
 	MARK(CONTENT_LZFU, 8, "LZFu"),
 	MARK(CONTENT_LZFU, 8, "MELA"),
+	MARK(CONTENT_ONENOTE, 0,
+	     "\xe4\x52\x5c\x7b\x8c\xd8\xa7\x4d\xae\xb1\x53\x78\xd0\x29\x96\xd3"),
+	MARK(CONTENT_MSO, 0, "ActiveMime\0\0"),
 };
 
 static uint32_t get16be(const uint8_t *bytes)
@@ -510,6 +513,8 @@ const char *content_kind_name(enum content_kind kind)
 		[CONTENT_XAR] = "xar",
 		[CONTENT_LZFU] = "lzfu",
 		[CONTENT_CMS] = "cms",
+		[CONTENT_ONENOTE] = "onenote",
+		[CONTENT_MSO] = "mso",
 	};
 	return (unsigned)kind < CONTENT_KIND_COUNT ? names[kind] : "other";
 }

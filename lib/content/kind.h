@@ -64,6 +64,8 @@ enum content_kind {
 	CONTENT_XAR,
 	CONTENT_LZFU, /* the RTF of Outlook's mails, within TNEF */
 	CONTENT_CMS,  /* signed, of S/MIME and others */
+	CONTENT_ONENOTE,
+	CONTENT_MSO, /* ActiveMime, of pages that Office has saved: a compound file, compressed */
 	CONTENT_KIND_COUNT,
 };
 

@@ -32,6 +32,8 @@ static const struct unpack_row rows[] = {
 	HERE(CONTENT_PDF, pdf),
 	HERE(CONTENT_LZFU, lzfu),
 	HERE(CONTENT_CMS, cms),
+	HERE(CONTENT_ONENOTE, onenote),
+	HERE(CONTENT_MSO, mso),
 	STREAMED(CONTENT_BZIP2, streams),
 	STREAMED(CONTENT_XZ, streams),
 	STREAMED(CONTENT_LZMA, streams),

@@ -98,13 +98,20 @@ int unpack_zip_begin(struct unpack *unpack);
 void unpack_zip_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_zip_end(struct unpack *unpack, bool is_whole);
 
-/* unpack_cms.c, unpack_lzfu.c, unpack_pdf.c, unpack_rtf.c */
+int unpack_mso_begin(struct unpack *unpack);
+void unpack_mso_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
+void unpack_mso_end(struct unpack *unpack, bool is_whole);
+
+/* unpack_cms.c, unpack_lzfu.c, unpack_onenote.c, unpack_pdf.c, unpack_rtf.c */
 int unpack_cms_begin(struct unpack *unpack);
 void unpack_cms_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_cms_end(struct unpack *unpack, bool is_whole);
 int unpack_lzfu_begin(struct unpack *unpack);
 void unpack_lzfu_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_lzfu_end(struct unpack *unpack, bool is_whole);
+int unpack_onenote_begin(struct unpack *unpack);
+void unpack_onenote_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
+void unpack_onenote_end(struct unpack *unpack, bool is_whole);
 int unpack_pdf_begin(struct unpack *unpack);
 void unpack_pdf_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_pdf_end(struct unpack *unpack, bool is_whole);

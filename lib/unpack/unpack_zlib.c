@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * unpack_zlib.c - gzip (RFC 1952) and zlib (RFC 1950).
+ * unpack_zlib.c - gzip (RFC 1952) and zlib (RFC 1950), and that behind the head of ActiveMime.
  *
  * What stands in several members of a gzip file one after another is one file to those that open
  * it: so the bytes of all are one member here, with the name of the first.
@@ -22,6 +22,7 @@ enum gzip_flag {
 };
 
 enum zlib_step {
+	MSO_HEAD,
 	ZLIB_HEAD, /* of zlib */
 	GZIP_HEAD,
 	GZIP_EXTRA_SIZE,
@@ -33,6 +34,10 @@ enum zlib_step {
 	ZLIB_TAIL,
 	GZIP_PADDING, /* zeros behind a member, as of a tape */
 };
+
+/* Where the head of ActiveMime says how long it is, and how much more than that it is. */
+#define MSO_SIZE_AT 30
+#define MSO_SIZE_OF 46
 
 struct zlib_state {
 	enum zlib_step step;
@@ -68,6 +73,15 @@ int unpack_gzip_begin(struct unpack *unpack)
 int unpack_zlib_begin(struct unpack *unpack)
 {
 	return begin(unpack, false);
+}
+
+int unpack_mso_begin(struct unpack *unpack)
+{
+	const int ret = begin(unpack, false);
+	struct zlib_state *state = unpack->state;
+	state->step = MSO_HEAD;
+	state->skip = MSO_SIZE_OF;
+	return ret;
 }
 
 static void begin_body(struct unpack *unpack)
@@ -131,6 +145,17 @@ static void take_zlib_head(struct unpack *unpack)
 		begin_body(unpack);
 }
 
+static void take_mso_head(struct unpack *unpack, uint8_t byte)
+{
+	struct zlib_state *state = unpack->state;
+	if (unpack->in == MSO_SIZE_AT + 1)
+		state->skip += byte;
+	else if (unpack->in == MSO_SIZE_AT + 2)
+		state->skip += (unsigned)byte << 8;
+	if (unpack->in == state->skip)
+		state->step = ZLIB_HEAD;
+}
+
 /* The checksum, and gzip's size. */
 static void take_tail(struct unpack *unpack)
 {
@@ -155,6 +180,10 @@ static void take_tail(struct unpack *unpack)
 static void take_byte(struct unpack *unpack, uint8_t byte)
 {
 	struct zlib_state *state = unpack->state;
+	if (state->step == MSO_HEAD) {
+		take_mso_head(unpack, byte);
+		return;
+	}
 	if (state->step == GZIP_PADDING) {
 		if (byte == 0)
 			return;
@@ -221,6 +250,16 @@ void unpack_gzip_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
 }
 
 void unpack_gzip_end(struct unpack *unpack, bool is_whole)
+{
+	unpack_zlib_end(unpack, is_whole);
+}
+
+void unpack_mso_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	unpack_zlib_push(unpack, bytes, size);
+}
+
+void unpack_mso_end(struct unpack *unpack, bool is_whole)
 {
 	unpack_zlib_end(unpack, is_whole);
 }

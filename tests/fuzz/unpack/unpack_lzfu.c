@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * Any bytes as a compressed body of RTF, within limits.
+ * Any bytes as a compressed body of RTF or, with bit 7 of the limits, as a section of OneNote, within limits.
  *
  *     OFFSET  SIZE  DESCRIPTION
  *        0      1   of the cuts
@@ -17,6 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 2)
 		return 0;
-	unpacked_compare(CONTENT_LZFU, data[0], data[1], data + 2, size - 2);
+	unpacked_compare((data[1] & 0x80) != 0 ? CONTENT_ONENOTE : CONTENT_LZFU, data[0], data[1],
+			 data + 2, size - 2);
 	return 0;
 }
