@@ -46,14 +46,58 @@ static bool is_marked(const struct addresses *addresses, const uint8_t *bytes, s
 	       strncasecmp(last, DATAURI_MARK, mark_size) == 0;
 }
 
-/* Blanks end an address that has no quotes around it. Where its begin is not known, quotes are the safe guess. */
-static bool is_quoted(const char *before, size_t size)
+static bool is_letter(uint8_t byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+}
+
+/* The last byte before that is no blank; 0: there is none. Goes back by it. */
+static uint8_t step_back(const struct addresses *addresses, const uint8_t *bytes, size_t *at,
+			 size_t *tail)
+{
+	while (*at > 0)
+		if (!is_blank(bytes[--*at]))
+			return bytes[*at];
+	return *tail > 0 ? (uint8_t)addresses->tail[--*tail] : 0;
+}
+
+static bool is_of_type(uint8_t byte)
+{
+	return is_letter(byte) || (byte >= '0' && byte <= '9') ||
+	       (byte != 0 && strchr("/+.;=_-\"", byte) != NULL);
+}
+
+/* The same of an address without base64: "data:text/html;charset=utf-8", "data:;x=y", "data:". */
+static bool is_marked_plain(const struct addresses *addresses, const uint8_t *bytes, size_t at)
+{
+	static const char word[] = "atad";
+	size_t tail = addresses->tail_size;
+	bool has_type = false;
+	uint8_t first = 0;
+	uint8_t byte;
+	unsigned count = sizeof(word);
+	while (is_of_type(byte = step_back(addresses, bytes, &at, &tail))) {
+		if (++count == ADDRESSES_TAIL_SIZE)
+			return false;
+		has_type = has_type || byte == '/';
+		first = byte;
+	}
+	if (byte != ':' || (first != 0 && first != ';' && !has_type))
+		return false;
+	for (unsigned i = 0; i < sizeof(word) - 1; i++)
+		if ((step_back(addresses, bytes, &at, &tail) | 0x20) != word[i])
+			return false;
+	return true;
+}
+
+/* What stands before the address; '\0': it is not known. */
+static char find_before(const char *before, size_t size)
 {
 	for (size_t at = size; at > 0; at--) {
 		if (strncasecmp(before + at - 1, "data:", 5) == 0)
-			return at == 1 || (before[at - 2] != '=' && before[at - 2] != '(');
+			return at > 1 ? before[at - 2] : '\0';
 	}
-	return true;
+	return '\0';
 }
 
 /* ---- bytes ---- */
@@ -63,9 +107,18 @@ static size_t find_mark(struct addresses *addresses, const uint8_t *bytes, size_
 {
 	char before[ADDRESSES_TAIL_SIZE + 1];
 	const uint8_t *comma = bytes;
-	while ((comma = memchr(comma, ',', size - (size_t)(comma - bytes))) != NULL &&
-	       !is_marked(addresses, bytes, (size_t)(comma - bytes)))
-		comma++;
+	const uint8_t *behind = NULL; /* the last comma */
+	bool is_base64 = false;
+	while ((comma = memchr(comma, ',', size - (size_t)(comma - bytes))) != NULL) {
+		is_base64 = is_marked(addresses, bytes, (size_t)(comma - bytes));
+		/* No address reaches over a comma, so that most of them are passed. */
+		const bool may_be =
+			behind == NULL || memchr(behind, ':', (size_t)(comma - behind)) != NULL;
+		if (is_base64 ||
+		    (may_be && is_marked_plain(addresses, bytes, (size_t)(comma - bytes))))
+			break;
+		behind = ++comma;
+	}
 	const size_t at = comma != NULL ? (size_t)(comma - bytes) : size;
 	const size_t before_size = get_before(addresses, bytes, at, ADDRESSES_TAIL_SIZE, before);
 	if (comma == NULL) {
@@ -75,7 +128,7 @@ static size_t find_mark(struct addresses *addresses, const uint8_t *bytes, size_
 	}
 	addresses->tail_size = 0;
 	addresses->is_open = true;
-	datauri_begin(&addresses->datauri, is_quoted(before, before_size));
+	datauri_begin(&addresses->datauri, is_base64, find_before(before, before_size));
 	return at + 1;
 }
 
@@ -88,7 +141,10 @@ static void push_plain(struct addresses *addresses, const uint8_t *bytes, size_t
 		if (!addresses->is_open) {
 			at += find_mark(addresses, bytes + at, size - at);
 			if (addresses->is_open)
-				out->files->begin(out->context, MSTREAM_BASE64, "");
+				out->files->begin(out->context,
+						  addresses->datauri.is_base64 ? MSTREAM_BASE64
+									       : MSTREAM_PERCENT,
+						  "");
 			continue;
 		}
 		at += datauri_push(&addresses->datauri, bytes + at, size - at, out);
@@ -109,11 +165,6 @@ enum reference {
 	REFERENCE_DECIMAL,
 	REFERENCE_HEX
 };
-
-static bool is_letter(uint8_t byte)
-{
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
-}
 
 /* Those that an address with data is made of; 0: it is none of these. */
 static uint8_t find_named(const char *name)

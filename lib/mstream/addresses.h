@@ -11,7 +11,8 @@
  *     addresses_push(&addresses, bytes, size, &files, context);
  *     addresses_end(&addresses, true, &files, context);
  *
- * The mark is ";base64," wherever it stands, also within what is a line of uuencode to another reader.
+ * The mark is ";base64," wherever it stands, also within what is a line of uuencode to another reader, or
+ * "data:", a type of media or nothing, and a comma.
  * As browsers have it, tabs and ends of lines in it are nothing, blanks around its word neither, and
  * "&#44;", "&#x2c;" and "&comma;" are a comma.
  *

@@ -5,10 +5,17 @@
 
 #include "lib/format/hex.h"
 
-void datauri_begin(struct datauri *ret_uri, bool is_quoted)
+/*
+ * Blanks end an address that has no quotes around it. Where its begin is not known, quotes are the safe guess
+ * for base64, which ends soon behind it.
+ */
+void datauri_begin(struct datauri *ret_uri, bool is_base64, char before)
 {
 	memset(ret_uri, 0, sizeof(*ret_uri));
-	ret_uri->is_quoted = is_quoted;
+	ret_uri->is_base64 = is_base64;
+	ret_uri->is_quoted =
+		is_base64 ? before != '=' && before != '(' : before == '"' || before == '\'';
+	ret_uri->before = before;
 }
 
 /* Digits of base64 (RFC 4648 4 and 5), plus 1; 0 is none. */
@@ -27,9 +34,23 @@ static bool is_dropped(uint8_t byte)
 	return byte == '\r' || byte == '\n' || byte == '\t';
 }
 
+/* Without base64 it is the data's as it is, up to the quote, or else to any or a blank. */
+static bool take_plain(const struct datauri *uri, uint8_t byte, bool is_coded, struct outflow *out)
+{
+	const bool is_end = uri->is_quoted ? byte == (uint8_t)uri->before
+					   : byte == '\0' || strchr("\"'> \f\r\n\t", byte) != NULL;
+	if (is_end && !is_coded)
+		return false;
+	if (is_coded || !is_dropped(byte))
+		outflow_put(out, byte);
+	return true;
+}
+
 /* false: the address ends before it. "=" is the last that it has. A blank that is coded is the data's. */
 static bool take_character(struct datauri *uri, uint8_t byte, bool is_coded, struct outflow *out)
 {
+	if (!uri->is_base64)
+		return take_plain(uri, byte, is_coded, out);
 	const unsigned digit = digits[byte];
 	if (digit == 0)
 		return (uri->is_quoted || is_coded) &&
@@ -41,6 +62,16 @@ static bool take_character(struct datauri *uri, uint8_t byte, bool is_coded, str
 		outflow_put(out, (uint8_t)(uri->bits >> uri->bit_count));
 	}
 	return true;
+}
+
+/* What begins as %XX and is none is what it is. */
+static bool leave_percent(struct datauri *uri, uint8_t byte, struct outflow *out)
+{
+	outflow_put(out, '%');
+	if (uri->percent == 2)
+		outflow_put(out, uri->first);
+	uri->percent = byte == '%';
+	return byte == '%' || take_plain(uri, byte, false, out);
 }
 
 static bool take_byte(struct datauri *uri, uint8_t byte, struct outflow *out)
@@ -57,8 +88,9 @@ static bool take_byte(struct datauri *uri, uint8_t byte, struct outflow *out)
 	}
 	const int digit = hex_value((char)byte);
 	if (digit < 0)
-		return false;
+		return !uri->is_base64 && leave_percent(uri, byte, out);
 	uri->code = (uint8_t)(uri->code << 4 | digit);
+	uri->first = byte;
 	uri->percent++;
 	if (uri->percent < 3)
 		return true;

@@ -4,16 +4,16 @@
 /*
  * datauri.h - files in addresses of a page: "data:image/png;base64,iVBOR..." (RFC 2397).
  *
- * Flow: addresses.c has found ";base64," -> datauri_begin() -> datauri_push() with what follows, to
- *       the end of the address -> outflow.h.
+ * Flow: addresses.c has found ";base64," or "data:text/html," -> datauri_begin() -> datauri_push() with
+ *       what follows, to the end of the address -> outflow.h.
  *
- *     datauri_begin(&uri, true);
+ *     datauri_begin(&uri, true, '"');
  *     while (!uri.is_done && size > 0)
  *             ... datauri_push(&uri, bytes, size, &out) ...
  *
  * As browsers have it, blanks and ends of lines are passed where quotes stand around it, or where they
- * are coded, %2B is +, and it ends at any character that base64 has not. A plain value; no allocation,
- * no pointer kept.
+ * are coded, %2B is +, and it ends at any character that base64 has not; without base64 at the quote that
+ * stands before it. A plain value; no allocation, no pointer kept.
  */
 
 #include "lib/mstream/outflow.h"
@@ -27,14 +27,18 @@ extern "C" {
 struct datauri {
 	bool is_done;
 	/* The rest is datauri.c's own. */
+	bool is_base64;
 	bool is_quoted;
+	char before;
+	uint8_t first;	 /* of the digits of %XX */
 	uint8_t percent; /* of %XX: how many of its three characters were there */
 	uint8_t code;
 	uint8_t bit_count;
 	uint16_t bits;
 };
 
-void datauri_begin(struct datauri *ret_uri, bool is_quoted);
+/* before: the character before the address; '\0': not known. */
+void datauri_begin(struct datauri *ret_uri, bool is_base64, char before);
 /* How many of the bytes were used: all, until .is_done; the byte that ends it is not. */
 size_t datauri_push(struct datauri *uri, const uint8_t *bytes, size_t size, struct outflow *out);
 

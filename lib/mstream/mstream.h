@@ -49,7 +49,8 @@ enum mstream_coding {
 	MSTREAM_UUENCODE,
 	MSTREAM_YENC,
 	MSTREAM_BINHEX,
-	MSTREAM_TNEF, /* an attachment within one */
+	MSTREAM_TNEF,	 /* an attachment within one */
+	MSTREAM_PERCENT, /* of an address, %XX */
 	MSTREAM_CODING_COUNT,
 };
 

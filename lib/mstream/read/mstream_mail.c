@@ -29,6 +29,7 @@ static const char *const coding_names[MSTREAM_CODING_COUNT] = {
 	[MSTREAM_YENC] = "yenc",
 	[MSTREAM_BINHEX] = "binhex",
 	[MSTREAM_TNEF] = "tnef",
+	[MSTREAM_PERCENT] = "percent",
 };
 
 const char *mstream_oddity_text(enum mstream_oddity oddity)

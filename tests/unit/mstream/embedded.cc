@@ -246,16 +246,18 @@ TEST_CASE("a text without a file has none", "[mstream][embedded]")
 	}
 }
 
+static std::string bytes_of(const std::string &text, enum mstream_coding coding = MSTREAM_BASE64)
+{
+	std::string all;
+	for (const File &file : read_all(text, true, read_addresses).all) {
+		CHECK(file.coding == coding);
+		all += file.bytes + ";";
+	}
+	return all;
+}
+
 TEST_CASE("addresses with data are files", "[mstream][addresses]")
 {
-	const auto bytes_of = [](const std::string &text) {
-		std::string all;
-		for (const File &file : read_all(text, true, read_addresses).all) {
-			CHECK(file.coding == MSTREAM_BASE64);
-			all += file.bytes + ";";
-		}
-		return all;
-	};
 	CHECK(bytes_of("<a href=\"data:text/plain;base64,YWJj\">") == "abc;");
 	CHECK(bytes_of("<a href='data:;BASE64,YWJjZA=='><img "
 		       "src=data:image/png;base64,YWJjZGU=>\n") == "abcd;abcde;");
@@ -301,6 +303,27 @@ TEST_CASE("addresses with data are files", "[mstream][addresses]")
 	CHECK(bytes_of("a,b;base6,c;base64;d,base64,;x base64,YWJj").empty());
 	CHECK_FALSE(read_all("data:x;base64,YWJj", false, read_addresses).all[0].is_whole);
 	CHECK(read_all("data:x;base64,YWJj", true, read_addresses).all[0].is_whole);
+}
+
+TEST_CASE("files in addresses without base64 come out", "[mstream][addresses]")
+{
+	const auto plain_of = [](const std::string &text) {
+		return bytes_of(text, MSTREAM_PERCENT);
+	};
+	CHECK(plain_of("<a href=\"data:text/html,%3Cp>it's\n a %41 100%;%4z%%41\">x") ==
+	      "<p>it's a A 100%;%4z%A;");
+	CHECK(plain_of("<a href='data:text/html;charset=utf-8;x=\"y\",a\"b,c'>") == "a\"b,c;");
+	CHECK(plain_of("<a href=data:,a%20b%0A%00>c <a href=data:;charset=x,y z>") ==
+	      std::string("a b\n\0;y;", 8));
+	CHECK(plain_of("url(data:image/svg+xml,<svg/> x) see data:text/plain,abc def") ==
+	      "<svg/;abc;");
+	CHECK(plain_of("'da\nta:te\txt/html,a\tb' \"data&colon;text&sol;html&comma;a&#98;\"") ==
+	      "ab;ab;");
+	CHECK(plain_of("'data:text/html," + std::string(3, '\0') + "a%\n4\t1%4' data:x/y,%") ==
+	      "aA%4;;");
+	CHECK(plain_of("data: a, b. The data:x, edata/x,y; :text/html,z 'data:" +
+		       std::string(60, 'a') + "/b,c'")
+		      .empty());
 }
 
 TEST_CASE("uuencode is read as clients read it", "[mstream][embedded]")
