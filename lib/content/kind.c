@@ -386,6 +386,20 @@ static bool skip_field(const struct narrow *narrow, size_t *at)
 	return true;
 }
 
+/*
+ * What is no text is a mail when two fields say so, each on a line of its own: a control in one of them, or
+ * before them, hides a mail from no client.
+ */
+static bool has_two_fields(const struct narrow *narrow)
+{
+	unsigned count = 0;
+	for (size_t at = 0; at < narrow->size && count < 2; at++) {
+		if ((at == 0 || narrow->text[at - 1] == '\n') && is_known_field(narrow, at))
+			count++;
+	}
+	return count == 2;
+}
+
 /* Clients do not mind which field is the first: that of a draft of Outlook is "X-Unsent". */
 static bool is_mail(const struct narrow *narrow)
 {
@@ -440,16 +454,17 @@ static enum content_kind take_text(const uint8_t *head, size_t size)
 		narrow_words(head, size, &narrow);
 	else
 		narrow_bytes(head, size, &narrow);
-	if (narrow.is_text && !narrow.is_wide && is_mail(&narrow))
+	if (!narrow.is_wide && (narrow.is_text ? is_mail(&narrow) : has_two_fields(&narrow)))
 		return CONTENT_MAIL;
 	/* Of eight bits, and a text all the same (lib/mstream/yenc.h). */
 	if (begins_with(&narrow, 0, "=ybegin "))
 		return CONTENT_TEXT;
 	if (!narrow.is_wide && is_late_pdf(&narrow))
 		return CONTENT_PDF;
-	if (!narrow.is_text)
-		return CONTENT_OTHER;
-	return is_html(&narrow) ? CONTENT_HTML : CONTENT_TEXT;
+	/* Browsers pass controls, and those that are NULs. */
+	if (is_html(&narrow))
+		return CONTENT_HTML;
+	return narrow.is_text ? CONTENT_TEXT : CONTENT_OTHER;
 }
 
 enum content_kind content_kind(const uint8_t *head, size_t size)

@@ -425,12 +425,6 @@ static bool find_disc(struct object *object, const uint8_t *bytes, size_t size, 
 
 /* ---- zips, which are read from their end: anything may stand before ---- */
 
-/* Of a zip its own reader finds them. */
-static bool may_have_zip(enum content_kind kind)
-{
-	return kind != CONTENT_ZIP && kind != CONTENT_MAIL;
-}
-
 static void push_zip(struct object *object, const uint8_t *bytes, size_t size)
 {
 	size_t behind = 0;
@@ -447,7 +441,8 @@ static void push_zip(struct object *object, const uint8_t *bytes, size_t size)
 		object->zip->is_guess = true;
 		object->zip->is_zip = true;
 		/* One that is stored there comes out of the archive as well. */
-		object->zip->is_beside = object->is_beside || object->kind >= CONTENT_GZIP;
+		object->zip->is_beside = object->is_beside || object->kind >= CONTENT_GZIP ||
+					 object->kind == CONTENT_MAIL;
 		object_push(object->zip, (const uint8_t *)ZIPMARK, ZIPMARK_SIZE);
 	}
 	object_push(object->zip, bytes + behind, size - behind);
@@ -458,8 +453,7 @@ static void push_zip(struct object *object, const uint8_t *bytes, size_t size)
 /* What has something in it has them among that, and one that was found so has none again. */
 static bool may_have_pack(const struct object *object)
 {
-	return !object->is_guess && object->kind != CONTENT_MAIL && object->kind != CONTENT_TNEF &&
-	       unpack_find(object->kind) == NULL;
+	return !object->is_guess && unpack_find(object->kind) == NULL;
 }
 
 /* None is opened any more when there is no slot for one. */
@@ -567,7 +561,7 @@ static void settle_head(struct object *object)
 	object->has_lines = kind == CONTENT_MAIL;
 	object_set_kind(object, kind);
 	object->is_settled = true;
-	object->may_have_zip = may_have_zip(kind);
+	object->may_have_zip = kind != CONTENT_ZIP; /* whose own reader finds them */
 	object->may_have_pack = may_have_pack(object);
 	if (object->may_have_pack)
 		selfpack_begin(&object->more->selfpack, kind == CONTENT_PE);

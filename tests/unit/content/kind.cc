@@ -154,6 +154,12 @@ TEST_CASE("texts are mails, pages or just texts", "[content][kind]")
 	CHECK(kind_of("caf\xc3\xa9\n") == "text");
 	CHECK(kind_of("caf\xe9\n") == "text");
 	CHECK(kind_of("a\x01") == "other");
+	// A control hides neither from a client.
+	CHECK(kind_of("From: a\nTo: b\nSubject: x\x01\n") == "mail");
+	CHECK(kind_of(RAW("\0\1\nFrom: a\nX: y\nTo: b\n")) == "mail");
+	CHECK(kind_of("From: a To: b\nSubject x\x01\n") == "other");
+	CHECK(kind_of("From: a\nXTo: b\n\x01") == "other");
+	CHECK(kind_of(RAW("<h\0><body>")) == "html");
 	CHECK(kind_of(RAW("a\0")) == "other");
 	CHECK(kind_of(RAW("\xff\xfe<\0h\0t\0m\0l\0>\0")) == "html");
 	CHECK(kind_of(RAW("\xfe\xff\0h\0i")) == "text");

@@ -484,6 +484,7 @@ TEST_CASE("an archive is looked into behind what is none", "[inspect]")
 		"<html>",
 		std::string("GIF89a\x01\0\x01\0\0\0\0;", 14) + std::string(600, 'g'),
 		"MZ" + std::string(1000, 'p'),
+		"From: a\r\nX: " + std::string(1100, 'a'),
 		std::string(70000, 'x'),
 	};
 	for (const std::string &before : befores) {
@@ -574,6 +575,7 @@ TEST_CASE("a zip is looked into wherever it stands", "[inspect]")
 		"A text.\r\n",
 		"PKPK",
 		std::string("GIF89a\x01\0\x01\0\0\0\0;", 14) + std::string(600, 'g'),
+		"From: a\r\nX: " + std::string(1100, 'a'),
 		std::string("\xca\xfe\xba\xbe\0\0\0\x34", 8),
 		"%PDF-1.4\n",
 		"7z\xbc\xaf\x27\x1c" + std::string(100, '\0'),
