@@ -72,6 +72,7 @@ struct object {
 	bool is_beside;	 /* of a zip that is looked for in an archive: its parts may be met twice */
 	bool is_unopened; /* what opens it has a state that cannot be copied */
 	bool is_guess;	  /* it was found by a few bytes of it */
+	bool is_locked;	  /* a member of that seems to be encrypted */
 	bool is_zip;	  /* by the mark that it begins with, whatever its head is like besides */
 	struct unpack *unpack;
 	struct object_more *more;

@@ -207,8 +207,10 @@ static void take_flaw(void *context, enum unpack_flaw flaw, const char *member)
 	/* Programs have the mark of a zip in their code, and documents have parts of one anywhere. */
 	if ((class_ != INSPECT_BOMB || flaw == UNPACK_LYING) &&
 	    (archive->is_beside ||
-	     (archive->is_guess && (!archive->has_given || may_be_torn(archive->container)))))
+	     (archive->is_guess && (!archive->has_given || may_be_torn(archive->container))))) {
+		archive->is_locked = archive->is_locked || flaw == UNPACK_ENCRYPTED;
 		return;
+	}
 	if (flaw == UNPACK_ENCRYPTED)
 		snprintf(name, sizeof(name), "encrypted");
 	else
@@ -354,6 +356,9 @@ static void close_route(struct object *object, bool is_whole)
 		break;
 	case OBJECT_HERE:
 	case OBJECT_ALLOCATED:
+		/* What was not told of a guess is, when its directory has said that it is none. */
+		if (object->is_locked && !object->is_beside && unpack_is_sure(object->unpack))
+			add(object, INSPECT_ENCRYPTED, "encrypted");
 		unpack_end(object->unpack, is_whole);
 		slots_give(&inspection->pool->arenas, object->slot);
 		break;
@@ -450,7 +455,7 @@ static void push_zip(struct object *object, const uint8_t *bytes, size_t size)
 
 /* ---- other archives, which their readers find behind a program or an image ---- */
 
-/* What has something in it has them among that, and one that was found so has none again. */
+/* An archive has them among what is in it, and one that was found so has none again. */
 static bool may_have_pack(const struct object *object)
 {
 	return !object->is_guess && unpack_find(object->kind) == NULL;

@@ -233,6 +233,11 @@ int unpack_begin(const struct unpack_row *row, void *memory, struct unpack_budge
 	return 0;
 }
 
+bool unpack_is_sure(const struct unpack *unpack)
+{
+	return unpack->is_sure;
+}
+
 void unpack_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
 {
 	if (unpack->is_over)

@@ -58,7 +58,8 @@ struct unpack {
 	bool is_over;	/* no more is looked at */
 	bool is_silent; /* the object was cut elsewhere: its flaws are that cut's */
 	bool is_open;	/* a member is */
-	void *member;	/* NULL: not wanted */
+	bool is_sure;
+	void *member; /* NULL: not wanted */
 	char name[UNPACK_NAME_SIZE];
 	uint8_t *spool;
 	size_t spool_size;

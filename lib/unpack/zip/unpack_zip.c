@@ -59,7 +59,9 @@ static void compare(struct unpack *unpack)
 	struct zip_state *zip = unpack->state;
 	const uint16_t count = little_get16(zip->head + 6);
 	const uint32_t offset = little_get32(zip->head + 12);
-	if (!zip->is_masked && !unpack_directory_is_right(&zip->lists, count, offset))
+	const bool is_right = unpack_directory_is_right(&zip->lists, count, offset);
+	unpack->is_sure = unpack->is_sure || (is_right && zip->lists.listed.count > 0);
+	if (!zip->is_masked && !is_right)
 		unpack_tell(unpack, UNPACK_LYING);
 	begin_archive(zip);
 	search(zip);

@@ -558,6 +558,20 @@ TEST_CASE("no mark hides an archive behind it", "[inspect]")
 	}
 }
 
+TEST_CASE("a zip that needs a password is told wherever it stands", "[inspect]")
+{
+	std::string zipped = zip("b.txt", "text");
+	for (const char *mark : { "PK\3\4", "PK\1\2" })
+		zipped[zipped.find(mark) + (mark[2] == 3 ? 6 : 8)] = 1;
+	for (const size_t piece : { 1, 7, 65536 }) {
+		CHECK(has(look(INSPECT_FILE, zipped, piece), "b.txt", "encrypted"));
+		CHECK(has(look(INSPECT_FILE, "GIF89a" + zipped, piece), "zip", "encrypted"));
+		// Without its end it may be some bytes of a program.
+		CHECK(look(INSPECT_FILE, "GIF89a" + zipped.substr(0, zipped.size() - 22), piece)
+			      .finding_count == 0);
+	}
+}
+
 TEST_CASE("a document is looked into behind a picture", "[inspect]")
 {
 	const std::string pdf = "%PDF-1.4\n1 0 obj\n<< >>\nstream\n" + MARK + "\nendstream ";
