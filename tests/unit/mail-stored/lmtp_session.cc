@@ -216,6 +216,41 @@ TEST_CASE("a mail larger than the limit is refused for each recipient, and gives
 	CHECK(world.memory_used == 0);
 }
 
+TEST_CASE("a mail without end is not read for ever", "[mail-stored][lmtp_session]")
+{
+	lmtp_world world = world_of_tests();
+	const std::string begin =
+		"LHLO c\r\nMAIL FROM:<a@b>\r\n" + rcpt("a@d.example") + rcpt("b@d.example");
+	const std::string piece(100000, 'x');
+	const size_t taken = 2 * world.limits.size_max + 1024 * 1024;
+	SECTION("by DATA")
+	{
+		// What is wrong with it before does not make it longer.
+		const std::string first = GENERATE("", "NUL", "LF");
+		played session(world);
+		session.feed(begin + "DATA\r\n");
+		const size_t before = session.said.size();
+		if (!first.empty())
+			session.feed(first == "LF" ? "\n" : std::string(1, '\0'));
+		for (size_t size = piece.size(); size < taken; size += piece.size())
+			session.feed(piece);
+		CHECK(session.said.size() == before);
+		CHECK_FALSE(session.is_closed);
+		CHECK(session.say(piece) == repeated("521 5.3.4 Mail larger than we take\r\n", 2));
+		CHECK(session.is_closed);
+	}
+	SECTION("by a chunk")
+	{
+		played session(world);
+		session.feed(begin);
+		CHECK(session.say("BDAT 18446744073709551615 LAST\r\n" + piece) ==
+		      repeated("552 5.3.4 Mail larger than we take\r\n", 2));
+		CHECK(session.is_closed);
+	}
+	CHECK(world.memory_used == 0);
+	CHECK(world.limits.size_max > 0);
+}
+
 TEST_CASE("a large mail is in sealed memory, byte by byte", "[mail-stored][lmtp_session]")
 {
 	lmtp_world world = world_of_tests();

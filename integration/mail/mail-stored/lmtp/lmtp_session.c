@@ -14,6 +14,9 @@
 /* Twelve digits. */
 #define ID_MASK UINT64_C(0xffffffffffff)
 
+/* A mail that is refused for its size is read on for as much again, and this, as smtp-front does. */
+#define OVERRUN_MAX (1024 * 1024)
+
 /* Of a mailbox whose node is down. */
 #define EAWAY_TEXT "4.4.1 Mailbox cannot be reached now, try again later"
 
@@ -277,6 +280,11 @@ static void consume(struct lmtp_session *session, size_t size)
 		session->in_start = session->in_end = 0;
 }
 
+static bool is_endless(const struct lmtp_session *session, uint64_t size)
+{
+	return size > 2 * session->world->limits.size_max + OVERRUN_MAX;
+}
+
 static bool take_data(struct lmtp_session *session)
 {
 	uint8_t *in = session->in + session->in_start;
@@ -288,9 +296,13 @@ static bool take_data(struct lmtp_session *session)
 					    &used, in, &out_size);
 	keep_text(session, in, out_size);
 	consume(session, used);
-	if (status == BODY_MORE)
+	session->data_size += used;
+	if (status == BODY_MORE && !is_endless(session, session->data_size))
 		return false;
-	finish_mail(session);
+	if (status == BODY_MORE)
+		answer_mail(session, 521, body_text(BODY_TOO_LARGE), NULL);
+	else
+		finish_mail(session);
 	return true;
 }
 
@@ -471,6 +483,7 @@ static void begin_data(struct lmtp_session *session)
 	begin_mail(session);
 	if (session->failure == 0) {
 		session->state = LMTP_DATA;
+		session->data_size = 0;
 		say(session, 1);
 		return;
 	}
@@ -501,7 +514,11 @@ static void perform(struct lmtp_session *session, enum dialogue_action action)
 		drop_mail(session);
 		session->chunk_left = session->event.chunk_size;
 		session->state = LMTP_SWALLOW;
-		return;
+		if (!is_endless(session, session->chunk_left))
+			return;
+		forget(session);
+		session->state = LMTP_OVER;
+		break;
 	case DIALOGUE_RESET:
 		forget(session);
 		break;

@@ -104,6 +104,7 @@ struct lmtp_session {
 	char refusal[96];
 	struct body body;
 	uint64_t chunk_left;
+	uint64_t data_size; /* what has come behind DATA */
 	/* The transaction. */
 	struct lmtp_boxes boxes;
 	char recipient[ENVELOPE_ADDRESS_MAX + 1]; /* the first */
