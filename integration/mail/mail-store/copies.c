@@ -264,35 +264,42 @@ static int compare(struct copies *copies, struct mailname box, struct mailname c
 	return ret;
 }
 
-/* Of the line about the node of a mailbox; 0: it is not known. */
-static uint64_t find_since(const char *text)
+/* The node of a mailbox, and the time of its store; 0: it is not known. */
+static int locate(struct copies *copies, struct mailname box, uint64_t *ret_number,
+		  uint64_t *ret_since_us)
 {
+	char *text = NULL;
+	int ret = remote_locate(copies->layer, box, ret_number, &text);
 	const char *word = text != NULL ? strstr(text, " since=") : NULL;
-	return word != NULL ? strtoull(word + strlen(" since="), NULL, 10) : 0;
+	*ret_since_us = word != NULL ? strtoull(word + strlen(" since="), NULL, 10) : 0;
+	free(text);
+	return ret;
 }
 
 static int look_at(struct copies *copies, struct mailname box)
 {
 	uint8_t bytes[MAILBOX_NAME_MAX];
-	char *rows_text = NULL;
 	uint64_t number = 0;
 	struct list mails = { 0 };
 	struct list others = { 0 };
-	int ret = remote_locate(copies->layer, box, &number, &rows_text);
-	const uint64_t since_us = ret == 0 ? find_since(rows_text) : 0;
-	free(rows_text);
+	uint64_t since_us = 0;
+	int ret = locate(copies, box, &number, &since_us);
 	const struct mailname copy_box = { bytes, copyname_make((unsigned)number, box, bytes) };
 	if (ret != 0 || copy_box.size == 0)
 		return ret;
 	/*
-	 * Without its time, lost and deleted mails look the same. Mails are listed last: a copy of one
-	 * that comes meanwhile is not alone.
+	 * Mails are listed behind the copies: a copy of one that comes meanwhile is not alone. The time of their
+	 * store comes last, as one that has begun anew lists what it has left. Without it, lost and deleted mails
+	 * look the same.
 	 */
-	ret = since_us == 0 ? MAILSTORE_EAWAY : take_list(copies, copy_box, &others);
+	ret = take_list(copies, copy_box, &others);
 	if (ret == 0)
 		ret = take_list(copies, box, &mails);
 	if (ret == 0)
-		ret = compare(copies, box, copy_box, &mails, &others, since_us);
+		ret = locate(copies, box, &number, &since_us);
+	if (ret == 0)
+		ret = since_us == 0 ? MAILSTORE_EAWAY
+				    : compare(copies, box, copy_box, &mails, &others, since_us);
 	copies->boxes++;
 	copies->mails += mails.count;
 	free(mails.entries);

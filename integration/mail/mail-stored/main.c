@@ -6,7 +6,6 @@
  * mail-stored(8) is the manual.
  */
 #include "integration/mail/mail-stored/nodes/locate.h"
-#include "integration/mail/mail-stored/store/store_index.h"
 #include "integration/mail/mail-stored/stored.h"
 #include "lib/common/log.h"
 #include "lib/process/daemon.h"
@@ -35,12 +34,10 @@ static const struct options_table table = {
 	.row_count = DAEMON_ROW_COUNT,
 };
 
-/* Mailboxes would be looked for where they are not. An index that is put aside is made anew after this. */
-static int check_spread(struct stored_setup *setup)
+/* Mailboxes would be looked for where they are not. */
+static int check_spread(const struct stored_setup *setup)
 {
-	if (setup->layer == STORED_LOG)
-		store_index_look(setup);
-	int ret = locate_check_spread(&setup->nodes, setup->directory, &setup->nodes.since_us);
+	int ret = locate_check_spread(&setup->nodes, setup->directory);
 	if (ret == 0)
 		return EX_OK;
 	log_error(context, "nodes not as the store was begun with, path=%s/spread (%s)",

@@ -48,6 +48,7 @@ struct parent {
 	sigset_t waited; /* blocked in the parent */
 	sigset_t before; /* what children have */
 	uint64_t *counters;
+	uint64_t *since_us; /* of store_process.h, in the same memory */
 	int store_fd;
 	int lmtp_fds[STORED_LMTP_MAX];
 	/* Of nodes: the clients of the module, other nodes, and mail servers that ask where. */
@@ -199,7 +200,8 @@ static int run_store(struct parent *parent)
 	const struct store_process_start start = { .setup = parent->setup,
 						   .listen_fd = parent->store_fd,
 						   .login_fd = login_fd,
-						   .counters = parent->counters };
+						   .counters = parent->counters,
+						   .since_us = parent->since_us };
 	close_lmtp(parent);
 	close_others(parent, &parent->store_fd, login_fd);
 	return parent->setup->layer == STORED_RADOS ? cluster_process_run(&start)
@@ -238,6 +240,7 @@ static int run_module(struct parent *parent)
 						.listen_fd = parent->module_fd,
 						.location_fd = parent->location_fd,
 						.login_fd = login_fd_or_null(parent),
+						.since_us = parent->since_us,
 						.confine = store_confine_module };
 	close_lmtp(parent);
 	close_one(&parent->store_fd);
@@ -251,6 +254,7 @@ static int run_node(struct parent *parent)
 	const struct nodeserver_start start = { .setup = parent->setup,
 						.store_path = parent->store_path,
 						.listen_fd = parent->node_fd,
+						.since_us = parent->since_us,
 						.confine = store_confine_node };
 	close_lmtp(parent);
 	close_others(parent, &parent->node_fd, NULL);
@@ -415,14 +419,15 @@ static int make_shared(struct parent *parent)
 		[ROLE_LMTP] = parent->setup->lmtp_count > 0 ? 1 : 0,
 		[ROLE_LOGIN] = stored_setup_logins(parent->setup)[0] != '\0' ? 1 : 0
 	};
-	void *memory = mmap(NULL, STORED_COUNTER_COUNT * sizeof(uint64_t), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t *memory = mmap(NULL, (STORED_COUNTER_COUNT + 1) * sizeof(*memory),
+				PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int ret = memory == MAP_FAILED ? -errno : crew_init(&parent->crew, counts, ROLES, &pace);
 	if (ret != 0) {
 		log_error(context, "process not begun (%s)", strerror(-ret));
 		return EX_OSERR;
 	}
 	parent->counters = memory;
+	parent->since_us = memory + STORED_COUNTER_COUNT;
 	return EX_OK;
 }
 

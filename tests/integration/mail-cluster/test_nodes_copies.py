@@ -13,6 +13,7 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 
 import stored
 from harness import DEADLINE_S, EX_DATAERR, main, program, wait_for
@@ -220,6 +221,29 @@ class Copies(Nodes):
         self.assertEqual(client.entries(box), [])
         self.assertEqual(self.run_copies("forget")[6], 0)
         self.assertEqual(self.run_copies("restore")[4], 1)
+        self.assertEqual([one for _, one, _ in client.entries(box)], [ident])
+
+    def test_mails_that_are_lost_under_a_running_daemon_are_none_that_were_deleted(self):
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        client = self.client(nodes[0])
+        box, other = self.boxes_by_node(client)[2][:2]
+        ident = client.deliver(TEXT, [box])
+        time.sleep(1.5)  # index-delay: the index has it
+        for name in (f"log/{1:016x}", "index.mdb", "index.mdb-lock"):
+            os.unlink(os.path.join(nodes[1].stored.directory, name))
+
+        def has_index():
+            client.send_mail(TEXT, [other])
+            client.take()
+            return os.path.exists(f"{nodes[1].stored.directory}/index.mdb")
+
+        wait_for(has_index, "the index to be made anew")
+        for at in (nodes[0], nodes[1]):
+            wait_for(lambda at=at: self.are_stores_known(self.client(at)), "its new store to be known")
+            self.assertEqual(self.run_copies("forget", at=at.stored.socket)[6], 0)
+        self.assertEqual(client.entries(box), [])
+        self.run_copies("restore")
         self.assertEqual([one for _, one, _ in client.entries(box)], [ident])
 
     def test_copies_of_mails_that_were_deleted_meanwhile_can_be_forgotten(self):

@@ -107,7 +107,8 @@ class store
 		process_ = std::make_unique<child>([this] {
 			uint64_t counters[STORED_COUNTER_COUNT] = {};
 			log_set_level(LOG_LEVEL_ERROR);
-			const store_process_start start = { &setup_.setup, fd_, counters, nullptr };
+			const store_process_start start = { &setup_.setup, fd_, counters, nullptr,
+							    nullptr };
 			return store_process_run(&start);
 		});
 	}

@@ -160,6 +160,7 @@ static int open_handles(struct module *module)
 		.tls = module->tls,
 		.store_path = start->store_path,
 		.memory_max = start->setup->size_max + NODEANSWERS_MEMORY_MORE,
+		.since_us = start->since_us,
 	};
 	const struct clients_start clients_start = {
 		.way = &clients_nodes,

@@ -26,10 +26,11 @@ extern "C" {
 
 struct nodemodule_start {
 	const struct stored_setup *setup;
-	const char *store_path; /* of the local store's own socket */
-	int listen_fd;		/* of clients, borrowed as the next; it listens */
-	int location_fd;	/* of the socketmap; -1: none */
-	const int *login_fd;	/* of logins.h, borrowed; NULL: none */
+	const char *store_path;	  /* of the local store's own socket */
+	int listen_fd;		  /* of clients, borrowed as the next; it listens */
+	int location_fd;	  /* of the socketmap; -1: none */
+	const int *login_fd;	  /* of logins.h, borrowed; NULL: none */
+	const uint64_t *since_us; /* that of store_process.h */
 	/* Called when all that is outside has been opened; may be NULL. An exit status. */
 	int (*confine)(const struct stored_setup *setup);
 };

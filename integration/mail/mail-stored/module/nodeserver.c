@@ -206,7 +206,7 @@ static void pong(struct session *session)
 							   ? STOREWIRE_HAS_QUOTAS
 							   : 0 };
 	uint8_t *out = hello.id.bytes;
-	bytes_put(&out, session->server->start->setup->nodes.since_us, 8);
+	bytes_put(&out, *session->server->start->since_us, 8);
 	answer(session, &hello, NULL);
 }
 

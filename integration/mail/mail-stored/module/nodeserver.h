@@ -26,8 +26,9 @@ extern "C" {
 
 struct nodeserver_start {
 	const struct stored_setup *setup;
-	const char *store_path; /* of the local store's own socket */
-	int listen_fd;		/* borrowed; it listens */
+	const char *store_path;	  /* of the local store's own socket */
+	int listen_fd;		  /* borrowed; it listens */
+	const uint64_t *since_us; /* that of store_process.h */
 	/* Called when all that is outside has been opened; may be NULL. An exit status. */
 	int (*confine)(const struct stored_setup *setup);
 };

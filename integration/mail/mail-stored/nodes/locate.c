@@ -3,7 +3,6 @@
 
 #include "integration/mail/base/store/copyname.h"
 #include "lib/common/wholefile.h"
-#include "lib/process/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -165,27 +164,31 @@ static int find_since(int directory, uint64_t *ret_since_us)
 	struct stat st;
 	struct statx index;
 	uint64_t since_us = 0;
-	if (fstatat(directory, "spread", &st, 0) != 0)
+	if (fstatat(directory, "spread", &st, 0) == 0)
+		raise_since(time_of(&st), &since_us); /* else it was removed under a daemon */
+	if (fstatat(directory, IDENTITY, &st, 0) != 0 ||
+	    statx(directory, INDEX, 0, STATX_BTIME, &index) != 0)
 		return -errno;
 	raise_since(time_of(&st), &since_us);
-	bool is_whole = fstatat(directory, IDENTITY, &st, 0) == 0;
-	if (is_whole)
-		raise_since(time_of(&st), &since_us);
-	is_whole = is_whole && statx(directory, INDEX, 0, STATX_BTIME, &index) == 0;
-	if (is_whole && (index.stx_mask & STATX_BTIME) != 0)
+	if ((index.stx_mask & STATX_BTIME) != 0)
 		raise_since((uint64_t)index.stx_btime.tv_sec * 1000000 +
 				    index.stx_btime.tv_nsec / 1000,
 			    &since_us);
-	if (!is_whole && errno != ENOENT)
-		return -errno;
-	if (!is_whole)
-		raise_since(clock_wall_us(), &since_us); /* it is made next */
 	*ret_since_us = since_us;
 	return 0;
 }
 
-int locate_check_spread(const struct nodesetup *setup, const char *directory,
-			uint64_t *ret_since_us)
+int locate_find_since(const char *directory, uint64_t *ret_since_us)
+{
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int ret = find_since(fd, ret_since_us);
+	close(fd);
+	return ret;
+}
+
+int locate_check_spread(const struct nodesetup *setup, const char *directory)
 {
 	char text[SPREAD_MAX];
 	const size_t size = print_spread(setup, text);
@@ -195,8 +198,6 @@ int locate_check_spread(const struct nodesetup *setup, const char *directory,
 	int ret = compare_spread(fd, text, size);
 	if (ret == -ENOENT)
 		ret = wholefile_write(fd, "spread", text, size, 0644, WHOLEFILE_LASTS);
-	if (ret == 0)
-		ret = find_since(fd, ret_since_us);
 	close(fd);
 	return ret;
 }

@@ -44,10 +44,14 @@ unsigned locate_next(const struct nodesetup *setup, unsigned peer);
 
 /*
  * 0; -EINVAL when the store was begun with another set of nodes; or -errno. The first time the file
- * DIRECTORY/spread is made: since it was, and its log and its index, the store is there.
+ * DIRECTORY/spread is made.
  */
-int locate_check_spread(const struct nodesetup *setup, const char *directory,
-			uint64_t *ret_since_us);
+int locate_check_spread(const struct nodesetup *setup, const char *directory);
+/*
+ * Since when the store is there, Unix time: the file, its log and its index were made by then. 0 or -errno.
+ * Of a store that is open: an index that was lost under a running daemon has been made anew by then.
+ */
+int locate_find_since(const char *directory, uint64_t *ret_since_us);
 
 #ifdef __cplusplus
 }

@@ -608,7 +608,7 @@ void noderouter_describe(const struct noderouter *router, unsigned node,
 	*ret_facts = (struct noderouter_facts){
 		.is_down = it->is_down,
 		.silent_ms = it->heard_ms != 0 ? now_of(it) - it->heard_ms : 0,
-		.since_us = is_local(it) ? router->start.setup->since_us : it->since_us,
+		.since_us = is_local(it) ? *router->start.since_us : it->since_us,
 		.links = it->slot_count,
 		.waiting = it->waiting_count,
 		.asked = it->asked,

@@ -75,6 +75,8 @@ struct noderouter_start {
 	struct nodetls *tls;
 	const char *store_path; /* the local store's socket; NULL: there are other nodes only */
 	uint64_t memory_max;	/* of one message */
+	/* Since when the local store is there: shared memory. NULL: noderouter_describe() is not called. */
+	const uint64_t *since_us;
 };
 
 /* 0 or -ENOMEM. */

@@ -61,8 +61,7 @@ struct nodesetup {
 	uint64_t memory_max; /* of mails on their way from and to other nodes */
 	struct nodesetup_peer peers[NODES_MAX];
 	unsigned peer_count;
-	unsigned self;	   /* place among peers */
-	uint64_t since_us; /* when the local store began, Unix time: locate_check_spread() */
+	unsigned self; /* place among peers */
 };
 
 /* Rows of the two sections; their members are those of struct nodesetup, and of the peer begun last. */

@@ -3,6 +3,7 @@
 
 #include "integration/common/upkeep.h"
 #include "integration/mail/mail-stored/layers/layers.h"
+#include "integration/mail/mail-stored/nodes/locate.h"
 #include "integration/mail/mail-stored/store/clients.h"
 #include "integration/mail/mail-stored/store/commit.h"
 #include "integration/mail/mail-stored/store/keeper.h"
@@ -130,11 +131,14 @@ static int open_parts(struct service *service)
 			  mailstore_strerror(ret));
 		return refused_status(ret);
 	}
+	if (nodesetup_is_on(&setup->nodes))
+		ret = locate_find_since(setup->directory, service->start->since_us);
 	service->quota = (struct quota){ .setup = setup,
 					 .users = service->users,
 					 .turn = &service->quota_turn };
-	ret = requests_init(&service->requests, service->layer, &service->quota, setup,
-			    service->start->counters);
+	if (ret == 0)
+		ret = requests_init(&service->requests, service->layer, &service->quota, setup,
+				    service->start->counters);
 	if (ret == 0)
 		return EX_OK;
 	log_error(context, "process not begun (%s)", strerror(-ret));
@@ -283,6 +287,8 @@ int store_process_run(const struct store_process_start *start)
 		log_error(context, "process not begun (%s)", strerror(-ret));
 		return EX_OSERR;
 	}
+	if (nodesetup_is_on(&start->setup->nodes))
+		*start->since_us = 0;
 	if (start->setup->layer == STORED_LOG)
 		store_index_look(start->setup);
 	int status = store_confine(start->setup);

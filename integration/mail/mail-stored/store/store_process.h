@@ -24,6 +24,8 @@ struct store_process_start {
 	int listen_fd;
 	uint64_t *counters;  /* STORED_COUNTER_COUNT of counters.h */
 	const int *login_fd; /* of logins.h, borrowed; NULL: none */
+	/* Shared memory. Written when a store of nodes is open: locate_find_since(); before, it is 0. */
+	uint64_t *since_us;
 };
 
 /*
