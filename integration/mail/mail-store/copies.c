@@ -27,7 +27,7 @@ enum verb { CHECK, MAKE, RESTORE, FORGET };
 struct copies {
 	const char *store;
 	enum verb verb;
-	bool forgets_all;
+	bool takes_all;
 	struct maillayer *layer;
 	uint64_t boxes;
 	uint64_t mails;
@@ -47,13 +47,13 @@ struct copies {
 static const struct options_bound rows[] = {
 	{ { 's', "store", "SOCKET", "of mail-stored on any node" },
 	  OPTIONS_AT(struct copies, store) },
-	{ { 'a', "all", NULL, "forget copies of mails that may be lost, too" },
-	  OPTIONS_AT(struct copies, forgets_all) },
+	{ { 'a', "all", NULL, "forget, or restore: deleted and lost mails alike" },
+	  OPTIONS_AT(struct copies, takes_all) },
 };
 
 static const struct options_table table = {
 	.program = "mail-store copies",
-	.usage = "--store SOCKET check | make | restore | forget [--all]",
+	.usage = "--store SOCKET check | make | restore [--all] | forget [--all]",
 	.summary =
 		"Compares mailboxes with the second copies on other nodes; makes copies that are\n"
 		"missing, restores mails that were lost with their store, under their ids, or\n"
@@ -226,17 +226,17 @@ static int copy_mail(struct copies *copies, struct target target, const struct m
 
 /* ---- one mailbox ---- */
 
-/* since_us: the store of the mailbox is there. */
+/* since_us: the store of the mailbox is there. By a clock that was ahead a mail came later than it did. */
 static int take_alone(struct copies *copies, struct mailname box, struct mailname copy_box,
 		      const struct mailentry *entry, uint64_t since_us)
 {
-	const bool is_deleted = entry->time_us >= since_us;
+	const bool is_deleted = entry->time_us >= since_us && entry->time_us <= clock_wall_us();
 	copies->alone++;
 	copies->deleted += is_deleted;
-	if (copies->verb == RESTORE && !is_deleted)
+	if (copies->verb == RESTORE && (!is_deleted || copies->takes_all))
 		return copy_mail(copies, (struct target){ .box = box, .copy_box = copy_box },
 				 entry);
-	if (copies->verb == FORGET && (is_deleted || copies->forgets_all))
+	if (copies->verb == FORGET && (is_deleted || copies->takes_all))
 		return forget(copies, copy_box, entry);
 	return 0;
 }

@@ -112,16 +112,16 @@ class Client:
     # ---- what tests want ----
 
     def send_mail(self, text, recipients, sender=b"sender@example.net", ident=None,
-                  is_moved=False):
+                  is_moved=False, time_us=0):
         head = meta(sender, [name.encode() for name in recipients])
         content = head + text
         if len(content) <= INLINE_MAX:
             return self.send(DELIVER, number=len(head), size=len(text), ident=ident,
-                             is_moved=is_moved, memory=content)
+                             is_moved=is_moved, time_us=time_us, memory=content)
         fd = sealed(content)
         try:
             return self.send(DELIVER, number=len(head), size=len(text), ident=ident,
-                             is_moved=is_moved, fd=fd)
+                             is_moved=is_moved, time_us=time_us, fd=fd)
         finally:
             os.close(fd)
 
