@@ -57,6 +57,7 @@ static int find_lost(struct mailrecover *recover)
 	while (ret == STORE_OK) {
 		if (!is_there(recover, number)) {
 			recover->recovery->first.segment = number;
+			recover->recovery->refused = number;
 			return MAILSTORE_ELOST;
 		}
 		ret = mailindex_segment(recover->reader, number + 1, &number, &row);
@@ -182,8 +183,11 @@ int mailrecover_examine(struct mailrecover *recover)
 		      compare_segments);
 	if (ret == 0)
 		ret = find_lost(recover);
-	for (size_t i = 0; ret == 0 && i < recover->count; i++)
+	for (size_t i = 0; ret == 0 && i < recover->count; i++) {
 		ret = examine_one(recover, &recover->segments[i]);
+		if (ret != 0 && ret != -ENOMEM)
+			recover->recovery->refused = recover->segments[i].number;
+	}
 	return ret;
 }
 

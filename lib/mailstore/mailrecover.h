@@ -22,7 +22,8 @@ struct mailstore_recovery {
 	uint64_t damaged;	/* places of the log that were committed and are no records now */
 	uint64_t orphans;	/* segments that had been emptied and not been removed */
 	struct mailplace first; /* of damaged */
-	bool was_built;		/* there was no index */
+	uint64_t refused; /* the segment for which the store is not opened; 0: it is not for one */
+	bool was_built;	  /* there was no index */
 };
 
 struct mailrecover_segment; /* mailrecover.c */
@@ -40,8 +41,8 @@ struct mailrecover {
 
 /*
  * Examines all segments, changes nothing. MAILSTORE_ELOST, MAILSTORE_EAHEAD, and MAILSTORE_EDAMAGED
- * for one that has the head of another, with the place in recovery->first. mailrecover_free() in any
- * case.
+ * for one that has the head of another, or -errno for one that cannot be read, with recovery->refused.
+ * mailrecover_free() in any case.
  */
 int mailrecover_examine(struct mailrecover *recover);
 /*

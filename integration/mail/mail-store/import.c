@@ -86,12 +86,18 @@ static int import_mbox_mail(struct exchange *exchange, const struct mbox_mail *m
 static int import_mbox(struct exchange *exchange, const struct mailfile *file)
 {
 	struct mbox_mail mail;
+	size_t begin = 0;
 	size_t at = 0;
 	int found = mbox_next(file->bytes, file->size, &at, &mail);
 	while (found == 1) {
 		int ret = import_mbox_mail(exchange, &mail);
-		if (ret != 0)
+		if (ret != 0) {
+			progress_end(&exchange->progress);
+			log_error(NULL, "mail not taken, file=%s at=%zu (%s)", exchange->mbox,
+				  begin, mailstore_strerror(ret));
 			return ret;
+		}
+		begin = at;
 		progress_step(&exchange->progress, IMPORTED, exchange->count, at, file->size);
 		found = mbox_next(file->bytes, file->size, &at, &mail);
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-store/mbox.h"
 
+#include "lib/mailstore/mailrecord.h"
+
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -37,9 +39,11 @@ static void read_from_line(const uint8_t *line, size_t size, struct mbox_mail *m
 	const uint8_t *blank = memchr(sender, ' ', left);
 	mail->sender = sender;
 	size_t sender_size = blank == NULL ? 0 : (size_t)(blank - sender);
+	/* Of a longer one the mail is wanted all the same. */
+	bool is_none = sender_size > MAIL_SENDER_MAX;
 	bool is_bounce =
 		sender_size == sizeof(BOUNCE) - 1 && memcmp(sender, BOUNCE, sender_size) == 0;
-	mail->sender_size = is_bounce ? 0 : sender_size;
+	mail->sender_size = is_none || is_bounce ? 0 : sender_size;
 	if (blank == NULL || left - sender_size >= sizeof(date))
 		return;
 	memcpy(date, blank, left - sender_size);

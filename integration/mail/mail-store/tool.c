@@ -87,7 +87,7 @@ int tool_fail_after(const char *store, const char *what, uint64_t count, int sta
 
 int tool_paths(const char *store, struct store_paths *ret_paths)
 {
-	if (store == NULL) {
+	if (store == NULL || store[0] == '\0') { /* else it would be that of / */
 		log_error(NULL, "no store named (--store PATH)");
 		return EX_USAGE;
 	}
@@ -143,8 +143,8 @@ static int open_log(const char *store, bool creates, struct mailstore **ret_stor
 	if (ret != 0)
 		return tool_fail_open(store, ret);
 	ret = mailstore_open(&setup, ret_store, &recovery);
-	if (ret == MAILSTORE_ELOST || ret == MAILSTORE_EAHEAD || ret == MAILSTORE_EDAMAGED)
-		log_error(NULL, "look at segment %016" PRIx64 ", store=%s", recovery.first.segment,
+	if (recovery.refused != 0)
+		log_error(NULL, "look at segment %016" PRIx64 ", store=%s", recovery.refused,
 			  store);
 	if (ret != 0)
 		return tool_fail_open(store, ret);

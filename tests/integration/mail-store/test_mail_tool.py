@@ -84,6 +84,7 @@ class Mistakes(Tool):
 
     def test_wrong_use_is_told(self):
         self.call("ls", has_store=False, expect=EX_USAGE)
+        self.call("deliver", "--store", "", ANNA, text=MAIL, has_store=False, expect=EX_USAGE)
         self.call("deliver", "", text=MAIL, expect=EX_USAGE)
         self.call("deliver", expect=EX_USAGE)
         self.call("rm", ANNA, expect=EX_USAGE)
@@ -110,6 +111,17 @@ class Mistakes(Tool):
         self.assertIn(f"not an mbox, file={path} at=0", said)
         self.assertIn(f"not all was imported, store={self.store} mails=0 (", said)
         self.assertEqual(self.call("ls")[0], b"anna@example.com\t1\t12\n")
+
+    def test_a_mail_behind_a_line_that_names_no_sender_is_taken_and_one_that_is_not_is_named(self):
+        line = b"From " + 70000 * b"x" + b" Tue Nov 24 12:00:00 2026\n"
+        path = self.write("mbox", line + b"Subject: x\n\n" + line + b"Subject: y\n\n")
+        self.call("import", "--mbox", path, ANNA)
+        self.assertEqual(self.call("ls")[0], b"anna@example.com\t2\t24\n")
+        fault = ["-e", "inject=pwritev:error=ENOSPC:when=2", "-o", self.path("trace")]
+        if not harness.IS_SANITIZED:
+            result = subprocess.run([harness.peer("strace"), *fault, program("mail-store"), "import", "--store", self.store,
+                                     "--mbox", path, BERT], check=False, capture_output=True, timeout=harness.DEADLINE_S)
+            self.assertRegex(result.stderr.decode(), rf"mail not taken, file={path} at=\d+ \(No space left on device\)")
 
     def test_what_was_imported_before_a_mail_that_fails_stays_and_is_counted(self):
         os.makedirs(self.path("maildir/cur"))
@@ -154,6 +166,16 @@ class Mistakes(Tool):
         self.assertEqual(result.stdout.decode(), f"segment {1:016x} at 0: it cannot be read\n")
         self.assertIn(f"store not checked, store={self.store} (Input/output error)", result.stderr.decode())
         self.assertEqual(result.returncode, EX_IOERR)
+
+    def test_a_segment_that_is_no_file_is_named(self):
+        self.deliver()
+        segment = os.path.join(self.store, "log", f"{1:016x}")
+        os.unlink(segment)
+        for make in (os.mkdir, os.mkfifo):
+            make(segment)
+            _, said = self.call("ls", expect=EX_NOINPUT if make is os.mkdir else EX_IOERR)
+            self.assertIn(f"error: look at segment {1:016x}, store={self.store}\n", said)
+            (os.rmdir if make is os.mkdir else os.unlink)(segment)
 
     def test_an_index_that_could_not_be_looked_at_is_not_taken_for_a_damaged_one(self):
         if harness.IS_SANITIZED:

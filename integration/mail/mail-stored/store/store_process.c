@@ -56,9 +56,9 @@ struct service {
 static void log_recovery(const struct stored_setup *setup,
 			 const struct mailstore_recovery *recovery, int ret)
 {
-	if (ret == MAILSTORE_ELOST || ret == MAILSTORE_EAHEAD || ret == MAILSTORE_EDAMAGED)
+	if (recovery->refused != 0)
 		log_error(context, "look at segment %016" PRIx64 ", directory=%s",
-			  recovery->first.segment, setup->directory);
+			  recovery->refused, setup->directory);
 	if (ret == 0 && recovery->damaged > 0)
 		log_warning(context,
 			    "log is damaged: see fsck, directory=%s places=%" PRIu64
