@@ -455,10 +455,14 @@ static void push_zip(struct object *object, const uint8_t *bytes, size_t size)
 
 /* ---- other archives, which their readers find behind a program or an image ---- */
 
-/* An archive has them among what is in it, and one that was found so has none again. */
+/*
+ * An archive of members and a compound file have them among these, perhaps in pieces, and one that was found so has
+ * none again.
+ */
 static bool may_have_pack(const struct object *object)
 {
-	return !object->is_guess && unpack_find(object->kind) == NULL;
+	const bool has_members = object->kind >= CONTENT_ZIP && object->kind <= CONTENT_XAR;
+	return !object->is_guess && !has_members && object->kind != CONTENT_OLE;
 }
 
 /* None is opened any more when there is no slot for one. */
@@ -470,6 +474,7 @@ static void open_pack(struct object *object, const struct selfpack_found *found,
 	if (pack == NULL)
 		return;
 	pack->is_guess = true;
+	pack->is_beside = object->is_beside || unpack_find(object->kind) != NULL;
 	object->packs[object->pack_count++] = pack;
 	object_push(pack, found->before, found->before_size);
 	object_push(pack, end - found->size, found->size);

@@ -485,6 +485,9 @@ TEST_CASE("an archive is looked into behind what is none", "[inspect]")
 		std::string("GIF89a\x01\0\x01\0\0\0\0;", 14) + std::string(600, 'g'),
 		"MZ" + std::string(1000, 'p'),
 		"From: a\r\nX: " + std::string(1100, 'a'),
+		"%PDF-1.4\n",
+		"{\\rtf1 ",
+		gzip("text"),
 		std::string(70000, 'x'),
 	};
 	for (const std::string &before : befores) {
