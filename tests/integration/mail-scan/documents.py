@@ -39,6 +39,21 @@ def outlook_rtf_of(rtf):
     return struct.pack("<II4sI", len(rtf) + 12, len(rtf), b"MELA", 0) + rtf
 
 
+# ---- sections of OneNote (MS-ONESTORE), and what Office saves beside pages ----
+
+
+def onenote_of(*files):
+    section = bytes.fromhex("e4525c7b8cd8a74daeb15378d02996d3") + bytes(1008)
+    for data in files:
+        section += bytes.fromhex("e716e3bd65261145a4c48d4d0b7a9eac") + struct.pack("<QIQ", len(data), 0, 0)
+        section += data + bytes(-len(data) % 8) + bytes.fromhex("22a7fb71790f0b4abb13899256426b24")
+    return section
+
+
+def mso_of(data):
+    return b"ActiveMime".ljust(30, b"\0") + struct.pack("<H", 4) + bytes(18) + zlib.compress(data)
+
+
 # ---- compound files (MS-CFB) ----
 
 

@@ -41,6 +41,12 @@ DOCUMENTS = {
     "ascii85.pdf": (documents.pdf_of(b"/Filter [/ASCII85Decode /FlateDecode]",
                                      base64.a85encode(zlib.compress(EICAR)) + b"~>"), "stream 1"),
     "page.html": (b"<html><a href=\"data:;base64," + base64.b64encode(EICAR) + b"\">", "base64"),
+    "plain.html": (b"<html><a href='data:text/html," + EICAR.replace(b"%", b"%25") + b"'>", "percent"),
+    "behind.pdf": (documents.pdf_of(b"/Filter [/FlateDecode /AHx]", zlib.compress(base64.b16encode(EICAR) + b">")),
+                   "stream 1"),
+    "note.one": (documents.onenote_of(b"<html>", zlib.compress(EICAR)), "file 2 / zlib"),
+    "page.mso": (documents.mso_of(documents.ole_of({"Macros/VBA/Module1": b"compiled" + documents.vba_of(MODULE)})),
+                 "mso / vba/Module1"),
     "winmail.dat": (documents.tnef_of(documents.attachment("a.com", EICAR)), "a.com"),
     "nested.dat": (documents.tnef_of(documents.attachment("in.dat", documents.tnef_of(
         documents.attachment("a.com", EICAR)))), "in.dat / a.com"),
