@@ -231,6 +231,26 @@ class Failing(Nodes):
         wait_for(lambda: client.call(stored.CHECK, name=box).status == 0, "the node to be back")
         client.deliver(TEXT, [box.decode()])
 
+    def test_a_module_that_ends_says_so_about_what_waits_for_a_node_that_hangs(self):
+        nodes = self.begin()
+        self.expect_log("warning: .mail-stored. process ended, role=module ")
+        self.expect_log("warning: .mail-stored. store is not there, ")  # to mail servers, meanwhile
+        client, idle = self.client(nodes[0]), self.client(nodes[0])
+        boxes = self.boxes_by_node(client)
+        idle.lock(boxes[1][0])
+        store = nodes[1].stored.pid_of("store")
+        os.kill(store, signal.SIGSTOP)
+        try:
+            client.send(stored.LIST, size=10, name=boxes[2][0].encode())
+            os.kill(nodes[0].stored.pid_of("module"), signal.SIGTERM)
+            self.assertEqual(idle.socket.recv(1), b"")  # at once, and with it its lock
+            self.assertEqual(client.take().status, EAWAY)
+            self.assertEqual(client.socket.recv(1), b"")
+        finally:
+            os.kill(store, signal.SIGCONT)
+        wait_for(lambda: self.client(nodes[0]).call(stored.CHECK, name=boxes[1][0].encode()).status == 0,
+                 "another module")
+
     def test_the_store_of_a_node_is_replaced_and_goes_on(self):
         nodes = self.begin()
         self.expect_log("")
