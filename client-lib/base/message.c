@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/format/ascii.h"
 #include "lib/format/bytes.h"
 #include "lib/format/wellknown.h"
 
@@ -117,8 +118,7 @@ static bool add_label(struct dnsblv6_labels *name, const uint8_t *label)
 		return false;
 	name->wire[name->size] = label[0];
 	for (size_t i = 1; i < size; i++)
-		name->wire[name->size + i] =
-			label[i] >= 'A' && label[i] <= 'Z' ? label[i] | 0x20 : label[i];
+		name->wire[name->size + i] = ascii_lower(label[i]);
 	name->size = (uint8_t)(name->size + size);
 	return true;
 }

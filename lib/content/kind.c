@@ -2,6 +2,7 @@
 #include "lib/content/kind.h"
 
 #include "lib/content/little.h"
+#include "lib/format/ascii.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -281,18 +282,13 @@ static bool is_text_byte(uint8_t byte)
 				      byte == '\b' || byte == '\f' || byte == 0x1b;
 }
 
-static char lower(uint8_t byte)
-{
-	return (char)(byte >= 'A' && byte <= 'Z' ? byte + ('a' - 'A') : byte);
-}
-
 static void narrow_bytes(const uint8_t *head, size_t size, struct narrow *ret_narrow)
 {
 	const bool has_mark = has(head, size, 0, "\xef\xbb\xbf", 3);
 	ret_narrow->is_text = size > 0;
 	for (size_t i = has_mark ? 3 : 0; i < size; i++) {
 		ret_narrow->is_text = ret_narrow->is_text && is_text_byte(head[i]);
-		ret_narrow->text[ret_narrow->size++] = lower(head[i]);
+		ret_narrow->text[ret_narrow->size++] = (char)ascii_lower(head[i]);
 	}
 }
 
@@ -306,7 +302,7 @@ static void narrow_words(const uint8_t *head, size_t size, struct narrow *ret_na
 		const uint32_t word = is_little ? little_get16(head + i) : get16be(head + i);
 		const uint8_t byte = word < 0x100 ? (uint8_t)word : 0x80;
 		ret_narrow->is_text = ret_narrow->is_text && is_text_byte(byte);
-		ret_narrow->text[ret_narrow->size++] = lower(byte);
+		ret_narrow->text[ret_narrow->size++] = (char)ascii_lower(byte);
 	}
 }
 

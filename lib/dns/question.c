@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/dns/question.h"
 
+#include "lib/format/ascii.h"
 #include "lib/format/bytes.h"
 
 #include <string.h>
@@ -25,11 +26,6 @@ enum {
 	POINTER_BITS = 0xc0,
 	DO_BIT = 0x80,
 };
-
-static uint8_t to_lower(uint8_t byte)
-{
-	return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte | 0x20) : byte;
-}
 
 /* QR and opcode are clear; one question, no answers, at most one additional record. */
 static bool has_common_header(const uint8_t *wire, size_t size)
@@ -57,7 +53,7 @@ static bool take_name(const uint8_t *wire, size_t size, struct question_common *
 		if (label_size > size - offset)
 			return false;
 		for (size_t end = offset + label_size; offset < end; offset++)
-			question->name[offset] = to_lower(wire[offset]);
+			question->name[offset] = ascii_lower(wire[offset]);
 	}
 	question->name_size = (uint8_t)offset;
 	question->label_count = (uint8_t)count;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/dns/soa.h"
 
+#include "lib/format/ascii.h"
 #include "lib/format/bytes.h"
 
-#include <ctype.h>
 #include <string.h>
 
 enum {
@@ -45,12 +45,6 @@ static void skip_name(struct bytes_input *input)
 	}
 }
 
-/* Sizes of labels are below all letters. */
-static bool is_same_byte(uint8_t one, uint8_t other)
-{
-	return tolower(one) == tolower(other);
-}
-
 /* Servers may answer in another case. */
 static bool is_question(struct bytes_input *input, const uint8_t *apex, size_t apex_size)
 {
@@ -59,8 +53,9 @@ static bool is_question(struct bytes_input *input, const uint8_t *apex, size_t a
 	uint64_t class = bytes_take(input, 2);
 	if (input->has_failed || type != TYPE_SOA || class != CLASS_IN)
 		return false;
+	/* Sizes of labels are below all letters. */
 	for (size_t i = 0; i < apex_size; i++) {
-		if (!is_same_byte(name[i], apex[i]))
+		if (ascii_lower(name[i]) != ascii_lower(apex[i]))
 			return false;
 	}
 	return true;

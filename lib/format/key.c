@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "lib/format/key.h"
 
+#include "lib/format/ascii.h"
+
 #include <string.h>
 
 enum {
@@ -30,8 +32,7 @@ static bool add_byte(struct dnsblv6_key *key, uint8_t byte)
 
 static bool add_label_byte(struct dnsblv6_key *key, uint8_t byte)
 {
-	if (byte >= 'A' && byte <= 'Z')
-		byte = (uint8_t)(byte + ('a' - 'A'));
+	byte = ascii_lower(byte);
 	if (byte > ESCAPE)
 		return add_byte(key, byte);
 	return add_byte(key, ESCAPE) && add_byte(key, (uint8_t)(byte + 1));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "lib/format/name.h"
 
+#include "lib/format/ascii.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -157,17 +159,12 @@ static int split(const uint8_t *labels, size_t size, struct label *ret_labels)
 	return count;
 }
 
-static uint8_t lower(uint8_t c)
-{
-	return c >= 'A' && c <= 'Z' ? (uint8_t)(c + ('a' - 'A')) : c;
-}
-
 static bool is_label(struct label label, const char *text)
 {
 	if (label.size != strlen(text))
 		return false;
 	for (unsigned i = 0; i < label.size; i++) {
-		if (lower(label.text[i]) != (uint8_t)text[i])
+		if (ascii_lower(label.text[i]) != (uint8_t)text[i])
 			return false;
 	}
 	return true;
@@ -193,7 +190,7 @@ static bool read_hex(struct label label, unsigned digits, uint64_t *ret_number)
 	if (label.size != digits)
 		return false;
 	for (unsigned i = 0; i < digits; i++) {
-		uint8_t c = lower(label.text[i]);
+		uint8_t c = ascii_lower(label.text[i]);
 		if (c >= '0' && c <= '9')
 			number = number << 4 | (unsigned)(c - '0');
 		else if (c >= 'a' && c <= 'f')

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/smtp/messageid.h"
 
+#include "lib/format/ascii.h"
+
 #include <string.h>
 
 enum place {
@@ -25,14 +27,9 @@ static bool is_blank(uint8_t byte)
 	return byte == ' ' || byte == '\t';
 }
 
-static uint8_t lower(uint8_t byte)
-{
-	return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte - 'A' + 'a') : byte;
-}
-
 static unsigned take_name(struct messageid *messageid, uint8_t byte)
 {
-	if (lower(byte) != (uint8_t)wanted[messageid->size])
+	if (ascii_lower(byte) != (uint8_t)wanted[messageid->size])
 		return byte == '\n' ? AT_LINE : AT_OTHER;
 	messageid->size++;
 	return messageid->size < sizeof(wanted) - 1 ? AT_NAME : AT_COLON;

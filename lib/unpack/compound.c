@@ -2,6 +2,7 @@
 #include "lib/unpack/compound.h"
 
 #include "lib/content/little.h"
+#include "lib/format/ascii.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -136,18 +137,13 @@ bool compound_entry(const struct compound *compound, uint32_t number,
 	return true;
 }
 
-static uint8_t lower(uint8_t byte)
-{
-	return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte + ('a' - 'A')) : byte;
-}
-
 bool compound_is_named(const struct compound_entry *entry, const char *name)
 {
 	const size_t size = strlen(name);
 	if (entry->name_size != size * 2)
 		return false;
 	for (size_t i = 0; i < size; i++) {
-		if (lower(entry->name[i * 2]) != lower((uint8_t)name[i]) ||
+		if (ascii_lower(entry->name[i * 2]) != ascii_lower((uint8_t)name[i]) ||
 		    entry->name[i * 2 + 1] != 0)
 			return false;
 	}

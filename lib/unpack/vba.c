@@ -2,6 +2,7 @@
 #include "lib/unpack/vba.h"
 
 #include "lib/content/little.h"
+#include "lib/format/ascii.h"
 
 #include <string.h>
 
@@ -97,15 +98,10 @@ bool vba_decompress(const uint8_t *bytes, size_t size, vba_take_fn *take, void *
 #define RECORD_OFFSET		   0x31
 #define VERSION_SIZE		   6 /* whatever its record says */
 
-static uint8_t lower(uint8_t byte)
-{
-	return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte + ('a' - 'A')) : byte;
-}
-
 static bool is_same_name(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size)
 {
 	size_t i = 0;
-	while (i < a_size && i < b_size && lower(a[i]) == lower(b[i]))
+	while (i < a_size && i < b_size && ascii_lower(a[i]) == ascii_lower(b[i]))
 		i++;
 	return i == a_size && i == b_size;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "server/message/compress.h"
 
+#include "lib/format/ascii.h"
+
 #include <string.h>
 
 #define LABELS_MAX   128 /* RFC 1035: 255 octets hold no more, the root included */
@@ -28,16 +30,11 @@ static struct name take_apart(const uint8_t *wire)
 	return name;
 }
 
-static uint8_t to_lower(uint8_t byte)
-{
-	return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte | 0x20) : byte;
-}
-
 static bool is_same_label(const uint8_t *a, const uint8_t *b)
 {
 	/* The length byte is below 64, so no letter. */
 	for (unsigned i = 0; i <= a[0]; i++) {
-		if (to_lower(a[i]) != to_lower(b[i]))
+		if (ascii_lower(a[i]) != ascii_lower(b[i]))
 			return false;
 	}
 	return true;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "server/querylog/dnstap.h"
 
+#include "lib/format/ascii.h"
+
 #include <netinet/in.h>
 #include <string.h>
 
@@ -39,10 +41,8 @@ static size_t read_qname(const uint8_t *query, size_t query_size, uint8_t *ret_n
 		ret_name[size++] = label;
 		if (label == 0)
 			return size;
-		for (uint8_t i = 0; i < label; i++, size++) {
-			uint8_t byte = query[HEADER_SIZE + size];
-			ret_name[size] = byte >= 'A' && byte <= 'Z' ? byte + 32 : byte;
-		}
+		for (uint8_t i = 0; i < label; i++, size++)
+			ret_name[size] = ascii_lower(query[HEADER_SIZE + size]);
 	}
 	return 0;
 }

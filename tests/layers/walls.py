@@ -56,13 +56,13 @@ ROWS = {
     # What POP3 and logging in are, in the same way; SCRAM's hashes alone are libcrypto's.
     "lib/pop3": Row(GPL, project=("lib/format", "lib/wire"), external_of={"scram": ("crypto",)}),
     # What a file is, by its bytes.
-    "lib/content": Row(GPL),
+    "lib/content": Row(GPL, project=("lib/format",)),
     # A mail as it flows: no I/O, no clock, no memory of its own.
     "lib/mstream": Row(GPL, project=("lib/format", "lib/wire", "lib/content"), external_of={"yenc": ("z",)}),
     # Signatures in ClamAV's formats, against bytes that flow by.
     "lib/match": Row(GPL, project=("lib/content", "lib/common"), external=("hs", "crypto")),
     # Compressed files and archives, as their bytes flow by.
-    "lib/unpack": Row(GPL, project=("lib/content",), external_of={"unpack_streams": ("bz2", "lzma"), "unpack_arj": ("z",), "unpack_inflate": ("z",), "unpack_inflate64": ("z",), "unpack_lzfu": ("z",),
+    "lib/unpack": Row(GPL, project=("lib/content", "lib/format"), external_of={"unpack_streams": ("bz2", "lzma"), "unpack_arj": ("z",), "unpack_inflate": ("z",), "unpack_inflate64": ("z",), "unpack_lzfu": ("z",),
                                                                   "unpack_zlib": ("z",), "unpack_zip": ("z",), "unpack_archive": ("archive",)}),
     # All of these together, over one mail or file.
     "lib/inspect": Row(GPL, project=("lib/content", "lib/mstream", "lib/match", "lib/unpack"),

@@ -3,6 +3,7 @@
 
 #include "zone-tools/lists/rbldnsd_address.h"
 
+#include "lib/format/ascii.h"
 #include "lib/format/dnssec.h"
 #include "lib/format/wellknown.h"
 
@@ -25,11 +26,9 @@ static bool has_asterisk(const struct dnsblv6_labels *name)
 
 void rbldnsd_lower(struct dnsblv6_labels *name)
 {
-	for (unsigned i = 0; i < name->size; i++) {
-		/* Sizes of labels are below 'A'. */
-		if (name->wire[i] >= 'A' && name->wire[i] <= 'Z')
-			name->wire[i] |= 0x20;
-	}
+	/* Sizes of labels are below 'A'. */
+	for (unsigned i = 0; i < name->size; i++)
+		name->wire[i] = ascii_lower(name->wire[i]);
 }
 
 /*

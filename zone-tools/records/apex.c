@@ -3,9 +3,9 @@
 
 #include "zone-tools/records/zonemd.h"
 
+#include "lib/format/ascii.h"
 #include "lib/format/wellknown.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ enum { NAME_MAX_WIRE = DNSBLV6_LABELS_MAX + 1, SOA_MAX = 2 * NAME_MAX_WIRE + 20 
 static size_t put_name(const struct dnsblv6_labels *name, uint8_t *out)
 {
 	for (unsigned i = 0; i < name->size; i++)
-		out[i] = (uint8_t)tolower(name->wire[i]); /* sizes are below 64, letters are not */
+		out[i] = ascii_lower(name->wire[i]); /* sizes are below 64, letters are not */
 	out[name->size] = 0;
 	return name->size + 1u;
 }

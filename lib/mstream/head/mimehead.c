@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/mstream/head/mimehead.h"
 
+#include "lib/format/ascii.h"
 #include "lib/wire/word.h"
 
 #include <string.h>
@@ -39,11 +40,6 @@ struct span {
 static bool is_blank(uint8_t byte)
 {
 	return byte <= ' ';
-}
-
-static uint8_t lower(uint8_t byte)
-{
-	return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte + 32) : byte;
 }
 
 static struct span trim(struct span span)
@@ -131,7 +127,7 @@ static struct span read_type(struct span span, char *ret_text, bool *ret_has_bla
 		*ret_has_blank = false;
 		has_slash = has_slash || span.bytes[0] == '/';
 		if (put < MSTREAM_TYPE_SIZE - 1)
-			ret_text[put++] = (char)lower(span.bytes[0]);
+			ret_text[put++] = (char)ascii_lower(span.bytes[0]);
 		const struct span next = { span.bytes + 1, span.size - 1 };
 		span = skip_comments(next);
 		*ret_has_blank = span.bytes != next.bytes;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/base/users/users_file.h"
 
+#include "lib/format/ascii.h"
 #include "lib/format/bytes.h"
 #include "lib/lmdb/reader.h"
 
@@ -76,11 +77,6 @@ const struct store_kind users_store = {
 
 /* ---- keys ---- */
 
-static char lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 /* "john \" doe" to what it means; what has no quotes is copied. The size; 0 when quotes do not match.
  */
 static size_t unquote(const char *local, size_t size, char *ret_text)
@@ -106,7 +102,7 @@ static bool put_local(const struct users_facts *facts, const char *text, size_t 
 {
 	size_t used = unquote(text, size, key->bytes + 1);
 	for (size_t i = 1; facts->folds_case && i <= used; i++)
-		key->bytes[i] = lower(key->bytes[i]);
+		key->bytes[i] = (char)ascii_lower((uint8_t)key->bytes[i]);
 	key->size += used;
 	return used > 0;
 }
@@ -126,7 +122,7 @@ bool users_file_key(enum users_kind kind, const struct users_facts *facts, const
 			return false;
 	}
 	for (; domain < text + size; domain++)
-		ret_key->bytes[ret_key->size++] = lower(*domain);
+		ret_key->bytes[ret_key->size++] = (char)ascii_lower((uint8_t)*domain);
 	return true;
 }
 
