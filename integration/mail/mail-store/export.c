@@ -25,6 +25,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#define MBOX_FAILED "mbox not written, file"
+
 static const struct options_table export_table = {
 	.program = "mail-store export",
 	.usage = "--store PATH --mbox FILE MAILBOX | --maildir DIRECTORY MAILBOX | --maildirs "
@@ -179,8 +181,16 @@ static int export_box(struct exchange *exchange, const char *box)
 	return ret;
 }
 
+/* The store may be well: where it goes to is named. */
+static int name_target(const char *what, const char *path, int ret)
+{
+	if (ret != 0)
+		log_error(NULL, "%s=%s (%s)", what, path, strerror(-ret));
+	return ret;
+}
+
 /* One that is made has the owner of the directory around it. */
-static int open_root(struct exchange *exchange, const char *path)
+static int find_root(struct exchange *exchange, const char *path)
 {
 	char around[4096];
 	struct stat owner;
@@ -199,6 +209,11 @@ static int open_root(struct exchange *exchange, const char *path)
 		maildir_sweep(exchange->root_fd);
 	leave(exchange);
 	return ret;
+}
+
+static int open_root(struct exchange *exchange, const char *path)
+{
+	return name_target("directory not written, path", path, find_root(exchange, path));
 }
 
 static int export_maildir(struct exchange *exchange)
@@ -227,7 +242,7 @@ static int write_mbox(struct exchange *exchange, const char *beside)
 	const int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	exchange->out = fd >= 0 ? fdopen(fd, "wb") : NULL;
 	if (exchange->out == NULL)
-		return -errno;
+		return name_target(MBOX_FAILED, exchange->mbox, -errno);
 	int ret = tool_walk(exchange->layer, exchange->name, export_piece, exchange);
 	if (ret == 0 && (fflush(exchange->out) != 0 || fsync(fileno(exchange->out)) != 0))
 		ret = -errno;
@@ -244,10 +259,10 @@ static int export_mbox(struct exchange *exchange)
 	    (int)sizeof(beside))
 		return -ENAMETOOLONG;
 	if (lstat(exchange->mbox, &st) == 0)
-		return -EEXIST;
+		return name_target(MBOX_FAILED, exchange->mbox, -EEXIST);
 	int ret = write_mbox(exchange, beside);
 	if (ret == 0)
-		ret = give_name(beside, exchange->mbox);
+		ret = name_target(MBOX_FAILED, exchange->mbox, give_name(beside, exchange->mbox));
 	if (ret != 0)
 		unlink(beside);
 	return ret;

@@ -138,9 +138,19 @@ class Mistakes(Tool):
     def test_an_mbox_that_is_there_is_not_written_over(self):
         self.deliver()
         path = self.write("mbox", b"mine")
-        self.call("export", "--mbox", path, ANNA, expect=EX_CANTCREAT)
+        _, said = self.call("export", "--mbox", path, ANNA, expect=EX_CANTCREAT)
+        self.assertIn(f"error: mbox not written, file={path} (File exists)\n", said)
         with open(path, "rb") as file:
             self.assertEqual(file.read(), b"mine")
+
+    def test_where_an_export_cannot_go_is_named(self):
+        self.deliver()
+        path = self.path("absent/there")
+        _, said = self.call("export", "--mbox", path, ANNA, expect=EX_NOINPUT)
+        self.assertIn(f"error: mbox not written, file={path} (No such file or directory)\n", said)
+        for way in (["--maildir", path, ANNA], ["--maildirs", path]):
+            _, said = self.call("export", *way, expect=EX_NOINPUT)
+            self.assertIn(f"error: directory not written, path={path} (No such file or directory)\n", said)
 
     def test_a_store_that_is_open_is_tried_again_later(self):
         self.deliver()
