@@ -602,6 +602,28 @@ TEST_CASE("STARTTLS is ended here, or passed on, or not there", "[mailtalk]")
 		CHECK(talked.server("250 hop\r\n").find("STARTTLS") == std::string::npos);
 		CHECK(talked.client("STARTTLS\r\n").substr(0, 3) == "503");
 	}
+	SECTION("behind a login in the clear, which another may have put there")
+	{
+		talked.rules.offers_tls = true;
+		talked.greet("250-hop\r\n250 AUTH PLAIN\r\n");
+		(void)talked.client("AUTH PLAIN AGEAYg==\r\n");
+		CHECK(talked.server("235 2.7.0 in\r\n") == "235 2.7.0 in\r\n");
+		CHECK(talked.client("STARTTLS\r\n").substr(0, 3) == "220");
+		CHECK_FALSE(talked.is_connected);
+		CHECK(talked.client("EHLO c\r\n").empty());
+		CHECK(talked.connections == 2);
+		CHECK(talked.server("220 hop\r\n").empty());
+		CHECK(talked.server("250 hop\r\n").substr(0, 3) == "250");
+	}
+	SECTION("amid a transaction in the clear")
+	{
+		talked.rules.offers_tls = true;
+		talked.greet();
+		talked.mail();
+		CHECK(talked.client("STARTTLS\r\n").substr(0, 3) == "220");
+		CHECK_FALSE(talked.is_connected);
+		CHECK(talked.client("BDAT 0 LAST\r\n").substr(0, 3) == "503");
+	}
 	SECTION("with something behind it")
 	{
 		talked.rules.offers_tls = true;

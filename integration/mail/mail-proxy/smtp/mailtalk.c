@@ -537,6 +537,10 @@ void mailtalk_secured(struct mailtalk *talk)
 	if (talk->at != MAILTALK_AT_TLS)
 		return;
 	talk->is_secure = true;
+	/* RFC 3207, 4.2: what was said in the clear, such as a login, is to count for nothing. */
+	if (talk->is_bound || talk->is_in_mail)
+		mailtalk_drop(talk);
+	talk->is_bound = false;
 	talk->helo[0] = '\0';
 	mailtalk_reset(talk);
 	talk->at = MAILTALK_AT_COMMAND;
