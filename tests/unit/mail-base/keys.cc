@@ -151,7 +151,12 @@ TEST_CASE("a chain that is none is refused", "[front][keys]")
 		many += good;
 	CHECK(refuse_chain(good).empty());
 	CHECK(refuse_chain("") == "there is no certificate in it");
-	CHECK(refuse_chain(good.substr(0, good.size() - 10)) == "there is no certificate in it");
+	/* A disk that was full, or a copy that was stopped. */
+	for (const size_t lacks : { size_t(1), size_t(10), good.size() / 2 }) {
+		const std::string cut = good.substr(0, good.size() - 1 - lacks);
+		CHECK(refuse_chain(cut) == "a certificate in it is damaged");
+		CHECK(refuse_chain(good + cut) == "a certificate in it is damaged");
+	}
 	CHECK(refuse_chain(good + damaged) == "a certificate in it is damaged");
 	CHECK(refuse_chain(damaged) == "a certificate in it is damaged");
 	CHECK(refuse_chain(many) == "there are more than 10 certificates in it");

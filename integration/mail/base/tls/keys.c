@@ -20,6 +20,7 @@
 
 static const char begin_line[] = "-----BEGIN CERTIFICATE-----";
 static const char end_line[] = "-----END CERTIFICATE-----";
+static const char damaged_text[] = "a certificate in it is damaged";
 
 /* Returns status, so that a failure is one line. OpenSSL keeps a row of its errors; ours is here.
  */
@@ -106,22 +107,23 @@ static int read_file(const char *path, bool is_private, char **ret_text, size_t 
 
 /* ---- chains ---- */
 
-/* The blocks of certificates alone, in their order. Returns the size. */
-static size_t copy_certificates(const char *text, char *ret_pem)
+/* The blocks of certificates alone, in their order. False: the last one has no end, as in a file that was cut. */
+static bool copy_certificates(const char *text, char *ret_pem, size_t *ret_size)
 {
 	size_t size = 0;
 	const char *begin = strstr(text, begin_line);
 	while (begin != NULL) {
 		const char *end = strstr(begin, end_line);
 		if (end == NULL)
-			break;
+			return false;
 		end += sizeof(end_line) - 1;
 		memcpy(ret_pem + size, begin, (size_t)(end - begin));
 		size += (size_t)(end - begin);
 		ret_pem[size++] = '\n';
 		begin = strstr(end, begin_line);
 	}
-	return size;
+	*ret_size = size;
+	return true;
 }
 
 static int read_chain(const struct keys_paths *paths, struct keys_chain *ret_chain,
@@ -139,11 +141,13 @@ static int read_chain(const struct keys_paths *paths, struct keys_chain *ret_cha
 	ret_chain->paths = *paths;
 	/* A line end is put behind each block, and there may be none in the file. */
 	ret_chain->pem = malloc(size + size / sizeof(end_line) + 1);
-	if (ret_chain->pem != NULL)
-		ret_chain->pem_size = copy_certificates(text, ret_chain->pem);
+	const bool is_whole = ret_chain->pem != NULL &&
+			      copy_certificates(text, ret_chain->pem, &ret_chain->pem_size);
 	forget(text);
 	if (ret_chain->pem == NULL)
 		return fail_system(-ENOMEM, paths->chain, reterr_error);
+	if (!is_whole)
+		return fail(-EBADMSG, paths->chain, damaged_text, reterr_error);
 	if (ret_chain->pem_size == 0)
 		return fail(-EBADMSG, paths->chain, "there is no certificate in it", reterr_error);
 	return 0;
@@ -218,7 +222,7 @@ int keys_parse_chain(const struct keys_chain *chain, struct x509_st **ret_leaf,
 		return fail_system(-ENOMEM, chain->paths.chain, reterr_error);
 	const char *reason = NULL;
 	if (!is_whole || sk_X509_num(all) == 0)
-		reason = "a certificate in it is damaged";
+		reason = damaged_text;
 	else if (sk_X509_num(all) > KEYS_CHAIN_MAX)
 		reason = "there are more than 10 certificates in it";
 	else
