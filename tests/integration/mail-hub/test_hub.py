@@ -6,16 +6,19 @@ back; a bad configuration changes nothing; the end leaves no process. With progr
 order they begin and end, who hears which signal, and what their ends mean.
 """
 
+import contextlib
 import os
 import poplib
+import pwd
 import re
 import signal
 import smtplib
 import socket
+import subprocess
 
 import stored
 from harness import EX_CONFIG, EX_IOERR, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, Case, main, wait_for
-from hub import ANNA, HOSTNAME, Hub, descendants, make_certificate
+from hub import ANNA, HOSTNAME, USER, Hub, descendants, make_certificate
 
 EX_NOINPUT = 66
 ENDED = r"^warning: \[mail-hub\] program ended, program={} {}$"
@@ -106,6 +109,31 @@ class Mail(Case):
         process.popen.kill()
         process.popen.wait()
         wait_for(lambda: not any(is_there(pid) for pid in below), "its programs to end")
+
+    def test_a_store_that_begins_on_a_full_disk_is_there_once_that_has_room(self):
+        if os.geteuid() != 0:
+            self.skipTest("a file system of its own needs root")
+        self.expect_log(r"\[smtp-front\]", r"\[mail-stored\]", r"sink failed \(", r"\[mail-hub\] program ended, ")
+        hub = Hub(self)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m", "none", hub.directory], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", hub.directory], check=True)
+        hub.make_users(f"{ANNA}\n")
+        os.chown(hub.directory, pwd.getpwnam(USER).pw_uid, -1)
+        hub.start()
+        hub.mail()
+        filler = os.path.join(hub.directory, "filler")
+        with stored.Client(os.path.join(hub.run, "store")) as client:
+            (mail, _, _), = client.entries(ANNA)
+            with contextlib.suppress(OSError), open(filler, "wb") as file:  # no store's
+                while True:
+                    file.write(bytes(1 << 12))
+            self.assertEqual(client.erase(ANNA, [mail]), 0)  # the index has to be written for it
+        os.kill(hub.pid_of("mail-stored"), signal.SIGKILL)
+        hub.process.wait_for_log(r"^error: \[mail-stored\] store not opened, directory=.* \(No space left on device\)$")
+        hub.process.wait_for_log(ENDED.format("mail-stored", "status=75"))
+        os.unlink(filler)
+        wait_for(hub.can_mail, "a mail to be taken again")
+        self.assertEqual(hub.process.stop(), 0)
 
     def test_a_reload_that_is_refused_changes_nothing(self):
         certificate = make_certificate(self)

@@ -111,7 +111,8 @@ static int open_layer(const struct stored_setup *setup, struct maillayer **ret_l
 /* What waits for a lock, or for room, may be there when it is tried again. */
 static int refused_status(int ret)
 {
-	if (ret == -EBUSY)
+	/* A disk that has room again needs no person. */
+	if (ret == -EBUSY || ret == -ENOSPC || ret == -EDQUOT)
 		return EX_TEMPFAIL;
 	return ret == -EACCES || ret == -EPERM ? EX_NOPERM : store_exit_status(ret);
 }
