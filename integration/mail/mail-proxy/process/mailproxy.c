@@ -58,16 +58,10 @@ static struct confine_rights rights_of(const void *own, unsigned role)
 }
 
 /* What it names outside of itself. */
-static int prepare(const void *own)
-{
-	const struct proxysetup *setup = own;
-	return mailcheckup_keys(context, setup->tls.chains);
-}
-
 static int check(const void *own)
 {
 	const struct proxysetup *setup = own;
-	const int status = prepare(own);
+	const int status = mailcheckup_keys(context, setup->tls.chains);
 	return status == EX_OK ? scanner_check(&setup->scan, context) : status;
 }
 
@@ -132,7 +126,7 @@ int mailproxy_run(const struct daemon_command *command)
 		.values = values_of,
 		.rights = rights_of,
 		.check = check,
-		.prepare = prepare,
+		.prepare = check,
 		.share = share,
 		.unshare = unshare,
 		.checker_name = "decoders",

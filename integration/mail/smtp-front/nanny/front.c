@@ -97,7 +97,7 @@ static int check(const void *own)
 static int prepare(const void *own)
 {
 	const struct setup *setup = own;
-	int status = precheck_run(setup, context);
+	int status = check(setup);
 	dnsblv6_set_log(setup->handle.client, handle_log, (void *)(uintptr_t)context);
 	if (status == EX_OK && setup->has_zones)
 		status = program_start_library(context, setup->handle.client);
