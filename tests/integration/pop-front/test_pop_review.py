@@ -11,10 +11,11 @@ import re
 import signal
 import socket
 import ssl
+import subprocess
 import threading
 import time
 
-from harness import DEADLINE_S, Case, main, wait_for
+from harness import DEADLINE_S, SOURCE, Case, main, wait_for
 from popfront import MAILBOX, PASSWORD, PopFront, make_certificate
 
 OTHER = "jane@example.org"
@@ -211,6 +212,17 @@ class Names(Case):
         final = f"c=biws,r={nonce},p={base64.b64encode(bytes(32)).decode()}"
         self.assertEqual(client.ask(base64.b64encode(final.encode()).decode()), "-ERR [AUTH] Login failed")
         front.wait_for_log(rf'login refused, client=\S+ user="{re.escape(MAILBOX)}" way=scram reason=wrong$')
+
+    def test_one_that_looks_like_a_line_of_the_log_blames_no_other_network(self):
+        with open(os.path.join(SOURCE, "integration/mail/pop-front/pop-front.8"), encoding="utf-8") as file:
+            script = re.search(r"sed -n '(.*login refused.*)'", file.read())[1].replace(r"\e", "\\")
+        front = PopFront(self)
+        client = Pop(self, front.address)
+        for user in (MAILBOX, "login refused, client=198.51.100.1 user=x", '" way=user reason=wrong'):
+            self.assertEqual(client.login(user, "wrong"), "-ERR [AUTH] Login failed")
+        front.wait_for_log("login refused, ", 3)
+        result = subprocess.run(["sed", "-n", script], input=front.log(), capture_output=True, text=True, check=True)
+        self.assertEqual(result.stdout, f"{client.socket.getsockname()[0]}\n" * 3)
 
     def test_a_database_that_cannot_be_read_is_told(self):
         front = PopFront(self)
