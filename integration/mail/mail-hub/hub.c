@@ -6,14 +6,17 @@
 #include "integration/mail/mail-hub/hub_programs.h"
 #include "integration/mail/mail-hub/hub_ready.h"
 #include "lib/common/log.h"
+#include "lib/common/values.h"
 #include "lib/common/version.h"
 #include "lib/process/child.h"
 #include "lib/process/clock.h"
+#include "lib/process/listening.h"
 #include "lib/process/systemd.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -204,6 +207,12 @@ static void bury(struct hub *hub)
 
 /* ---- configurations ---- */
 
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
 static void free_texts(char **texts)
 {
 	for (unsigned program = 0; program < HUB_PROGRAMS; program++)
@@ -252,6 +261,71 @@ static bool change_all(const struct hub_setup *setup, char **texts)
 		if (texts[program] != NULL)
 			is_good = hub_files_end_trial(setup, program, is_good);
 	return is_good;
+}
+
+static const struct place_list {
+	size_t offset; /* of the list in struct hub_setup */
+	uint16_t port; /* where none is given */
+} place_lists[] = {
+	{ offsetof(struct hub_setup, smtp), HUB_PORT_SMTP },
+	{ offsetof(struct hub_setup, lmtp), HUB_PORT_LMTP },
+	{ offsetof(struct hub_setup, pop3), HUB_PORT_POP3 },
+	{ offsetof(struct hub_setup, pop3s), HUB_PORT_POP3S },
+};
+#define PLACE_LISTS (sizeof(place_lists) / sizeof(place_lists[0]))
+
+static const struct hub_list *list_of(const struct hub_setup *setup, const struct place_list *list)
+{
+	return (const struct hub_list *)(const void *)((const char *)setup + list->offset);
+}
+
+/* The i-th place of a list as an address; false: a path, or none. */
+static bool find_address(const struct hub_setup *setup, const struct place_list *list, unsigned i,
+			 struct sockaddr_storage *ret_address)
+{
+	return values_parse_address(list_of(setup, list)->texts[i], list->port, 1, ret_address);
+}
+
+static bool has_address(const struct hub_setup *setup, const struct sockaddr_storage *wanted)
+{
+	struct sockaddr_storage address;
+	for (size_t list = 0; list < PLACE_LISTS; list++)
+		for (unsigned i = 0; i < list_of(setup, &place_lists[list])->count; i++)
+			if (find_address(setup, &place_lists[list], i, &address) &&
+			    memcmp(&address, wanted, sizeof(address)) == 0)
+				return true;
+	return false;
+}
+
+/* What the hub has no permission for a program may have: it says so itself when it has not. */
+static bool is_free(const char *text, const struct sockaddr_storage *address)
+{
+	int fd = -1;
+	int ret = listening_bind_port((const struct sockaddr *)address,
+				      values_address_size(address), LISTENING_IPV6_ONLY, &fd);
+	close_fd(fd);
+	if (ret == 0 || ret == -EACCES)
+		return true;
+	log_error(hub_context, "socket not opened, place=%s (%s)", text, strerror(-ret));
+	return false;
+}
+
+/*
+ * Of each address that no program has yet. Without this a program whose port is another server's goes on with what it
+ * had; but when it begins anew, which may be after weeks, it does not, and no mail comes.
+ */
+static bool are_places_free(const struct hub *hub, const struct hub_setup *setup)
+{
+	struct sockaddr_storage address;
+	for (size_t list = 0; list < PLACE_LISTS; list++) {
+		const struct hub_list *places = list_of(setup, &place_lists[list]);
+		for (unsigned i = 0; i < places->count; i++)
+			if (find_address(setup, &place_lists[list], i, &address) &&
+			    !has_address(&hub->setup, &address) &&
+			    !is_free(places->texts[i], &address))
+				return false;
+	}
+	return true;
 }
 
 /* One that is not wanted any more ends; one that is begins, when the store is there. */
@@ -311,7 +385,8 @@ static void reload(struct hub *hub)
 	char *texts[HUB_PROGRAMS] = { NULL };
 	int told = systemd_notify_reloading();
 	if (read_again(hub, &setup)) {
-		if (make_texts(&setup, texts) && change_all(&setup, texts)) {
+		if (are_places_free(hub, &setup) && make_texts(&setup, texts) &&
+		    change_all(&setup, texts)) {
 			take_over(hub, &setup, texts);
 			log_info(hub_context, "reloaded");
 		} else {
@@ -442,12 +517,6 @@ static int open_all(struct hub *hub)
 	if (status == EX_OK)
 		status = open_ready(hub);
 	return status == EX_OK ? open_crew(hub) : status;
-}
-
-static void close_fd(int fd)
-{
-	if (fd >= 0)
-		close(fd);
 }
 
 static void close_all(struct hub *hub)

@@ -34,6 +34,9 @@ extern "C" {
 #define HUB_TEXT_MAX	 255
 #define HUB_WORD_MAX	 63 /* names in a cluster */
 
+/* Where none is given behind an address. */
+enum { HUB_PORT_SMTP = 25, HUB_PORT_LMTP = 0, HUB_PORT_POP3 = 110, HUB_PORT_POP3S = 995 };
+
 struct hub_list {
 	char texts[HUB_LIST_MAX][HUB_TEXT_MAX + 1];
 	unsigned count;

@@ -158,6 +158,29 @@ class Mail(Case):
         hub.items.update(certificate)
         hub.mail(has_tls=True)
 
+    def test_a_reload_to_a_port_of_another_server_changes_nothing(self):
+        hub = Hub(self, plain_logins="yes", lmtp=self.path("lmtp"))
+        process = hub.start()
+        pids = [hub.pid_of(name) for name in ("smtp-front", "mail-stored")]
+        own = f"{hub.address[0]}@{hub.address[1]}"
+        with socket.create_server(self.free_address()) as other:
+            place = "{}@{}".format(*other.getsockname())
+            for count, items in enumerate(({"smtp": f"[ {own}, {place} ]"}, {"pop3": place}, {"pop3s": place},
+                                           {"lmtp": place}), 1):
+                hub.reload(**{**{"smtp": own, "lmtp": self.path("lmtp"), "pop3": None, "pop3s": None}, **items},
+                           **(make_certificate(self) if "pop3s" in items else {}))
+                process.wait_for_log(r"^warning: \[mail-hub\] configuration not reloaded, the old one stays$", count)
+                process.wait_for_log(rf"^error: \[mail-hub\] socket not opened, place={place} \(Address already in use\)$",
+                                     count)
+            self.assertEqual([hub.pid_of(name) for name in ("smtp-front", "mail-stored")], pids)
+            # Nor did the files that they begin with.
+            self.expect_log(r"\[smtp-front\]", r"\[mail-stored\]", r"sink failed \(", ENDED.format(".*", ".*"))
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+            wait_for(hub.can_mail, "a mail to be taken again")
+        hub.reload(smtp=f"[ {own}, {place} ]", lmtp=self.path("lmtp"), pop3=None, pop3s=None)
+        process.wait_for_log(r"^info: \[mail-hub\] reloaded$")
+
     def test_a_reload_moves_smtp_to_another_port(self):
         hub = Hub(self)
         process = hub.start()
