@@ -185,9 +185,25 @@ TEST_CASE("a pair is looked at without its key in this process", "[front][keys]"
 	made.add(rsa_key(), "mx.example");
 	keys_error error;
 	CHECK(keyholder_check(chains(made).get(), &error) == 0);
+	CHECK(std::string(error.reason).empty());
 	made.add(pem_of(make_certificate(rsa_key(), "mx.example")), "no key");
 	CHECK(keyholder_check(chains(made).get(), &error) == -EBADMSG);
 	CHECK(std::string(error.path) == made.paths[1].key);
 	CHECK(std::string(error.reason) ==
 	      "not a private key in PEM without a password, or damaged");
+}
+
+TEST_CASE("a certificate whose time is over, or has not come, is served and told", "[front][keys]")
+{
+	const auto key = make_key("EC");
+	for (const long until_s : { -10L, 7300L }) {
+		files made;
+		made.add(key, "mx.example");
+		made.add(pem_of(make_certificate(key, "mx.example", until_s)), pem_of(key));
+		keys_error error;
+		CHECK(keyholder_check(chains(made).get(), &error) == 0);
+		CHECK(std::string(error.path) == made.paths[1].chain);
+		CHECK(std::string(error.reason) ==
+		      (until_s < 0 ? "it has expired" : "its time has not come"));
+	}
 }

@@ -68,13 +68,14 @@ inline pkey_ptr rsa_key()
 	return key;
 }
 
-inline x509_ptr make_certificate(const pkey_ptr &key, const std::string &name)
+// until_s: seconds from now.
+inline x509_ptr make_certificate(const pkey_ptr &key, const std::string &name, long until_s = 3600)
 {
 	x509_ptr made(X509_new(), X509_free);
 	X509_set_version(made.get(), 2);
 	ASN1_INTEGER_set(X509_get_serialNumber(made.get()), 1);
-	X509_gmtime_adj(X509_getm_notBefore(made.get()), -3600);
-	X509_gmtime_adj(X509_getm_notAfter(made.get()), 3600);
+	X509_gmtime_adj(X509_getm_notBefore(made.get()), until_s - 7200);
+	X509_gmtime_adj(X509_getm_notAfter(made.get()), until_s);
 	X509_set_pubkey(made.get(), key.get());
 	X509_NAME_add_entry_by_txt(X509_get_subject_name(made.get()), "CN", MBSTRING_ASC,
 				   reinterpret_cast<const unsigned char *>(name.c_str()), -1, -1,

@@ -35,8 +35,12 @@ int mailcheckup_chroot(const char *context, const char *path)
 int mailcheckup_keys(const char *context, const struct keys_chains *chains)
 {
 	struct keys_error error = { .reason = "" };
-	if (chains == NULL || keyholder_check(chains, &error) == 0)
-		return EX_OK;
-	log_error(context, "private key refused, path=%s (%s)", error.path, error.reason);
-	return EX_CONFIG;
+	if (chains != NULL && keyholder_check(chains, &error) != 0) {
+		log_error(context, "private key refused, path=%s (%s)", error.path, error.reason);
+		return EX_CONFIG;
+	}
+	if (error.reason[0] != '\0')
+		log_warning(context, "clients will refuse a certificate, path=%s (%s)", error.path,
+			    error.reason);
+	return EX_OK;
 }

@@ -343,6 +343,9 @@ static _Noreturn void check_in_child(const struct keys_chains *chains, int fd)
 	hide();
 	finding.status = keyholder_new(chains, &keyholder, &finding.error);
 	keyholder_free(keyholder);
+	for (unsigned i = 0; finding.status == 0 && i < chains->count; i++)
+		if (!keys_is_in_time(&chains->chains[i], &finding.error))
+			break;
 	_exit(write(fd, &finding, sizeof(finding)) == sizeof(finding) ? EX_OK : EX_OSERR);
 }
 

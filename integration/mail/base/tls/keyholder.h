@@ -50,7 +50,7 @@ int keyholder_run(const struct keyholder_start *start);
 /*
  * Would keyholder_run() take these? Looked at in a process of its own, so that no key comes into
  * this one: for --check, and before a generation is made by SIGHUP. 0, or a negative status and
- * *reterr_error.
+ * *reterr_error. With 0 that has a reason, too, where clients will refuse a certificate for its time.
  */
 int keyholder_check(const struct keys_chains *chains, struct keys_error *reterr_error);
 

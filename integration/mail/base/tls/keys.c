@@ -236,6 +236,24 @@ int keys_parse_chain(const struct keys_chain *chain, struct x509_st **ret_leaf,
 	return 0;
 }
 
+bool keys_is_in_time(const struct keys_chain *chain, struct keys_error *reterr_error)
+{
+	X509 *leaf = NULL;
+	STACK_OF(X509) *others = NULL;
+	if (keys_parse_chain(chain, &leaf, &others, reterr_error) != 0)
+		return false;
+	const char *reason = NULL;
+	if (X509_cmp_current_time(X509_get0_notAfter(leaf)) < 0)
+		reason = "it has expired";
+	else if (X509_cmp_current_time(X509_get0_notBefore(leaf)) > 0)
+		reason = "its time has not come";
+	X509_free(leaf);
+	sk_X509_pop_free(others, X509_free);
+	if (reason != NULL)
+		(void)fail(-EKEYEXPIRED, chain->paths.chain, reason, reterr_error);
+	return reason == NULL;
+}
+
 /* ---- keys ---- */
 
 static const char *refuse_curve(const EVP_PKEY *key)

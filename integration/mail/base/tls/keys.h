@@ -20,6 +20,7 @@
  * Nothing here logs, or asks for a password.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -84,6 +85,12 @@ int keys_parse_chain(const struct keys_chain *chain, struct x509_st **ret_leaf,
  */
 int keys_read_private(const struct keys_chain *chain, struct evp_pkey_st **ret_key,
 		      struct keys_error *reterr_error);
+
+/*
+ * Is this the time of a chain's first certificate? Otherwise *reterr_error says what clients will say. Such a
+ * certificate is served all the same: not every client looks, and the clock may be wrong.
+ */
+bool keys_is_in_time(const struct keys_chain *chain, struct keys_error *reterr_error);
 
 /*
  * SHA-256 of the public half (SubjectPublicKeyInfo): what both sides of the keyholder's socket
