@@ -84,6 +84,14 @@ class Edges(Case):
         os.kill(checker, signal.SIGCONT)
         self.assertEqual(second.line(), "-ERR [AUTH] Login failed")
 
+    def test_a_keyholder_that_lacks_its_key_says_so_in_the_name_of_its_program(self):
+        chain, key = make_certificate(self).split(":")
+        front = PopFront(self, certificates=[f"{chain}:{key}"])
+        os.unlink(key)
+        self.expect_log(r"^error: \[pop-front\] process died, role=keyholder", "key not read, ")
+        os.kill(front.processes()["keyholder"][0], signal.SIGKILL)
+        front.wait_for_log(rf"^error: \[pop-front\] key not read, path={key} \(No such file or directory\)$")
+
     def test_a_slow_checker_takes_none_of_the_time_of_a_client(self):
         front = PopFront(self, login={"checkers": 1}, limits={"login-timeout": "4s", "stress-timeout": "4s"})
         checker = front.processes()["checker"][0]

@@ -116,7 +116,8 @@ static int run_keyholder(struct nanny *nanny, struct generation *generation)
 	close_fd(&nanny->queue_ends[NANNY_QUEUE_WORKERS]);
 	for (unsigned i = 0; i < values->listeners.edge_count; i++)
 		sockets[i] = generation->key_ends[i][NANNY_KEY_HOLDER];
-	struct keyholder_start start = { .chains = values->chains,
+	struct keyholder_start start = { .program = nanny->program->context,
+					 .chains = values->chains,
 					 .sockets = sockets,
 					 .socket_count = values->listeners.edge_count,
 					 .confine = confine,

@@ -26,8 +26,6 @@
 #include "integration/mail/base/tls/signing.h"
 #include "lib/common/log.h"
 
-static const char context[] = "keyholder";
-
 struct held {
 	uint8_t fingerprint[KEYS_FINGERPRINT_SIZE];
 	EVP_PKEY *key;
@@ -291,8 +289,9 @@ static void hide(void)
  * Those keys that can be had. keyholder_check() has seen all of them; but when this process is made
  * again, one may have been replaced, and must not take the others with it. NULL without any.
  */
-static struct keyholder *hold_some(const struct keys_chains *chains)
+static struct keyholder *hold_some(const struct keyholder_start *start)
 {
+	const struct keys_chains *chains = start->chains;
 	struct keyholder *keyholder = calloc(1, sizeof(*keyholder));
 	for (unsigned i = 0; keyholder != NULL && i < chains->count; i++) {
 		struct held *held = &keyholder->held[keyholder->count];
@@ -300,7 +299,8 @@ static struct keyholder *hold_some(const struct keys_chains *chains)
 		if (hold(&chains->chains[i], held, &error) == 0)
 			keyholder->count++;
 		else
-			log_error(context, "key not read, path=%s (%s)", error.path, error.reason);
+			log_error(start->program, "key not read, path=%s (%s)", error.path,
+				  error.reason);
 	}
 	if (keyholder != NULL && keyholder->count > 0)
 		return keyholder;
@@ -311,12 +311,12 @@ static struct keyholder *hold_some(const struct keys_chains *chains)
 int keyholder_run(const struct keyholder_start *start)
 {
 	if (start->socket_count > KEYHOLDER_SOCKETS_MAX) {
-		log_error(context, "not started, edges=%u (at most %d)", start->socket_count,
+		log_error(start->program, "not started, edges=%u (at most %d)", start->socket_count,
 			  KEYHOLDER_SOCKETS_MAX);
 		return EX_SOFTWARE;
 	}
 	hide();
-	struct keyholder *keyholder = hold_some(start->chains);
+	struct keyholder *keyholder = hold_some(start);
 	if (keyholder == NULL)
 		return EX_CONFIG;
 	int status = start->confine == NULL ? EX_OK : start->confine(start->context);

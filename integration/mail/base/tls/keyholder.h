@@ -28,6 +28,7 @@ extern "C" {
 #define KEYHOLDER_SOCKETS_MAX 128 /* edges of two generations */
 
 struct keyholder_start {
+	const char *program;		  /* in the log */
 	const struct keys_chains *chains; /* of this generation */
 	const int *sockets;		  /* the keyholder's ends, SOCK_SEQPACKET */
 	unsigned socket_count;
