@@ -127,6 +127,19 @@ TEST_CASE("what a login has said is not said again", "[mailtalk]")
 	CHECK(talked.is_closed);
 }
 
+TEST_CASE("a response of a login that is too long ends the session, as the next hop waits",
+	  "[mailtalk]")
+{
+	Talked talked;
+	talked.greet("250-hop\r\n250 AUTH PLAIN\r\n");
+	(void)talked.client("AUTH PLAIN\r\n");
+	CHECK(talked.server("334 \r\n") == "334 \r\n");
+	(void)talked.heard();
+	CHECK(talked.client(std::string(13000, 'a') + "\r\nRSET\r\n").substr(0, 9) == "421 4.7.0");
+	CHECK(talked.is_closed);
+	CHECK(talked.heard().empty());
+}
+
 TEST_CASE("recipients are passed on together, and replies in their order", "[mailtalk]")
 {
 	Talked talked;

@@ -17,6 +17,8 @@
 #define LINE_ROOM      3072 /* the longest of ours but AUTH's */
 #define PENDING_ROOM   4    /* one command adds so many replies at most */
 
+static const char not_response[] = "4.7.0 Not a response of AUTH";
+
 /* A line, and what it was read as. */
 struct call {
 	struct mailtalk *talk;
@@ -507,6 +509,11 @@ static bool take_line(const struct call *call, size_t used)
 static void take_malformed(struct mailtalk *talk, enum lines_status status)
 {
 	talk->error_count++;
+	/* The next hop waits for a response, and would take the next command for one. */
+	if (status == LINES_TOO_LONG && talk->at == MAILTALK_AT_AUTH) {
+		mailtalk_end_with(talk, 421, not_response);
+		return;
+	}
 	if (status == LINES_TOO_LONG) {
 		talk->is_skipping = true;
 		mailtalk_push(talk, MAILTALK_OURS, 500, "5.5.2 Line too long");
@@ -542,7 +549,7 @@ static void take_response(struct mailtalk *talk, struct mailtalk_io *io, const c
 {
 	talk->steps++;
 	if (!is_response(line, size) || ++talk->auth_count > AUTH_LINES_MAX || !talk->has_server) {
-		mailtalk_end_with(talk, 421, "4.7.0 Not a response of AUTH");
+		mailtalk_end_with(talk, 421, not_response);
 		return;
 	}
 	mailtalk_say(io, "%.*s\r\n", (int)size, line);
