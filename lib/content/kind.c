@@ -383,17 +383,21 @@ static bool skip_field(const struct narrow *narrow, size_t *at)
 }
 
 /*
- * What is no text is a mail when two fields say so, each on a line of its own: a control in one of them, or
- * before them, hides a mail from no client.
+ * What does not begin with fields is a mail when two of them are there, each on a line of its own: clients pass a
+ * first line that is none, and controls. A text that cites a mail has none of MIME.
  */
 static bool has_two_fields(const struct narrow *narrow)
 {
+	bool has_mime = !narrow->is_text;
 	unsigned count = 0;
-	for (size_t at = 0; at < narrow->size && count < 2; at++) {
-		if ((at == 0 || narrow->text[at - 1] == '\n') && is_known_field(narrow, at))
-			count++;
+	for (size_t at = 0; at < narrow->size; at++) {
+		if ((at > 0 && narrow->text[at - 1] != '\n') || !is_known_field(narrow, at))
+			continue;
+		count++;
+		has_mime = has_mime || begins_with(narrow, at, "content-") ||
+			   begins_with(narrow, at, "mime-");
 	}
-	return count == 2;
+	return has_mime && count >= 2;
 }
 
 /* Clients do not mind which field is the first: that of a draft of Outlook is "X-Unsent". */
@@ -450,7 +454,7 @@ static enum content_kind take_text(const uint8_t *head, size_t size)
 		narrow_words(head, size, &narrow);
 	else
 		narrow_bytes(head, size, &narrow);
-	if (!narrow.is_wide && (narrow.is_text ? is_mail(&narrow) : has_two_fields(&narrow)))
+	if (!narrow.is_wide && ((narrow.is_text && is_mail(&narrow)) || has_two_fields(&narrow)))
 		return CONTENT_MAIL;
 	/* Of eight bits, and a text all the same (lib/mstream/yenc.h). */
 	if (begins_with(&narrow, 0, "=ybegin "))

@@ -158,6 +158,9 @@ TEST_CASE("texts are mails, pages or just texts", "[content][kind]")
 	CHECK(kind_of("From: a\nTo: b\nSubject: x\x01\n") == "mail");
 	CHECK(kind_of(RAW("\0\1\nFrom: a\nX: y\nTo: b\n")) == "mail");
 	CHECK(kind_of("From: a To: b\nSubject x\x01\n") == "other");
+	CHECK(kind_of("no field\nFrom: a\nContent-Type: b\n") == "mail");
+	CHECK(kind_of("Hello,\nFrom: a\nTo: b\n") == "text");
+	CHECK(kind_of("Hello,\nContent-Type: a\n") == "text");
 	CHECK(kind_of("From: a\nXTo: b\n\x01") == "other");
 	CHECK(kind_of(RAW("<h\0><body>")) == "html");
 	CHECK(kind_of(RAW("a\0")) == "other");
