@@ -9,14 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int write_all(int fd, const char *bytes, size_t size)
+int wholefile_put(int fd, const void *bytes, size_t size)
 {
+	const char *from = bytes;
 	while (size > 0) {
-		ssize_t some = write(fd, bytes, size);
+		ssize_t some = write(fd, from, size);
 		if (some < 0 && errno != EINTR)
 			return -errno;
 		if (some > 0) {
-			bytes += some;
+			from += some;
 			size -= (size_t)some;
 		}
 	}
@@ -37,7 +38,7 @@ static int sync_directory(int directory_fd, const char *path)
 /* What is in fd then is all of it. */
 static int fill(int fd, const void *bytes, size_t size, mode_t mode, unsigned how)
 {
-	int ret = write_all(fd, bytes, size);
+	int ret = wholefile_put(fd, bytes, size);
 	if (ret == 0 && (how & WHOLEFILE_EXACT) != 0 && fchmod(fd, mode) != 0)
 		ret = -errno;
 	if (ret == 0 && (how & WHOLEFILE_LASTS) != 0 && fsync(fd) != 0)

@@ -36,6 +36,9 @@ enum {
 int wholefile_write(int directory_fd, const char *path, const void *bytes, size_t size, mode_t mode,
 		    unsigned how);
 
+/* All bytes into fd, which blocks. 0, or -errno when some are not there. */
+int wholefile_put(int fd, const void *bytes, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/maildir/maildir.h"
 
+#include "lib/common/wholefile.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -218,17 +220,7 @@ int maildir_begin(int root_fd, const char *name, struct maildir *ret_mail)
 
 int maildir_write(const struct maildir *mail, const void *bytes, size_t size)
 {
-	const uint8_t *from = bytes;
-	while (size > 0) {
-		const ssize_t written = write(mail->fd, from, size);
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		from += written;
-		size -= (size_t)written;
-	}
-	return 0;
+	return wholefile_put(mail->fd, bytes, size);
 }
 
 int maildir_settle(struct maildir *mail)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/base/store/storemail.h"
 
+#include "lib/common/wholefile.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,21 +11,6 @@
 #include <unistd.h>
 
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
-
-int storemail_write(int fd, const void *bytes, size_t size)
-{
-	const uint8_t *from = bytes;
-	while (size > 0) {
-		ssize_t written = write(fd, from, size);
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		from += written;
-		size -= (size_t)written;
-	}
-	return 0;
-}
 
 int storemail_make_memory(void)
 {
@@ -49,7 +36,7 @@ int storemail_end_memory(int fd, int ret)
 int storemail_seal(const void *bytes, size_t size)
 {
 	int fd = storemail_make_memory();
-	return fd < 0 ? fd : storemail_end_memory(fd, storemail_write(fd, bytes, size));
+	return fd < 0 ? fd : storemail_end_memory(fd, wholefile_put(fd, bytes, size));
 }
 
 int storemail_init(struct storemail *ret_mail)
@@ -83,7 +70,7 @@ static int spill(struct storemail *mail)
 		mail->fd = storemail_make_memory();
 	if (mail->fd < 0)
 		return mail->fd;
-	int ret = storemail_write(mail->fd, mail->buffer, mail->buffer_size);
+	int ret = wholefile_put(mail->fd, mail->buffer, mail->buffer_size);
 	mail->buffer_size = 0;
 	return ret;
 }

@@ -53,9 +53,8 @@ void storemail_abort(struct storemail *mail);
 /* Any bytes as a sealed memfd, for ERASE. A descriptor or -errno. */
 int storemail_seal(const void *bytes, size_t size);
 
-/* The same in steps: a memfd, or -errno; then 0 or -errno. */
+/* The same in steps: a memfd, or -errno; bytes by wholefile_put(); then 0 or -errno. */
 int storemail_make_memory(void);
-int storemail_write(int fd, const void *bytes, size_t size);
 int storemail_seal_memory(int fd);
 /* Sealed if ret, of what was written, is 0, and else closed. The descriptor or -errno. */
 int storemail_end_memory(int fd, int ret);

@@ -2,6 +2,7 @@
 #include "integration/mail/mail-stored/nodes/nodewire.h"
 
 #include "integration/mail/base/store/storemail.h"
+#include "lib/common/wholefile.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -39,13 +40,13 @@ int nodewire_read(int fd, uint64_t at, void *ret_bytes, size_t size)
 static int copy(int fd, const struct nodewire_memory *memory)
 {
 	uint8_t *buffer = malloc(COPY_SIZE);
-	int ret = buffer == NULL ? -ENOMEM : storemail_write(fd, memory->bytes, memory->bytes_size);
+	int ret = buffer == NULL ? -ENOMEM : wholefile_put(fd, memory->bytes, memory->bytes_size);
 	for (uint64_t done = 0; ret == 0 && memory->fd >= 0 && done < memory->size;) {
 		uint64_t left = memory->size - done;
 		size_t size = left < COPY_SIZE ? (size_t)left : COPY_SIZE;
 		ret = nodewire_read(memory->fd, memory->at + done, buffer, size);
 		if (ret == 0)
-			ret = storemail_write(fd, buffer, size);
+			ret = wholefile_put(fd, buffer, size);
 		done += size;
 	}
 	free(buffer);
@@ -161,7 +162,7 @@ static void take_memory(struct nodewire_input *input, uint64_t at, const uint8_t
 		return;
 	if (input->fd < 0)
 		memcpy(input->bytes + at, bytes, size);
-	else if (storemail_write(input->fd, bytes, size) != 0)
+	else if (wholefile_put(input->fd, bytes, size) != 0)
 		input->dropped = -ENOSPC;
 }
 
