@@ -340,6 +340,15 @@ static int add_name(struct listing *listing, size_t dataset, const struct dnsblv
 	return ret;
 }
 
+bool dataset_has_origin(const struct dataset *dataset, uint16_t origin)
+{
+	for (size_t i = 0; i < dataset->origin_count; i++) {
+		if (dataset->origins[i] == origin)
+			return true;
+	}
+	return false;
+}
+
 int dataset_add_name(struct listing *listing, size_t dataset, const struct dnsblv6_labels *name,
 		     uint8_t reach, uint32_t value)
 {

@@ -128,6 +128,8 @@ struct dataset_walk dataset_walk_part(const struct dataset *dataset, unsigned pa
 struct dataset_walk dataset_walk_all(const struct dataset *dataset);
 bool dataset_next(struct dataset_walk *walk, struct entry *ret_entry);
 
+bool dataset_has_origin(const struct dataset *dataset, uint16_t origin);
+
 /* Names, RDATA and other bytes, 16384 at most, are copied into memory of the listing. */
 struct listing;
 int dataset_add_name(struct listing *listing, size_t dataset, const struct dnsblv6_labels *name,

@@ -114,15 +114,6 @@ static int add_name(struct maker *maker, uint16_t origin, size_t dataset,
 	return DNSBLV6_OK;
 }
 
-static bool has_origin(const struct dataset *dataset, uint16_t origin)
-{
-	for (size_t i = 0; i < dataset->origin_count; i++) {
-		if (dataset->origins[i] == origin)
-			return true;
-	}
-	return false;
-}
-
 /* All entries of one origin, and the test point of RFC 5782 section 5 if it lists names. */
 static int add_origin(struct maker *maker, uint16_t origin)
 {
@@ -136,7 +127,7 @@ static int add_origin(struct maker *maker, uint16_t origin)
 	int ret = DNSBLV6_OK;
 	for (size_t d = 0; d < listing->dataset_count; d++) {
 		const struct dataset *dataset = &listing->datasets[d];
-		if (dataset->name_count == 0 || !has_origin(dataset, origin))
+		if (dataset->name_count == 0 || !dataset_has_origin(dataset, origin))
 			continue;
 		for (size_t i = 0; ret == DNSBLV6_OK && i < dataset->name_count; i++) {
 			has_test_point |= is_test_point(&dataset->names[i]);

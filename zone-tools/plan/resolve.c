@@ -518,15 +518,6 @@ static int resolve_dataset(struct dataset *dataset, unsigned part, struct set_po
 
 /* ---- all datasets of an origin ---- */
 
-static bool belongs_to(const struct dataset *dataset, uint16_t origin)
-{
-	for (size_t i = 0; i < dataset->origin_count; i++) {
-		if (dataset->origins[i] == origin)
-			return true;
-	}
-	return false;
-}
-
 static int add_dataset(struct dataset *dataset, unsigned part, struct set_pool *sets,
 		       struct pieces *pieces)
 {
@@ -580,7 +571,7 @@ static int resolve_lists(struct listing *listing, uint16_t origin, unsigned part
 {
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < listing->dataset_count; i++) {
-		if (belongs_to(&listing->datasets[i], origin))
+		if (dataset_has_origin(&listing->datasets[i], origin))
 			ret = add_dataset(&listing->datasets[i], part, sets, ret_pieces);
 	}
 	bool has_excepted =

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/zones/rbldnsdline.h"
 
+#include "zone-tools/zones/zonesconf.h"
+
 #include "lib/common/values.h"
 #include "lib/format/name.h"
 
@@ -8,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { WORDS_MAX = 512, LIST_MAX = 4096 };
 
@@ -154,20 +155,12 @@ static const char *take_letters(struct rbldnsdline *line, const char *word,
 
 /* ---- zones ---- */
 
-static size_t size_without_dot(const char *name)
-{
-	size_t size = strlen(name);
-	return size > 0 && name[size - 1] == '.' ? size - 1 : size;
-}
-
 static const char *find_zone(struct rbldnsdline *line, const char *name, size_t *ret_index)
 {
 	struct dnsblv6_labels labels;
 	size_t size = strlen(name);
 	for (*ret_index = 0; *ret_index < line->zone_count; ++*ret_index) {
-		const char *other = line->zones[*ret_index];
-		if (size_without_dot(other) == size_without_dot(name) &&
-		    strncasecmp(other, name, size_without_dot(name)) == 0)
+		if (zonesconf_is_same_name(line->zones[*ret_index], name))
 			return NULL;
 	}
 	if (line->zone_count == RBLDNSDLINE_ZONES_MAX)

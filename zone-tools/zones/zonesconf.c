@@ -37,12 +37,16 @@ static size_t size_without_dot(const char *name)
 	return size > 0 && name[size - 1] == '.' ? size - 1 : size;
 }
 
+bool zonesconf_is_same_name(const char *one, const char *other)
+{
+	const size_t size = size_without_dot(one);
+	return size == size_without_dot(other) && strncasecmp(one, other, size) == 0;
+}
+
 const struct zonesconf_zone *zonesconf_find(const struct zonesconf *conf, const char *name)
 {
-	size_t size = size_without_dot(name);
 	for (size_t i = 0; i < conf->count; i++) {
-		const char *domain = conf->zones[i].domain;
-		if (size_without_dot(domain) == size && strncasecmp(domain, name, size) == 0)
+		if (zonesconf_is_same_name(conf->zones[i].domain, name))
 			return &conf->zones[i];
 	}
 	return NULL;

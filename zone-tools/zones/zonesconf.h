@@ -64,7 +64,9 @@ int zonesconf_load(const char *path, const struct zonesconf_command *command,
 		   struct zonesconf *ret_conf, struct conf_error *reterr_error);
 void zonesconf_deinit(struct zonesconf *conf);
 
-/* By its name in any case, with or without its last dot; NULL when there is none. */
+/* In any case, with or without the last dot. */
+bool zonesconf_is_same_name(const char *one, const char *other);
+/* By its name, so; NULL when there is none. */
 const struct zonesconf_zone *zonesconf_find(const struct zonesconf *conf, const char *name);
 /* The last value of that setting; NULL when it has none. */
 const char *zonesconf_get(const struct zonesconf_zone *zone, const char *name);
