@@ -13,6 +13,8 @@
 #include "lib/lmdb/writer.h"
 #include "lib/store/tables.h"
 
+#include <catch2/catch.hpp>
+
 #include <map>
 #include <stdexcept>
 #include <string>
