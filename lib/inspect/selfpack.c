@@ -90,17 +90,16 @@ static uint64_t end_of_sections(const struct pe *pe)
 	return end;
 }
 
-/* The first of a mark in bytes whose head is there and right; NULL: none. Pieces may be too short for memmem(). */
+/* The first of a mark in bytes whose head is there and right; NULL: none. */
 static const uint8_t *find_mark(const uint8_t *bytes, size_t size, unsigned number)
 {
+	if (size < SELFPACK_HEAD_SIZE)
+		return NULL;
 	const uint8_t *at = bytes;
-	const uint8_t *last = bytes + size - SELFPACK_HEAD_SIZE;
-	while (size >= SELFPACK_HEAD_SIZE && at <= last) {
-		at = memchr(at, marks[number].bytes[0], (size_t)(last - at) + 1);
-		if (at == NULL)
-			return NULL;
-		if (memcmp(at, marks[number].bytes, marks[number].size) == 0 &&
-		    marks[number].is_right(at))
+	const uint8_t *end = bytes + size - SELFPACK_HEAD_SIZE + marks[number].size;
+	while ((at = memmem(at, (size_t)(end - at), marks[number].bytes, marks[number].size)) !=
+	       NULL) {
+		if (marks[number].is_right(at))
 			return at;
 		at++;
 	}
