@@ -53,7 +53,7 @@ class Nodes(Case):
         return found
 
     def read(self, client, mail):
-        """The body of a mail by its number, as POP3 sends it."""
+        """The text of a mail by its number; all of its lines end in CR LF."""
         row = client.call(stored.ROW, number=mail)
         self.assertEqual(row.status, 0)
         segment, at, _, meta_size, _, wire_size = struct.unpack_from(">QQQIBQ", row.rows)
@@ -61,6 +61,7 @@ class Nodes(Case):
         self.assertEqual(reply.status, 0)
         fd, = reply.fds
         try:
-            return os.pread(fd, wire_size, at + 104 + meta_size)
+            text = os.pread(fd, wire_size, at + 104 + meta_size)  # as POP3 sends it
+            return (b"\r\n" + text).replace(b"\r\n..", b"\r\n.")[2:]
         finally:
             os.close(fd)
