@@ -162,10 +162,12 @@ int options_find(const struct options_table *table, const char *name)
 
 void options_settle_process(void)
 {
-	int fd;
-	do {
+	int fd = STDIN_FILENO;
+	/* What cannot be read is no empty list, and no empty mail. */
+	if (fcntl(fd, F_GETFD) < 0)
+		fd = open("/dev/null", O_WRONLY);
+	while (fd >= 0 && fd <= STDERR_FILENO)
 		fd = open("/dev/null", O_RDWR);
-	} while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
 	signal(SIGXFSZ, SIG_IGN);

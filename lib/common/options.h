@@ -69,9 +69,9 @@ struct options_table {
 
 /*
  * First of all in main() of a program that writes files. A file that took the number of a closed
- * standard stream would be written to in its stead; a limit of the file size is to be an error,
- * not the end; and children are waited for, also when the process that started this one waits for
- * none.
+ * standard stream would be written to in its stead, and reading a closed standard input is to fail;
+ * a limit of the file size is to be an error, not the end; and children are waited for, also when the
+ * process that started this one waits for none.
  */
 void options_settle_process(void);
 

@@ -286,6 +286,10 @@ class Itself(Tool):
         self.assertEqual(self.scan("-q", bad, status=1), [])
         self.assertEqual(self.scan(content=EICAR, status=1), [f"stdin: {NAME} FOUND"])
         self.assertEqual(self.scan("-", content=b"", status=0), ["stdin: OK"])
+        closed = subprocess.run([TOOL, "-d", self.database, "--no-summary"], capture_output=True, check=False,
+                                preexec_fn=lambda: os.close(0), timeout=5 * harness.DEADLINE_S)
+        self.assertEqual((closed.returncode, closed.stdout), (2, b""))
+        self.assertIn(b"stdin", closed.stderr)
         self.scan(self.path("absent"), status=2)
         self.run_tool("-d", self.path("absent"), clean, status=2)
         self.run_tool("--piece", "0", clean, status=64)

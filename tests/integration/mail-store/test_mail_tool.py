@@ -77,6 +77,13 @@ class Manual(Tool):
 
 
 class Mistakes(Tool):
+    def test_a_closed_input_is_no_empty_mail(self):
+        result = subprocess.run([program("mail-store"), "deliver", "--store", self.store, ANNA], check=False,
+                                capture_output=True, preexec_fn=lambda: os.close(0), timeout=harness.DEADLINE_S)
+        self.assertEqual((result.returncode, result.stderr.decode()),
+                         (EX_IOERR, f"error: mail not delivered, store={self.store} (Bad file descriptor)\n"))
+        self.assertEqual(self.call("ls")[0], b"")
+
     def is_locked_by(self, pid):
         inode = os.stat(os.path.join(self.store, "log")).st_ino
         with open("/proc/locks", encoding="ascii") as file:
