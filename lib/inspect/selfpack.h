@@ -47,10 +47,10 @@ struct selfpack {
 
 struct selfpack_found {
 	enum content_kind kind;
+	/* The archive's bytes that were in pieces before, and how many of this piece follow them. */
 	size_t before_size;
-	uint8_t before[SELFPACK_HEAD_SIZE -
-		       1]; /* the archive's bytes that were in pieces before... */
-	size_t size;	   /* ...and how many of this piece follow them */
+	uint8_t before[SELFPACK_HEAD_SIZE - 1];
+	size_t size;
 };
 
 /* is_program: it begins as one of Windows. */

@@ -72,7 +72,7 @@ bool unpack_open(struct unpack *unpack, const char *name);
 bool unpack_give(struct unpack *unpack, const uint8_t *bytes, size_t size);
 /* The same, looking at the ratio behind each piece: for decoders whose own steps do not depend on cuts. */
 bool unpack_pour(struct unpack *unpack, const uint8_t *bytes, size_t size);
-/* As much as if it were given. false: it is over. */
+/* Takes size bytes off the budget, as unpack_give() does, and gives none. false as above. */
 bool unpack_spend(struct unpack *unpack, size_t size);
 void unpack_close(struct unpack *unpack, bool is_whole);
 /* What counts as a member and has no bytes. false as above. */

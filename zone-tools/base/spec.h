@@ -51,7 +51,7 @@ struct spec {
  */
 const char *spec_add_ns(struct spec *spec, char *text);
 
-/* For rows, of the members of these names. NULL, or what is wrong. */
+/* Take the text of a row into the member of that name, which borrows it. NULL, or what is wrong, static. */
 const char *spec_take_mailbox(void *mailbox, const char *text);
 const char *spec_take_classic(void *classic, const char *text);
 const char *spec_take_reason(void *reason, const char *text);

@@ -69,7 +69,7 @@ struct chain_result {
  */
 int chain_lower_expiry(struct writer *writer, const struct chain_result *result);
 
-/* The digest of the zone, and what the version says of itself. */
+/* Writes the digest of the zone (RFC 8976), and the facts of the version. 0 or a negative status. */
 int chain_put_facts(struct writer *writer, const struct dnsblv6_facts *facts, struct signer *signer,
 		    struct recorder *recorder);
 

@@ -297,7 +297,7 @@ static bool has_address(const struct hub_setup *setup, const struct sockaddr_sto
 	return false;
 }
 
-/* What the hub has no permission for a program may have: it says so itself when it has not. */
+/* An address that the hub has no permission for counts as free: the program may have it, or says that it has not. */
 static bool is_free(const char *text, const struct sockaddr_storage *address)
 {
 	int fd = -1;

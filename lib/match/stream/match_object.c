@@ -462,7 +462,7 @@ static void hash_section(struct match_object *object, const struct hashed *hashe
 		end_section(object, hashed, end);
 }
 
-/* What of the headers is in a section. */
+/* Hashes the part of each section that the headers, which were kept, have of it. */
 static void hash_headers(struct match_object *object)
 {
 	const uint64_t size = object->position;

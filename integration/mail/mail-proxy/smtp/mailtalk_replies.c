@@ -341,7 +341,7 @@ static void say_ours(struct mailtalk *talk, struct mailtalk_io *io)
 	pop(talk);
 }
 
-/* 3xx is one to AUTH and to DATA alone, which 2xx is none to: a client may begin its mail behind it. */
+/* A reply of 3xx answers AUTH and DATA alone, and one of 2xx never DATA: a client may begin its mail behind it. */
 static bool is_answer(const struct mailtalk *talk)
 {
 	const enum mailtalk_kind kind = talk->pending[talk->pending_first].kind;
