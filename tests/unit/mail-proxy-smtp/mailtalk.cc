@@ -313,7 +313,8 @@ TEST_CASE("LMTP has a reply for each recipient", "[mailtalk]")
 	talked.greet();
 	talked.client(
 		"MAIL FROM:<a@x.test>\r\nRCPT TO:<b@y.test>\r\nRCPT TO:<c@y.test>\r\nDATA\r\n");
-	talked.server("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n");
+	talked.server("250 ok\r\n250 ok\r\n250 ok\r\n");
+	talked.server("354 go\r\n");
 	(void)talked.heard();
 
 	SECTION("of the next hop")
@@ -485,6 +486,68 @@ TEST_CASE("a code that is no answer to a command is not passed on", "[mailtalk]"
 		CHECK(talked.server("334 \r\n").substr(0, 9) == "421 4.5.0");
 	}
 	CHECK_FALSE(talked.is_connected);
+}
+
+TEST_CASE("a reply that was not waited for is not that of the next command", "[mailtalk]")
+{
+	Talked talked;
+	SECTION("while nothing has begun: there is another connection")
+	{
+		talked.greet();
+		CHECK(talked.server("421 4.4.2 idle\r\n").empty());
+		CHECK_FALSE(talked.is_connected);
+		CHECK(talked.client("MAIL FROM:<a@x.test>\r\n").empty());
+		CHECK(talked.connections == 2);
+	}
+	SECTION("behind one that was, in a part of a line")
+	{
+		talked.greet();
+		(void)talked.client("MAIL FROM:<a@x.test>\r\n");
+		CHECK(talked.server("250 mail\r\n2").substr(0, 3) == "250");
+		CHECK(talked.client("RCPT TO:<b@y.test>\r\n").substr(0, 9) == "421 4.3.2");
+		CHECK(talked.is_closed);
+	}
+	SECTION("to RCPT twice, of which one may be another's")
+	{
+		talked.greet();
+		(void)talked.client("MAIL FROM:<a@x.test>\r\n");
+		(void)talked.server("250 mail\r\n");
+		(void)talked.client("RCPT TO:<b@y.test>\r\nRCPT TO:<c@y.test>\r\n");
+		CHECK(talked.server("250 mail\r\n550 b\r\n250 c\r\n") == "250 mail\r\n550 b\r\n");
+		CHECK(talked.client("DATA\r\n").substr(0, 9) == "421 4.3.2");
+		CHECK(talked.is_closed);
+	}
+	SECTION("to a login")
+	{
+		talked.greet("250-hop\r\n250 AUTH LOGIN\r\n");
+		(void)talked.client("AUTH LOGIN\r\n");
+		CHECK(talked.server("334 VXNlcg==\r\n235 in\r\n") == "334 VXNlcg==\r\n");
+		CHECK(talked.client("dXNlcg==\r\n").substr(0, 3) == "421");
+		CHECK(talked.is_closed);
+	}
+	SECTION("to a mail, before its end")
+	{
+		talked.greet();
+		talked.mail();
+		(void)talked.client("DATA\r\n");
+		CHECK(talked.server("354 Go\r\n250 queued\r\n") == "354 Go\r\n");
+		CHECK(talked.client("a\r\n.\r\n").substr(0, 3) == "451");
+		CHECK(talked.outcomes == Texts{ "refused 451" });
+	}
+}
+
+TEST_CASE("a next hop that closes with its reply to DATA has no mail, and is not waited for",
+	  "[mailtalk]")
+{
+	Talked talked;
+	talked.greet();
+	talked.mail();
+	(void)talked.client("DATA\r\n");
+	CHECK(talked.last("354 Go\r\n") == "354 Go\r\n");
+	CHECK(mailtalk_waits(&talked.talk) == MAILTALK_FOR_DATA);
+	CHECK(talked.client("a\r\n.\r\n").substr(0, 9) == "451 4.4.2");
+	CHECK(talked.outcomes == Texts{ "lost 451" });
+	CHECK(talked.client("NOOP\r\n").substr(0, 3) == "250");
 }
 
 TEST_CASE("a client that is gone amid a mail leaves none", "[mailtalk]")

@@ -70,6 +70,12 @@ class Talked
 		go();
 		return said();
 	}
+	// The same, with the end behind it.
+	std::string last(const std::string &bytes)
+	{
+		is_server_ended = true;
+		return server(bytes);
+	}
 	void end_client()
 	{
 		is_client_ended = true;

@@ -46,6 +46,7 @@
  * as it is not known whether it has the mail: the mail may come twice, and is not lost. Elsewhere
  * 421, or a new connection when nothing has begun. Amid a reply of several lines, of which the client
  * has some, the session ends without another: which of two codes counts differs from client to client.
+ * One that says what it was not asked for is gone, too.
  *
  * RCPT, RSET and NOOP are passed on without waiting for replies (RFC 2920); all others wait until
  * what was said before is answered, also when they came with it. So what comes out does not depend

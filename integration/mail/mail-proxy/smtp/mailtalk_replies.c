@@ -376,6 +376,21 @@ static bool read_reply(struct mailtalk *talk, struct mailtalk_io *io)
 	return !talk->wants_drop;
 }
 
+/*
+ * It has gone while nothing was waited for, or says what it was not asked for, such as 421 when it is to
+ * end, or a second reply to one command. That would be taken for the reply to the next command, and each
+ * reply from there on for that of another: nothing more is said on this connection. A mail that begins
+ * now has mailtalk_replies_early().
+ */
+static void drop_unasked(struct mailtalk *talk, const struct mailtalk_io *io)
+{
+	const bool is_due = talk->pending_count > 0 || talk->at == MAILTALK_AT_ANSWER ||
+			    talk->at == MAILTALK_AT_TUNNEL;
+	if (!is_due && talk->has_server &&
+	    (io->is_server_ended || io->server_used < io->server_size))
+		mailtalk_drop(talk);
+}
+
 void mailtalk_replies_pass(struct mailtalk *talk, struct mailtalk_io *io)
 {
 	bool has_more = true;
@@ -392,10 +407,7 @@ void mailtalk_replies_pass(struct mailtalk *talk, struct mailtalk_io *io)
 				   read_reply(talk, io);
 		}
 	}
-	/* It has gone while nothing was waited for; what it has said last is of no use. */
-	if (talk->pending_count == 0 && talk->has_server && io->is_server_ended &&
-	    talk->at != MAILTALK_AT_TUNNEL)
-		mailtalk_drop(talk);
+	drop_unasked(talk, io);
 }
 
 void mailtalk_replies_early(struct mailtalk *talk, struct mailtalk_io *io)
