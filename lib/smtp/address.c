@@ -38,9 +38,10 @@ static bool is_alnum(char c)
 	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-static bool is_atext(char c)
+/* With the dot, which may stand anywhere, see address.h. */
+static bool is_local_byte(char c)
 {
-	return is_alnum(c) || (c != '\0' && strchr("!#$%&'*+-/=?^_`{|}~", c) != NULL);
+	return is_alnum(c) || (c != '\0' && strchr("!#$%&'*+-./=?^_`{|}~", c) != NULL);
 }
 
 static bool is_label_byte(char c)
@@ -87,15 +88,12 @@ static bool take_quoted(struct cursor *cursor)
 	return true;
 }
 
-static bool take_dotted(struct cursor *cursor)
+static bool take_unquoted(struct cursor *cursor)
 {
-	do {
-		if (!take_character(cursor, is_atext))
-			return false;
-		while (take_character(cursor, is_atext))
-			;
-	} while (take_byte(cursor, '.'));
-	return true;
+	const char *begin = cursor->at;
+	while (take_character(cursor, is_local_byte))
+		;
+	return cursor->at > begin;
 }
 
 /* ---- domains ---- */
@@ -155,7 +153,7 @@ static bool is_postmaster(const char *text, size_t text_size)
 static enum address_status take_mailbox(struct cursor *cursor, struct address *ret_address)
 {
 	const char *begin = cursor->at;
-	bool is_local = has_byte(cursor, '"') ? take_quoted(cursor) : take_dotted(cursor);
+	bool is_local = has_byte(cursor, '"') ? take_quoted(cursor) : take_unquoted(cursor);
 	size_t local_size = (size_t)(cursor->at - begin);
 	ret_address->mailbox = begin;
 	ret_address->is_postmaster = is_postmaster(begin, local_size) && !has_byte(cursor, '@');

@@ -14,8 +14,9 @@
  *     <@relay.example,@b:c@d.example>    is c@d.example: routes are dropped
  *     <Postmaster>                       the one that needs no domain
  *
- * Looser than the RFC in two things, since such addresses are in use and other servers take them:
- * a label of a domain may have "_", and a local part more than 64 octets (envelope.h).
+ * Looser than the RFC in three things, since such addresses are in use and other servers take them:
+ * a label of a domain may have "_", a local part more than 64 octets (envelope.h), and dots in front, at
+ * its end or beside one another, which providers of mobile phones have given to their users.
  *
  * No function here keeps a pointer but the one into the caller's text, allocates or logs.
  */
