@@ -424,11 +424,10 @@ void mailtalk_replies_early(struct mailtalk *talk, struct mailtalk_io *io)
 		const enum replies_status status =
 			replies_feed(&talk->replies, io->server + io->server_used, left, &used);
 		io->server_used += used;
-		if (status == REPLIES_BROKEN)
+		if (status == REPLIES_BROKEN || (status == REPLIES_END && talk->replies.code < 400))
 			mailtalk_lose(talk, "4.5.0 Next hop has said what is no reply");
 		else if (status == REPLIES_END)
-			mailtalk_break(talk, MAILTALK_REFUSED,
-				       talk->replies.code >= 400 ? talk->replies.code : 451,
+			mailtalk_break(talk, MAILTALK_REFUSED, talk->replies.code,
 				       talk->replies.text);
 	}
 }
