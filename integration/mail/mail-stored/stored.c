@@ -328,13 +328,14 @@ static void look_at_end(struct parent *parent, const struct crew_slot *slot, int
 			 WEXITSTATUS(status) == EX_NOPERM || WEXITSTATUS(status) == EX_TEMPFAIL ||
 			 WEXITSTATUS(status) == EX_NOINPUT || WEXITSTATUS(status) == EX_CONFIG);
 	char end[64];
-	if (parent->is_stopping)
-		return;
 	if (is_final) {
 		parent->status = WEXITSTATUS(status);
+		tell(parent, slot->role); /* none follows, however long the others take */
 		stop(parent);
 		return;
 	}
+	if (parent->is_stopping)
+		return;
 	log_warning(context, "process ended, role=%s %s", roles[slot->role].name,
 		    child_format_end(status, end));
 }

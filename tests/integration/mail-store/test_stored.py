@@ -18,6 +18,7 @@ import sys
 import stored
 from harness import DEADLINE_S, EX_CONFIG, EX_IOERR, EX_TEMPFAIL, IS_SANITIZED, Case, children_of, main, peer, \
     program, wait_for
+from lmtp_client import Lmtp, LmtpStored
 from stored import Client, Stored
 
 BOXES = ["anna@example.com", "bert@example.com", "carl@example.com"]
@@ -414,9 +415,14 @@ class Disk(Case):
         strace = peer("strace")
         if os.geteuid() != 0 or IS_SANITIZED:
             self.skipTest("strace needs root")
-        store = Stored(self)
+        store = LmtpStored(self)
+        store.expect_gone()
+        amid = Lmtp(store.address)
+        self.addCleanup(amid.close)
         with store.client() as client:
             client.deliver(TEXT, BOXES)
+            amid.begin(BOXES[:1])
+            self.assertEqual(amid.command("DATA")[:3], "354")
             syncer = next(pid for pid in children_of(store.pid_of("store")))
             tracer = subprocess.Popen(
                 [strace, "-q", "-o", self.path("trace"), "-p", str(syncer), "-e", "trace=fdatasync",
@@ -432,7 +438,14 @@ class Disk(Case):
             finally:
                 tracer.terminate()
                 tracer.wait()
-        store.wait_for_log(r"^error: \[mail-stored\] store has stopped, look at the disk")
+        store.wait_for_log(r"^error: \[mail-stored\] store has stopped, look at the disk .*"
+                           r"\(Input/output error\)$")
+        # While the session of a mail server lasts, there is no other store.
+        store.wait_for_log(r"^info: \[mail-stored\] LMTP drains, ")
+        store.process.send_signal(signal.SIGHUP)
+        store.wait_for_log(r"^warning: \[mail-stored\] configuration not reloaded, ")
+        self.assertEqual(store.process.children(), [store.pid_of("lmtp")])
+        self.assertEqual([reply[:3] for reply in amid.say_text(TEXT, 1)], ["451"])
         self.assertEqual(store.process.popen.wait(60), EX_IOERR)
         store.start()
         with store.client() as client:
