@@ -117,6 +117,11 @@ static int log_describe(struct maillayer *layer, struct mailstore_info *ret_info
 	return mailstore_describe(store_of(layer), ret_info);
 }
 
+static int log_failure(struct maillayer *layer)
+{
+	return mailstore_failure(store_of(layer));
+}
+
 static int log_collect(struct maillayer *layer, unsigned share_max, uint64_t *ret_segment)
 {
 	return mailstore_collect(store_of(layer), share_max, ret_segment);
@@ -148,6 +153,7 @@ static const struct maillayer_ops log_ops = {
 	.record = log_record,
 	.open = log_open,
 	.describe = log_describe,
+	.failure = log_failure,
 	.collect = log_collect,
 	.close = log_close,
 };
@@ -276,6 +282,11 @@ int maillayer_open(struct maillayer *layer, uint64_t segment, int *ret_fd)
 int maillayer_describe(struct maillayer *layer, struct mailstore_info *ret_info)
 {
 	return layer->ops->describe != NULL ? layer->ops->describe(layer, ret_info) : -EOPNOTSUPP;
+}
+
+int maillayer_failure(struct maillayer *layer)
+{
+	return layer->ops->failure != NULL ? layer->ops->failure(layer) : 0;
 }
 
 int maillayer_collect(struct maillayer *layer, unsigned share_max, uint64_t *ret_segment)

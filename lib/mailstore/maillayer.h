@@ -55,6 +55,7 @@ struct maillayer_ops {
 		      struct mailrecord *ret_record, uint8_t **ret_meta);
 	int (*open)(struct maillayer *layer, uint64_t segment, int *ret_fd);
 	int (*describe)(struct maillayer *layer, struct mailstore_info *ret_info);
+	int (*failure)(struct maillayer *layer);
 	int (*collect)(struct maillayer *layer, unsigned share_max, uint64_t *ret_segment);
 	/* Both or none. */
 	int (*lock)(struct maillayer *layer, struct mailname mailbox);
@@ -101,6 +102,7 @@ int maillayer_record(struct maillayer *layer, const struct mailrow *row,
 /* A descriptor for reading a segment; the caller's. */
 int maillayer_open(struct maillayer *layer, uint64_t segment, int *ret_fd);
 int maillayer_describe(struct maillayer *layer, struct mailstore_info *ret_info);
+int maillayer_failure(struct maillayer *layer);
 int maillayer_collect(struct maillayer *layer, unsigned share_max, uint64_t *ret_segment);
 /*
  * The exclusive lock of a mailbox among those that ask for it: it keeps nothing from delivering, nor

@@ -82,7 +82,7 @@ void maillog_close(struct maillog *log)
 
 static int fail(struct maillog *log, int status)
 {
-	log->has_failed = true;
+	log->failure = status;
 	return status;
 }
 
@@ -195,7 +195,7 @@ int maillog_append(struct maillog *log, unsigned generation, struct mailrecord *
 {
 	struct maillog_head *head = &log->heads[generation];
 	record->size = mailrecord_size(record->type, record->meta_size, record->wire_size);
-	if (log->has_failed)
+	if (log->failure != 0)
 		return MAILSTORE_EFAILED;
 	bool is_full = head->end > MAILSEGMENT_HEAD_SIZE &&
 		       head->end + record->size > log->identity.segment_size;
@@ -209,7 +209,7 @@ int maillog_append(struct maillog *log, unsigned generation, struct mailrecord *
 	int ret = put_record(&pieces, record, meta, body);
 	if (ret != 0) {
 		if (log->disk->ops->cut(log->disk, head->segment, head->end) != 0)
-			log->has_failed = true;
+			log->failure = ret;
 		return ret;
 	}
 	*ret_place = (struct mailplace){ .segment = head->segment, .at = head->end };
@@ -221,7 +221,7 @@ int maillog_append(struct maillog *log, unsigned generation, struct mailrecord *
 int maillog_sync(struct maillog *log, unsigned generation)
 {
 	struct maillog_head *head = &log->heads[generation];
-	if (log->has_failed)
+	if (log->failure != 0)
 		return MAILSTORE_EFAILED;
 	if (head->segment == 0 || head->synced == head->end)
 		return 0;
@@ -237,7 +237,7 @@ int maillog_sync_begin(struct maillog *log, struct mailstore_sync *ret_sync)
 {
 	const struct maillog_head *head = &log->heads[0];
 	struct mailstore_sync sync = { .segment = head->segment, .end = head->end };
-	if (log->has_failed)
+	if (log->failure != 0)
 		return MAILSTORE_EFAILED;
 	if (head->segment == 0 || head->synced == head->end)
 		return DNSBLV6_ENOTFOUND;
@@ -253,7 +253,7 @@ int maillog_sync_end(struct maillog *log, const struct mailstore_sync *sync, int
 {
 	struct maillog_head *head = &log->heads[0];
 	close(sync->fd);
-	if (log->has_failed)
+	if (log->failure != 0)
 		return MAILSTORE_EFAILED;
 	if (status != 0)
 		return fail(log, status);

@@ -41,8 +41,8 @@ struct maillog {
 	uint64_t next_segment;
 	uint64_t sync_count;
 	uint64_t written; /* bytes, since it was opened */
-	bool has_failed;
-	uint8_t *buffer; /* MAILLOG_BUFFER_SIZE bytes */
+	int failure;	  /* -errno of what has stopped it for good, or 0 */
+	uint8_t *buffer;  /* MAILLOG_BUFFER_SIZE bytes */
 };
 
 #define MAILLOG_BUFFER_SIZE (256U << 10)

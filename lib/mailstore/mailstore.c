@@ -63,7 +63,7 @@ static int remove_segment(struct mailstore *store, uint64_t segment)
 {
 	int ret = store->disk->ops->remove(store->disk, segment);
 	if (ret != 0)
-		store->log.has_failed = true;
+		store->log.failure = ret;
 	return ret;
 }
 
@@ -116,7 +116,7 @@ static int make_room(struct mailstore *store)
 	if (batch->count < BATCH_COUNT && batch->metas_size < BATCH_METAS)
 		return 0;
 	int ret = mailstore_flush(store);
-	if (store->log.has_failed)
+	if (store->log.failure != 0)
 		return ret;
 	bool is_full = batch->count >= 2 * (size_t)BATCH_COUNT ||
 		       batch->metas_size >= 2 * (size_t)BATCH_METAS;
@@ -247,7 +247,7 @@ void mailstore_abandon(struct mailstore *store)
 
 void mailstore_close(struct mailstore *store)
 {
-	if (store != NULL && !store->log.has_failed)
+	if (store != NULL && store->log.failure == 0)
 		(void)mailstore_flush(store);
 	mailstore_abandon(store);
 }
@@ -270,7 +270,7 @@ int mailstore_append(struct mailstore *store, unsigned generation, struct mailre
 	ret = mailbatch_add(&store->batch, record, place, (uint8_t)generation, meta);
 	/* The log has a record that the index will lack: opening again finds it. */
 	if (ret != 0)
-		store->log.has_failed = true;
+		store->log.failure = ret;
 	return ret;
 }
 
@@ -479,7 +479,7 @@ int mailstore_deliver(struct mailstore *store, const struct mailstore_mail *mail
 		      struct mailid *ret_id)
 {
 	struct delivery delivery = { 0 };
-	int ret = store->log.has_failed ? MAILSTORE_EFAILED : prepare(store, mail, &delivery);
+	int ret = store->log.failure != 0 ? MAILSTORE_EFAILED : prepare(store, mail, &delivery);
 	if (ret == 0)
 		ret = write_delivery(store, mail, &delivery);
 	if (ret == 0)
@@ -536,7 +536,7 @@ static int ask_box(struct mailstore *store, struct mailname mailbox)
 	const struct mailbatch *batch = &store->batch;
 	if (!mailname_is_valid(mailbox))
 		return MAILSTORE_EBOX;
-	if (store->log.has_failed)
+	if (store->log.failure != 0)
 		return MAILSTORE_EFAILED;
 	bool is_named = batch->emptied != 0;
 	for (size_t i = 0; !is_named && i < batch->count; i++)
@@ -657,13 +657,18 @@ int mailstore_open_segment(struct mailstore *store, uint64_t segment, int *ret_f
 	return store->disk->ops->open(store->disk, segment, ret_fd);
 }
 
+int mailstore_failure(const struct mailstore *store)
+{
+	return store->log.failure;
+}
+
 int mailstore_describe(struct mailstore *store, struct mailstore_info *ret_info)
 {
 	struct mailstore_info info = { .sync_count = store->log.sync_count,
 				       .written = store->log.written,
 				       .copied = store->copied,
 				       .reclaimed = store->reclaimed,
-				       .has_failed = store->log.has_failed };
+				       .has_failed = store->log.failure != 0 };
 	struct segmentrow row;
 	uint64_t number;
 	int ret = ask(store);

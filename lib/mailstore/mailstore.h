@@ -148,6 +148,8 @@ struct mailstore_info {
 	bool has_failed;
 };
 int mailstore_describe(struct mailstore *store, struct mailstore_info *ret_info);
+/* What has stopped the store, behind which all calls are MAILSTORE_EFAILED: -errno, or 0. */
+int mailstore_failure(const struct mailstore *store);
 
 /* ---- collection ---- */
 

@@ -564,9 +564,23 @@ TEST_CASE("a sync that fails stops the store, and is not tried again", "[mailsto
 	CHECK(f.deliver({ "a" }, "y\r\n") == MAILSTORE_EFAILED);
 	CHECK(mailstore_flush(f.store) == MAILSTORE_EFAILED);
 	CHECK(f.disk.calls() == calls);
+	CHECK(mailstore_failure(f.store) == -EIO);
 	f.close();
 	REQUIRE(f.open() == 0);
+	CHECK(mailstore_failure(f.store) == 0);
 	CHECK(f.deliver({ "a" }, "y\r\n") == 0);
+}
+
+TEST_CASE("a store says what has stopped it also when its first failure was that of a mail",
+	  "[mailstore][failures]")
+{
+	fixture f;
+	REQUIRE(f.open() == 0);
+	REQUIRE(f.deliver({ "a" }, "x\r\n") == 0);
+	f.disk.fail_after(1, -EROFS);
+	CHECK(f.deliver({ "a" }, "y\r\n") == -EROFS);
+	CHECK(f.deliver({ "a" }, "y\r\n") == MAILSTORE_EFAILED);
+	CHECK(mailstore_failure(f.store) == -EROFS);
 }
 
 TEST_CASE("a full disk refuses a mail, and the next one is taken when there is room",
