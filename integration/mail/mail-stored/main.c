@@ -40,11 +40,16 @@ static int check_spread(const struct stored_setup *setup)
 	int ret = locate_check_spread(&setup->nodes, setup->directory);
 	if (ret == 0)
 		return EX_OK;
-	log_error(context, "nodes not as the store was begun with, path=%s/spread (%s)",
-		  setup->directory,
-		  ret == -EINVAL ? "\"spread\" of the peers has changed: see mail-stored(8)"
-				 : strerror(-ret));
-	return ret == -EINVAL ? EX_CONFIG : EX_NOINPUT;
+	if (ret != -EINVAL) {
+		log_error(context, "nodes of the store not known, path=%s/spread (%s)",
+			  setup->directory, strerror(-ret));
+		return EX_NOINPUT;
+	}
+	log_error(context,
+		  "nodes not as the store was begun with, path=%s/spread (\"spread\" of the "
+		  "peers has changed: see mail-stored(8))",
+		  setup->directory);
+	return EX_CONFIG;
 }
 
 static int run(void *data)
