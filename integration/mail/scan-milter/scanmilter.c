@@ -12,7 +12,7 @@
 
 #define ACTIONS (SMFIF_ADDHDRS | SMFIF_QUARANTINE)
 
-/* What the mail server need not wait for. */
+/* Steps without a reply. To a mail server that waits for one libmilter gives it. */
 #define SILENT_STEPS                                                                               \
 	(SMFIP_NR_CONN | SMFIP_NR_HELO | SMFIP_NR_MAIL | SMFIP_NR_RCPT | SMFIP_NR_HDR |            \
 	 SMFIP_NR_EOH | SMFIP_NR_BODY)
@@ -27,12 +27,6 @@ static struct scansession_shared *sessions; /* see the header */
 static char *writable(const char *text)
 {
 	return (char *)(uintptr_t)text;
-}
-
-/* To a step that does not need a reply where the mail server can do without. */
-static sfsistat go_on(const struct scansession *session)
-{
-	return session->is_silent ? SMFIS_NOREPLY : SMFIS_CONTINUE;
 }
 
 #define ENHANCED_MAX 11
@@ -93,19 +87,16 @@ static sfsistat on_negotiate(SMFICTX *ctx, unsigned long offered_actions,
 	(void)reserved_3;
 	struct scansession *session = session_of(ctx);
 	const unsigned long wanted = ACTIONS;
+	const unsigned long steps = SMFIP_NOUNKNOWN | SMFIP_HDR_LEADSPC;
 	if ((wanted & ~offered_actions) != 0)
 		log_warning(context,
 			    "the mail server does not permit what is to be done, "
 			    "wanted=0x%lx offered=0x%lx",
 			    wanted, offered_actions);
-	if (session != NULL) {
-		session->is_silent = (SILENT_STEPS & ~offered_steps) == 0;
-		session->has_blanks = (SMFIP_HDR_LEADSPC & offered_steps) != 0;
-	}
+	if (session != NULL)
+		scansession_set_blanks(session, (SMFIP_HDR_LEADSPC & offered_steps) != 0);
 	*ret_actions = wanted & offered_actions;
-	*ret_steps = (SMFIP_NOUNKNOWN | SMFIP_HDR_LEADSPC) & offered_steps;
-	if (session != NULL && session->is_silent)
-		*ret_steps |= SILENT_STEPS;
+	*ret_steps = (steps & offered_steps) | SILENT_STEPS;
 	*ret_2 = 0;
 	*ret_3 = 0;
 	return SMFIS_CONTINUE;
@@ -118,7 +109,7 @@ static sfsistat on_connect(SMFICTX *ctx, char *host, struct sockaddr *address)
 	if (session == NULL)
 		return SMFIS_TEMPFAIL;
 	scansession_connect(session, address);
-	return go_on(session);
+	return SMFIS_NOREPLY;
 }
 
 static sfsistat on_helo(SMFICTX *ctx, char *name)
@@ -127,7 +118,7 @@ static sfsistat on_helo(SMFICTX *ctx, char *name)
 	if (session == NULL)
 		return SMFIS_TEMPFAIL;
 	scansession_helo(session, name);
-	return go_on(session);
+	return SMFIS_NOREPLY;
 }
 
 static sfsistat on_mail(SMFICTX *ctx, char **arguments)
@@ -136,7 +127,7 @@ static sfsistat on_mail(SMFICTX *ctx, char **arguments)
 	if (session == NULL)
 		return SMFIS_TEMPFAIL;
 	scansession_mail(session, arguments[0]);
-	return go_on(session);
+	return SMFIS_NOREPLY;
 }
 
 static sfsistat on_rcpt(SMFICTX *ctx, char **arguments)
@@ -145,7 +136,7 @@ static sfsistat on_rcpt(SMFICTX *ctx, char **arguments)
 	if (session == NULL)
 		return SMFIS_TEMPFAIL;
 	scansession_rcpt(session, arguments[0]);
-	return go_on(session);
+	return SMFIS_NOREPLY;
 }
 
 static enum scansession_step begin(SMFICTX *ctx, struct scansession *session)
@@ -178,7 +169,7 @@ static sfsistat on_field(SMFICTX *ctx, char *name, char *value)
 	/* A mail server that does not tell of DATA. */
 	begin(ctx, session);
 	scansession_field(session, name, value);
-	return go_on(session);
+	return SMFIS_NOREPLY;
 }
 
 static sfsistat on_end_of_fields(SMFICTX *ctx)
@@ -188,7 +179,7 @@ static sfsistat on_end_of_fields(SMFICTX *ctx)
 		return SMFIS_TEMPFAIL;
 	begin(ctx, session);
 	scansession_end_fields(session);
-	return go_on(session);
+	return SMFIS_NOREPLY;
 }
 
 static sfsistat on_body(SMFICTX *ctx, unsigned char *bytes, size_t size)
@@ -199,7 +190,7 @@ static sfsistat on_body(SMFICTX *ctx, unsigned char *bytes, size_t size)
 	/* One that tells of neither DATA nor fields. */
 	begin(ctx, session);
 	scansession_body(session, bytes, size);
-	return go_on(session);
+	return SMFIS_NOREPLY;
 }
 
 static sfsistat say(SMFICTX *ctx, struct scansession *session, const struct scan_verdict *verdict)

@@ -32,8 +32,15 @@ struct scansession *scansession_new(struct scansession_shared *all)
 	if (session == NULL)
 		return NULL;
 	session->all = all;
+	session->has_blanks = __atomic_load_n(&all->has_blanks, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&all->open, 1, __ATOMIC_RELAXED);
 	return session;
+}
+
+void scansession_set_blanks(struct scansession *session, bool has_blanks)
+{
+	session->has_blanks = has_blanks;
+	__atomic_store_n(&session->all->has_blanks, has_blanks, __ATOMIC_RELAXED);
 }
 
 void scansession_free(struct scansession *session)

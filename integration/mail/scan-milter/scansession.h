@@ -47,6 +47,7 @@ struct scansession_shared {
 	uint64_t counts[SCANCOUNTS_COUNT];
 	uint32_t last_id;
 	uint32_t open;
+	bool has_blanks; /* of the connection that was opened last */
 };
 
 struct scansession {
@@ -54,8 +55,7 @@ struct scansession {
 	char id[SCANSESSION_ID_MAX + 1];     /* in each line of the log */
 	char client[SCANSESSION_CLIENT_MAX]; /* "" without an IP address */
 	char helo[256];
-	/* scanmilter.c's: the mail server waits for no replies but that to the end; blanks of fields. */
-	bool is_silent, has_blanks;
+	bool has_blanks; /* fields are told with the blank behind the colon, and added so */
 	/* Of the mail: */
 	char queue[SCANSESSION_QUEUE_MAX]; /* the mail server's name of it, "" */
 	const char *sender;		   /* in names, or NULL */
@@ -76,6 +76,11 @@ int scansession_shared_init(struct scansession_shared *ret_all, struct scanner *
 
 /* NULL without memory. */
 struct scansession *scansession_new(struct scansession_shared *all);
+/*
+ * What the mail server said when it connected. A session that follows another one on its connection
+ * is not told, and begins with what was said last, by any mail server.
+ */
+void scansession_set_blanks(struct scansession *session, bool has_blanks);
 /* Takes NULL. */
 void scansession_free(struct scansession *session);
 

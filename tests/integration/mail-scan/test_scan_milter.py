@@ -110,19 +110,50 @@ class ScanMilter(Case):
             self.assertRegex(self.ask(bad, piece), rf"^reject - {NAME}.* in .*a\.zip / eicar\.com")
             self.assertEqual(self.ask(good, piece), "accept -")
 
+    def connect(self, steps):
+        """A mail server's connection, which offers these steps."""
+        host, port = self.place.split("@")
+        server = Connection(socket.create_connection((host, int(port)), harness.DEADLINE_S))
+        self.addCleanup(server.close)
+        self.tell(server, (b"O", struct.pack(">III", 6, 0x3f, steps)))
+        return server
+
+    def tell(self, server, *packets):
+        """The packets of the answer to all of them, with what is to be done to a mail before it."""
+        server.send(b"".join(struct.pack(">I", len(data) + 1) + letter + data for letter, data in packets))
+
+        def read(size):
+            while len(server.unread) < size:
+                server.unread += server.more()
+            got, server.unread = server.unread[:size], server.unread[size:]
+            return got
+
+        replies = []
+        while not replies or replies[-1][:1] == b"h":
+            replies.append(read(int.from_bytes(read(4), "big")))
+        return replies
+
     def test_a_mail_server_that_tells_of_a_body_alone(self):
         """libmilter permits it, behind RCPT. The steps are offered as by the first version of the protocol."""
         self.start_milter()
-        host, port = self.place.split("@")
-        packets = [(b"O", struct.pack(">III", 2, 0x3f, 0x7f)), (b"M", b"<a@b.example>\0"), (b"R", b"<c@d.example>\0"),
-                   (b"B", eicar()), (b"E", b"")]
-        with Connection(socket.create_connection((host, int(port)), harness.DEADLINE_S)) as server:
-            for letter, data in packets:
-                server.send(struct.pack(">I", len(data) + 1) + letter + data)
-                answer = server.unread + server.more()
-                while len(answer) < 4 or len(answer) < 4 + int.from_bytes(answer[:4], "big"):
-                    answer += server.more()
-        self.assertIn(NAME.encode(), answer)
+        server = self.connect(steps=0x7f)
+        for packet in ((b"M", b"<a@b.example>\0"), (b"R", b"<c@d.example>\0"), (b"B", eicar())):
+            self.assertEqual(self.tell(server, packet), [b"c"])
+        answer = self.tell(server, (b"E", b""))
+        self.assertIn(NAME.encode(), answer[0])
+
+    def test_one_client_after_another_on_a_connection(self):
+        """SMFIC_QUIT_NC. What was agreed upon for the connection holds for each of them."""
+        self.start_milter("on-found: mark")
+        server = self.connect(steps=0x1fffff)
+        for _ in range(2):
+            answer = self.tell(
+                server, (b"C", b"client.example\0" + b"4" + struct.pack(">H", 25) + b"192.0.2.1\0"),
+                (b"H", b"client.example\0"), (b"M", b"<a@b.example>\0"), (b"R", b"<c@d.example>\0"),
+                (b"L", b"Subject\0 one\0"), (b"N", b""), (b"B", eicar()), (b"E", b""))
+            self.assertRegex(answer[0], rb"^hX-Mail-Scan\0 \S")
+            self.assertEqual(answer[1:], [b"c"])
+            server.send(struct.pack(">I", 1) + b"K")
 
     def test_marked_and_put_into_quarantine(self):
         _, postfix = self.start_both("on-found: mark")

@@ -154,7 +154,7 @@ owned connect(milter &milter, const char *address = "192.0.2.66")
 	sockaddr_in client = {};
 	client.sin_family = AF_INET;
 	inet_pton(AF_INET, address, &client.sin_addr);
-	session->has_blanks = true;
+	scansession_set_blanks(session.get(), true);
 	scansession_connect(session.get(), reinterpret_cast<const sockaddr *>(&client));
 	return session;
 }
