@@ -393,6 +393,13 @@ static void take_servers(struct config *config, const struct servers *servers)
 	memcpy(config->servers, servers->list, servers->count * sizeof(servers->list[0]));
 }
 
+/* What cannot be read now, as without a descriptor, is tried again at the next look. */
+static void read_servers(struct config *config, struct servers *ret_servers)
+{
+	if (!servers_read(config->resolv_conf, ret_servers))
+		config->resolv_stamp = (struct config_stamp){ 0 };
+}
+
 /* Does resolv.conf say that they are to be believed? */
 static bool find_servers(struct config *config)
 {
@@ -402,7 +409,7 @@ static bool find_servers(struct config *config)
 		return false;
 	config->has_file_servers = true;
 	servers_has_changed(config->resolv_conf, &config->resolv_stamp);
-	servers_read(config->resolv_conf, &servers);
+	read_servers(config, &servers);
 	if (servers.count == 0 &&
 	    servers_parse(LOCALHOST, strlen(LOCALHOST), &servers.list[0].address))
 		servers.count = 1;
@@ -459,7 +466,7 @@ bool config_renew_servers(struct config *config)
 	if (!config->has_file_servers ||
 	    !servers_has_changed(config->resolv_conf, &config->resolv_stamp))
 		return false;
-	servers_read(config->resolv_conf, &servers);
+	read_servers(config, &servers);
 	if (servers.count == 0)
 		return false;
 	memcpy(was, config->servers, sizeof(was));

@@ -203,7 +203,8 @@ static void take_bytes(struct servers *servers, struct line *line, const char *b
 	}
 }
 
-static void read_all(int fd, struct servers *servers)
+/* false: what is behind could not be read. */
+static bool read_all(int fd, struct servers *servers)
 {
 	struct line line = { .size = 0 };
 	char bytes[4096];
@@ -217,23 +218,26 @@ static void read_all(int fd, struct servers *servers)
 		if (size == 0)
 			end_line(servers, &line);
 		if (size <= 0)
-			return; /* half a line is no line: 192.0.2.1 is not 192.0.2.10 */
+			return size == 0; /* half a line is no line: 192.0.2.1 is not 192.0.2.10 */
 		take_bytes(servers, &line, bytes, (size_t)size);
 		total += (size_t)size;
 	}
+	return true;
 }
 
-void servers_read(const char *path, struct servers *ret_servers)
+bool servers_read(const char *path, struct servers *ret_servers)
 {
 	struct servers servers = { .count = 0 };
+	bool is_read = false;
 	/* Not blocking: a FIFO without a writer is an empty file. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd >= 0) {
-		read_all(fd, &servers);
+		is_read = read_all(fd, &servers);
 		close(fd);
 	}
 	*ret_servers = servers;
+	return is_read;
 }
 
 bool servers_has_changed(const char *path, struct config_stamp *stamp)

@@ -43,9 +43,10 @@ struct servers {
 /*
  * "nameserver" and "options trust-ad" of the file at path, as libc reads them;
  * lines that cannot be read are skipped, as libc does. A file that is not there,
- * may not be read or is none gives no servers.
+ * may not be read or is none gives no servers, and false, as does one for which there is no
+ * descriptor.
  */
-void servers_read(const char *path, struct servers *ret_servers);
+bool servers_read(const char *path, struct servers *ret_servers);
 
 /*
  * Is the file at path another one, or another size or time, than *stamp says? Then *stamp says so

@@ -4,6 +4,7 @@
 #include "client-lib/config/servers.h"
 
 #include <arpa/inet.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 namespace
@@ -248,6 +249,30 @@ TEST_CASE("resolv.conf is read again when it is another file, and an empty one c
 	REQUIRE(rename(next.path.c_str(), file.path.c_str()) == 0);
 	CHECK(config_renew_servers(config.operator->()));
 	CHECK(servers_of(config) == "::ffff:192.0.2.2@53+");
+}
+
+TEST_CASE("resolv.conf that could not be opened is read at the next look", "[client][config]")
+{
+	File file("nameserver 192.0.2.1\n");
+	Config config;
+	REQUIRE(config.set("zones", "bl.example") == "");
+	REQUIRE(config.set("resolv-conf", file.path) == "");
+	REQUIRE(config.finish() == "");
+	File next("nameserver 192.0.2.2\n");
+	REQUIRE(rename(next.path.c_str(), file.path.c_str()) == 0);
+
+	rlimit limit = {};
+	REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	const rlimit none = { 0, limit.rlim_max };
+	REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+	const bool has_changed = config_renew_servers(config.operator->());
+	REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	CHECK_FALSE(has_changed);
+	CHECK(servers_of(config) == "::ffff:192.0.2.1@53");
+
+	CHECK(config_renew_servers(config.operator->()));
+	CHECK(servers_of(config) == "::ffff:192.0.2.2@53");
+	CHECK_FALSE(config_renew_servers(config.operator->()));
 }
 
 TEST_CASE("servers that were set are not replaced by those of resolv.conf", "[client][config]")
