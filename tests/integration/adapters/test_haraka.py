@@ -7,8 +7,8 @@ The plugin of Haraka, in Haraka itself before dnsblv6-policy. Haraka is npm's:
 
 import contextlib
 import os
-import re
 import shutil
+import smtplib
 import socket
 import sys
 import threading
@@ -42,7 +42,9 @@ class Haraka(PolicyCase):
                     self.path("haraka/plugins"))
         shutil.copy(os.path.join(HARAKA, "config/connection.ini"), self.path("haraka/config"))
         for path, text in (("plugins/no_names.js", NO_NAMES),
-                           ("config/plugins", "no_names\ndnsblv6\n"),
+                           ("config/plugins", "no_names\nauth/flat_file\ndnsblv6\n"),
+                           ("config/auth_flat_file.ini",
+                            "[core]\nmethods=PLAIN\nconstrain_sender=false\n[users]\njoe=Secret7\n"),
                            ("config/me", "mail.example.com\n"),
                            ("config/dnsblv6.socket", self.lines + "\n"),
                            ("config/smtp.ini", f"listen=127.0.0.1:{self.port}\nnodes=0\n")):
@@ -57,31 +59,43 @@ class Haraka(PolicyCase):
 
         wait_for(is_there, "Haraka")
 
-    def greeting(self, source):
-        """The first line that a client from this address gets."""
-        with socket.create_connection(("127.0.0.1", self.port), DEADLINE_S,
-                                      (source, 0)) as client:
-            return client.makefile("r", encoding="ascii").readline()
+    def mail(self, source, *login):
+        """(code, text) of the reply to MAIL, which a client from this address gets."""
+        with smtplib.SMTP("127.0.0.1", self.port, "client.example", DEADLINE_S, (source, 0)) as client:
+            client.ehlo()
+            if login:
+                client.login(*login)
+            code, text = client.mail("sender@client.example")
+            return code, text.decode()
+
+    def assert_passes(self, source, *login):
+        self.assertEqual(self.mail(source, *login)[0], 250)
 
     def test_a_listed_client_is_refused_with_the_reason_and_another_is_not(self):
         self.start_policy(self.config(self.serve_list()))
         self.start_haraka()
-        self.assertRegex(self.greeting(TEST_POINT),
-                         rf"^554 .*{re.escape(TEST_POINT)} is listed by {re.escape(NAME)}")
-        self.assertRegex(self.greeting(CLEAR), "^220 ")
+        code, text = self.mail(TEST_POINT)
+        self.assertEqual(code, 550)
+        self.assertIn(f"{TEST_POINT} is listed by {NAME}", text)
+        self.assert_passes(CLEAR)
+
+    def test_one_that_has_logged_in_passes(self):
+        self.start_policy(self.config(self.serve_list()))
+        self.start_haraka()
+        self.assert_passes(TEST_POINT, "joe", "Secret7")
 
     def test_without_an_answer_clients_pass_and_without_the_daemon_too(self):
         policy = self.start_policy(self.config(SILENT, decision=["deadline: 200ms"]))
         self.start_haraka()
-        self.assertRegex(self.greeting(TEST_POINT), "^220 ")
+        self.assert_passes(TEST_POINT)
         policy.stop()
-        self.assertRegex(self.greeting(TEST_POINT), "^220 ")
+        self.assert_passes(TEST_POINT)
 
     def test_one_that_is_put_off(self):
         self.start_policy(self.config(SILENT, decision=["deadline: 200ms"],
                                       library=["on-failure: defer"]))
         self.start_haraka()
-        self.assertRegex(self.greeting(TEST_POINT), "^421 ")
+        self.assertEqual(self.mail(TEST_POINT)[0], 450)
 
     def test_a_daemon_that_never_ends_its_answer(self):
         with socket.socket(socket.AF_UNIX) as door:
@@ -93,7 +107,7 @@ class Haraka(PolicyCase):
             self.addCleanup(drip.join)
             self.addCleanup(over.set)
             self.start_haraka()
-            self.assertRegex(self.greeting(TEST_POINT), "^220 ")
+            self.assert_passes(TEST_POINT)
             self.haraka.wait_for_log("dnsblv6.* no whole answer in ten seconds")
 
     def drip(self, door, over):
