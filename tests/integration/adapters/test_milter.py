@@ -23,6 +23,7 @@ from milter import (ADDHDRS, ALL_ACTIONS, CHGBODY, CHGHDRS, MAIL_STAGE, NOHDRS, 
                     Milter, Vanished, connect_data, deleted, inserted, packet, text)
 from mta import Authority, Outcome, Postfix, Session, need_root, send, send_all
 from sendmail import Sendmail
+from translated import paste
 
 EX_UNAVAILABLE = 69
 NAME = ZONE.rstrip(".")
@@ -542,9 +543,9 @@ class WithSendmail(MilterCase):
         return super().start_milter(*arguments, mode=660, milter=["user: nobody"], **how)
 
     def start_sendmail(self, **how):
-        return Sendmail(self, rules=[
-            f"INPUT_MAIL_FILTER(`dnsblv6', `S=local:{self.path_of_socket},"
-            " T=C:60s;S:60s;R:60s')dnl"], **how)
+        return Sendmail(self, rules=paste("sendmail milter", {
+            "/run/dnsblv6-milter/socket": self.path_of_socket,
+            "C:5s;S:10s;R:10s": "C:60s;S:60s;R:60s"}), **how)
 
     def test_refuses_and_delivers(self):
         daemon = self.start_milter(decision=["reject-text: \"100 % sure: {reason}\""])
