@@ -181,7 +181,7 @@ enum dnsblv6_verdict {
 	DNSBLV6_DEFER = 3,   /* as UNKNOWN, and the zone's on-failure is defer: say 4xx */
 };
 
-/* "clear", "listed", "unknown" or "defer". Static. */
+/* "clear", "listed", "unknown" or "defer"; "invalid" for any other number. Static. */
 DNSBLV6_API const char *dnsblv6_verdict_name(int verdict);
 
 /*
@@ -339,8 +339,9 @@ DNSBLV6_API int dnsblv6_process(struct dnsblv6 *client);
  * nowhere in the text. Of a classic zone it is the TXT record, for which DNS is asked for at most
  * timeout_ms; with 0 DNS is not asked, and no classic zone has a text. At most size bytes with the
  * NUL, printable ASCII, cut if need be; 600 are always enough. Returns the length of what is
- * written, or -ENOENT when zones_listed is empty. It is empty when nothing made the score but zones
- * that failed and whose on-failure is closed: a program needs a text of its own for that.
+ * written, or -ENOENT when zones_listed is empty, or -EINVAL when size is 0. The text is empty when
+ * nothing made the score but zones that failed and whose on-failure is closed: a program needs a
+ * text of its own for that.
  */
 DNSBLV6_API int dnsblv6_reason(struct dnsblv6 *client, const struct dnsblv6_ip *ip,
 			       const struct dnsblv6_result *result, int timeout_ms, char *ret_text,
@@ -371,7 +372,7 @@ enum dnsblv6_zone_state {
 	DNSBLV6_ZONE_INSECURE = 7,    /* no answers with AD any more, or against "secure" */
 };
 
-/* "ok", "lists-the-world" ... Static. */
+/* "ok", "lists-the-world" ...; "invalid" for any other number. Static. */
 DNSBLV6_API const char *dnsblv6_zone_state_name(int state);
 
 /* A plain value of 384 bytes; what is reserved is zero. */
