@@ -11,12 +11,14 @@ otherwise.
 """
 
 from harness import ZONE, Case, main
-from mta import Exim
+from mta import Exim, Session
 from translated import (LIST, LISTED, LISTED_6, NEIGHBOURS, OTHER, OTHER_6, Mail, Translated,
                         paste)
 
 TEXT = f"{LISTED} is listed, see https://bl.example/?ip={LISTED}"
 YES, NO, LATER = 550, 250, 451
+ANYBODY = ["anybody:", "  driver = plaintext", "  public_name = PLAIN", "  server_prompts = :",
+           "  server_condition = true", "  server_set_id = $auth2"]
 
 # Both lists have LISTED: 127.0.0.2 and 127.0.0.4. Nothing is in none.local.
 FORMS = [
@@ -50,7 +52,15 @@ class Daemon(Mail, Case):
     def setUp(self):
         super().setUp()
         self.wired = Translated(self, LIST)
-        self.server = Exim(self, paste("exim"), nameservers=[self.host]).start()
+        self.server = Exim(self, paste("exim"), nameservers=[self.host], authenticators=ANYBODY).start()
+
+    def test_one_that_has_logged_in_passes(self):
+        with Session(self.server.address, LISTED, proxy=True) as session:
+            session.command("EHLO us.example.net")
+            self.assertEqual(session.command("AUTH PLAIN AGpvZQBTZWNyZXQ3"), 235)
+            session.send_message()
+        self.assertEqual(session.outcome.trouble, [])
+        self.assertTrue(session.outcome.is_accepted)
 
 
 class Forms(Case):

@@ -318,6 +318,9 @@ mailbox:
 {transport}
 {transports}
 
+begin authenticators
+{authenticators}
+
 begin retry
 * * F,1h,1m
 """
@@ -341,12 +344,13 @@ class Exim(MailServer):
         transport    lines of the transport that has the mails; delivered() counts nothing then
         routers      lines of routers before that of the mailbox
         transports   lines of their transports
+        authenticators  lines of that section
         spool        a directory for its queue
         runs         how often it tries again what it could not deliver, as "30m"; None: when it is told
     """
 
     def __init__(self, case, acl=(), main=(), nameservers=(), proxy=True, transport=EXIM_MAILDIR,
-                 routers=(), transports=(), spool=None, runs=None):
+                 routers=(), transports=(), authenticators=(), spool=None, runs=None):
         super().__init__(case, "exim")
         # Whom it becomes has to run it again; the copy is set-user-ID as well.
         self.program = case.readable_program(unpacked(*EXIM_PROGRAM))
@@ -363,7 +367,7 @@ class Exim(MailServer):
         self.config = self.write("exim.conf", EXIM.format(
             directory=self.directory, spool=self.spool, program=self.program, host=self.address[0],
             port=self.address[1], main="\n".join(main), routers="\n".join(routers),
-            transports="\n".join(transports),
+            transports="\n".join(transports), authenticators="\n".join(authenticators),
             proxy="127.0.0.0/8" if proxy else "",
             transport="\n".join(f"  {line}" for line in transport).format(directory=self.directory),
             acl="\n".join(f"  {line}" for line in acl)))
