@@ -11,7 +11,6 @@
 #include "zone-tools/keys/keyset.h"
 
 #include "lib/common/log.h"
-#include "lib/common/output.h"
 #include "lib/common/subcommands.h"
 #include "lib/common/version.h"
 #include "lib/lmdb/fence.h"
@@ -39,15 +38,6 @@ static const struct subcommand commands[] = {
 	{ "ds", ds_command, "print what the zone above publishes about a key" },
 	{ "roll", roll_command, "print how keys follow each other, and make a step of it" },
 };
-
-int commands_end_output(bool may_stop)
-{
-	int ret = output_end(may_stop);
-	if (ret == 0)
-		return EX_OK;
-	log_error(NULL, "output not written (%s)", store_strerror(ret));
-	return EX_IOERR;
-}
 
 int commands_exit_status(int status)
 {
@@ -83,8 +73,10 @@ int commands_fence(const char *store, const char *done, int (*run)(void *context
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
 	/* A reader that has gone ends both. */
-	if (WTERMSIG(status) == SIGPIPE)
+	if (WTERMSIG(status) == SIGPIPE) {
+		signal(SIGPIPE, SIG_DFL);
 		raise(SIGPIPE);
+	}
 	log_error(store, "store not %s, signal=%d", done, WTERMSIG(status));
 	return EX_SOFTWARE;
 }

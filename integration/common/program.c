@@ -53,10 +53,9 @@ int program_parse(const char *text, size_t text_size, const struct conf_table *t
 
 int program_end_check(int status)
 {
-	if (status != EX_OK)
-		return status;
-	puts("configuration OK");
-	return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
+	if (status == EX_OK)
+		puts("configuration OK");
+	return status;
 }
 
 int program_main(const struct program *program, int argc, char **argv, void *setup)

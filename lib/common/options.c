@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/common/options.h"
 
+#include "lib/common/output.h"
 #include "lib/common/version.h"
 
 #include <ctype.h>
@@ -102,7 +103,7 @@ static int find_letter(const struct options_table *table, int letter)
 static void finish(void (*print)(const struct options_table *), const struct options_table *table)
 {
 	print(table);
-	exit(fflush(stdout) == 0 ? EX_OK : EX_IOERR);
+	exit(EX_OK);
 }
 
 int options_next(const struct options_table *table, int argc, char **argv,
@@ -162,14 +163,11 @@ int options_find(const struct options_table *table, const char *name)
 
 void options_settle_process(void)
 {
-	int fd = STDIN_FILENO;
-	/* What cannot be read is no empty list, and no empty mail. */
-	if (fcntl(fd, F_GETFD) < 0)
-		fd = open("/dev/null", O_WRONLY);
-	while (fd >= 0 && fd <= STDERR_FILENO)
-		fd = open("/dev/null", O_RDWR);
-	if (fd >= 0)
-		close(fd);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+	}
+	atexit(output_end);
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 }

@@ -68,10 +68,10 @@ struct options_table {
 #define OPTIONS_ROWS_MAX 48
 
 /*
- * First of all in main() of a program that writes files. A file that took the number of a closed
- * standard stream would be written to in its stead, and reading a closed standard input is to fail;
- * a limit of the file size is to be an error, not the end; and children are waited for, also when the
- * process that started this one waits for none.
+ * First of all in main(). A file that took the number of a closed standard stream would be written
+ * to in its stead: such a stream fails where it is used. Output that was not written is told at the
+ * end, which is then another one (output.h); a limit of the file size is to be an error, not the end;
+ * and children are waited for, also when the process that started this one waits for none.
  */
 void options_settle_process(void);
 

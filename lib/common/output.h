@@ -4,21 +4,19 @@
 /*
  * output.h - did what a program has printed arrive?
  *
- * Flow: a program has printed all of it -> output_end() -> its exit status, with a line of the log
- *       when something was lost.
+ * Flow: options_settle_process() has the end of the program come by here, whatever its status is.
  */
-
-#include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /*
- * Ends standard output: 0 or -errno, with -EIO for an earlier write whose reason is not known any
- * more. With may_stop a reader that wants no more, such as head, is no failure.
+ * For atexit(3): ends standard output. When something of it was lost the process ends here, with a
+ * line of the log and EX_IOERR; when a pipe's reader wants no more, such as head, by SIGPIPE, also
+ * where that is ignored.
  */
-int output_end(bool may_stop);
+void output_end(void);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,6 @@
 #include "lib/common/subcommands.h"
 
 #include "lib/common/options.h"
-#include "lib/common/output.h"
 #include "lib/common/version.h"
 
 #include <stdio.h>
@@ -15,7 +14,7 @@ static int print_help(const struct subcommands *table)
 	for (size_t i = 0; i < table->row_count; i++)
 		printf("  %-8s %s\n", table->rows[i].name, table->rows[i].help);
 	printf("\n'%s COMMAND --help' lists the options of a command.\n", table->program);
-	return output_end(false) == 0 ? EX_OK : EX_IOERR;
+	return EX_OK;
 }
 
 static int print_version(const struct subcommands *table)
@@ -24,7 +23,7 @@ static int print_version(const struct subcommands *table)
 	if (table->libraries != NULL)
 		printf(" (%s)", table->libraries);
 	printf("\n");
-	return output_end(false) == 0 ? EX_OK : EX_IOERR;
+	return EX_OK;
 }
 
 static int refuse(const struct subcommands *table, const char *what)

@@ -29,9 +29,8 @@ struct subcommands {
 };
 
 /*
- * The process first: a file that took the number of a closed standard stream would be written to in
- * its stead, and a limit of the file size is to be an error, not the end. Then the row, --help or
- * --version. Returns the exit status.
+ * The process first (options_settle_process()). Then the row, --help or --version. Returns the exit
+ * status.
  */
 int subcommands_run(const struct subcommands *table, int argc, char **argv);
 

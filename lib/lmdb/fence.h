@@ -14,10 +14,11 @@ extern "C" {
 #endif
 
 /*
- * Calls run() in a child process, which ends with what that returns and with its caller, and leaves
- * no core file. STORE_OK with *ret_status as waitpid(2) has it; STORE_ECORRUPT when the child crashed
- * as LMDB does over damaged pages; or -errno. Streams with something in their buffers are printed
- * twice: flush them before. The caller must not have set SIGCHLD to be ignored.
+ * Calls run() in a child process, which ends by exit(3) with what that returns, and with its
+ * caller, and leaves no core file. STORE_OK with *ret_status as waitpid(2) has it; STORE_ECORRUPT
+ * when the child crashed as LMDB does over damaged pages; or -errno. Streams with something in
+ * their buffers are printed twice: flush them before. The caller must not have set SIGCHLD to be
+ * ignored.
  */
 int fence_run(int (*run)(void *context), void *context, int *ret_status);
 

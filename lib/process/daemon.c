@@ -17,6 +17,7 @@ struct daemon_command daemon_read_command(const struct options_table *table, int
 	struct daemon_command command = { .config_path = default_path };
 	const char *argument = NULL;
 	int row = 0;
+	options_settle_process();
 	while ((row = options_next(table, argc, argv, &argument)) != OPTIONS_END) {
 		if (row == ROW_CONFIG)
 			command.config_path = argument;

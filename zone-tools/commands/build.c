@@ -25,7 +25,6 @@
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
-#include "lib/common/output.h"
 #include "lib/common/version.h"
 #include "lib/lmdb/verify.h"
 #include "lib/process/progress.h"
@@ -429,12 +428,7 @@ static int report(struct build *build, const struct builder_result *result)
 		       build->plan.counts.ipv4, build->plan.counts.ipv6, build->plan.counts.blocks,
 		       build->plan.counts.names, result->record_count, result->changed_count,
 		       result->signature_count, result->serial);
-	int ret = output_end(false);
-	if (ret == 0)
-		return build->is_dry_run ? EX_OK : await(build, result->serial);
-	log_error(NULL, "output not written%s (%s)", build->is_dry_run ? "" : ", but the store is",
-		  chain_strerror(ret));
-	return EX_IOERR;
+	return build->is_dry_run ? EX_OK : await(build, result->serial);
 }
 
 /*

@@ -267,8 +267,6 @@ static int run(void *context)
 		status = check_store(check, &facts);
 	if (status == EX_OK && *check->lists != NULL)
 		status = check_lists(check, check->store != NULL ? &facts : NULL);
-	if (status == EX_OK)
-		status = commands_end_output(false);
 	if (status != EX_OK)
 		return status;
 	return check->findings.refusal_count + check->findings.warning_count > 0 ? 1 : EX_OK;

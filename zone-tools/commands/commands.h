@@ -36,12 +36,6 @@ int build_zone(const struct zonesconf_zone *zone);
 int sign_zone(const struct zonesconf_zone *zone);
 
 /*
- * The end of standard output: EX_OK, or EX_IOERR when not all of it could be written, at any
- * time; that is logged. With may_stop a reader that has gone, such as head, is no failure.
- */
-int commands_end_output(bool may_stop);
-
-/*
  * What run() returns, which reads a store or writes to it. It has a process of its own, and what it
  * leaves in memory is lost: LMDB trusts the pages inside a file, and not all that is wrong with them
  * is found by reading all of it before. Where it crashes over them, its transaction ends with it, and

@@ -46,5 +46,5 @@ int confcheck_command(int argc, char **argv)
 		printf("%s store=%s\n", conf.zones[i].domain,
 		       zonesconf_get(&conf.zones[i], "store"));
 	zonesconf_deinit(&conf);
-	return ret == 0 ? commands_end_output(false) : EX_CONFIG;
+	return ret == 0 ? EX_OK : EX_CONFIG;
 }

@@ -86,8 +86,7 @@ static int compare(void *context)
 		log_error(diff->both, "store not read (%s)", store_strerror(ret));
 		return commands_exit_status(ret);
 	}
-	int status = commands_end_output(true);
-	return status == EX_OK && !compare_is_same(&result) ? 1 : status;
+	return compare_is_same(&result) ? EX_OK : 1;
 }
 
 int diff_command(int argc, char **argv)

@@ -19,6 +19,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sysexits.h>
 
 struct dump {
 	const char *store;
@@ -250,7 +251,7 @@ static int read_store(void *context)
 		log_error(dump->store, "store not read (%s)", store_strerror(ret));
 		return commands_exit_status(ret);
 	}
-	return commands_end_output(true);
+	return EX_OK;
 }
 
 static int run_command(int argc, char **argv)

@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 enum { COUNT = 10, SHOWN = 20 }; /* changes; prefixes of each */
 
@@ -447,7 +448,7 @@ static int read_store(void *context)
 		log_error(log->store, "store not read (%s)", chain_strerror(ret));
 		return commands_exit_status(ret);
 	}
-	return commands_end_output(true);
+	return EX_OK;
 }
 
 static int run_command(int argc, char **argv)

@@ -365,7 +365,7 @@ static int run(struct migrate *migrate, const char *text)
 		status = write_file(migrate->server, migrate->server_text);
 	if (status == EX_OK)
 		migrate_notes_tell(&migrate->line);
-	return status == EX_OK ? commands_end_output(false) : status;
+	return status;
 }
 
 int migrate_command(int argc, char **argv)

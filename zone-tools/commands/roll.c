@@ -148,7 +148,7 @@ static int print_state(const struct roll *roll)
 		print_key(&rollover->keys[i]);
 	print_next(roll);
 	tell_strays(&roll->keydir);
-	return commands_end_output(true);
+	return EX_OK;
 }
 
 /* ---- the run ---- */

@@ -164,9 +164,8 @@ static int run(struct rollback *rollback)
 		puts("nothing to change");
 	else if (!rollback->is_quiet)
 		report(rollback, &result);
-	status = commands_end_output(false);
-	if (status != EX_OK || ret == CHAIN_EUNCHANGED || rollback->job.is_dry_run)
-		return status;
+	if (ret == CHAIN_EUNCHANGED || rollback->job.is_dry_run)
+		return EX_OK;
 	return followers_await(&rollback->secondaries, &result.zone, result.serial,
 			       rollback->job.path);
 }

@@ -119,9 +119,6 @@ static int run(struct sign *sign)
 		       " expires=%" PRIu64 "\n",
 		       zone, result.record_count, result.signature_count, result.serial,
 		       result.expires_s);
-	status = commands_end_output(false);
-	if (status != EX_OK)
-		return status;
 	return followers_await(&sign->secondaries, &result.zone, result.serial, sign->job.path);
 }
 

@@ -19,7 +19,6 @@
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
-#include "lib/common/output.h"
 #include "lib/common/version.h"
 #include "lib/lmdb/store.h"
 
@@ -152,31 +151,19 @@ static int read_changes(struct update *update)
 	return EX_OK;
 }
 
-static int print(const char *text, bool is_written)
-{
-	puts(text);
-	int ret = output_end(false);
-	if (ret == 0)
-		return EX_OK;
-	log_error(NULL, "output not written%s (%s)", is_written ? ", but the store is" : "",
-		  chain_strerror(ret));
-	return EX_IOERR;
-}
-
 static int report(struct update *update, const struct updater_result *result)
 {
 	char zone[DNSBLV6_NAME_TEXT_SIZE];
-	char text[DNSBLV6_NAME_TEXT_SIZE + 200];
 	dnsblv6_name_format(result->zone.wire, result->zone.size, zone);
-	snprintf(text, sizeof(text),
-		 "%s %s.: ipv4=%" PRIu64 " (%+" PRId64 ") ipv6=%" PRIu64 " (%+" PRId64
-		 ") changed=%" PRIu64 " signed=%" PRIu64 " serial=%" PRIu32,
-		 update->job.is_dry_run ? "would update" : "updated", zone, result->ipv4_count,
-		 result->ipv4_change, result->ipv6_count, result->ipv6_change,
-		 result->changed_count, result->signature_count, result->serial);
-	int status = update->is_quiet ? EX_OK : print(text, !update->job.is_dry_run);
-	if (status != EX_OK || update->job.is_dry_run)
-		return status;
+	if (!update->is_quiet)
+		printf("%s %s.: ipv4=%" PRIu64 " (%+" PRId64 ") ipv6=%" PRIu64 " (%+" PRId64
+		       ") changed=%" PRIu64 " signed=%" PRIu64 " serial=%" PRIu32 "\n",
+		       update->job.is_dry_run ? "would update" : "updated", zone,
+		       result->ipv4_count, result->ipv4_change, result->ipv6_count,
+		       result->ipv6_change, result->changed_count, result->signature_count,
+		       result->serial);
+	if (update->job.is_dry_run)
+		return EX_OK;
 	return followers_await(&update->secondaries, &result->zone, result->serial,
 			       update->job.path);
 }
@@ -224,8 +211,11 @@ static int change_store(struct update *update)
 			keyfiles_report_kept(&update->keyfiles, update->job.path);
 		return report(update, &result);
 	}
-	if (ret == CHAIN_EUNCHANGED)
-		return update->is_quiet ? EX_OK : print("nothing to change", false);
+	if (ret == CHAIN_EUNCHANGED) {
+		if (!update->is_quiet)
+			puts("nothing to change");
+		return EX_OK;
+	}
 	if (ret == CHAIN_EREFUSED)
 		return fflush(stdout), refuse(update);
 	keyset_describe(&update->keyfiles.set, ret, keys);

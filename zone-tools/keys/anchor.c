@@ -37,7 +37,7 @@ static int print_rr(FILE *stream, const struct dnsblv6_labels *zone, uint16_t ty
 	if (ret < 0 || knot_rrtype_to_string(type, type_name, sizeof(type_name)) < 0)
 		return DNSBLV6_ESPACE;
 	ret = fprintf(stream, "%s. IN %s %s\n", name, type_name, text);
-	return ret < 0 || fflush(stream) != 0 ? -errno : DNSBLV6_OK;
+	return ret < 0 ? -errno : DNSBLV6_OK;
 }
 
 int anchor_print_ds(FILE *stream, const struct dnsblv6_labels *zone, const struct key *key)

@@ -73,7 +73,7 @@ static int run(const struct check *check, enum storewire_question question)
 	const int status = status_of(text, question == STOREWIRE_REPAIR);
 	print(text);
 	free(text);
-	return clustertool_end_output(status);
+	return status;
 }
 
 int cluster_check_command(int argc, char **argv)

@@ -4,7 +4,6 @@
 #include "integration/mail/base/store/remote.h"
 #include "integration/mail/mail-cluster/clusterlines.h"
 #include "lib/common/log.h"
-#include "lib/common/output.h"
 #include "lib/lmdb/store.h"
 
 #include <errno.h>
@@ -74,13 +73,4 @@ int clustertool_ask(const struct clustertool *tool, enum storewire_question ques
 	else
 		free(text);
 	return ret;
-}
-
-int clustertool_end_output(int status)
-{
-	int ret = output_end(true);
-	if (ret == 0)
-		return status;
-	log_error(NULL, "output not written (%s)", mailstore_strerror(ret));
-	return EX_IOERR;
 }

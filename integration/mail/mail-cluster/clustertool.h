@@ -55,8 +55,6 @@ int clustertool_ask(const struct clustertool *tool, enum storewire_question ques
 		    unsigned usual_timeout_s, char **ret_text);
 /* Logs "what" with the socket and the text of status; returns the exit status for it. */
 int clustertool_fail(const struct clustertool *tool, const char *what, int status);
-/* The end of standard output: status, or EX_IOERR with a line of the log. */
-int clustertool_end_output(int status);
 
 #ifdef __cplusplus
 }

@@ -46,7 +46,7 @@ int cluster_nodes_command(int argc, char **argv)
 		return clustertool_fail(&tool, "nodes not known", ret);
 	clusterlines_print_table(stdout, text);
 	free(text);
-	return clustertool_end_output(EX_OK);
+	return EX_OK;
 }
 
 /* ---- health ---- */
@@ -67,7 +67,7 @@ static int fail_health(const struct clustertool *tool, int status)
 {
 	(void)clustertool_fail(tool, "health not known", status);
 	clusterlines_print_list(stdout, "state=down\n");
-	return clustertool_end_output(CLUSTERTOOL_DOWN);
+	return CLUSTERTOOL_DOWN;
 }
 
 int cluster_health_command(int argc, char **argv)
@@ -91,7 +91,7 @@ int cluster_health_command(int argc, char **argv)
 	const int status = status_of_state(text);
 	clusterlines_print_list(stdout, text);
 	free(text);
-	return clustertool_end_output(status);
+	return status;
 }
 
 /* ---- where ---- */
@@ -133,6 +133,5 @@ int cluster_where_command(int argc, char **argv)
 	if (ret == 0)
 		clusterlines_print_table(stdout, text);
 	free(text);
-	return ret == 0 ? clustertool_end_output(EX_OK)
-			: clustertool_fail(&tool, "mailbox not found", ret);
+	return ret == 0 ? EX_OK : clustertool_fail(&tool, "mailbox not found", ret);
 }

@@ -92,7 +92,7 @@ static int show(const struct clustertool *tool)
 		return clustertool_fail(tool, "users not known", ret);
 	clusterlines_print_table(stdout, text);
 	free(text);
-	return clustertool_end_output(EX_OK);
+	return EX_OK;
 }
 
 int cluster_users_command(int argc, char **argv)

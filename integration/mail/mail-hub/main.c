@@ -39,18 +39,12 @@ static const struct options_table table = {
 	.row_count = sizeof(rows) / sizeof(rows[0]),
 };
 
-static int end_output(void)
-{
-	return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
-}
-
 static int check(const struct hub_setup *setup)
 {
 	int status = hub_files_try(setup);
-	if (status != EX_OK)
-		return status;
-	puts("configuration OK");
-	return end_output();
+	if (status == EX_OK)
+		puts("configuration OK");
+	return status;
 }
 
 static int show(const struct hub_setup *setup, const char *name)
@@ -67,7 +61,7 @@ static int show(const struct hub_setup *setup, const char *name)
 		return EX_OSERR;
 	fputs(text, stdout);
 	free(text);
-	return end_output();
+	return EX_OK;
 }
 
 int main(int argc, char **argv)
@@ -75,6 +69,7 @@ int main(int argc, char **argv)
 	static struct hub_setup setup;
 	struct command command = { .config_path = MAIL_HUB_CONF };
 	struct conf_error error;
+	options_settle_process();
 	options_parse(&table, argc, argv, &command);
 	if (optind < argc)
 		options_fail(&table, "'%s' is not expected", argv[optind]);

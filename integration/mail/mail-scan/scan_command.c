@@ -11,7 +11,6 @@
 
 #include "integration/mail/base/scan/scanner.h"
 #include "lib/common/options.h"
-#include "lib/common/output.h"
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
@@ -326,7 +325,5 @@ int scan_command(int argc, char **argv)
 	scanner_close(run.scanner);
 	if (!run.options.is_quiet && !run.options.is_without_summary)
 		print_summary(&run);
-	if (output_end(false) != 0)
-		run.failed_count++;
 	return run.found_count > 0 ? TOOL_FOUND : run.failed_count > 0 ? TOOL_FAILED : TOOL_CLEAN;
 }

@@ -161,7 +161,5 @@ int bench_command(int argc, char **argv)
 	/* Nothing that is there is touched. */
 	if (access(bench.store, F_OK) == 0)
 		return tool_fail(bench.store, "store is there already", -EEXIST);
-	status = measure(&bench, &paths);
-	int ended = tool_end_output();
-	return status == EX_OK ? ended : status;
+	return measure(&bench, &paths);
 }

@@ -417,9 +417,8 @@ static int run(struct copies *copies)
 	       copies->kept, copies->gone, copies->away, copies->deleted);
 	const bool is_well = copies->away == 0 && !copies->is_damaged &&
 			     (copies->verb != CHECK || copies->lacking + copies->alone == 0);
-	const int status = tool_end_output();
-	if (status != EX_OK || is_well)
-		return status;
+	if (is_well)
+		return EX_OK;
 	return copies->is_damaged ? EX_DATAERR : 1;
 }
 

@@ -65,7 +65,7 @@ static int deliver(struct maillayer *layer, const struct deliver *options,
 		return EX_OK;
 	mailid_format(&id, text);
 	puts(text);
-	return tool_end_output();
+	return EX_OK;
 }
 
 int deliver_command(int argc, char **argv)

@@ -98,8 +98,7 @@ static int check_store(const struct fsck *options, const struct store_paths *pat
 		printf("at the next start: %" PRIu64 " bytes never committed go, %" PRIu64
 		       " records come into the index\n",
 		       check.uncommitted, check.behind);
-	int status = tool_end_output();
-	return status == EX_OK && check.findings > 0 ? 1 : status;
+	return check.findings > 0 ? 1 : EX_OK;
 }
 
 int fsck_command(int argc, char **argv)

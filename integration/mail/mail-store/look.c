@@ -112,8 +112,7 @@ int ls_command(int argc, char **argv)
 	struct day day = { 0 };
 	int ret = name.size > 0 ? tool_walk(layer, name, print_entries, &day) : list_boxes(layer);
 	maillayer_close(layer);
-	return ret == 0 || ferror(stdout) ? tool_end_output()
-					  : tool_fail(options.store, "store not read", ret);
+	return ret == 0 || ferror(stdout) ? EX_OK : tool_fail(options.store, "store not read", ret);
 }
 
 /* ---- cat ---- */
@@ -152,8 +151,7 @@ int cat_command(int argc, char **argv)
 			status = tool_fail_mail(options.store, "mail not printed", argv[i], ret);
 	}
 	maillayer_close(layer);
-	int ended = tool_end_output();
-	return status == EX_OK ? ended : status;
+	return status;
 }
 
 /* ---- stat ---- */
@@ -187,5 +185,5 @@ int stat_command(int argc, char **argv)
 	printf("log-bytes\t%" PRIu64 "\n", info.log_size);
 	printf("live-bytes\t%" PRIu64 "\n", info.live_size);
 	printf("refused-ids\t%" PRIu64 "\n", info.facts.refused);
-	return tool_end_output();
+	return EX_OK;
 }

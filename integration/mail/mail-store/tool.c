@@ -6,7 +6,6 @@
 #include "lib/mailstore/filedisk.h"
 
 #include "lib/common/log.h"
-#include "lib/common/output.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -184,16 +183,7 @@ int tool_open(const char *store, bool creates, struct maillayer **ret_layer)
 	return ret == 0 ? EX_OK : tool_fail_open(store, ret);
 }
 
-/* ---- end, words, time ---- */
-
-int tool_end_output(void)
-{
-	int ret = output_end(true);
-	if (ret == 0)
-		return EX_OK;
-	log_error(NULL, "output not written (%s)", mailstore_strerror(ret));
-	return EX_IOERR;
-}
+/* ---- words, time ---- */
 
 struct mailname tool_mailbox(const char *text)
 {

@@ -62,8 +62,6 @@ int tool_fail(const char *store, const char *what, int status);
 int tool_fail_mail(const char *store, const char *what, const char *id, int status);
 /* The same of a work that was done for count mails before it failed. */
 int tool_fail_after(const char *store, const char *what, uint64_t count, int status);
-/* The end of standard output: EX_OK, or EX_IOERR with a line of the log. */
-int tool_end_output(void);
 /* NULL and a line of the log when it is no mailbox name. */
 struct mailname tool_mailbox(const char *text);
 

@@ -72,13 +72,3 @@ TEST_CASE("a zone without a name is refused", "[zone][anchor]")
 	CHECK(anchor_parse_zone(text.c_str(), &zone) == DNSBLV6_ENAME);
 	CHECK(zone.size == 0);
 }
-
-TEST_CASE("a stream that is full says so", "[zone][anchor]")
-{
-	const key_ptr key = published_key(RFC8080_PEM);
-	const dnsblv6_labels zone = labels_struct("example.com");
-	FILE *full = fopen("/dev/full", "w");
-	REQUIRE(full != nullptr);
-	CHECK(anchor_print_ds(full, &zone, key.get()) == -ENOSPC);
-	fclose(full);
-}

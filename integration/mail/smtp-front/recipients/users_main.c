@@ -12,7 +12,6 @@
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
-#include "lib/common/output.h"
 #include "lib/common/version.h"
 #include "lib/pop3/scram.h"
 
@@ -100,13 +99,6 @@ static int fail(const char *path, const char *what, int status)
 {
 	log_error(path, "%s (%s)", what, users_strerror(status));
 	return store_exit_status(status);
-}
-
-/* A reader that stops early, such as head, is no failure of ours. */
-static int flush_output(int status)
-{
-	int ret = output_end(true);
-	return ret == 0 ? status : fail(NULL, "output not written", ret);
 }
 
 /* ---- the command line ---- */
@@ -396,7 +388,9 @@ static int check_command(struct command_line *line)
 static int print_line(void *context, const char *text, size_t size)
 {
 	(void)context;
-	return fwrite(text, 1, size, stdout) == size && putchar('\n') != EOF ? 0 : -errno;
+	fwrite(text, 1, size, stdout);
+	putchar('\n');
+	return ferror(stdout) ? -EIO : 0;
 }
 
 static int dump_command(struct command_line *line)
@@ -406,7 +400,7 @@ static int dump_command(struct command_line *line)
 	if (ret == STORE_OK)
 		ret = users_walk(users, print_line, NULL);
 	users_close(users);
-	if (ret != STORE_OK && ret != -EPIPE)
+	if (ret != STORE_OK && !ferror(stdout))
 		return fail(line->database, "database not printed", ret);
 	return EX_OK;
 }
@@ -534,7 +528,7 @@ int main(int argc, char **argv)
 {
 	const char *ignored;
 	options_settle_process();
-	signal(SIGPIPE, SIG_IGN); /* a pipe without a reader is an error of writing */
+	signal(SIGPIPE, SIG_IGN); /* a build ends as it would with a reader of its lines */
 	if (argc < 2 || argv[1][0] == '-') {
 		(void)options_next(&all, argc, argv, &ignored);
 		options_fail(&all, "no command given");
@@ -544,7 +538,7 @@ int main(int argc, char **argv)
 		if (strcmp(argv[1], commands[i].name) != 0)
 			continue;
 		parse_command_line(&commands[i], argc - 1, argv + 1, &line);
-		return flush_output(commands[i].run(&line));
+		return commands[i].run(&line);
 	}
 	options_fail(&all, "unknown command '%s'", argv[1]);
 }
