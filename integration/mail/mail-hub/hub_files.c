@@ -271,7 +271,8 @@ int hub_files_try(const struct hub_setup *setup)
 	int status = look_at_store(setup->directory);
 	if (status != EX_OK)
 		return status;
-	if (mkdtemp(tried.run) == NULL)
+	/* Programs look, as their users, whether these may use what is there. */
+	if (mkdtemp(tried.run) == NULL || chmod(tried.run, 0711) != 0)
 		return refuse("directory not made", tried.run, errno);
 	status = make_directories(&tried);
 	for (unsigned program = 0; status == EX_OK && program < HUB_PROGRAMS; program++)

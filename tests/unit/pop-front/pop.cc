@@ -10,6 +10,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <sys/stat.h>
 #include <sysexits.h>
 
 #include <cstring>
@@ -86,6 +87,29 @@ TEST_CASE("a root directory that is none is refused", "[mail][mailcheckup]")
 	CHECK(logged([&] { status = mailcheckup_chroot("x", none.c_str()); }) ==
 	      "error: [x] directory refused, chroot=" + none + " (No such file or directory)\n");
 	CHECK(status == EX_CONFIG);
+}
+
+TEST_CASE("a socket that the user of a process may not use is told with both", "[pop][check]")
+{
+	const tmpdir directory;
+	const auto setup = std::make_unique<popsetup>();
+	REQUIRE(build(directory.file("users.mdb"), { "john@example.org" }) == 0);
+	set(setup->login.users, directory.file("users.mdb"));
+	set(setup->pop.worker_owner.user, "nobody");
+	setup->pop.worker_owner.uid = 65534; // where this is not root it stays what it is
+	setup->pop.worker_owner.gid = 65534;
+	set(setup->store.text, directory.file("closed/socket"));
+	REQUIRE(mkdir(directory.file("closed").c_str(), 0) == 0);
+	int status = EX_CONFIG;
+	CHECK(logged([&] { status = pop_check(setup.get()); }) ==
+	      "warning: [pop-front] no access, path=" + directory.file("closed/socket") +
+		      " user=nobody (Permission denied)\n");
+	CHECK(status == EX_OK);
+	set(setup->store.text, "/dev/null");
+	CHECK(logged([&] { status = pop_check(setup.get()); }).empty());
+	set(setup->store.text, "/dev/not-there-yet");
+	CHECK(logged([&] { status = pop_check(setup.get()); }).empty());
+	CHECK(rmdir(directory.file("closed").c_str()) == 0);
 }
 
 TEST_CASE("what a configuration does not have is fine", "[mail][mailcheckup]")

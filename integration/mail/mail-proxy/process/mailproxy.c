@@ -62,6 +62,7 @@ static int check(const void *own)
 {
 	const struct proxysetup *setup = own;
 	const int status = mailcheckup_keys(context, setup->tls.chains);
+	mailcheckup_scan(context, &setup->proxy.owner, &setup->scan);
 	return status == EX_OK ? scanner_check(&setup->scan, context) : status;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "integration/mail/base/nanny/nanny.h"
 #include "integration/mail/base/setup/mailcheckup.h"
@@ -74,7 +75,11 @@ int pop_check(const void *own)
 	int status = mailcheckup_users(context, setup->login.users);
 	if (status == EX_OK)
 		status = mailcheckup_chroot(context, setup->pop.chroot);
-	return status == EX_OK ? mailcheckup_keys(context, setup->tls.chains) : status;
+	if (status == EX_OK)
+		status = mailcheckup_keys(context, setup->tls.chains);
+	if (status == EX_OK)
+		mailcheckup_path(context, &setup->pop.worker_owner, setup->store.text, W_OK);
+	return status;
 }
 
 /* Also the library: all edges of a generation share its cache. */

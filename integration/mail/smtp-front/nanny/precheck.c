@@ -3,13 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "integration/mail/base/nanny/confine.h"
 #include "integration/mail/base/setup/mailcheckup.h"
 #include "lib/common/log.h"
 
@@ -34,41 +31,47 @@ static int look_at_maildir(const struct setup *setup, int directory_fd, const ch
 }
 
 /* As a worker does it: what root has opened its user has to write to. */
-static _Noreturn void try_maildir(const struct setup *setup, const char *context)
+struct maildir {
+	const struct setup *setup;
+	const char *context;
+	int fd; /* or -errno */
+};
+
+static int try_maildir(const void *what)
 {
+	const struct maildir *maildir = what;
 	const char *name = ".";
-	const struct setup_sink *sink = &setup->sink;
-	const char *user = setup->front.worker_owner.user;
-	const int fd = open(sink->to.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int ret = fd < 0 ? -errno : confine_user(&setup->front.worker_owner);
-	if (ret == 0)
-		ret = look_at_maildir(setup, fd, &name);
+	const char *user = maildir->setup->front.worker_owner.user;
+	const int ret =
+		maildir->fd < 0 ? maildir->fd : look_at_maildir(maildir->setup, maildir->fd, &name);
 	if (ret != 0)
-		log_error(context, "maildir refused, to=%s folder=%s user=%s (%s)", sink->to.text,
-			  name, user[0] != '\0' ? user : "-", strerror(-ret));
-	_exit(ret == 0 ? EX_OK : EX_CONFIG);
+		log_error(maildir->context, "maildir refused, to=%s folder=%s user=%s (%s)",
+			  maildir->setup->sink.to.text, name, user[0] != '\0' ? user : "-",
+			  strerror(-ret));
+	return ret == 0 ? EX_OK : EX_CONFIG;
 }
 
 static int check_maildir(const struct setup *setup, const char *context)
 {
-	int status = 0;
+	const int fd = open(setup->sink.to.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct maildir maildir = { setup, context, fd < 0 ? -errno : fd };
+	const int status =
+		mailcheckup_as(context, &setup->front.worker_owner, try_maildir, &maildir);
+	if (fd >= 0)
+		(void)close(fd);
+	return status;
+}
+
+/* What edges and workers connect to when they are those users. */
+static void check_sockets(const struct setup *setup, const char *context)
+{
+	const struct setup_front *front = &setup->front;
 	if (setup->sink.kind != SETUP_SINK_MAILDIR)
-		return EX_OK;
-	(void)fflush(stdout);
-	const pid_t child = fork();
-	if (child == 0)
-		try_maildir(setup, context);
-	pid_t ended = child;
-	if (child > 0) {
-		do
-			ended = waitpid(child, &status, 0);
-		while (ended < 0 && errno == EINTR);
-	}
-	if (ended > 0)
-		return WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE;
-	log_error(context, "maildir not looked at, to=%s (%s)", setup->sink.to.text,
-		  strerror(errno));
-	return EX_OSERR;
+		mailcheckup_path(context, &front->worker_owner, setup->sink.to.text, W_OK);
+	mailcheckup_path(context, &front->edge_owner, setup->trust.forward.text, W_OK);
+	if (strcmp(front->edge_owner.user, front->worker_owner.user) != 0)
+		mailcheckup_path(context, &front->worker_owner, setup->trust.forward.text, W_OK);
+	mailcheckup_scan(context, &front->worker_owner, &setup->scan);
 }
 
 int precheck_run(const struct setup *setup, const char *context)
@@ -76,7 +79,11 @@ int precheck_run(const struct setup *setup, const char *context)
 	int status = mailcheckup_users(context, setup->trust.users);
 	if (status == EX_OK)
 		status = mailcheckup_chroot(context, setup->front.chroot);
-	if (status == EX_OK)
+	if (status == EX_OK && setup->sink.kind == SETUP_SINK_MAILDIR)
 		status = check_maildir(setup, context);
-	return status == EX_OK ? mailcheckup_keys(context, setup->tls.chains) : status;
+	if (status == EX_OK)
+		status = mailcheckup_keys(context, setup->tls.chains);
+	if (status == EX_OK)
+		check_sockets(setup, context);
+	return status;
 }
