@@ -204,7 +204,7 @@ TEST_CASE("each counter of pop-front has a name of its own and a sentence", "[po
 	}
 	CHECK(names.size() == POP_NUMBERS);
 	CHECK(std::string(table.counters[POP_RELOADS_REFUSED].name) == "reloads-refused");
-	CHECK(std::string(table.gauges[POP_SESSIONS - POP_COUNTERS].name) == "sessions");
+	CHECK(std::string(table.gauges[EDGE_SESSIONS].name) == "sessions");
 	CHECK(std::string(table.gauges[POP_BUSY - POP_COUNTERS].name) == "workers-busy");
 }
 

@@ -39,6 +39,7 @@
 #include <stddef.h>
 
 #include "integration/mail/base/handover/handover.h"
+#include "lib/common/counts.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -62,40 +63,51 @@ enum edge_refusal {
 	EDGE_EARLY_INPUT,   /* it has spoken before the banner */
 };
 
-/* Each for one time more. */
+/*
+ * Each for one time more; and how many there are now. A server's counters begin with these rows, and
+ * so do its gauges: edges count into a block by these numbers.
+ */
+#define EDGE_EVENT_MAP(X)                                                                          \
+	X(EDGE_ACCEPTED, "sessions-accepted", "Connections that an edge has accepted.")            \
+	X(EDGE_ACCEPTED_LIMITED, "sessions-limited",                                               \
+	  "Of them, those beyond a limit of their prefix.")                                        \
+	X(EDGE_ACCEPTED_FULL, "sessions-full",                                                     \
+	  "Of them, those refused as all session slots were taken.")                               \
+	X(EDGE_PROXY_BAD, "proxy-bad", "Of them, those with a PROXY header missing or wrong.")     \
+	X(EDGE_EXEMPT, "exempt", "Clients of own networks or on the allow list.")                  \
+	X(EDGE_JUDGED_LISTED, "listed", "Clients whose score reached the threshold.")              \
+	X(EDGE_JUDGED_CLEAR, "clear", "Clients whose score did not.")                              \
+	X(EDGE_JUDGED_UNKNOWN, "unknown", "Clients that some zone gave no answer about.")          \
+	X(EDGE_TIMEOUT, "timeouts", "Sessions that an edge ended as they were silent.")            \
+	X(EDGE_TLS_BEGUN, "tls-sessions", "TLS sessions that were begun.")                         \
+	X(EDGE_TLS_FAILED, "tls-failed", "TLS handshakes that failed.")                            \
+	X(EDGE_HANDED_OVER, "sessions-handed-over", "Sessions that went to the queue.")            \
+	X(EDGE_QUEUE_FULL, "queue-full", "Sessions that found no worker idle.")                    \
+	X(EDGE_QUEUE_REFUSED, "queue-refused", "Of them, those that were put off.")                \
+	X(EDGE_SHARE_FULL, "share-full",                                                           \
+	  "Sessions that found their network with as many workers as it may have.")                \
+	X(EDGE_SHARE_REFUSED, "share-refused", "Of them, those that were put off.")
+
+#define EDGE_GAUGE_MAP(X)                                                                          \
+	X(EDGE_SESSIONS, "sessions", "Sessions that edges hold.")                                  \
+	X(EDGE_PARKED, "sessions-waiting", "Of them, those that wait for a worker.")               \
+	X(EDGE_RELAYED, "sessions-relayed", "Of them, TLS sessions that a worker has.")            \
+	X(EDGE_HELD, "sessions-held",                                                              \
+	  "Of them, others that a worker has and that count for their network.")
+
 enum edge_event {
-	EDGE_ACCEPTED,
-	EDGE_ACCEPTED_FULL,
-	EDGE_ACCEPTED_LIMITED,
-	EDGE_PROXY_BAD,
+	EDGE_EVENT_MAP(COUNTS_NUMBER)
+	/* A server has rows of its own for these, or none. */
 	EDGE_EARLY_TALKER,
 	EDGE_PAUSE_SPARED,
-	EDGE_EXEMPT,
-	EDGE_JUDGED_CLEAR,
-	EDGE_JUDGED_LISTED,
-	EDGE_JUDGED_UNKNOWN,
-	EDGE_JUDGED_REFUSED, /* besides one of those three */
-	EDGE_TIMEOUT,
-	EDGE_TLS_BEGUN,
-	EDGE_TLS_FAILED,
+	EDGE_JUDGED_REFUSED,   /* besides listed, clear or unknown */
 	EDGE_ENDED_BOUNCED,    /* without trust, and something was refused: facts.refused_count */
 	EDGE_ENDED_UNFINISHED, /* without trust, and nothing was */
-	EDGE_HANDED_OVER,
-	EDGE_QUEUE_FULL,    /* no worker was idle */
-	EDGE_QUEUE_REFUSED, /* and EDGE_BUSY was said */
-	EDGE_SHARE_FULL,    /* the network had its share */
-	EDGE_SHARE_REFUSED, /* and EDGE_LIMITED was said */
 	EDGE_EVENT_COUNT,
+	EDGE_EVENT_OWN = EDGE_EARLY_TALKER, /* the first of them */
 };
 
-/* How many there are now. */
-enum edge_gauge {
-	EDGE_SESSIONS,
-	EDGE_PARKED,  /* that wait for a worker */
-	EDGE_RELAYED, /* a worker's, under TLS */
-	EDGE_HELD,    /* a worker's, counted for their network */
-	EDGE_GAUGE_COUNT,
-};
+enum edge_gauge { EDGE_GAUGE_MAP(COUNTS_NUMBER) EDGE_GAUGE_COUNT };
 
 struct edge_protocol {
 	const char *context; /* in the log: the program's name */

@@ -127,45 +127,20 @@ static void log_end(const struct session *session, const char *end)
 
 /* ---- counters ---- */
 
-/* What an edge of POP3 has no number for is counted with others. */
+/* The others are counted with other events, or do not happen. */
 static void count(struct edge *edge, enum edge_event event)
 {
-	static const uint8_t numbers[EDGE_EVENT_COUNT] = {
-		[EDGE_ACCEPTED] = POP_ACCEPTED,
-		[EDGE_ACCEPTED_FULL] = POP_FULL,
-		[EDGE_ACCEPTED_LIMITED] = POP_LIMITED,
-		[EDGE_PROXY_BAD] = POP_PROXY_BAD,
-		[EDGE_EARLY_TALKER] = POP_NUMBERS,
-		[EDGE_PAUSE_SPARED] = POP_NUMBERS,
-		[EDGE_EXEMPT] = POP_EXEMPT,
-		[EDGE_JUDGED_CLEAR] = POP_CLEAR,
-		[EDGE_JUDGED_LISTED] = POP_LISTED,
-		[EDGE_JUDGED_UNKNOWN] = POP_UNKNOWN,
-		[EDGE_JUDGED_REFUSED] = POP_NUMBERS,
-		[EDGE_TIMEOUT] = POP_TIMEOUTS,
-		[EDGE_TLS_BEGUN] = POP_TLS,
-		[EDGE_TLS_FAILED] = POP_TLS_FAILED,
-		[EDGE_ENDED_BOUNCED] = POP_REFUSED,
-		[EDGE_ENDED_UNFINISHED] = POP_UNFINISHED,
-		[EDGE_HANDED_OVER] = POP_HANDED_OVER,
-		[EDGE_QUEUE_FULL] = POP_QUEUE_FULL,
-		[EDGE_QUEUE_REFUSED] = POP_QUEUE_REFUSED,
-		[EDGE_SHARE_FULL] = POP_SHARE_FULL,
-		[EDGE_SHARE_REFUSED] = POP_SHARE_REFUSED,
-	};
-	if (numbers[event] != POP_NUMBERS)
-		bank_add(pop_own(edge)->counters, numbers[event], 1);
+	if (event == EDGE_ENDED_BOUNCED)
+		bank_add(pop_own(edge)->counters, POP_REFUSED, 1);
+	else if (event == EDGE_ENDED_UNFINISHED)
+		bank_add(pop_own(edge)->counters, POP_UNFINISHED, 1);
+	else if (event < EDGE_EVENT_OWN)
+		bank_add(pop_own(edge)->counters, event, 1);
 }
 
 static void set(struct edge *edge, enum edge_gauge gauge, unsigned value)
 {
-	static const uint8_t numbers[EDGE_GAUGE_COUNT] = {
-		[EDGE_SESSIONS] = POP_SESSIONS,
-		[EDGE_PARKED] = POP_PARKED,
-		[EDGE_RELAYED] = POP_RELAYED,
-		[EDGE_HELD] = POP_HELD,
-	};
-	bank_set(pop_own(edge)->counters, numbers[gauge], value);
+	bank_set(pop_own(edge)->counters, POP_COUNTERS + gauge, value);
 }
 
 /* ---- all of it ---- */

@@ -10,6 +10,7 @@
  * A counter is a row of the table below: append where it belongs, nothing else has to change.
  */
 
+#include "integration/mail/base/edge/edge_protocol.h"
 #include "integration/mail/base/facts/bank.h"
 
 #ifdef __cplusplus
@@ -18,31 +19,14 @@ extern "C" {
 
 #define POPCOUNT_MAP(X)                                                                            \
 	/* edges */                                                                                \
-	X(POP_ACCEPTED, "sessions-accepted", "Connections that an edge has accepted.")             \
-	X(POP_LIMITED, "sessions-limited", "Of them, those beyond a limit of their prefix.")       \
-	X(POP_FULL, "sessions-full", "Of them, those refused as all session slots were taken.")    \
-	X(POP_PROXY_BAD, "proxy-bad", "Of them, those with a PROXY header missing or wrong.")      \
-	X(POP_EXEMPT, "exempt", "Clients of own networks or on the allow list.")                   \
-	X(POP_LISTED, "listed", "Clients whose score reached the threshold.")                      \
-	X(POP_CLEAR, "clear", "Clients whose score did not.")                                      \
-	X(POP_UNKNOWN, "unknown", "Clients that some zone gave no answer about.")                  \
 	X(POP_LISTED_REFUSED, "listed-refused", "Logins refused as their client is listed.")       \
-	X(POP_TIMEOUTS, "timeouts", "Sessions that an edge ended as they were silent.")            \
 	X(POP_ERRORS, "sessions-errors", "Sessions that ended by too many errors or commands.")    \
 	X(POP_UNFINISHED, "sessions-unfinished", "Sessions that ended without a login.")           \
 	X(POP_REFUSED, "sessions-refused", "Sessions that ended after logins, all refused.")       \
-	X(POP_TLS, "tls-sessions", "TLS sessions that were begun.")                                \
-	X(POP_TLS_FAILED, "tls-failed", "TLS handshakes that failed.")                             \
 	X(POP_LOGINS_WRONG, "logins-wrong", "Logins with a wrong name or password.")               \
 	X(POP_LOGINS_LIMITED, "logins-limited",                                                    \
 	  "Logins not looked at, as their network had too many wrong ones.")                       \
 	X(POP_LOGINS_FAILED, "logins-failed", "Logins that could not be looked at.")               \
-	X(POP_HANDED_OVER, "sessions-handed-over", "Sessions that went to the queue.")             \
-	X(POP_QUEUE_FULL, "queue-full", "Sessions that found no worker idle.")                     \
-	X(POP_QUEUE_REFUSED, "queue-refused", "Of them, those that were put off.")                 \
-	X(POP_SHARE_FULL, "share-full",                                                            \
-	  "Sessions that found their network with as many workers as it may have.")                \
-	X(POP_SHARE_REFUSED, "share-refused", "Of them, those that were put off.")                 \
 	/* checkers */                                                                             \
 	X(POP_CHECKS, "checks", "Questions about passwords.")                                      \
 	X(POP_CHECKS_CACHED, "checks-cached", "Of them, those answered without the hash.")         \
@@ -73,18 +57,14 @@ extern "C" {
 	X(POP_RELOADS_REFUSED, "reloads-refused", "Configurations that SIGHUP found bad.")
 
 #define POPCOUNT_GAUGE_MAP(X)                                                                      \
-	X(POP_SESSIONS, "sessions", "Sessions that edges hold.")                                   \
-	X(POP_PARKED, "sessions-waiting", "Of them, those that wait for a worker.")                \
 	X(POP_ASKED, "logins-waiting", "Of them, those that wait for a checker.")                  \
-	X(POP_RELAYED, "sessions-relayed", "Of them, TLS sessions that a worker has.")             \
-	X(POP_HELD, "sessions-held",                                                               \
-	  "Of them, others that a worker has and that count for their network.")                   \
 	X(POP_BUSY, "workers-busy", "Workers that have a session.")
 
+/* Those that all edges have are before: edge_protocol.h. Gauges stand behind the counters. */
 enum popcount_number {
+	POP_BEFORE_COUNTERS = EDGE_EVENT_OWN - 1,
 	POPCOUNT_MAP(COUNTS_NUMBER) POP_COUNTERS,
-	/* Gauges stand behind the counters. */
-	POP_BEFORE_GAUGES = POP_COUNTERS - 1,
+	POP_BEFORE_GAUGES = POP_COUNTERS + EDGE_GAUGE_COUNT - 1,
 	POPCOUNT_GAUGE_MAP(COUNTS_NUMBER) POP_NUMBERS
 };
 

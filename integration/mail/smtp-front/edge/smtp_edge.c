@@ -166,41 +166,20 @@ static void log_end(const struct session *session, const char *end)
 
 static void count(struct edge *edge, enum edge_event event)
 {
-	static const enum tally_number numbers[EDGE_EVENT_COUNT] = {
-		[EDGE_ACCEPTED] = TALLY_ACCEPTED,
-		[EDGE_ACCEPTED_FULL] = TALLY_FULL,
-		[EDGE_ACCEPTED_LIMITED] = TALLY_LIMITED,
-		[EDGE_PROXY_BAD] = TALLY_PROXY_BAD,
-		[EDGE_EARLY_TALKER] = TALLY_EARLY_TALKERS,
-		[EDGE_PAUSE_SPARED] = TALLY_SPARED,
-		[EDGE_EXEMPT] = TALLY_EXEMPT,
-		[EDGE_JUDGED_CLEAR] = TALLY_CLEAR,
-		[EDGE_JUDGED_LISTED] = TALLY_LISTED,
-		[EDGE_JUDGED_UNKNOWN] = TALLY_UNKNOWN,
-		[EDGE_JUDGED_REFUSED] = TALLY_REFUSED,
-		[EDGE_TIMEOUT] = TALLY_TIMEOUTS,
-		[EDGE_TLS_BEGUN] = TALLY_TLS,
-		[EDGE_TLS_FAILED] = TALLY_TLS_FAILED,
-		[EDGE_ENDED_BOUNCED] = TALLY_BOUNCED,
-		[EDGE_ENDED_UNFINISHED] = TALLY_UNFINISHED,
-		[EDGE_HANDED_OVER] = TALLY_HANDED_OVER,
-		[EDGE_QUEUE_FULL] = TALLY_QUEUE_FULL,
-		[EDGE_QUEUE_REFUSED] = TALLY_QUEUE_REFUSED,
-		[EDGE_SHARE_FULL] = TALLY_SHARE_FULL,
-		[EDGE_SHARE_REFUSED] = TALLY_SHARE_REFUSED,
+	static const uint8_t own[] = {
+		[EDGE_EARLY_TALKER - EDGE_EVENT_OWN] = TALLY_EARLY_TALKERS,
+		[EDGE_PAUSE_SPARED - EDGE_EVENT_OWN] = TALLY_SPARED,
+		[EDGE_JUDGED_REFUSED - EDGE_EVENT_OWN] = TALLY_REFUSED,
+		[EDGE_ENDED_BOUNCED - EDGE_EVENT_OWN] = TALLY_BOUNCED,
+		[EDGE_ENDED_UNFINISHED - EDGE_EVENT_OWN] = TALLY_UNFINISHED,
 	};
-	bank_add(smtp_edge(edge)->start->counters, numbers[event], 1);
+	const unsigned number = event < EDGE_EVENT_OWN ? event : own[event - EDGE_EVENT_OWN];
+	bank_add(smtp_edge(edge)->start->counters, number, 1);
 }
 
 static void set(struct edge *edge, enum edge_gauge gauge, unsigned value)
 {
-	static const enum tally_number gauges[EDGE_GAUGE_COUNT] = {
-		[EDGE_SESSIONS] = TALLY_SESSIONS,
-		[EDGE_PARKED] = TALLY_PARKED,
-		[EDGE_RELAYED] = TALLY_RELAYED,
-		[EDGE_HELD] = TALLY_HELD,
-	};
-	bank_set(smtp_edge(edge)->start->counters, gauges[gauge], value);
+	bank_set(smtp_edge(edge)->start->counters, TALLY_COUNT + gauge, value);
 }
 
 static const struct edge_protocol protocol = {

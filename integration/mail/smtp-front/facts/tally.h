@@ -9,6 +9,7 @@
  * A counter is a row of the table below: append where it belongs, nothing else has to change.
  */
 
+#include "integration/mail/base/edge/edge_protocol.h"
 #include "integration/mail/base/facts/bank.h"
 
 #ifdef __cplusplus
@@ -16,37 +17,18 @@ extern "C" {
 #endif
 
 #define TALLY_MAP(X)                                                                               \
-	/* edges, at accept */                                                                     \
-	X(TALLY_ACCEPTED, "sessions-accepted", "Connections that an edge has accepted.")           \
-	X(TALLY_LIMITED, "sessions-limited", "Of them, those beyond a limit of their prefix.")     \
-	X(TALLY_FULL, "sessions-full", "Of them, those refused as all session slots were taken.")  \
-	X(TALLY_PROXY_BAD, "proxy-bad", "Of them, those with a PROXY header missing or wrong.")    \
-	/* edges, before trust */                                                                  \
+	/* edges */                                                                                \
 	X(TALLY_EARLY_TALKERS, "early-talkers", "Clients that spoke before the banner.")           \
 	X(TALLY_SPARED, "pauses-spared",                                                           \
 	  "Clients that did not wait for the banner, as they had before.")                         \
-	X(TALLY_EXEMPT, "exempt", "Clients of own networks or on the allow list.")                 \
-	X(TALLY_LISTED, "listed", "Clients whose score reached the threshold.")                    \
-	X(TALLY_CLEAR, "clear", "Clients whose score did not.")                                    \
-	X(TALLY_UNKNOWN, "unknown", "Clients that some zone gave no answer about.")                \
 	X(TALLY_REFUSED, "refused", "Clients that were refused as they are listed.")               \
 	X(TALLY_RECIPIENTS_UNKNOWN, "recipients-unknown", "Recipients that are no user.")          \
 	X(TALLY_RECIPIENTS_RELAY, "recipients-relay", "Recipients of domains that are not ours.")  \
 	X(TALLY_RECIPIENTS_FAILED, "recipients-failed", "Recipients that could not be looked up.") \
-	X(TALLY_TIMEOUTS, "timeouts", "Sessions that an edge ended as they were silent.")          \
 	X(TALLY_ERRORS, "sessions-errors", "Sessions that ended by too many errors or commands.")  \
 	X(TALLY_BOUNCED, "sessions-bounced",                                                       \
 	  "Sessions that ended in an edge with recipients, all of them refused.")                  \
 	X(TALLY_UNFINISHED, "sessions-unfinished", "Sessions that ended without a recipient.")     \
-	X(TALLY_TLS, "tls-sessions", "TLS sessions that were begun.")                              \
-	X(TALLY_TLS_FAILED, "tls-failed", "TLS handshakes that failed.")                           \
-	/* edges, at trust */                                                                      \
-	X(TALLY_HANDED_OVER, "sessions-handed-over", "Sessions that went to the queue.")           \
-	X(TALLY_QUEUE_FULL, "queue-full", "Sessions that found no worker idle.")                   \
-	X(TALLY_QUEUE_REFUSED, "queue-refused", "Of them, those that were put off with 421.")      \
-	X(TALLY_SHARE_FULL, "share-full",                                                          \
-	  "Sessions that found their network with as many workers as it may have.")                \
-	X(TALLY_SHARE_REFUSED, "share-refused", "Of them, those that were put off with 421.")      \
 	/* workers */                                                                              \
 	X(TALLY_TAKEN, "sessions-taken", "Sessions that a worker took from the queue.")            \
 	X(TALLY_QUEUE_LATE, "queue-late",                                                          \
@@ -86,19 +68,15 @@ extern "C" {
 
 /* What rises and falls: set by the one process of the slot, and 0 again when it has ended. */
 #define TALLY_GAUGE_MAP(X)                                                                         \
-	X(TALLY_SESSIONS, "sessions", "Sessions that edges hold.")                                 \
-	X(TALLY_PARKED, "sessions-waiting", "Of them, those that wait for a worker.")              \
-	X(TALLY_RELAYED, "sessions-relayed", "Of them, TLS sessions that a worker has.")           \
-	X(TALLY_HELD, "sessions-held",                                                             \
-	  "Of them, others that a worker has and that count for their network.")                   \
 	X(TALLY_BUSY, "workers-busy", "Workers that have a session.")                              \
 	/* the nanny, when it writes them */                                                       \
 	X(TALLY_HOP_DOWN, "next-hop-down", "1 while the next hop is down.")
 
+/* Those that all edges have are before: edge_protocol.h. Gauges stand behind the counters. */
 enum tally_number {
+	TALLY_BEFORE_COUNTERS = EDGE_EVENT_OWN - 1,
 	TALLY_MAP(COUNTS_NUMBER) TALLY_COUNT,
-	/* Gauges stand behind the counters. */
-	TALLY_BEFORE_GAUGES = TALLY_COUNT - 1,
+	TALLY_BEFORE_GAUGES = TALLY_COUNT + EDGE_GAUGE_COUNT - 1,
 	TALLY_GAUGE_MAP(COUNTS_NUMBER) TALLY_NUMBERS
 };
 
