@@ -142,6 +142,16 @@ class Permissions(MaildirCase):
         self.assertEqual(result.returncode, EX_CONFIG)
         self.assertIn("(No such file or directory)", result.stderr)
 
+    def test_a_socket_that_is_not_for_the_user_is_told_once(self):
+        front = self.front()
+        front.write_config(sink={"kind": "lmtp", "to": self.path("closed/socket"), "maildir": None},
+                           trust={"users": None, "forward": self.path("closed/socket")})
+        os.mkdir(self.path("closed"), 0o700)
+        result = self.check(front)
+        self.assertEqual((result.returncode, result.stderr),
+                         (0, f"warning: [smtp-front] no access, path={self.path('closed/socket')} user={USER}"
+                             " (Permission denied)\n"))
+
     def test_a_reload_keeps_the_maildir_that_is_good(self):
         self.expect_log("maildir refused")
         front = self.front()

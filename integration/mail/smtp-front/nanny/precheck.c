@@ -66,11 +66,15 @@ static int check_maildir(const struct setup *setup, const char *context)
 static void check_sockets(const struct setup *setup, const char *context)
 {
 	const struct setup_front *front = &setup->front;
+	const char *forward = setup->trust.forward.text;
+	const bool is_sink = strcmp(forward, setup->sink.to.text) == 0;
+	const bool is_one_user = strcmp(front->edge_owner.user, front->worker_owner.user) == 0;
 	if (setup->sink.kind != SETUP_SINK_MAILDIR)
 		mailcheckup_path(context, &front->worker_owner, setup->sink.to.text, W_OK);
-	mailcheckup_path(context, &front->edge_owner, setup->trust.forward.text, W_OK);
-	if (strcmp(front->edge_owner.user, front->worker_owner.user) != 0)
-		mailcheckup_path(context, &front->worker_owner, setup->trust.forward.text, W_OK);
+	if (!is_sink || !is_one_user)
+		mailcheckup_path(context, &front->edge_owner, forward, W_OK);
+	if (!is_sink && !is_one_user)
+		mailcheckup_path(context, &front->worker_owner, forward, W_OK);
 	mailcheckup_scan(context, &front->worker_owner, &setup->scan);
 }
 
