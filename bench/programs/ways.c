@@ -404,9 +404,7 @@ static void run(struct ways *ways, const struct way *way)
 	       "\n",
 	       ways->written, (double)passed_ns / 1e9, ways->written_bytes, after[0] - before[0],
 	       after[1] - before[1]);
-	if (fflush(stdout) != 0)
-		fail("standard output", strerror(errno));
-	if (ways->is_killed)
+	if (ways->is_killed && fflush(stdout) == 0)
 		raise(SIGKILL);
 }
 
@@ -414,6 +412,7 @@ int main(int argc, char **argv)
 {
 	static char text[SIZE_MAX_BYTES + 16];
 	struct ways ways = { .recipients = 1, .group = 1, .text = text };
+	options_settle_process();
 	trace_set_defaults(&ways.trace);
 	options_parse(&table, argc, argv, &ways);
 	if (argc - optind != 2)

@@ -431,6 +431,7 @@ void setup_read(int argc, char **argv, struct setup *ret_setup)
 {
 	const char *text = NULL;
 	int option = 0;
+	options_settle_process();
 	set_defaults(ret_setup);
 	while ((option = options_next(&table, argc, argv, &text)) != OPTIONS_END) {
 		enum setup_option known = (enum setup_option)option;
