@@ -233,12 +233,15 @@ int tool_find_record(struct maillayer *layer, uint64_t mail, struct mailrow *ret
 		     struct mailrecord *ret_record, uint8_t **ret_meta)
 {
 	int ret = -ENOENT;
-	for (unsigned looks = 0; ret == -ENOENT && looks < LOOKS_MAX; looks++) {
+	/* Collection may move it between the two; of another node the record is the newer one then. */
+	for (unsigned looks = 0; (ret == -ENOENT || ret == MAILSTORE_EDAMAGED) && looks < LOOKS_MAX;
+	     looks++) {
 		ret = maillayer_find_row(layer, mail, ret_row);
-		if (ret == 0)
-			ret = name_damage(maillayer_record(layer, ret_row, ret_record, ret_meta));
+		if (ret != 0)
+			return ret;
+		ret = maillayer_record(layer, ret_row, ret_record, ret_meta);
 	}
-	return ret;
+	return name_damage(ret);
 }
 
 static int write_pieces(struct maillayer *layer, const struct mailrow *row, uint32_t body_crc,

@@ -334,6 +334,22 @@ class Servers(Nodes):
             client.login(box, USERS[box])
             self.assertEqual(len(client.uids()), 2)
 
+    def test_a_mail_that_its_node_moves_in_its_log_is_read_at_another_before_and_after(self):
+        """What moves it leaves out a mailbox that has deleted it, so that the record is another one."""
+        nodes = self.begin(stored={"collect-share": 0})
+        owner = self.client(nodes[1])
+        box, other = self.boxes_by_node(owner)[2][:2]
+        ident = owner.deliver(TEXT, [box, other])
+        owner.deliver(TEXT * 100, [other])
+        with popclient.Client(nodes[0].pop_address) as client:
+            client.login(box, USERS[box])
+            found = client.mail(1)
+            self.assertEqual(owner.erase(other, [mail for mail, _, _ in owner.entries(other)]), 0)
+            self.assertEqual(owner.call(stored.COLLECT, number=90).status, 0)
+            self.assertEqual(client.mail(1), found)
+            client.say("QUIT", "+OK")
+        self.assertEqual(nodes[0].stored.run_tool("cat", ident), TEXT)
+
     def test_a_mail_for_a_node_whose_disk_is_full_goes_to_the_others_once(self):
         nodes = self.begin()
         client = self.client(nodes[0])

@@ -323,6 +323,14 @@ static int use_segment(struct remote *remote, uint64_t segment)
 	return 0;
 }
 
+/* That of a mail of another node is its record as it was then. */
+static void forget_segment(struct remote *remote)
+{
+	if (remote->segment_fd >= 0)
+		close(remote->segment_fd);
+	remote->segment_fd = -1;
+}
+
 static int read_at(struct remote *remote, uint64_t segment, uint64_t at, void *bytes, size_t size)
 {
 	int ret = use_segment(remote, segment);
@@ -347,8 +355,10 @@ static int remote_record(struct maillayer *layer, const struct mailrow *row,
 	int ret = read_at(remote, row->place.segment, row->place.at, head, sizeof(head));
 	if (ret == 0)
 		ret = mailrecord_decode(head, ret_record);
-	if (ret != 0)
+	if (ret != 0) {
+		forget_segment(remote);
 		return ret;
+	}
 	uint8_t *meta = malloc(ret_record->meta_size > 0 ? ret_record->meta_size : 1);
 	if (meta == NULL)
 		return -ENOMEM;
@@ -464,8 +474,7 @@ int remote_locate(struct maillayer *layer, struct mailname mailbox, uint64_t *re
 static void remote_close(struct maillayer *layer)
 {
 	struct remote *remote = remote_of(layer);
-	if (remote->segment_fd >= 0)
-		close(remote->segment_fd);
+	forget_segment(remote);
 	storelink_close(&remote->link);
 	storemail_deinit(&remote->mail);
 	free(remote->boxes);

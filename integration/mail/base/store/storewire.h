@@ -49,7 +49,8 @@
  *     FIND_ID   id; name: a mailbox, whose node is    number: the mail
  *               asked; none: all nodes are
  *     ROW       number: the mail                     one row of mailindex.h: where it is
- *     SEGMENT   number: the segment                  a descriptor for reading it
+ *     SEGMENT   number: the segment                  a descriptor for reading it; another record at the
+ *               row's place, or -ENOENT: the mail was moved, and ROW says where it is
  *     STAT                                           one row: numbers
  *     COLLECT   number: percent                      number: the segment that was emptied
  *     LOCK      name                                 -EBUSY: another connection has the lock

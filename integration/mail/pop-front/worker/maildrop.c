@@ -179,6 +179,13 @@ static int use_segment(struct maildrop *maildrop, uint64_t number, int *ret_fd)
 	return 0;
 }
 
+static void forget_segment(struct maildrop *maildrop, uint64_t number)
+{
+	struct maildrop_segment *place = &maildrop->segments[number % MAILDROP_SEGMENTS];
+	close(place->fd);
+	place->fd = -1;
+}
+
 static int read_head(int fd, const struct mailrow *row, struct mailrecord *ret_record)
 {
 	uint8_t head[MAILRECORD_HEAD_SIZE];
@@ -203,19 +210,30 @@ static int look(struct maildrop *maildrop, size_t index, struct mailrecord *ret_
 		ret = DNSBLV6_ENOTFOUND;
 	if (ret == 0)
 		ret = use_segment(maildrop, row.place.segment, ret_fd);
-	if (ret == 0)
-		ret = read_head(*ret_fd, &row, ret_record);
+	if (ret != 0)
+		return ret;
+	ret = read_head(*ret_fd, &row, ret_record);
 	if (ret == 0)
 		*ret_at = mailrow_span(&row).at;
+	else
+		forget_segment(maildrop, row.place.segment);
 	return ret;
 }
 
-/* Collection may move a mail to another segment between the two questions. */
+static bool is_to_look_again(int status)
+{
+	return status == -ENOENT || status == MAILSTORE_EDAMAGED;
+}
+
+/*
+ * Collection may move a mail to another segment between the two questions. What came of another node is the
+ * mail's record as it was then, which is not what the row says any more, nor damaged.
+ */
 int maildrop_find(struct maildrop *maildrop, size_t index, struct mailrecord *ret_record,
 		  uint64_t *ret_at, int *ret_fd)
 {
 	int ret = maildrop->layer != NULL ? -ENOENT : -ENOTCONN;
-	for (unsigned looks = 0; ret == -ENOENT && looks < LOOKS_MAX; looks++)
+	for (unsigned looks = 0; is_to_look_again(ret) && looks < LOOKS_MAX; looks++)
 		ret = look(maildrop, index, ret_record, ret_at, ret_fd);
 	return ret;
 }
