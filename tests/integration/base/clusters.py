@@ -62,12 +62,16 @@ class Place:
         return self.command_in("true")[0] != "true"
 
 
-def has_ended(pid):
+def state_of(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] in "ZX"
+            return file.read().rsplit(")", 1)[1].split()[0]
     except (FileNotFoundError, ProcessLookupError):
-        return True
+        return "X"
+
+
+def has_ended(pid):
+    return state_of(pid) in "ZX"
 
 
 def send(pids, number):
@@ -151,6 +155,10 @@ class Node:
     def make(self, sections, peers=""):
         """Its programs, of which none runs."""
         self.stored = NodeStored(self.place, self.lmtp_address, sections, peers)
+        if self.cluster.make_disk is not None:
+            user = pwd.getpwnam(USER)
+            self.disk = self.cluster.make_disk(self.stored.directory, (user.pw_uid, user.pw_gid))
+            self.cluster.case.addCleanup(self.disk.end)
         self.pop = popfront.PopFront(self.place, users=self.cluster.users, stored=self.stored,
                                      is_started=False, **POP)
         self.smtp = Smtp(self.place, self.pop.users_path, self.stored.socket)
@@ -243,10 +251,12 @@ class Cluster:
         kind      "rados", "nodes" or "alone"
         sections  of stored.conf, for all nodes
         rados     for RadosCluster
+        make_disk of (directory, owner): what each store has as its disk, until end() is called
     """
 
-    def __init__(self, case, users, count=3, kind="rados", rados=None, **sections):
+    def __init__(self, case, users, count=3, kind="rados", rados=None, make_disk=None, **sections):
         self.case, self.users, self.kind = case, users, kind
+        self.make_disk = make_disk
         self.rados = None  # of that kind alone
         self.links = None  # what has the nodes' network; None on loopback
         self._start_below(count, rados or {})

@@ -554,6 +554,19 @@ class RadosCluster:
                 self._ip("-n", self.space(one), "route", "del", "blackhole",
                          f"{self.address(far)}/32")
 
+    def lose(self, node, other):
+        """What the one sends the other does not arrive; what the other sends, does."""
+        self._need_spaces()
+        self._nft(other, "add table inet lost; add chain inet lost in { type filter hook input priority 0; };"
+                         f"add rule inet lost in ip saddr {self.address(node)} drop")
+
+    def find(self, node):
+        """What is sent to it arrives, after lose()."""
+        self._nft(node, "add table inet lost; delete table inet lost")
+
+    def _nft(self, node, text):
+        subprocess.run(self.command_in(node, "nft", "-f", "-"), input=text.encode(), check=True, timeout=START_S)
+
     def slow(self, node, delay_ms=50, loss_percent=1):
         """
         Its link delays and loses, in each direction. A process carries the frames, from one tap to

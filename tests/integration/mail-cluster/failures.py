@@ -9,6 +9,7 @@ behind that heals it. What heals by itself has nothing there. It tells Told of e
 that it kills.
 """
 
+import shutil
 import signal
 
 from clusters import send
@@ -25,7 +26,8 @@ class Kind:
 
     def is_possible(self, cluster):
         return {"": True, "several": len(cluster.nodes) > 2, "rados": cluster.rados is not None,
-                "links": cluster.links is not None}[self.needs]
+                "links": cluster.links is not None, "disks": cluster.make_disk is not None,
+                "losses": cluster.links is not None and shutil.which("nft") is not None}[self.needs]
 
 
 KINDS = []
@@ -33,7 +35,8 @@ KINDS = []
 
 def kind(name, lasts_s, needs="", is_mild=False):
     """
-    needs    "several" nodes, "rados", or "links" that can be cut
+    needs    "several" nodes, "rados", "links" that can be cut, "losses" on them in one direction, or "disks"
+             of their own for stores
     is_mild  beside another failure it leaves enough that mail can be served
     """
     def add(function):
@@ -267,3 +270,56 @@ def slow_link(cluster, nodes, _told, chance):
     cluster.links.fast(node.number)
 
 
+@kind("one way lost", (2, 20), "losses")
+def lose_one_way(cluster, nodes, _told, chance):
+    """What one sends another does not arrive."""
+    one, other = chance.sample(cluster.nodes, 2)
+    cluster.links.lose(one.number, other.number)
+    yield [one, other]
+    cluster.links.find(other.number)
+
+
+@kind("node not heard", (2, 20), "losses")
+def lose_all(cluster, nodes, _told, chance):
+    """It hears all others, and no client either hears it."""
+    node = chance.choice(nodes)
+    others = [0] + [other.number for other in cluster.nodes if other is not node]
+    for other in others:
+        cluster.links.lose(node.number, other)
+    yield [node]
+    for other in others:
+        cluster.links.find(other)
+
+
+# ---- disks of stores ----
+
+
+@kind("power lost", (0.1, 2), "disks")
+def cut_power(cluster, nodes, told, chance):
+    node = chance.choice(nodes)
+    told.note_kill(node.name)
+    node.disk.cut(node.pids())
+    node.kill()
+    yield [node]
+    node.disk.revive()
+    node.revive()
+
+
+@kind("store's disk dies", (0.1, 6), "disks")
+def cut_disk(cluster, nodes, told, chance):
+    node = chance.choice(nodes)
+    told.note_kill(node.name)
+    node.disk.cut(node.pids())
+    send(node.pids(), signal.SIGCONT)
+    yield [node]
+    node.kill()
+    node.disk.revive()
+    node.revive()
+
+
+@kind("store's disk full", (1, 6), "disks")
+def fill_disk(cluster, nodes, _told, chance):
+    node = chance.choice(nodes)
+    node.disk.fill()
+    yield [node]
+    node.disk.empty()

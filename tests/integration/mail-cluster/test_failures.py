@@ -20,6 +20,7 @@ import time
 import unittest
 from typing import NamedTuple
 
+import disks
 import harness
 import mailload
 from clusters import Cluster
@@ -58,7 +59,11 @@ class Rounds(Case):
         # What is said of failures is of many kinds; processes that crash are looked for in each round.
         self.expect_log("")
         self.told = Told("m", are_ids_said=kind != "nodes")
-        self.cluster = Cluster(self, {box: mailload.PASSWORD for box in BOXES}, kind=kind, **how)
+        has_disks = IS_CAMPAIGN and kind == "nodes" and os.geteuid() == 0 and os.path.exists("/dev/loop-control")
+        if has_disks:
+            disks.enter_own_mounts()
+        self.cluster = Cluster(self, {box: mailload.PASSWORD for box in BOXES}, kind=kind,
+                               make_disk=disks.Disk if has_disks else None, **how)
         self.stalls = {}  # name of a failure: [Stall, ...]
         self.seen = {}
         self.peak_kb = 0
