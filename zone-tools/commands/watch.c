@@ -30,7 +30,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -141,20 +140,9 @@ static bool is_signed(const struct zonesconf_zone *zone)
 static void each_file(const struct zonesconf_zone *zone,
 		      void (*fn)(void *context, const char *path), void *context)
 {
-	for (size_t i = 0; i < zone->settings.count; i++) {
-		const struct store_setting *setting = &zone->settings.items[i];
-		bool is_list = strcmp(setting->name, "list") == 0;
-		const char *rest = setting->value;
-		const char *file;
-		size_t size;
-		if (!is_list && strcmp(setting->name, "except") != 0)
-			continue;
-		while ((file = zonesconf_next_file(&rest, &size)) != NULL) {
-			char path[ZONESCONF_VALUE_MAX + 1];
-			snprintf(path, sizeof(path), "%.*s", (int)size, file);
-			fn(context, path);
-		}
-	}
+	static const char *const names[] = { "list", "except" };
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		zonesconf_each_file(zone, names[i], fn, context);
 }
 
 static void watch_file(void *lookout, const char *path)
@@ -241,26 +229,6 @@ static void close_running(struct running *running)
 	*running = (struct running){ .out = -1, .err = -1 };
 }
 
-/*
- * A pipe, or a terminal behind a name, is waited for without end, and a device may have none: no
- * other zone would be built again.
- */
-static void refuse_endless(void *ret_status, const char *path)
-{
-	struct stat found;
-	if (stat(path, &found) != 0 || S_ISREG(found.st_mode) || S_ISDIR(found.st_mode))
-		return;
-	log_error(path, "file not read (not a regular file: watch might wait for it without end)");
-	*(int *)ret_status = EX_NOINPUT;
-}
-
-static int build(const struct zonesconf_zone *zone)
-{
-	int status = EX_OK;
-	each_file(zone, refuse_endless, &status);
-	return status == EX_OK ? build_zone(zone) : status;
-}
-
 /* In the process: its streams are in memory, and its signals are what they were. */
 static int run_child(const struct watch *watch, const struct watched *watched)
 {
@@ -269,8 +237,8 @@ static int run_child(const struct watch *watch, const struct watched *watched)
 	close(watch->signals);
 	if (dup2(running->out, STDOUT_FILENO) < 0 || dup2(running->err, STDERR_FILENO) < 0)
 		return EX_OSERR;
-	int status =
-		running->job == SCHEDULE_BUILD ? build(watched->zone) : sign_zone(watched->zone);
+	int status = running->job == SCHEDULE_BUILD ? build_zone(watched->zone)
+						    : sign_zone(watched->zone);
 	fflush(NULL);
 	return status;
 }

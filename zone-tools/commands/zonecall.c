@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -129,10 +131,39 @@ static bool join(struct zonecall *call, const struct given *given,
 	return true;
 }
 
+/*
+ * A pipe, or a terminal behind a name, is waited for without end: a zone that a timer
+ * builds would stay as it is.
+ */
+static void refuse_endless(void *ret_status, const char *path)
+{
+	struct stat found;
+	if (stat(path, &found) != 0 || S_ISREG(found.st_mode) || S_ISDIR(found.st_mode) ||
+	    (S_ISCHR(found.st_mode) && found.st_rdev == makedev(1, 3))) /* /dev/null */
+		return;
+	log_error(path, "file not read (not a regular file: it might be waited for without end)");
+	*(int *)ret_status = EX_NOINPUT;
+}
+
+/* Those of the file that the command is going to read. */
+static int check_files(const struct given *given, const struct zonesconf_zone *zone,
+		       enum zonecall_lists lists)
+{
+	int status = EX_OK;
+	if (lists != ZONECALL_NO_LISTS && given->operand + 1 == given->argc)
+		zonesconf_each_file(zone, "list", refuse_endless, &status);
+	if (options_find(given->table, "except") != OPTIONS_END && !is_given(given, "except"))
+		zonesconf_each_file(zone, "except", refuse_endless, &status);
+	return status;
+}
+
 static int expand(struct zonecall *call, const struct given *given,
 		  const struct zonesconf_zone *zone, enum zonecall_lists lists, int *argc,
 		  char ***argv)
 {
+	int status = check_files(given, zone, lists);
+	if (status != EX_OK)
+		return status;
 	size_t most = (size_t)given->argc + zone->settings.count + 2;
 	call->made = calloc(most, sizeof(*call->made));
 	call->argv = calloc(most, sizeof(*call->argv));

@@ -61,6 +61,9 @@ static int begin(struct listfile *file)
 		count = read_more(file);
 	if (count < 0)
 		return (int)count;
+	/* /dev/zero, but not /dev/null, and not what is typed. */
+	if (file->input.avail_in > 0 && S_ISCHR(file->opened.st_mode) && !isatty(file->fd))
+		return -ENODEV;
 	file->is_gzip = file->input.avail_in >= 2 && memcmp(file->bytes, "\x1f\x8b", 2) == 0;
 	return file->is_gzip && inflateInit2(&file->input, GZIP) != Z_OK ? -ENOMEM : DNSBLV6_OK;
 }
@@ -277,6 +280,8 @@ const char *listfile_strerror(int status)
 	switch (status) {
 	case -EBADMSG:
 		return "gzip file cut short or damaged, or with other bytes behind it";
+	case -ENODEV:
+		return "a device, which may have no end";
 	case -ESTALE:
 		return "file was changed while it was read";
 	default:

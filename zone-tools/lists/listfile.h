@@ -40,7 +40,8 @@ struct listfile_line {
 };
 
 /*
- * -errno when the file cannot be opened; a directory is -EISDIR. *ret_file is
+ * -errno when the file cannot be opened; a directory is -EISDIR, and a device that gives data and is
+ * no terminal -ENODEV. *ret_file is
  * written on success only, end with listfile_close().
  */
 int listfile_open(const char *path, struct listfile **ret_file);

@@ -113,8 +113,11 @@ static const char *check_file(const char *path)
 	return path[0] == '/' ? NULL : "permitted is an absolute path";
 }
 
-/* As sources.h reads it: a TYPE has no slash. */
-const char *zonesconf_next_file(const char **rest, size_t *ret_size)
+/*
+ * The next file of a list, "TYPE:FILE,FILE" or "FILE", of which *rest is what is left; NULL behind
+ * the last. Not terminated. As sources.h reads it: a TYPE has no slash.
+ */
+static const char *next_file(const char **rest, size_t *ret_size)
 {
 	const char *file = *rest;
 	if (*file == '\0')
@@ -135,11 +138,28 @@ static const char *check_list(const char *list)
 	size_t size;
 	if (list[strlen(list) - 1] == ',')
 		return "ends with a comma";
-	while ((file = zonesconf_next_file(&rest, &size)) != NULL) {
+	while ((file = next_file(&rest, &size)) != NULL) {
 		if (size == 0 || *file != '/')
 			return "permitted are an absolute path, or TYPE: and absolute paths with "
 			       "commas between";
 	}
+void zonesconf_each_file(const struct zonesconf_zone *zone, const char *name,
+			 void (*fn)(void *context, const char *path), void *context)
+{
+	for (size_t i = 0; i < zone->settings.count; i++) {
+		const char *rest = zone->settings.items[i].value;
+		const char *file;
+		size_t size;
+		if (strcmp(zone->settings.items[i].name, name) != 0)
+			continue;
+		while ((file = next_file(&rest, &size)) != NULL) {
+			char path[ZONESCONF_VALUE_MAX + 1];
+			snprintf(path, sizeof(path), "%.*s", (int)size, file);
+			fn(context, path);
+		}
+	}
+}
+
 	return NULL;
 }
 

@@ -71,11 +71,9 @@ const struct zonesconf_zone *zonesconf_find(const struct zonesconf *conf, const 
 /* The last value of that setting; NULL when it has none. */
 const char *zonesconf_get(const struct zonesconf_zone *zone, const char *name);
 
-/*
- * The next file of a list, "TYPE:FILE,FILE" or "FILE", of which *rest is what is left; NULL behind
- * the last. Not terminated: *ret_size has its size.
- */
-const char *zonesconf_next_file(const char **rest, size_t *ret_size);
+/* Calls fn for each file of the settings of that name, "list" or "except". */
+void zonesconf_each_file(const struct zonesconf_zone *zone, const char *name,
+			 void (*fn)(void *context, const char *path), void *context);
 
 #ifdef __cplusplus
 }

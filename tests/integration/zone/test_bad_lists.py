@@ -145,6 +145,15 @@ class BadLists(Case):
         self.assertIn(self.path("absent.txt"), said)
         self.assertIn("No such file", said)
 
+    def test_a_device_that_may_have_no_end_is_not_read(self):
+        for name in ("/dev/zero", "/dev/urandom"):
+            with self.subTest(name=name), open(name, "rb") as device:
+                refused = self.run_zone("build", "--zone", ZONE, "--store", self.store, name, expect=EX_IOERR)
+                self.assertIn(f"error: [{name}] file not read (a device, which may have no end)\n", refused.err)
+                refused = self.run_zone("update", "--store", self.store, "--add", "-", stdin=device, expect=EX_IOERR)
+                self.assertIn("error: [-] file not read (a device, which may have no end)\n", refused.err)
+        self.build(self.store, "--allow-empty", "/dev/null", self.path("good.txt"))
+
     def test_a_list_without_permission_is_named(self):
         path = self.write("secret.txt", GOOD)
         os.chmod(path, 0)

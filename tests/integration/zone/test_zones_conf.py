@@ -160,6 +160,19 @@ class ZonesConf(UpdateCase):
         self.write("zones.conf", f"zone:\n  - domain: {ZONE}\n    list: /list\n")
         self.assert_refused(2, r'item=domain value="bl6\.example\." \(store is missing\)')
 
+    def test_a_list_that_is_a_pipe_is_not_waited_for(self):
+        self.configure(f"except: {self.path('own')}")
+        list_, own = self.write("list", "192.0.2.1\n"), self.path("own")
+        os.mkfifo(own)
+        refused = f"error: [{own}] file not read (not a regular file: it might be waited for without end)\n"
+        self.assertEqual(self.call("build", expect=os.EX_NOINPUT).err, refused)
+        self.assertEqual(self.call("check", expect=os.EX_NOINPUT).err, refused)
+        os.rename(own, list_)
+        self.write("own", "192.0.2.9\n")
+        self.assertEqual(self.call("build", expect=os.EX_NOINPUT).err, refused.replace(own, list_))
+        self.call("build", self.write("other", "192.0.2.1\n"))
+        self.call("dump")
+
     def test_no_such_zone_and_no_such_file(self):
         self.write("list", "192.0.2.1\n")
         self.configure()
