@@ -125,11 +125,10 @@ static bool is_taken(const char *text, const struct dnsblv6_labels *zone)
 	       dnsblv6_name_is_reserved(name.wire, (size_t)name.size - zone->size);
 }
 
-static const char *check_name_servers(const struct spec *spec)
+const char *spec_check_servers(const struct spec *spec, size_t *ret_number)
 {
-	if (spec->ns_count == 0)
-		return "a zone needs a name server: give --ns, or $NS in a list";
 	for (size_t i = 0; i < spec->ns_count; i++) {
+		*ret_number = i;
 		bool is_inside = is_below(spec->ns[i], &spec->zone);
 		if (is_inside && !has_glue(spec, i))
 			return "a name server inside the zone needs its addresses: --ns "
@@ -144,6 +143,13 @@ static const char *check_name_servers(const struct spec *spec)
 	return NULL;
 }
 
+const char *spec_check_classic(const struct spec *spec)
+{
+	return spec->classic != NULL && is_apex(spec->classic, &spec->zone)
+		       ? "the classic zone cannot have the name of the zone itself"
+		       : NULL;
+}
+
 static const char *check_names(const struct spec *spec)
 {
 	struct dnsblv6_labels name;
@@ -151,9 +157,7 @@ static const char *check_names(const struct spec *spec)
 		return "the primary name server is not a domain name";
 	if (spec->mailbox != NULL && dnsblv6_name_from_text(spec->mailbox, &name) != DNSBLV6_OK)
 		return "the mailbox is not a domain name (hostmaster.example.net.)";
-	if (spec->classic != NULL && is_apex(spec->classic, &spec->zone))
-		return "the classic zone cannot have the name of the zone itself";
-	return NULL;
+	return spec_check_classic(spec);
 }
 
 const char *spec_complete(struct spec *spec, const struct zone_lines *lines)
@@ -176,6 +180,9 @@ const char *spec_complete(struct spec *spec, const struct zone_lines *lines)
 	set_default(&spec->ns_ttl, 0, spec->ttl);
 	spec->expires_s = lines->expires_s;
 
-	const char *problem = check_name_servers(spec);
+	if (spec->ns_count == 0)
+		return "a zone needs a name server: give --ns, or $NS in a list";
+	size_t number;
+	const char *problem = spec_check_servers(spec, &number);
 	return problem != NULL ? problem : check_names(spec);
 }

@@ -56,6 +56,11 @@ const char *spec_take_mailbox(void *mailbox, const char *text);
 const char *spec_take_classic(void *classic, const char *text);
 const char *spec_take_reason(void *reason, const char *text);
 
+/* Why name server *ret_number cannot be one of the zone; NULL when all can, or there is none yet. */
+const char *spec_check_servers(const struct spec *spec, size_t *ret_number);
+/* Why the classic zone cannot have its name; NULL when it can, or there is none. */
+const char *spec_check_classic(const struct spec *spec);
+
 /* What the list and the defaults add. Returns NULL, or what is missing or wrong. */
 const char *spec_complete(struct spec *spec, const struct zone_lines *lines);
 

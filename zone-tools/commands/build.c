@@ -248,8 +248,26 @@ static void take_option(struct build *build, int row, const char *argument)
 	options_take(&table, row, argument, build);
 }
 
+/* Why options do not go together, on the command line or in zones.conf. */
+static const char *find_conflict(const struct build *build, struct zonesconf_about *ret_about)
+{
+	static const char *const classic[] = { "classic-store", NULL };
+	static const char *const publish[] = { "publish", NULL };
+	static const char *const keys[] = { "keys",	   "roll-every", "algorithm",
+					    "propagation", "parent",	 NULL };
+	*ret_about = (struct zonesconf_about){ classic, 0 };
+	if (build->classic_store != NULL && strcmp(build->classic_store, build->store) == 0)
+		return "--classic-store is the store itself";
+	ret_about->names = publish;
+	if (keyfiles_lack_active(&build->keyfiles))
+		return "--publish and --withdraw need --key";
+	ret_about->names = keys;
+	return keydir_find_conflict(&build->keydir, &build->keyfiles);
+}
+
 static void parse_command_line(struct build *build, int argc, char **argv)
 {
+	struct zonesconf_about about;
 	const char *argument;
 	int row;
 	while ((row = options_next(&table, argc, argv, &argument)) != OPTIONS_END)
@@ -259,15 +277,11 @@ static void parse_command_line(struct build *build, int argc, char **argv)
 		options_fail(&table, "--zone is missing");
 	if (build->store == NULL)
 		options_fail(&table, "--store is missing");
-	if (keyfiles_lack_active(&build->keyfiles))
-		options_fail(&table, "--publish and --withdraw need --key");
-	const char *conflict = keydir_find_conflict(&build->keydir, &build->keyfiles);
+	const char *conflict = find_conflict(build, &about);
 	if (conflict != NULL)
 		options_fail(&table, "%s", conflict);
 	if (build->may_change_style && !build->has_style)
 		options_fail(&table, "--change-style needs --style");
-	if (build->classic_store != NULL && strcmp(build->classic_store, build->store) == 0)
-		options_fail(&table, "--classic-store is the store itself");
 	if (optind == argc)
 		options_fail(&table, "no LIST given");
 }
@@ -685,9 +699,29 @@ static void init(void *context)
 	keydir_init(&build->keydir);
 }
 
+static const char *find_settings_conflict(void *context, const char *domain,
+					  struct zonesconf_about *ret_about)
+{
+	static const char *const servers[] = { "ns", NULL };
+	static const char *const classic[] = { "classic", NULL };
+	struct build *build = context;
+	const char *conflict = rows_take_name(&build->spec.zone, domain);
+	if (conflict == NULL)
+		conflict = find_conflict(build, ret_about);
+	if (conflict != NULL)
+		return conflict;
+	*ret_about = (struct zonesconf_about){ servers, 0 };
+	conflict = spec_check_servers(&build->spec, &ret_about->number);
+	if (conflict != NULL)
+		return conflict;
+	*ret_about = (struct zonesconf_about){ classic, 0 };
+	return spec_check_classic(&build->spec);
+}
+
 const struct zonesconf_command *build_settings(void)
 {
-	static const struct zonesconf_command settings = { &table, sizeof(struct build), init };
+	static const struct zonesconf_command settings = { &table, sizeof(struct build), init,
+							   find_settings_conflict };
 	return &settings;
 }
 

@@ -3,6 +3,7 @@
 
 #include "zone-tools/base/array.h"
 
+#include "lib/common/log.h"
 #include "lib/format/name.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@ static void deinit_zone(struct zonesconf_zone *zone)
 {
 	free(zone->domain);
 	free(zone->context);
+	free(zone->lines);
 	store_settings_deinit(&zone->settings);
 	store_settings_deinit(&zone->tried);
 }
@@ -60,6 +62,16 @@ const char *zonesconf_get(const struct zonesconf_zone *zone, const char *name)
 			value = zone->settings.items[i].value;
 	}
 	return value;
+}
+
+size_t zonesconf_find_setting(const struct zonesconf_zone *zone, const char *name, size_t number)
+{
+	size_t i = 0;
+	for (; i < zone->settings.count; i++) {
+		if (strcmp(zone->settings.items[i].name, name) == 0 && number-- == 0)
+			break;
+	}
+	return i;
 }
 
 static void *last_zone(void *context)
@@ -131,18 +143,6 @@ static const char *next_file(const char **rest, size_t *ret_size)
 	return file;
 }
 
-static const char *check_list(const char *list)
-{
-	const char *rest = list;
-	const char *file;
-	size_t size;
-	if (list[strlen(list) - 1] == ',')
-		return "ends with a comma";
-	while ((file = next_file(&rest, &size)) != NULL) {
-		if (size == 0 || *file != '/')
-			return "permitted are an absolute path, or TYPE: and absolute paths with "
-			       "commas between";
-	}
 void zonesconf_each_file(const struct zonesconf_zone *zone, const char *name,
 			 void (*fn)(void *context, const char *path), void *context)
 {
@@ -160,6 +160,18 @@ void zonesconf_each_file(const struct zonesconf_zone *zone, const char *name,
 	}
 }
 
+static const char *check_list(const char *list)
+{
+	const char *rest = list;
+	const char *file;
+	size_t size;
+	if (list[strlen(list) - 1] == ',')
+		return "ends with a comma";
+	while ((file = next_file(&rest, &size)) != NULL) {
+		if (size == 0 || *file != '/')
+			return "permitted are an absolute path, or TYPE: and absolute paths with "
+			       "commas between";
+	}
 	return NULL;
 }
 
@@ -169,12 +181,20 @@ static const char *check_flag(const char *value)
 								     : "permitted are on, off";
 }
 
+static bool is_store(const char *setting)
+{
+	return strcmp(setting, "store") == 0 || strcmp(setting, "classic-store") == 0;
+}
+
 static const char *find_other_store(const struct zonesconf *conf, const char *store)
 {
 	for (size_t i = 0; i + 1 < conf->count; i++) {
-		const char *other = zonesconf_get(&conf->zones[i], "store");
-		if (other != NULL && strcmp(other, store) == 0)
-			return "another zone has this store";
+		const struct store_settings *settings = &conf->zones[i].settings;
+		for (size_t j = 0; j < settings->count; j++) {
+			if (is_store(settings->items[j].name) &&
+			    strcmp(settings->items[j].value, store) == 0)
+				return "another zone has this store";
+		}
 	}
 	return NULL;
 }
@@ -189,7 +209,7 @@ static const char *try_option(struct zonesconf *conf, struct zonesconf_zone *zon
 	const char *reason = NULL;
 	if (strcmp(bound->row.argument, "FILE") == 0 || strcmp(bound->row.argument, "DIR") == 0)
 		reason = check_file(text);
-	if (reason == NULL && strcmp(bound->row.name, "store") == 0)
+	if (reason == NULL && is_store(bound->row.name))
 		reason = find_other_store(conf, text);
 	if (reason != NULL)
 		return reason;
@@ -200,23 +220,30 @@ static const char *try_option(struct zonesconf *conf, struct zonesconf_zone *zon
 			   conf->reason);
 }
 
+static const char *add_setting(struct zonesconf_zone *zone, const struct conf_value *value,
+			       const char *text)
+{
+	size_t count = zone->settings.count;
+	if (!array_reserve(zone->lines, count + 1, &zone->line_capacity) ||
+	    store_settings_add(&zone->settings, value->item->name, text) != 0)
+		return no_memory;
+	zone->lines[count] = value->line;
+	return NULL;
+}
+
 static const char *take_setting(void *member, const struct conf_value *value)
 {
 	struct zonesconf *conf = value->context;
 	struct zonesconf_zone *zone = member;
-	const char *name = value->item->name;
-	int row = options_find(conf->command->table, name);
+	int row = options_find(conf->command->table, value->item->name);
 	const char *reason = row == OPTIONS_END ? check_list(value->text)
 						: try_option(conf, zone, row, value->text);
 	if (reason != NULL)
 		return reason;
 	/* What is off is not given. */
 	if (row != OPTIONS_END && conf->command->table->bound[row].row.argument == NULL)
-		return strcmp(value->text, "off") == 0 ||
-				       store_settings_add(&zone->settings, name, "") == 0
-			       ? NULL
-			       : no_memory;
-	return store_settings_add(&zone->settings, name, value->text) == 0 ? NULL : no_memory;
+		return strcmp(value->text, "off") == 0 ? NULL : add_setting(zone, value, "");
+	return add_setting(zone, value, value->text);
 }
 
 /* ---- the file ---- */
@@ -244,14 +271,40 @@ static size_t make_items(const struct options_table *table, struct conf_item *re
 	return count;
 }
 
-static int refuse_zone(const struct zonesconf_zone *zone, const char *lacks,
+static int refuse_zone(const struct zonesconf_zone *zone, const char *what, const char *reason,
 		       struct conf_error *ret_error)
 {
-	int ret = conf_refuse(ret_error, -EINVAL, "%s is missing", lacks);
+	int ret = conf_refuse(ret_error, -EINVAL, "%s%s", what, reason);
 	ret_error->line = zone->line;
 	snprintf(ret_error->item, sizeof(ret_error->item), "domain");
 	snprintf(ret_error->value, sizeof(ret_error->value), "\"%s\"", zone->domain);
 	return ret;
+}
+
+int zonesconf_refuse(const struct zonesconf_zone *zone, size_t index, const char *reason,
+		     struct conf_error *ret_error)
+{
+	const struct store_setting *setting = &zone->settings.items[index];
+	int ret = conf_refuse(ret_error, -EINVAL, "%s", reason);
+	ret_error->line = zone->lines[index];
+	snprintf(ret_error->item, sizeof(ret_error->item), "%s", setting->name);
+	log_quote(setting->value, strlen(setting->value), ret_error->value);
+	return ret;
+}
+
+/* What contradicts another setting is refused where it stands. */
+static int check_conflicts(const struct zonesconf_command *command,
+			   const struct zonesconf_zone *zone, struct conf_error *ret_error)
+{
+	static const char *const none[] = { NULL };
+	struct zonesconf_about about = { none, 0 };
+	const char *reason = command->find_conflict(zone->context, zone->domain, &about);
+	for (size_t i = 0; reason != NULL && about.names[i] != NULL; i++) {
+		size_t index = zonesconf_find_setting(zone, about.names[i], about.number);
+		if (index < zone->settings.count)
+			return zonesconf_refuse(zone, index, reason, ret_error);
+	}
+	return reason != NULL ? refuse_zone(zone, "", reason, ret_error) : 0;
 }
 
 static int check_zones(const struct zonesconf *conf, struct conf_error *ret_error)
@@ -260,8 +313,12 @@ static int check_zones(const struct zonesconf *conf, struct conf_error *ret_erro
 	for (size_t i = 0; i < conf->count; i++) {
 		for (size_t j = 0; j < sizeof(needed) / sizeof(needed[0]); j++) {
 			if (zonesconf_get(&conf->zones[i], needed[j]) == NULL)
-				return refuse_zone(&conf->zones[i], needed[j], ret_error);
+				return refuse_zone(&conf->zones[i], needed[j], " is missing",
+						   ret_error);
 		}
+		int ret = check_conflicts(conf->command, &conf->zones[i], ret_error);
+		if (ret != 0)
+			return ret;
 	}
 	return conf->count > 0 ? 0 : conf_refuse(ret_error, -EINVAL, "no zone in it");
 }
@@ -277,8 +334,10 @@ int zonesconf_parse(const char *text, size_t size, const struct zonesconf_comman
 	const struct conf_table table = { &section, 1 };
 	ret_conf->command = command;
 	int ret = conf_parse(text, size, &table, ret_conf, reterr_error);
+	if (ret == 0)
+		ret = check_zones(ret_conf, reterr_error);
 	ret_conf->command = NULL;
-	return ret == 0 ? check_zones(ret_conf, reterr_error) : ret;
+	return ret;
 }
 
 int zonesconf_load(const char *path, const struct zonesconf_command *command,

@@ -30,19 +30,30 @@ extern "C" {
 #define ZONESCONF_ZONES_MAX 1000
 #define ZONESCONF_VALUE_MAX 4096
 
+/* What a contradiction is about: the setting of one of these names, counted from 0. */
+struct zonesconf_about {
+	const char *const *names; /* ends with NULL; the first that is given counts */
+	size_t number;
+};
+
 /* The options that may be settings: all rows but those of one run, and "zone". */
 struct zonesconf_command {
 	const struct options_table *table; /* bound rows, "store" among them */
 	size_t context_size;		   /* of what the rows write to */
 	void (*init)(void *context);
+	/* Why the settings of a zone do not go together; NULL when they do. */
+	const char *(*find_conflict)(void *context, const char *domain,
+				     struct zonesconf_about *ret_about);
 };
 
 struct zonesconf_zone {
 	char *domain;			/* lower case, with its last dot; ours */
 	size_t line;			/* of the file */
 	struct store_settings settings; /* names of options and "list", as in the file */
-	void *context;			/* what the values were tried on; ours */
-	struct store_settings tried;	/* copies that it borrows */
+	size_t *lines;			/* of each of them; ours */
+	size_t line_capacity;
+	void *context;		     /* what the values were tried on; ours */
+	struct store_settings tried; /* copies that it borrows */
 };
 
 struct zonesconf {
@@ -68,6 +79,11 @@ void zonesconf_deinit(struct zonesconf *conf);
 bool zonesconf_is_same_name(const char *one, const char *other);
 /* By its name, so; NULL when there is none. */
 const struct zonesconf_zone *zonesconf_find(const struct zonesconf *conf, const char *name);
+/* The index of that setting, the number-th of its name from 0; settings.count when there is none. */
+size_t zonesconf_find_setting(const struct zonesconf_zone *zone, const char *name, size_t number);
+/* An error about the setting of that index, at its line. Returns -EINVAL. */
+int zonesconf_refuse(const struct zonesconf_zone *zone, size_t index, const char *reason,
+		     struct conf_error *ret_error);
 /* The last value of that setting; NULL when it has none. */
 const char *zonesconf_get(const struct zonesconf_zone *zone, const char *name);
 

@@ -50,6 +50,18 @@ static void init(void *context)
 	*(struct command *)context = (struct command){ 0 };
 }
 
+/* A key wants a TTL, and a zone of a letter is nothing at all. */
+static const char *find_conflict(void *context, const char *domain,
+				 struct zonesconf_about *ret_about)
+{
+	static const char *const names[] = { "keys", "key", NULL };
+	const struct command *command = context;
+	if (strlen(domain) == 2)
+		return "too short";
+	ret_about->names = names;
+	return command->key != NULL && command->ttl == 0 ? "needs ttl" : NULL;
+}
+
 static void check_zone(const struct zonesconf *conf, const struct zonesconf_zone *zone)
 {
 	const struct command *command = zone->context;
@@ -63,7 +75,8 @@ static void check_zone(const struct zonesconf *conf, const struct zonesconf_zone
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct zonesconf_command command = { &table, sizeof(struct command), init };
+	static const struct zonesconf_command command = { &table, sizeof(struct command), init,
+							  find_conflict };
 	struct zonesconf conf = { 0 };
 	struct conf_error error = { 0 };
 	int ret = zonesconf_parse((const char *)data, size, &command, &conf, &error);

@@ -173,6 +173,56 @@ class ZonesConf(UpdateCase):
         self.call("build", self.write("other", "192.0.2.1\n"))
         self.call("dump")
 
+    def test_settings_that_contradict_each_other_are_refused_where_they_stand(self):
+        self.write("list", "192.0.2.1\n")
+        other = f"  - domain: other.example.\n    store: {self.path('other.mdb')}\n    list: {self.path('list')}\n"
+        for line, settings, pattern in (
+                (6, ["publish: /new.pem"], r'item=publish value="/new.pem" \(--publish and --withdraw need --key\)'),
+                (7, ["key: /a.pem", "keys: /keys"], r"item=keys .*goes without --key"),
+                (6, ["parent: 192.0.2.53"], r'item=parent value="192.0.2.53" .*need --keys'),
+                (7, ["key: /a.pem", "roll-every: 365d"], r"item=roll-every .*need --keys"),
+                (6, [f"classic-store: {self.store}"], r"item=classic-store .*the store itself"),
+                (8, ["zonemd: off", "ns: ns2.example.net.", "ns: ns3.bl6.example."],
+                 r'item=ns value="ns3.bl6.example." \(a name server inside the zone needs its addresses'),
+                (6, ["classic: BL6.example"], r"item=classic .*the name of the zone itself"),
+                (8, ["classic: a.", "classic-store: /a.mdb", "- domain: b.", "store: /a.mdb", "list: /list"],
+                 r"item=store .*another zone has this store"),
+                (11, ["classic: a.", "classic-store: /a.mdb", "- domain: b.", "store: /b.mdb", "list: /list",
+                      "classic-store: /a.mdb"], r"item=classic-store .*another zone has this store"),
+        ):
+            with self.subTest(settings=settings):
+                self.configure(*settings)
+                with open(self.config, encoding="ascii") as file:
+                    text = file.read().replace("    - domain", "  - domain")
+                self.write("zones.conf", text + other)
+                self.assert_refused(line + (settings[-1].startswith("list")), pattern)
+
+    def check(self, **how):
+        return self.run_zone("conf-check", "--config", self.config, **how)
+
+    def test_a_classic_store_needs_a_name_from_the_file_or_the_store(self):
+        self.write("list", "192.0.2.1\n")
+        self.configure(f"classic-store: {self.path('classic.mdb')}")
+        refused = (f'error: [{self.config}:6] configuration refused, item=classic-store '
+                   f'value="{self.path("classic.mdb")}" (classic-store needs classic, the zone\'s name)\n')
+        self.assertEqual(self.check(expect=EX_CONFIG).err, refused)
+        self.build(self.store, self.path("list"))
+        self.assertEqual(self.check(expect=EX_CONFIG).err, refused)
+        self.build(self.store, "--classic", "bl.example.", self.path("list"))
+        self.assertEqual(self.check().err, "")
+        self.call("build")
+
+    def test_a_setting_without_effect_is_told(self):
+        self.configure("lifetime: 864000", "secondary-wait: 5", "allow-reserved: on", "skip-reserved: on")
+        told = self.check()
+        self.assertEqual(told.out, f"{ZONE} store={self.store}\n")
+        self.assertEqual(told.err.splitlines(), [
+            f"warning: [{self.config}:6] setting has no effect, item=lifetime (the zone has neither key nor keys)",
+            f"warning: [{self.config}:7] setting has no effect, item=secondary-wait (the zone has no secondary)",
+            f"warning: [{self.config}:9] setting has no effect, item=skip-reserved (allow-reserved lists all of it)"])
+        self.configure("key: /a.pem", "lifetime: 864000", "secondary: 192.0.2.1", "secondary-wait: 5", "skip-reserved: on")
+        self.assertEqual(self.check().err, "")
+
     def test_no_such_zone_and_no_such_file(self):
         self.write("list", "192.0.2.1\n")
         self.configure()
@@ -244,7 +294,10 @@ class Words(UpdateCase):
         text = re.sub(r"^(\s*)#(\w[\w-]*: )", r"\1\2", text, flags=re.MULTILINE)
         told = set(re.findall(r"^\s+(?:- )?([\w-]+): ", text, re.MULTILINE))
         self.assertEqual(sorted(told), sorted(self.settings()))
-        self.run_zone("conf-check", "--config", self.write("all.conf", text))
+        for left_out in ("key|publish", "keys|roll-every|algorithm|propagation|parent"):
+            part = re.sub(rf"^ +({left_out}): .*\n", "", text, flags=re.MULTILINE)
+            self.assertEqual(text.count("\n") - part.count("\n"), left_out.count("|") + 1)
+            self.run_zone("conf-check", "--config", self.write("all.conf", part))
 
 
 if __name__ == "__main__":
