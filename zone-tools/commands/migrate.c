@@ -18,6 +18,7 @@
 
 #include "lib/common/log.h"
 #include "lib/common/version.h"
+#include "lib/common/wholefile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -330,13 +331,23 @@ static int write_file(const char *path, const char *text)
 		fputs(text, stdout);
 		return EX_OK;
 	}
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	int ret = fd < 0 || dprintf(fd, "%s", text) < 0 ? -errno : 0;
-	if (fd >= 0 && close(fd) != 0 && ret == 0)
-		ret = -errno;
+	int ret = wholefile_write(AT_FDCWD, path, text, strlen(text), 0644,
+				  WHOLEFILE_FIRST | WHOLEFILE_LASTS);
 	if (ret != 0)
 		log_error(path, "file not written (%s)", strerror(-ret));
 	return commands_exit_status(ret);
+}
+
+/* Where the second is not written the first is not left: another run would take it for the operator's. */
+static int write_files(const struct migrate *migrate)
+{
+	int status = write_file(migrate->output, migrate->zones_text);
+	if (status != EX_OK)
+		return status;
+	status = write_file(migrate->server, migrate->server_text);
+	if (status != EX_OK && migrate->output != NULL)
+		unlink(migrate->output);
+	return status;
 }
 
 static int run(struct migrate *migrate, const char *text)
@@ -360,9 +371,7 @@ static int run(struct migrate *migrate, const char *text)
 	if (status == EX_OK && !migrate->is_unsigned)
 		status = make_keys(migrate);
 	if (status == EX_OK)
-		status = write_file(migrate->output, migrate->zones_text);
-	if (status == EX_OK)
-		status = write_file(migrate->server, migrate->server_text);
+		status = write_files(migrate);
 	if (status == EX_OK)
 		migrate_notes_tell(&migrate->line);
 	return status;

@@ -12,13 +12,14 @@ Needs: rbldnsd; for the real list, the files of UCEPROTECT (harness.data_file).
 import os
 import pwd
 import re
+import resource
 import shlex
 import stat
 import subprocess
 import unittest
 
 import harness
-from harness import (CLASSIC, EX_DATAERR, EX_USAGE, NXDOMAIN, A, Server, ask, data_file, main, peer, program, wait_for)
+from harness import (CLASSIC, EX_DATAERR, EX_IOERR, EX_USAGE, NXDOMAIN, A, Server, ask, data_file, main, peer, program, wait_for)
 from rbldnsd import TEST_POINTS, RbldnsdTest, addresses4, name4, read_ranges
 
 DNSKEY, RRSIG = 48, 46
@@ -188,6 +189,20 @@ class Migrate(RbldnsdTest):
         result = self.migrate("rbldnsd bl.example:ip4set:base", "--ns", "ns2.example.net.", expect=73)
         self.assertRegex(result.err, r"^error: \[.*dnsblv6d\.conf\] file not written \(File exists\)$")
         self.assertEqual(sorted(os.listdir(self.directory)), ["base", "dnsblv6d.conf", "half"])
+
+    def test_a_full_disk_leaves_neither_file(self):
+        self.write("base", "192.0.2.1\n")
+        line, options = "rbldnsd bl.example:ip4set:base", ("--ns", "ns1.example.net.", "--unsigned")
+        self.migrate(line, *options)
+        sizes = [os.path.getsize(self.path(name)) for name in ("zones.conf", "dnsblv6d.conf")]
+        for size in (min(sizes) - 1, max(sizes) - 1):
+            for name in ("zones.conf", "dnsblv6d.conf"):
+                os.remove(self.path(name))
+            result = self.migrate(line, *options, expect=EX_IOERR, preexec_fn=lambda size=size: resource.setrlimit(
+                resource.RLIMIT_FSIZE, (size, size)))
+            self.assertRegex(result.err, r"^error: \[.*\.conf\] file not written \(File too large\)\n$")
+            self.assertEqual(os.listdir(self.directory), ["base"])
+            self.migrate(line, *options)
 
     @unittest.skipUnless(os.geteuid() == 0, "a directory of another user's needs root")
     def test_a_key_belongs_to_the_owner_of_its_directory(self):
