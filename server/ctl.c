@@ -105,7 +105,7 @@ static struct command read_command(int argc, char **argv)
 		if (row == ROW_OUTPUT)
 			command.output_path = argument;
 		if (row == ROW_TIMEOUT)
-			command.timeout_ms = 1000 * options_number(&table, "--timeout", argument, 1,
+			command.timeout_ms = 1000 * options_number(&table, "timeout", argument, 1,
 								   TIMEOUT_MAX_S);
 	}
 	read_words(&command, argc, argv);
@@ -226,6 +226,8 @@ static int take_answer(const struct command *command, struct answer *answer)
 
 static int fail_to_talk(const struct command *command, int ret)
 {
+	if (ret == -EMSGSIZE)
+		return fail(EX_SOFTWARE, "the answer is longer than one of a dnsblv6d");
 	int status = ret == -EACCES || ret == -EPERM ? EX_NOPERM
 		     : ret == -ETIMEDOUT	     ? EX_TEMPFAIL
 						     : EX_UNAVAILABLE;

@@ -151,6 +151,31 @@ class Asking(Control):
         server.ask(NAME, AAAA)
         self.assertEqual(self.rows("top"), [])
 
+    def test_a_timeout_that_is_none_is_named_as_the_option_is(self):
+        error = self.ctl("--timeout", "0", "status", expect=harness.EX_USAGE).stderr
+        self.assertRegex(error, r"^dnsblv6ctl: --timeout takes a whole number from 1 to 3600, not '0'; ")
+
+    def test_what_another_program_says_is_no_answer(self):
+        path = self.path("other")
+        for said, reason in ((b"220 mail.example ESMTP\r\n", "the answer is not complete"),
+                             (b"", "the server has closed the connection without an answer"),
+                             (b"x" * 100_000_000, "the answer is longer than one of a dnsblv6d")):
+            with self.subTest(said=said[:20]), socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(path)
+                listener.listen()
+                with subprocess.Popen([harness.program("dnsblv6ctl"), "--socket", path, "status"],
+                                      stderr=subprocess.PIPE) as asking:
+                    client = listener.accept()[0]
+                    client.recv(100)
+                    try:
+                        client.sendall(said)
+                    except OSError:
+                        pass
+                    client.close()
+                    self.assertEqual(asking.communicate()[1].decode(), f"dnsblv6ctl: {reason}\n")
+                self.assertEqual(asking.returncode, os.EX_SOFTWARE)
+                os.unlink(path)
+
     def test_what_is_no_request_is_refused_by_either_side(self):
         self.serve_controlled()
         for words in (("bogus",), ("top", "0"), ("top", "1", "2"), (), ("status", "1")):
