@@ -29,9 +29,9 @@ int mailcheckup_keys(const char *context, const struct keys_chains *chains);
 int mailcheckup_as(const char *context, const struct owner *owner, int (*look)(const void *what),
 		   const void *what);
 /*
- * Warns, with who the user is, of a path that processes with that user open for themselves, and may
- * not: mode is access(2)'s. What is not there yet may come with its own permissions, as a socket of a
- * server does that starts later. No warning of a text that is no path.
+ * Warns, with path and user, of what processes with that user are to open and may not: mode is
+ * access(2)'s. What is not there yet may come with its own permissions, as a socket of a server does
+ * that starts later. No warning of a text that is no path.
  */
 void mailcheckup_path(const char *context, const struct owner *owner, const char *path, int mode);
 /* The same of the sockets of a scanner's peers, and of its signatures, which are opened again. */
