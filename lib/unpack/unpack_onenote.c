@@ -10,25 +10,29 @@
  *
  *     16 mark, 8 size, 12 unused, the file
  *
- * Their names are elsewhere. A size that goes beyond the end has the rest of the section.
+ * Their names are elsewhere, and so is what tells which of them a reader opens: a file may have the mark of another one
+ * in it, or in its unused bytes, and both come out. A size that goes beyond the end has the rest of the section.
  */
-enum onenote_step {
-	ONENOTE_SEARCH,
-	ONENOTE_HEAD,
-	ONENOTE_FILE,
-};
-
 #define MARK_SIZE 16
 #define HEAD_SIZE 20 /* behind the mark */
+#define OPEN_MAX  8  /* files within one another; a section in a section has two */
 
 static const uint8_t begin_mark[MARK_SIZE] = { 0xe7, 0x16, 0xe3, 0xbd, 0x65, 0x26, 0x11, 0x45,
 					       0xa4, 0xc4, 0x8d, 0x4d, 0x0b, 0x7a, 0x9e, 0xac };
-struct onenote_state {
-	enum onenote_step step;
-	unsigned fill; /* of the mark or the head */
-	unsigned count;
-	uint64_t left; /* of the file */
+
+struct onenote_file {
+	unsigned number;    /* 0: its head is not there yet */
+	unsigned head_left; /* bytes */
+	uint64_t left;	    /* of the file */
+	void *member;
 	uint8_t head[HEAD_SIZE];
+};
+
+struct onenote_state {
+	unsigned fill; /* of the mark */
+	unsigned count;
+	unsigned open_count;
+	struct onenote_file open[OPEN_MAX]; /* in the order of their marks */
 };
 
 _Static_assert(sizeof(struct onenote_state) <= UNPACK_HERE_STATE, "the row has room for it");
@@ -40,68 +44,156 @@ int unpack_onenote_begin(struct unpack *unpack)
 	return 0;
 }
 
-static void go_to(struct onenote_state *state, enum onenote_step step)
+/* ---- one file of those that are open ---- */
+
+/* What is done next is done to the file. */
+static void turn_to(struct unpack *unpack, const struct onenote_file *file)
 {
-	state->step = step;
-	state->fill = 0;
+	snprintf(unpack->name, sizeof(unpack->name), "file %u", file->number);
+	unpack->member = file->member;
+	unpack->is_open = true;
 }
 
-static void begin_file(struct unpack *unpack)
+static void turn_from(struct unpack *unpack, struct onenote_file *file)
+{
+	file->member = unpack->member;
+	unpack->member = NULL;
+	unpack->is_open = false;
+}
+
+static void close_file(struct unpack *unpack, struct onenote_file *file, bool is_whole)
+{
+	if (file->member == NULL)
+		return;
+	turn_to(unpack, file);
+	unpack_close(unpack, is_whole);
+	turn_from(unpack, file);
+}
+
+static void begin_file(struct unpack *unpack, struct onenote_file *file)
 {
 	struct onenote_state *state = unpack->state;
-	char name[32];
-	snprintf(name, sizeof(name), "file %u", ++state->count);
-	state->left = little_get64(state->head);
-	unpack_open(unpack, name);
-	go_to(state, ONENOTE_FILE);
+	file->number = ++state->count;
+	file->left = little_get64(file->head);
+	snprintf(unpack->name, sizeof(unpack->name), "file %u", file->number);
+	unpack_open(unpack, unpack->name);
+	turn_from(unpack, file);
 }
 
-/* The first byte of the mark is in it once. */
-static size_t search(struct onenote_state *state, const uint8_t *bytes, size_t size)
+static uint64_t left_of(const struct onenote_file *file)
 {
-	const uint8_t *first = state->fill > 0 ? bytes : memchr(bytes, begin_mark[0], size);
-	if (first == NULL)
-		return size;
-	state->fill = *first == begin_mark[state->fill] ? state->fill + 1 : *first == begin_mark[0];
-	if (state->fill == MARK_SIZE)
-		go_to(state, ONENOTE_HEAD);
-	return (size_t)(first - bytes) + 1;
+	return file->head_left > 0 ? file->head_left : file->left;
 }
 
-static size_t take_head(struct unpack *unpack, const uint8_t *bytes)
+/* No more than are left of it. */
+static void push_file(struct unpack *unpack, struct onenote_file *file, const uint8_t *bytes,
+		      size_t size)
 {
-	struct onenote_state *state = unpack->state;
-	state->head[state->fill++] = *bytes;
-	if (state->fill == HEAD_SIZE)
-		begin_file(unpack);
-	return 1;
-}
-
-static size_t take_file(struct unpack *unpack, const uint8_t *bytes, size_t size)
-{
-	struct onenote_state *state = unpack->state;
-	const size_t part = size < state->left ? size : (size_t)state->left;
-	unpack_give(unpack, bytes, part);
-	state->left -= part;
-	if (state->left == 0) {
-		unpack_close(unpack, true);
-		go_to(state, ONENOTE_SEARCH);
+	if (file->head_left > 0) {
+		memcpy(file->head + HEAD_SIZE - file->head_left, bytes, size);
+		file->head_left -= (unsigned)size;
+		if (file->head_left == 0)
+			begin_file(unpack, file);
+		return;
 	}
-	return part;
+	turn_to(unpack, file);
+	unpack_give(unpack, bytes, size);
+	turn_from(unpack, file);
+	file->left -= size;
+}
+
+/* ---- all of them ---- */
+
+/* Those that have ended leave. */
+static void close_files(struct unpack *unpack)
+{
+	struct onenote_state *state = unpack->state;
+	unsigned kept = 0;
+	for (unsigned i = 0; i < state->open_count; i++) {
+		if (left_of(&state->open[i]) == 0)
+			close_file(unpack, &state->open[i], true);
+		else
+			state->open[kept++] = state->open[i];
+	}
+	state->open_count = kept;
+}
+
+/* As many bytes as all of them have at least, and the budget for each. */
+static size_t step_of(const struct unpack *unpack, size_t size)
+{
+	const struct onenote_state *state = unpack->state;
+	if (state->open_count == 0)
+		return size;
+	const uint64_t share = unpack->budget->total_left / state->open_count;
+	uint64_t step = size;
+	if (share < step)
+		step = share > 0 ? share : 1;
+	for (unsigned i = 0; i < state->open_count; i++)
+		if (left_of(&state->open[i]) < step)
+			step = left_of(&state->open[i]);
+	return (size_t)step;
+}
+
+/* In steps, so that pieces of any size make the same of it. */
+static void push_files(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	struct onenote_state *state = unpack->state;
+	while (size > 0 && !unpack->is_over) {
+		const size_t step = step_of(unpack, size);
+		for (unsigned i = 0; i < state->open_count && !unpack->is_over; i++)
+			push_file(unpack, &state->open[i], bytes, step);
+		if (!unpack->is_over)
+			close_files(unpack);
+		bytes += step;
+		size -= step;
+	}
+}
+
+/* How many bytes end with a mark; *ret_is_there: one is. The first byte of the mark is in it once. */
+static size_t find_mark(struct onenote_state *state, const uint8_t *bytes, size_t size,
+			bool *ret_is_there)
+{
+	size_t at = 0;
+	while (at < size) {
+		const uint8_t *first =
+			state->fill > 0 ? bytes + at : memchr(bytes + at, begin_mark[0], size - at);
+		if (first == NULL)
+			break;
+		at = (size_t)(first - bytes) + 1;
+		state->fill = *first == begin_mark[state->fill] ? state->fill + 1
+								: *first == begin_mark[0];
+		if (state->fill == MARK_SIZE) {
+			state->fill = 0;
+			*ret_is_there = true;
+			return at;
+		}
+	}
+	*ret_is_there = false;
+	return size;
+}
+
+static void add_file(struct unpack *unpack)
+{
+	struct onenote_state *state = unpack->state;
+	if (state->open_count == OPEN_MAX) {
+		unpack_stop(unpack, UNPACK_MEMBERS);
+		return;
+	}
+	struct onenote_file *file = &state->open[state->open_count++];
+	memset(file, 0, sizeof(*file));
+	file->head_left = HEAD_SIZE;
 }
 
 void unpack_onenote_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
 {
-	const struct onenote_state *state = unpack->state;
+	struct onenote_state *state = unpack->state;
 	while (size > 0 && !unpack->is_over) {
-		size_t used = 0;
-		if (state->step == ONENOTE_SEARCH)
-			used = search(unpack->state, bytes, size);
-		else if (state->step == ONENOTE_HEAD)
-			used = take_head(unpack, bytes);
-		else
-			used = take_file(unpack, bytes, size);
+		bool is_there = false;
+		const size_t used = find_mark(state, bytes, size, &is_there);
+		push_files(unpack, bytes, used);
 		unpack->in += used;
+		if (is_there && !unpack->is_over)
+			add_file(unpack);
 		bytes += used;
 		size -= used;
 	}
@@ -109,10 +201,15 @@ void unpack_onenote_push(struct unpack *unpack, const uint8_t *bytes, size_t siz
 
 void unpack_onenote_end(struct unpack *unpack, bool is_whole)
 {
-	const struct onenote_state *state = unpack->state;
+	struct onenote_state *state = unpack->state;
 	(void)is_whole;
-	if (unpack->is_over)
-		return;
-	if (state->step != ONENOTE_SEARCH)
-		unpack_stop(unpack, UNPACK_CUT);
+	for (unsigned i = 0; i < state->open_count; i++) {
+		struct onenote_file *file = &state->open[i];
+		if (file->number == 0)
+			continue;
+		turn_to(unpack, file);
+		if (!unpack->is_over)
+			unpack_tell(unpack, UNPACK_CUT);
+		unpack_close(unpack, false);
+	}
 }

@@ -22,10 +22,14 @@ struct unpacked {
 	char *text;
 	size_t size;
 	size_t room;
-	uint64_t hash; /* of the member that is open: FNV-1a */
-	uint64_t bytes;
-	int is_open;
+	int may_nest; /* members may be open beside each other */
+	int open_count;
 	void (*take)(const uint8_t *bytes, size_t size); /* NULL */
+};
+
+struct unpacked_member {
+	uint64_t hash; /* FNV-1a */
+	uint64_t bytes;
 };
 
 static void unpacked_require(bool is_so, const char *what)
@@ -57,37 +61,43 @@ __attribute__((format(printf, 2, 3))) static void unpacked_say(struct unpacked *
 static void *unpacked_begin(void *context, const char *name)
 {
 	struct unpacked *unpacked = context;
-	unpacked_require(!unpacked->is_open, "a member ends before the next");
+	struct unpacked_member *member = malloc(sizeof(*member));
+	unpacked_require(member != NULL, "memory");
+	unpacked_require(unpacked->may_nest || unpacked->open_count == 0,
+			 "a member ends before the next");
 	unpacked_require(strnlen(name, UNPACK_NAME_SIZE) < UNPACK_NAME_SIZE, "a name ends");
 	for (const char *at = name; *at != '\0'; at++)
 		unpacked_require((unsigned char)*at >= 0x20 && *at != 0x7f,
 				 "a name has no control");
-	unpacked->is_open = 1;
-	unpacked->hash = 0xcbf29ce484222325ULL;
-	unpacked->bytes = 0;
+	unpacked->open_count++;
+	member->hash = 0xcbf29ce484222325ULL;
+	member->bytes = 0;
 	unpacked_say(unpacked, "begin %s\n", name);
-	return unpacked;
+	return member;
 }
 
-static void unpacked_data(void *context, void *member, const uint8_t *bytes, size_t size)
+static void unpacked_data(void *context, void *of, const uint8_t *bytes, size_t size)
 {
-	struct unpacked *unpacked = member;
-	unpacked_require(member == context && unpacked->is_open, "data is of the member");
+	const struct unpacked *unpacked = context;
+	struct unpacked_member *member = of;
+	unpacked_require(unpacked->open_count > 0, "data is of a member");
 	unpacked_require(size > 0 && size <= 16384, "data is some, and not much");
 	for (size_t i = 0; i < size; i++)
-		unpacked->hash = (unpacked->hash ^ bytes[i]) * 0x100000001b3ULL;
-	unpacked->bytes += size;
+		member->hash = (member->hash ^ bytes[i]) * 0x100000001b3ULL;
+	member->bytes += size;
 	if (unpacked->take != NULL)
 		unpacked->take(bytes, size);
 }
 
-static void unpacked_end(void *context, void *member, bool is_whole)
+static void unpacked_end(void *context, void *of, bool is_whole)
 {
-	struct unpacked *unpacked = member;
-	unpacked_require(member == context && unpacked->is_open, "an end is of the member");
-	unpacked->is_open = 0;
+	struct unpacked *unpacked = context;
+	struct unpacked_member *member = of;
+	unpacked_require(unpacked->open_count > 0, "an end is of a member");
+	unpacked->open_count--;
 	unpacked_say(unpacked, "end %s %llu %016llx\n", is_whole ? "whole" : "cut",
-		     (unsigned long long)unpacked->bytes, (unsigned long long)unpacked->hash);
+		     (unsigned long long)member->bytes, (unsigned long long)member->hash);
+	free(member);
 }
 
 static void unpacked_flaw(void *context, enum unpack_flaw flaw, const char *name)
@@ -112,6 +122,7 @@ static inline void unpacked_run(enum content_kind kind, const struct unpack_budg
 	struct unpack_budget left = *budget;
 	struct unpack *unpack = NULL;
 	void *memory = NULL;
+	unpacked->may_nest = kind == CONTENT_ONENOTE;
 	unpacked_say(unpacked, "object\n");
 	if (unpack_place(row) == UNPACK_HERE)
 		memory = malloc(UNPACK_HERE_MEMORY);
@@ -134,7 +145,7 @@ static inline void unpacked_run(enum content_kind kind, const struct unpack_budg
 		at += part;
 	}
 	unpack_end(unpack, is_whole);
-	unpacked_require(!unpacked->is_open, "all members end");
+	unpacked_require(unpacked->open_count == 0, "all members end");
 	unpacked_require(left.total_left <= budget->total_left &&
 				 left.spool_left == budget->spool_left,
 			 "a budget is not made larger");

@@ -40,10 +40,41 @@ TEST_CASE("files in OneNote come out wherever they stand", "[unpack][onenote]")
 	      "file 1=two;");
 }
 
+TEST_CASE("a file of OneNote hides none that is in it, or in its head", "[unpack][onenote]")
+{
+	const std::string inner = file_of("malware", 7);
+	const std::string outer = "a" + inner + "b";
+	CHECK(taken_from(CONTENT_ONENOTE, file_of(outer, outer.size())) ==
+	      "file 1=" + outer + ";file 2=malware;");
+	CHECK(taken_from(CONTENT_ONENOTE, file_of("a" + inner, UINT64_MAX)) ==
+	      "file 1=a" + inner + "|file 2=malware;!cut: file 1");
+	// Its unused bytes, and its first ones.
+	const std::string head = mark + little(33, 8) + "unused";
+	CHECK(taken_from(CONTENT_ONENOTE, head + inner) ==
+	      "file 1=" + inner.substr(6, 33) + ";file 2=malware;");
+}
+
+TEST_CASE("files of OneNote within one another have a limit", "[unpack][onenote]")
+{
+	std::string bytes;
+	for (int i = 0; i < 9; i++)
+		bytes += file_of("", 1000);
+	const std::string all = taken_from(CONTENT_ONENOTE, bytes + std::string(1000, 'x'));
+	CHECK(all.find("file 8=") != std::string::npos);
+	CHECK(all.find("file 9=") == std::string::npos);
+	CHECK(all.find("!members: ") != std::string::npos);
+	struct unpack_budget budget = UNPACK_BUDGET;
+	budget.total_left = 101;
+	const std::string two = file_of("", 200) + file_of(std::string(300, 'x'), 300);
+	const std::string whole = unpack_all(CONTENT_ONENOTE, two, budget).all();
+	CHECK(whole.find("!total size: ") != std::string::npos);
+	CHECK(unpack_all(CONTENT_ONENOTE, two, budget, 1).all() == whole);
+}
+
 TEST_CASE("a file of OneNote whose size lies ends with the section", "[unpack][onenote]")
 {
 	CHECK(taken_from(CONTENT_ONENOTE, file_of("abc", UINT64_MAX)) == "file 1=abc|!cut: file 1");
-	CHECK(taken_from(CONTENT_ONENOTE, file_of("", 9).substr(0, 20)) == "!cut: ");
+	CHECK(taken_from(CONTENT_ONENOTE, file_of("", 9).substr(0, 20)).empty());
 }
 
 TEST_CASE("ActiveMime is opened where its head says", "[unpack][mso]")

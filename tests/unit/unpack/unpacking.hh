@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,7 +21,7 @@ struct Member {
 
 struct Unpacked {
 	int status = 0;
-	std::vector<Member> members;
+	std::deque<Member> members;	// which stay where they are
 	std::vector<std::string> flaws; // "text: name"
 	struct unpack_budget left = UNPACK_BUDGET;
 
@@ -49,16 +50,15 @@ inline void *begin(void *context, const char *name)
 {
 	auto *unpacked = static_cast<Unpacked *>(context);
 	unpacked->members.push_back({ name, "", false });
-	return context;
+	return &unpacked->members.back();
 }
-inline void data(void *context, void *, const uint8_t *bytes, size_t size)
+inline void data(void *, void *member, const uint8_t *bytes, size_t size)
 {
-	auto *unpacked = static_cast<Unpacked *>(context);
-	unpacked->members.back().data.append(reinterpret_cast<const char *>(bytes), size);
+	static_cast<Member *>(member)->data.append(reinterpret_cast<const char *>(bytes), size);
 }
-inline void end(void *context, void *, bool is_whole)
+inline void end(void *, void *member, bool is_whole)
 {
-	static_cast<Unpacked *>(context)->members.back().is_whole = is_whole;
+	static_cast<Member *>(member)->is_whole = is_whole;
 }
 inline void flaw(void *context, enum unpack_flaw flaw, const char *name)
 {
