@@ -83,7 +83,9 @@ static void *begin_part(void *context, const struct mstream_part *part)
 		return NULL;
 	object->is_searched = part->before == NULL && is_searched(part);
 	object->is_swollen = part->coding == MSTREAM_BINHEX;
-	object->is_bare_text = part->name[0] == '\0' && strncmp(part->type, "text/", 5) == 0;
+	/* What is too deep would have as many levels again, in each of its readings. */
+	object->is_bare_text = part->is_too_deep ||
+			       (part->name[0] == '\0' && strncmp(part->type, "text/", 5) == 0);
 	/* Any TNEF of a mail, but for one that is in another. */
 	object->is_tnef_searched = part->coding <= MSTREAM_QUOTED_PRINTABLE;
 	return object;

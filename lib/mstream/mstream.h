@@ -79,6 +79,7 @@ struct mstream_part {
 	const char *type; /* "image/png", in lower case; "text/plain" where none is said */
 	const char *name; /* UTF-8 without controls; "" where none is said */
 	enum mstream_coding coding;
+	bool is_too_deep; /* a multipart or a message that is not looked into, which is told */
 	/*
 	 * The part, as begin() returned it, of another view that has been the same until now: its
 	 * bytes up to here are this one's too, and are not given again. NULL: it begins here.

@@ -5,6 +5,7 @@ void entity_init(struct entity *entity, unsigned view)
 {
 	entity->view = (uint8_t)view;
 	entity->is_margin = false;
+	entity->is_too_deep = false;
 	entity->is_tentative = false;
 	entity->is_gone = false;
 	entity->is_at_delimiter = false;
@@ -26,6 +27,7 @@ void entity_begin_header(struct entity *entity, bool is_digest)
 	entity->has_fields = false;
 	entity->has_forked = false;
 	entity->is_margin = false;
+	entity->is_too_deep = false;
 	mimehead_begin(&entity->head, is_digest);
 }
 

@@ -222,6 +222,7 @@ int leaf_add(struct mstream *mail, struct entity *entity, const char *type,
 		.type = type,
 		.name = name_of(entity),
 		.coding = coding,
+		.is_too_deep = entity->is_too_deep,
 	};
 	stream->part = begin_part(mail, entity, &part);
 	return (int)number;

@@ -111,6 +111,7 @@ struct entity {
 	bool is_tentative;    /* to be dropped when it is no header */
 	bool is_gone;	      /* is to be dropped at the end of this line */
 	bool is_at_delimiter; /* behind one that ends in this line */
+	bool is_too_deep;     /* the body that begins is one level too many */
 	bool is_margin;	      /* before the first part, or behind the last */
 	bool is_watched;      /* has a level with a boundary */
 	bool has_too_many;

@@ -199,6 +199,7 @@ static void apply(struct mstream *mail, struct entity *entity, const struct read
 		return;
 	}
 	entity_begin_body(entity);
+	entity->is_too_deep = is_level;
 	if (is_level)
 		mstream_odd(mail, entity, MSTREAM_TOO_DEEP);
 	if (reading->kind == READING_CODED_MESSAGE || reading->kind == READING_CODED_MULTIPART)

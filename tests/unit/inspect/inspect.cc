@@ -282,6 +282,23 @@ TEST_CASE("a mail that can be read in more ways than are looked at is as one tha
 	CHECK(found.counts[INSPECT_SUSPICIOUS] == 0);
 }
 
+TEST_CASE("a mail that is too deep is not opened again as one", "[inspect]")
+{
+	// Else its readings would have readings of their own, and so on, of all of its bytes.
+	const bool is_message = GENERATE(false, true);
+	std::string mail;
+	for (unsigned i = 0; i < 200; i++) {
+		const std::string name = "a" + std::to_string(1000 + i);
+		mail += is_message ? "Content-Type: message/rfc822; name=x.eml\n\n"
+				   : "Content-Type: multipart/mixed; boundary=" + name +
+					     "; name=x.eml\n\n--" + name + "\n";
+	}
+	const struct inspect_result found = look(INSPECT_MAIL, mail + MARK);
+	CHECK(found.counts[INSPECT_BOMB] == 1);
+	CHECK(found.counts[INSPECT_SIGNATURE] == 2); // in the mail, and in that part
+	CHECK(found.objects == 2);
+}
+
 TEST_CASE("what is in too much is not opened, and that is a finding", "[inspect]")
 {
 	std::string file = MARK;
