@@ -13,21 +13,29 @@
 #include <bzlib.h>
 #include <lzma.h>
 
+#include "lib/content/little.h"
 #include "lib/unpack/apart/unpack_feed.h"
 #include "lib/unpack/apart/unpack_windows.h"
 
 /* Of a decoder: its largest dictionary, and the rest of it. */
 #define MEMORY_MAX (UNPACK_WINDOW_MAX + (1 << 20))
 
+/* Of .lzma: how it is coded, 4 bytes of its dictionary's size, 8 of its own. */
+#define LZMA_HEAD 13
+
 enum step { STEP_ON, STEP_END, STEP_FOREIGN, STEP_DAMAGED, STEP_UNSUPPORTED, STEP_MEMORY };
 
 struct stream_state {
 	enum content_kind kind;
-	bool is_open;	/* a stream is */
-	bool has_ended; /* one has been there */
-	bool has_bytes; /* of the stream that is open */
+	bool is_open;	  /* a stream is */
+	bool has_ended;	  /* one has been there */
+	bool has_bytes;	  /* of the stream that is open */
+	bool is_narrowed; /* its dictionary is smaller than its head says */
 	const uint8_t *bytes;
 	size_t left;
+	size_t rest; /* of the block, behind a head in its place */
+	const uint8_t *behind;
+	uint8_t head[LZMA_HEAD];
 	bz_stream bzip2;
 	lzma_stream lzma;
 	size_t made;
@@ -127,6 +135,37 @@ static enum step take_step(struct stream_state *state)
 	return is_stuck ? STEP_DAMAGED : step;
 }
 
+/*
+ * The sizes of dictionaries stand in the head of .lzma alone, which has no mark: there are other files
+ * that begin so, and files that look back less far than they might. So a dictionary that is too large
+ * is not refused but made smaller, and missed where it is.
+ */
+static void narrow_dictionary(struct stream_state *state)
+{
+	if (state->kind != CONTENT_LZMA || state->left < LZMA_HEAD ||
+	    little_get32(state->bytes + 1) <= UNPACK_WINDOW_MAX)
+		return;
+	static const uint8_t most[4] = { 0, 0, 0, UNPACK_WINDOW_MAX >> 24 };
+	memcpy(state->head, state->bytes, LZMA_HEAD);
+	memcpy(state->head + 1, most, sizeof(most));
+	state->behind = state->bytes + LZMA_HEAD;
+	state->rest = state->left - LZMA_HEAD;
+	state->bytes = state->head;
+	state->left = LZMA_HEAD;
+	state->is_narrowed = true;
+}
+
+static void next_block(struct unpack *unpack, struct stream_state *state)
+{
+	if (state->rest == 0) {
+		state->left = unpack_feed_next(unpack, &state->bytes);
+		return;
+	}
+	state->bytes = state->behind;
+	state->left = state->rest;
+	state->rest = 0;
+}
+
 /* The bytes between streams: false when there are none left of the block. */
 static bool begin_stream(struct unpack *unpack, struct stream_state *state)
 {
@@ -142,6 +181,8 @@ static bool begin_stream(struct unpack *unpack, struct stream_state *state)
 		unpack_meet_garbage(unpack);
 	else if (!open_stream(state))
 		unpack_stop(unpack, UNPACK_MEMORY);
+	else
+		narrow_dictionary(state);
 	return !unpack->is_over;
 }
 
@@ -160,6 +201,8 @@ static void end_step(struct unpack *unpack, struct stream_state *state, enum ste
 		state->has_ended = true;
 	} else if (step == STEP_FOREIGN && state->has_ended) {
 		unpack_meet_garbage(unpack);
+	} else if (step == STEP_DAMAGED && state->is_narrowed && unpack->out >= UNPACK_WINDOW_MAX) {
+		unpack_stop(unpack, UNPACK_MEMORY);
 	} else {
 		unpack_stop(unpack, flaws[step]);
 	}
@@ -170,7 +213,7 @@ static void run_streams(struct unpack *unpack, struct stream_state *state)
 	while (!unpack->is_over) {
 		/* What is left inside of a decoder comes first. */
 		if (state->left == 0 && state->made < sizeof(state->out)) {
-			state->left = unpack_feed_next(unpack, &state->bytes);
+			next_block(unpack, state);
 			if (state->left == 0)
 				break;
 		}

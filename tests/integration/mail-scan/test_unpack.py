@@ -183,13 +183,19 @@ class Tools(Unpacks):
             self.assertTrue(flaws and all(line.startswith("flaw encrypted") for line in flaws), flaws)
 
     def test_large_windows_are_not_taken(self):
-        for kind, *command in (("xz", "xz", "--lzma2=dict=64MiB", "-c"), ("zstd", "zstd", "-q", "--ultra", "--long=27", "-c"),
-                               ("lzma", "xz", "--format=lzma", "--lzma1=dict=64MiB", "-c")):
+        for kind, *command in (("xz", "xz", "--lzma2=dict=64MiB", "-c"),
+                               ("zstd", "zstd", "-q", "--ultra", "--long=27", "-c")):
             with self.subTest(kind):
                 # Without a size in its head, as a stream of any length.
                 data = self.packed(*command, input=self.files["text.txt"])
                 flaws = [line for line in self.unpack(kind, data) if line.startswith("flaw ")]
                 self.assertEqual(flaws, ["flaw memory: "])
+
+    def test_a_large_dictionary_of_lzma_is_missed_where_it_is(self):
+        noise = random.Random(1).randbytes(17 << 20)
+        for data, flaws in ((noise[:1 << 20], []), (noise + noise[:1000], ["flaw memory: "])):
+            packed = self.packed("xz", "--format=lzma", "--lzma1=preset=0,dict=64MiB", "-c", input=data)
+            self.assertEqual([line for line in self.unpack("lzma", packed) if line.startswith("flaw ")], flaws)
 
 
 class ClamavsFiles(Unpacks):
