@@ -40,6 +40,14 @@ static bool is_rar5(const uint8_t *head)
 	       little_get32(head + 8) == crc32(0, head + 12, size + 1);
 }
 
+/* ARJ's TECHNOTE.TXT: the size of the header, that of what all have of it, versions, a system, and a type of its own. */
+static bool is_arj(const uint8_t *head)
+{
+	const unsigned size = little_get16(head + 2);
+	return head[4] >= 30 && head[4] <= 64 && head[4] < size && size <= 2600 &&
+	       head[6] <= head[5] && head[7] <= 11 && head[10] == 2;
+}
+
 static bool is_pdf(const uint8_t *head)
 {
 	return head[5] >= '0' && head[5] <= '9';
@@ -64,6 +72,7 @@ static const struct {
 	{ CONTENT_RAR, 7, "Rar!\x1a\7\0", is_rar4 },
 	{ CONTENT_RAR, 8, "Rar!\x1a\7\1\0", is_any },
 	{ CONTENT_RAR, 8, "Rar!\x1a\7\1\0", is_rar5 },
+	{ CONTENT_ARJ, 2, "\x60\xea", is_arj },
 	{ CONTENT_PDF, 5, "%PDF-", is_pdf },
 };
 

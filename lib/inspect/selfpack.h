@@ -33,7 +33,7 @@ extern "C" {
 #define SELFPACK_SEARCHED  65536     /* behind sections... */
 #define SELFPACK_ANY	   (2 << 20) /* ...and of what has none */
 #define SELFPACK_HEAD_SIZE 32	     /* as much as is looked at to know an archive */
-#define SELFPACK_MARKS	   7
+#define SELFPACK_MARKS	   8
 
 struct selfpack {
 	struct pe pe;

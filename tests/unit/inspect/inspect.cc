@@ -544,6 +544,9 @@ std::string archive_of(const std::string &kind)
 	else if (kind == "cab")
 		bytes = std::string("MSCF\0\0\0\0", 8) + least_first(500, 8) + least_first(44, 8) +
 			least_first(0x103, 2) + least_first(1, 2) + least_first(1, 2);
+	else if (kind == "arj")
+		bytes = "\x60\xea" + least_first(40, 2) + "\x22\x0b\1" + std::string(3, '\0') +
+			"\2" + std::string(21, '\0');
 	else if (kind == "rar4")
 		bytes = std::string("Rar!\x1a\7\0", 7) + sum_of(main4, 2) + main4;
 	else
@@ -559,9 +562,10 @@ TEST_CASE("no mark hides an archive behind it", "[inspect]")
 	std::string decoys = "GIF89a";
 	for (const std::string &mark :
 	     { std::string("7z\xbc\xaf\x27\x1c"), std::string("MSCF\0\0\0\0", 8),
-	       std::string("Rar!\x1a\7\0", 7), std::string("Rar!\x1a\7\1\0", 8) })
+	       std::string("Rar!\x1a\7\0", 7), std::string("Rar!\x1a\7\1\0", 8),
+	       std::string("\x60\xea") })
 		decoys += mark + "no archive, but 32 bytes of anything";
-	for (const std::string kind : { "7z", "cab", "rar4", "rar5" }) {
+	for (const std::string kind : { "7z", "cab", "rar4", "rar5", "arj" }) {
 		for (const std::string &before :
 		     { decoys, decoys + decoys,
 		       decoys + archive_of(kind == "7z" ? "cab" : "7z") }) {
