@@ -93,6 +93,8 @@ static int read_fat(struct compound *compound)
 		if (compound->fat.count >= needed ||
 		    find_sector(compound, table, &offset) < each * 4)
 			break;
+		if (offset + each * 4 > compound->tables_end)
+			compound->tables_end = (size_t)offset + each * 4;
 		for (uint32_t i = 0; i + 1 < each && compound->fat.count < needed && status == 0;
 		     i++)
 			status = add_sector(&compound->fat, &room,

@@ -51,6 +51,7 @@ struct compound {
 	uint32_t sector_count;
 	uint32_t entry_count;
 	bool has_wide_sizes; /* 64 bits: of version 4 */
+	size_t tables_end;   /* behind the last sector of those that say where the FAT is */
 	struct compound_chain fat;
 	struct compound_chain mini_fat;
 	struct compound_chain mini; /* the root's stream */

@@ -25,6 +25,7 @@ struct ole {
 	uint32_t project; /* its storage */
 	uint8_t *dir;
 	size_t dir_size;
+	size_t end; /* behind the last byte that something has */
 };
 
 /* ---- names ---- */
@@ -147,6 +148,8 @@ static void give_stream(struct ole *ole, uint32_t number, const struct compound_
 		return;
 	compound_begin(&ole->compound, entry, &cursor);
 	while ((size = compound_next(&ole->compound, &cursor, &bytes)) > 0) {
+		const size_t end = (size_t)(bytes - ole->compound.bytes) + size;
+		ole->end = end > ole->end ? end : ole->end;
 		if (!unpack_give(unpack, bytes, size))
 			return;
 	}
@@ -361,6 +364,34 @@ static bool is_in_project(const struct ole *ole, uint32_t number)
 	       compound_is_named(&storage, "VBA");
 }
 
+/* ---- what stands behind ---- */
+
+static void pass_chain(struct ole *ole, const struct compound_chain *chain)
+{
+	for (size_t i = 0; i < chain->count; i++) {
+		const uint64_t end = ((uint64_t)chain->sectors[i] + 2) << ole->compound.shift;
+		if (end <= ole->compound.size && end > ole->end)
+			ole->end = (size_t)end;
+	}
+}
+
+/* Macros read a file there, and some programs an archive. */
+static void give_rest_of_file(struct ole *ole)
+{
+	const size_t sector = (size_t)1 << ole->compound.shift;
+	if (ole->compound.tables_end > ole->end)
+		ole->end = ole->compound.tables_end;
+	pass_chain(ole, &ole->compound.fat);
+	pass_chain(ole, &ole->compound.mini_fat);
+	pass_chain(ole, &ole->compound.mini);
+	pass_chain(ole, &ole->compound.directory);
+	const size_t at = (ole->end + sector - 1) / sector * sector;
+	if (at >= ole->compound.size || !open_part(ole, "behind", strlen("behind")))
+		return;
+	unpack_give(ole->unpack, ole->compound.bytes + at, ole->compound.size - at);
+	unpack_close(ole->unpack, true);
+}
+
 /* ---- all of it ---- */
 
 static void give_special(struct ole *ole, uint32_t number, const struct compound_entry *entry)
@@ -391,6 +422,8 @@ void unpack_ole_opened(struct unpack *unpack, const uint8_t *bytes, size_t size)
 		if (unpack_is_dense(unpack, 0))
 			unpack_stop(unpack, UNPACK_RATIO);
 	}
+	if (!unpack->is_over)
+		give_rest_of_file(&ole);
 	free(ole.dir);
 	compound_close(&ole.compound);
 }

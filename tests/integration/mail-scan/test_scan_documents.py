@@ -29,6 +29,7 @@ PROPERTIES = documents.attribute(1, 0x9003, 6, documents.properties_of(
 DOCUMENTS = {
     "stream.doc": (documents.ole_of({"A/B": bytes(5000) + EICAR}), "A/B"),
     "small.doc": (documents.ole_of({"small": EICAR}), "small"),
+    "behind.doc": (documents.ole_of({"A/B": bytes(5000)}) + zlib.compress(EICAR), "behind / zlib"),
     "native.doc": (documents.ole_of({"ObjectPool/_1/\1Ole10Native": documents.native_of(b"a.com", EICAR)}), "a.com"),
     "macro.doc": (documents.ole_of({"Macros/VBA/Module1": b"compiled" + documents.vba_of(MODULE)}), "vba/Module1"),
     "slides.ppt": (documents.ole_of({"PowerPoint Document": documents.slides_of(EICAR)}), "object / zlib"),
