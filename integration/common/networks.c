@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/common/log.h"
+#include "lib/common/wholefile.h"
 
 #define ROOM_FIRST 64
 
@@ -162,7 +163,6 @@ int networks_parse(const char *text, size_t text_size, struct networks *ret_netw
 static int read_all(int fd, char **ret_text, size_t *ret_size)
 {
 	struct stat status;
-	size_t size = 0;
 	if (fstat(fd, &status) != 0)
 		return -errno;
 	if (!S_ISREG(status.st_mode))
@@ -172,21 +172,13 @@ static int read_all(int fd, char **ret_text, size_t *ret_size)
 	char *text = malloc((size_t)status.st_size + 1);
 	if (text == NULL)
 		return -ENOMEM;
-	while (size < (size_t)status.st_size) {
-		ssize_t got = read(fd, text + size, (size_t)status.st_size - size);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0) {
-			int ret = -errno;
-			free(text);
-			return ret;
-		}
-		if (got == 0)
-			break;
-		size += (size_t)got;
+	ssize_t size = wholefile_take(fd, text, (size_t)status.st_size);
+	if (size < 0) {
+		free(text);
+		return (int)size;
 	}
 	*ret_text = text;
-	*ret_size = size;
+	*ret_size = (size_t)size;
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include <libknot/yparser/yparser.h>
 
 #include "lib/common/log.h"
+#include "lib/common/wholefile.h"
 
 #define POSITION_MAX (PATH_MAX + 32)
 
@@ -499,20 +500,16 @@ static char *read_file(const char *path, size_t *ret_size, int *ret_status)
 {
 	char *text = malloc(CONF_SIZE_MAX + 1);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t size = 0;
-	ssize_t got = text == NULL || fd < 0 ? -1 : 1;
-	while (got > 0 && size <= CONF_SIZE_MAX) {
-		got = read(fd, text + size, CONF_SIZE_MAX + 1 - size);
-		size += got > 0 ? (size_t)got : 0;
-	}
-	*ret_status = got < 0 ? -errno : size > CONF_SIZE_MAX ? -EFBIG : 0;
+	ssize_t size =
+		text == NULL || fd < 0 ? -errno : wholefile_take(fd, text, CONF_SIZE_MAX + 1);
+	*ret_status = size < 0 ? (int)size : size > CONF_SIZE_MAX ? -EFBIG : 0;
 	if (fd >= 0)
 		close(fd);
 	if (*ret_status != 0) {
 		free(text);
 		return NULL;
 	}
-	*ret_size = size;
+	*ret_size = (size_t)size;
 	return text;
 }
 

@@ -24,6 +24,37 @@ int wholefile_put(int fd, const void *bytes, size_t size)
 	return 0;
 }
 
+ssize_t wholefile_take(int fd, void *ret_bytes, size_t max)
+{
+	char *to = ret_bytes;
+	size_t size = 0;
+	while (size < max) {
+		ssize_t some = read(fd, to + size, max - size);
+		if (some == 0)
+			break;
+		if (some < 0 && errno != EINTR)
+			return -errno;
+		size += some > 0 ? (size_t)some : 0;
+	}
+	return (ssize_t)size;
+}
+
+int wholefile_get(int fd, uint64_t at, void *ret_bytes, size_t size)
+{
+	char *to = ret_bytes;
+	while (size > 0) {
+		ssize_t some = pread(fd, to, size, (off_t)at);
+		if (some == 0 || (some < 0 && errno != EINTR))
+			return some == 0 ? -ENODATA : -errno;
+		if (some > 0) {
+			to += some;
+			at += (uint64_t)some;
+			size -= (size_t)some;
+		}
+	}
+	return 0;
+}
+
 static int sync_directory(int directory_fd, const char *path)
 {
 	char copy[PATH_MAX];

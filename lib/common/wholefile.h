@@ -12,6 +12,7 @@
  */
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #ifdef __cplusplus
@@ -38,6 +39,12 @@ int wholefile_write(int directory_fd, const char *path, const void *bytes, size_
 
 /* All bytes into fd, which blocks. 0, or -errno when some are not there. */
 int wholefile_put(int fd, const void *bytes, size_t size);
+
+/* From fd, which blocks, up to its end, but max bytes at most. How many, or -errno. */
+ssize_t wholefile_take(int fd, void *ret_bytes, size_t max);
+
+/* The size bytes from offset at on. 0, -ENODATA when the file ends before, or -errno. */
+int wholefile_get(int fd, uint64_t at, void *ret_bytes, size_t size);
 
 #ifdef __cplusplus
 }

@@ -234,23 +234,6 @@ static int parse_pem(const char *pem, size_t pem_size, struct key **ret_key)
 	return key_new(pair, ret_key);
 }
 
-/* Returns the size, at most pem_max, or a status. */
-static ssize_t read_pem(int fd, char *ret_pem, size_t pem_max)
-{
-	size_t size = 0;
-	while (size < pem_max) {
-		ssize_t count = read(fd, ret_pem + size, pem_max - size);
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0)
-			return -errno;
-		if (count == 0)
-			break;
-		size += (size_t)count;
-	}
-	return (ssize_t)size;
-}
-
 /* The descriptor of a file that its owner alone may read, or a status. */
 static int open_private(const char *path)
 {
@@ -276,7 +259,7 @@ int key_read(const char *path, struct key **ret_key)
 	int fd = open_private(path);
 	if (fd < 0)
 		return fd;
-	ssize_t size = read_pem(fd, pem, sizeof(pem));
+	ssize_t size = wholefile_take(fd, pem, sizeof(pem));
 	close(fd);
 	int ret = size < 0 ? (int)size : parse_pem(pem, (size_t)size, ret_key);
 	OPENSSL_cleanse(pem, sizeof(pem));

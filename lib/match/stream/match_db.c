@@ -11,6 +11,7 @@
 
 #include <openssl/evp.h>
 
+#include "lib/common/wholefile.h"
 #include "lib/match/logic/siglogic.h"
 #include "lib/match/logic/sigplace.h"
 
@@ -282,20 +283,6 @@ static int attach_hs(struct match_db *db, char *reterr)
 	return status;
 }
 
-/* 0, or a negative status: also when there are fewer. */
-static int read_whole(int fd, uint8_t *bytes, size_t size)
-{
-	for (size_t at = 0; at < size;) {
-		const ssize_t count = pread(fd, bytes + at, size - at, (off_t)at);
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count <= 0)
-			return count < 0 ? -errno : -EBADMSG;
-		at += (size_t)count;
-	}
-	return 0;
-}
-
 /*
  * Into memory of its own: what is written into the file, or cut off, while it is open changes nothing. Shared,
  * as processes that are forked have the same.
@@ -306,7 +293,9 @@ static int take_file(struct match_db *db, int fd, size_t size, char *reterr)
 		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (bytes == MAP_FAILED)
 		return -errno;
-	int failed = read_whole(fd, bytes, size);
+	int failed = wholefile_get(fd, 0, bytes, size);
+	if (failed == -ENODATA)
+		failed = -EBADMSG;
 	if (failed == 0 && mprotect(bytes, size, PROT_READ) != 0)
 		failed = -errno;
 	if (failed == 0)

@@ -172,3 +172,30 @@ TEST_CASE("what a killed process has left beside the file does no harm", "[commo
 	CHECK(here.read("file") == "1");
 	CHECK(here.count() == 1);
 }
+
+TEST_CASE("a file is taken up to its end, or as much as there is room for", "[common][wholefile]")
+{
+	const room here;
+	char bytes[8] = {};
+	REQUIRE(here.write("a", "12345", 0) == 0);
+	const int fd = open(here.path("a").c_str(), O_RDONLY | O_CLOEXEC);
+	CHECK(wholefile_take(fd, bytes, 3) == 3);
+	CHECK(wholefile_take(fd, bytes + 3, sizeof(bytes) - 3) == 2);
+	CHECK(std::string(bytes) == "12345");
+	CHECK(wholefile_take(fd, bytes, sizeof(bytes)) == 0);
+	CHECK(wholefile_take(-1, bytes, sizeof(bytes)) == -EBADF);
+	close(fd);
+}
+
+TEST_CASE("bytes in the middle are all there, or it is said", "[common][wholefile]")
+{
+	const room here;
+	char bytes[8] = {};
+	REQUIRE(here.write("a", "12345", 0) == 0);
+	const int fd = open(here.path("a").c_str(), O_RDONLY | O_CLOEXEC);
+	CHECK(wholefile_get(fd, 1, bytes, 4) == 0);
+	CHECK(std::string(bytes) == "2345");
+	CHECK(wholefile_get(fd, 2, bytes, 4) == -ENODATA);
+	CHECK(wholefile_get(-1, 0, bytes, 1) == -EBADF);
+	close(fd);
+}

@@ -5,6 +5,7 @@
 #include "integration/mail/mail-stored/nodes/nodewire.h"
 #include "integration/mail/mail-stored/nodes/socketmap.h"
 #include "integration/mail/mail-stored/stored_setup.h"
+#include "lib/common/wholefile.h"
 #include "lib/process/listening.h"
 #include "tests/lib/mailname.hh"
 #include "tests/lib/parsed.hh"
@@ -87,7 +88,7 @@ struct input {
 		if (it->fd < 0)
 			bytes.assign(reinterpret_cast<const char *>(it->bytes), bytes.size());
 		else
-			REQUIRE(nodewire_read(it->fd, at, bytes.data(), bytes.size()) == 0);
+			REQUIRE(wholefile_get(it->fd, at, bytes.data(), bytes.size()) == 0);
 		return bytes;
 	}
 };

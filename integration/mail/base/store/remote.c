@@ -3,6 +3,7 @@
 
 #include "integration/mail/base/store/storelink.h"
 #include "integration/mail/base/store/storemail.h"
+#include "lib/common/wholefile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -334,7 +335,7 @@ static void forget_segment(struct remote *remote)
 static int read_at(struct remote *remote, uint64_t segment, uint64_t at, void *bytes, size_t size)
 {
 	int ret = use_segment(remote, segment);
-	return ret == 0 ? storelink_read_at(remote->segment_fd, at, bytes, size) : ret;
+	return ret == 0 ? wholefile_get(remote->segment_fd, at, bytes, size) : ret;
 }
 
 static int remote_read(struct maillayer *layer, const struct mailrow *row, uint64_t at, void *bytes,

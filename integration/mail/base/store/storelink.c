@@ -167,22 +167,6 @@ int storelink_call(struct storelink *link, struct storewire_request *request,
 	return is_other ? -EPROTO : ret;
 }
 
-int storelink_read_at(int fd, uint64_t at, void *bytes, size_t size)
-{
-	uint8_t *out = bytes;
-	while (size > 0) {
-		ssize_t got = pread(fd, out, size, (off_t)at);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -ENODATA;
-		out += got;
-		at += (uint64_t)got;
-		size -= (size_t)got;
-	}
-	return 0;
-}
-
 /* ---- the daemon's end ---- */
 
 int storelink_answer(int socket_fd, const struct storewire_reply *reply, int fd)

@@ -67,9 +67,6 @@ int storelink_call(struct storelink *link, struct storewire_request *request,
 		   const struct storelink_memory *memory, int timeout_ms,
 		   struct storewire_reply *ret_reply, int *ret_fd);
 
-/* All size bytes of a descriptor that goes with a request or came with a reply. 0, -ENODATA or -errno. */
-int storelink_read_at(int fd, uint64_t at, void *bytes, size_t size);
-
 /* ---- the daemon's end ---- */
 
 /* A reply, with a descriptor that is the caller's or -1. 0 or -errno. */

@@ -131,7 +131,7 @@ int storemail_finish(struct storemail *mail, struct storewire_request *ret_reque
 int storemail_read(const struct storemail *mail, uint64_t at, void *bytes, size_t size)
 {
 	if (mail->fd >= 0)
-		return storelink_read_at(mail->fd, at, bytes, size);
+		return wholefile_get(mail->fd, at, bytes, size);
 	memcpy(bytes, mail->buffer + at, size);
 	return 0;
 }

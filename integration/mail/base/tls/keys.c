@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/base/tls/keys.h"
 
+#include "lib/common/wholefile.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -48,25 +50,6 @@ static void forget(char *text)
 	free(text);
 }
 
-static int read_all(int fd, char *ret_text, size_t *ret_size)
-{
-	size_t size = 0;
-	while (size < KEYS_FILE_MAX) {
-		ssize_t count = read(fd, ret_text + size, KEYS_FILE_MAX - size);
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0)
-			return -errno;
-		if (count == 0) {
-			ret_text[size] = '\0';
-			*ret_size = size;
-			return 0;
-		}
-		size += (size_t)count;
-	}
-	return -EFBIG;
-}
-
 /* A regular file: a FIFO would let the start of a daemon wait for ever. */
 static int open_file(const char *path, bool is_private, struct keys_error *reterr_error)
 {
@@ -95,13 +78,16 @@ static int read_file(const char *path, bool is_private, char **ret_text, size_t 
 	if (fd < 0)
 		return fd;
 	char *text = calloc(1, KEYS_FILE_MAX);
-	int ret = text == NULL ? -ENOMEM : read_all(fd, text, ret_size);
+	ssize_t size = text == NULL ? -ENOMEM : wholefile_take(fd, text, KEYS_FILE_MAX);
 	close(fd);
-	if (ret != 0) {
+	if (size == KEYS_FILE_MAX)
+		size = -EFBIG;
+	if (size < 0) {
 		forget(text);
-		return fail_system(ret, path, reterr_error);
+		return fail_system((int)size, path, reterr_error);
 	}
 	*ret_text = text;
+	*ret_size = (size_t)size;
 	return 0;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/module/nodeadmit.h"
 
+#include "lib/common/wholefile.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -26,7 +28,7 @@ int nodeadmit_check(const struct locate *locate, const struct storewire_request 
 	if (memory->fd < 0)
 		return check_meta(locate, memory->bytes, size);
 	uint8_t *bytes = malloc(size + 1);
-	int ret = bytes == NULL ? -ENOMEM : nodewire_read(memory->fd, memory->at, bytes, size);
+	int ret = bytes == NULL ? -ENOMEM : wholefile_get(memory->fd, memory->at, bytes, size);
 	if (ret == 0)
 		ret = check_meta(locate, bytes, size);
 	free(bytes);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/module/nodeparts.h"
 
+#include "lib/common/wholefile.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -47,7 +49,7 @@ static int keep_rows(struct nodepart *part, const struct storewire_reply *reply,
 		return -ENOMEM;
 	part->rows_size = size;
 	if (reply->rows_size == 0 && memory->fd >= 0)
-		return nodewire_read(memory->fd, 0, part->rows, size);
+		return wholefile_get(memory->fd, 0, part->rows, size);
 	memcpy(part->rows, reply->rows_size > 0 ? reply->rows : memory->bytes, size);
 	return 0;
 }
@@ -120,7 +122,7 @@ int nodeparts_read_memory(const struct nodework *work, uint64_t size, uint8_t **
 		return -ENOMEM;
 	int ret = 0;
 	if (memory->fd >= 0)
-		ret = nodewire_read(memory->fd, 0, bytes, (size_t)size);
+		ret = wholefile_get(memory->fd, 0, bytes, (size_t)size);
 	else
 		memcpy(bytes, memory->bytes, (size_t)size);
 	if (ret == 0)

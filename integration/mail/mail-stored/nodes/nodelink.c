@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/nodes/nodelink.h"
 
+#include "lib/common/wholefile.h"
 #include "lib/process/packet.h"
 
 #include <errno.h>
@@ -205,7 +206,7 @@ static int send_store(struct nodelink *link, struct storewire_request *request,
 		if (memory->bytes_size > 0)
 			memcpy(few, memory->bytes, memory->bytes_size);
 		if (memory->fd >= 0)
-			ret = nodewire_read(memory->fd, memory->at, few + memory->bytes_size,
+			ret = wholefile_get(memory->fd, memory->at, few + memory->bytes_size,
 					    (size_t)memory->size);
 		part.iov_len = (size_t)size;
 	}
@@ -247,7 +248,7 @@ static int refill(struct outgoing *out)
 		out->bytes = grown;
 		out->room = size;
 	}
-	int ret = nodewire_read(out->fd, out->fd_at, out->bytes, size);
+	int ret = wholefile_get(out->fd, out->fd_at, out->bytes, size);
 	if (ret != 0)
 		return ret;
 	out->size = size;

@@ -21,22 +21,6 @@ void nodewire_encode(size_t packet_size, uint64_t memory_size, uint8_t *out)
 
 /* ---- memory in files ---- */
 
-int nodewire_read(int fd, uint64_t at, void *ret_bytes, size_t size)
-{
-	uint8_t *out = ret_bytes;
-	while (size > 0) {
-		ssize_t got = pread(fd, out, size, (off_t)at);
-		if (got == 0 || (got < 0 && errno != EINTR))
-			return got == 0 ? -ENODATA : -errno;
-		if (got > 0) {
-			out += got;
-			at += (uint64_t)got;
-			size -= (size_t)got;
-		}
-	}
-	return 0;
-}
-
 static int copy(int fd, const struct nodewire_memory *memory)
 {
 	uint8_t *buffer = malloc(COPY_SIZE);
@@ -44,7 +28,7 @@ static int copy(int fd, const struct nodewire_memory *memory)
 	for (uint64_t done = 0; ret == 0 && memory->fd >= 0 && done < memory->size;) {
 		uint64_t left = memory->size - done;
 		size_t size = left < COPY_SIZE ? (size_t)left : COPY_SIZE;
-		ret = nodewire_read(memory->fd, memory->at + done, buffer, size);
+		ret = wholefile_get(memory->fd, memory->at + done, buffer, size);
 		if (ret == 0)
 			ret = wholefile_put(fd, buffer, size);
 		done += size;

@@ -96,8 +96,6 @@ void nodewire_give_back(struct nodewire_room *room, uint64_t size);
 
 /* A memfd with all of memory, sealed. A descriptor or -errno. */
 int nodewire_seal(const struct nodewire_memory *memory);
-/* size bytes from at into ret_bytes. 0, -ENODATA or -errno. */
-int nodewire_read(int fd, uint64_t at, void *ret_bytes, size_t size);
 
 #ifdef __cplusplus
 }
