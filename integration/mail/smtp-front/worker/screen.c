@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/smtp-front/worker/screen.h"
 
+#include "lib/common/wholefile.h"
+
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* As much as is read of a held mail at a time. */
 #define BLOCK_SIZE 16384
@@ -57,8 +62,8 @@ static bool open_scan(struct screen *screen, struct sink_reply *reply)
 	}
 	if (!holds_mails(screen->parts.settings))
 		return true;
-	const int error = hold_open(&screen->hold);
-	return error == 0 ? true : sink_fail(screen->parts.sink, reply, "hold", -error);
+	screen->held_fd = memfd_create("held-mail", MFD_CLOEXEC);
+	return screen->held_fd >= 0 ? true : sink_fail(screen->parts.sink, reply, "hold", errno);
 }
 
 static bool feed_scan(struct screen *screen, const uint8_t *bytes, size_t size,
@@ -80,15 +85,14 @@ static bool feed_scan(struct screen *screen, const uint8_t *bytes, size_t size,
 static bool give_held(struct screen *screen, const char *field, struct sink_reply *reply)
 {
 	uint8_t block[BLOCK_SIZE];
-	uint64_t at = 0;
 	ssize_t got = 0;
 
 	if (!open_sink(screen, field, reply))
 		return false;
-	while ((got = hold_read(&screen->hold, at, block, sizeof(block))) > 0) {
+	(void)lseek(screen->held_fd, 0, SEEK_SET);
+	while ((got = wholefile_take(screen->held_fd, block, sizeof(block))) > 0) {
 		if (!sink_append(screen->parts.sink, block, (size_t)got, reply))
 			return false;
-		at += (uint64_t)got;
 	}
 	if (got < 0)
 		return sink_fail(screen->parts.sink, reply, "hold", (int)-got);
@@ -127,7 +131,7 @@ static bool act(struct screen *screen, const struct scan_verdict *verdict, struc
 	case SCAN_ACCEPT:
 		break;
 	}
-	if (screen->hold.fd < 0)
+	if (screen->held_fd < 0)
 		return commit_sink(screen, reply);
 	return give_held(screen, screen->parts.settings->has_header ? verdict->header : "", reply);
 }
@@ -138,7 +142,7 @@ void screen_init(struct screen *ret_screen, const struct screen_parts *parts)
 {
 	memset(ret_screen, 0, sizeof(*ret_screen));
 	ret_screen->parts = *parts;
-	ret_screen->hold.fd = -1;
+	ret_screen->held_fd = -1;
 }
 
 bool screen_begin(struct screen *screen, const struct screen_mail *mail,
@@ -149,7 +153,7 @@ bool screen_begin(struct screen *screen, const struct screen_mail *mail,
 	screen->has_verdict = false;
 	if (screen->parts.scanner != NULL && !open_scan(screen, ret_reply))
 		return false;
-	return screen->hold.fd >= 0 || open_sink(screen, "", ret_reply);
+	return screen->held_fd >= 0 || open_sink(screen, "", ret_reply);
 }
 
 bool screen_append(struct screen *screen, const uint8_t *bytes, size_t size,
@@ -157,9 +161,9 @@ bool screen_append(struct screen *screen, const uint8_t *bytes, size_t size,
 {
 	if (screen->scan != NULL && !feed_scan(screen, bytes, size, ret_reply))
 		return false;
-	if (screen->hold.fd < 0)
+	if (screen->held_fd < 0)
 		return sink_append(screen->parts.sink, bytes, size, ret_reply);
-	const int ret = hold_append(&screen->hold, bytes, size);
+	const int ret = wholefile_put(screen->held_fd, bytes, size);
 	return ret == 0 ? true : sink_fail(screen->parts.sink, ret_reply, "hold", -ret);
 }
 
@@ -184,5 +188,7 @@ void screen_abort(struct screen *screen)
 	screen->is_in_sink = false;
 	scan_free(screen->scan);
 	screen->scan = NULL;
-	hold_close(&screen->hold);
+	if (screen->held_fd >= 0)
+		(void)close(screen->held_fd);
+	screen->held_fd = -1;
 }

@@ -11,8 +11,8 @@
  * Without a scanner these are the sink's functions. With one the sink has all of the mail before
  * the verdict is there, but for its end: nothing is kept here, and what is refused was never
  * committed. Where the settings ask for a header field or a quarantine the mail is kept until its
- * verdict (hold.h), since its first bytes, or its recipients, depend on it; then the sink hears of it
- * only behind that.
+ * verdict, since its first bytes, or its recipients, depend on it; then the sink hears of it only
+ * behind that. It lies in a memfd: memory of the system, not a file, gone with the process.
  *
  * The scanner has the client's own bytes, without our Received field, so that the offsets and sums
  * of what it finds are those of the mail as it was sent.
@@ -26,7 +26,6 @@
 
 #include "integration/mail/base/scan/scanner.h"
 #include "integration/mail/smtp-front/sinks/sink.h"
-#include "integration/mail/smtp-front/worker/hold.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,8 +48,8 @@ struct screen_mail {
 struct screen {
 	struct screen_parts parts;
 	struct screen_mail mail;
-	struct scan *scan; /* NULL: none */
-	struct hold hold;
+	struct scan *scan;	 /* NULL: none */
+	int held_fd;		 /* the mail that is kept; -1: none */
 	bool is_in_sink;	 /* sink_begin() was called */
 	enum scan_action action; /* of the last mail; SCAN_ACCEPT before its verdict */
 	bool has_verdict;	 /* of the last mail */
