@@ -305,21 +305,6 @@ size_t dnsblv6_value_expand(const struct dnsblv6_value *value, struct dnsblv6_ad
 
 /* ---- facts ---- */
 
-void dnsblv6_schema_encode(uint32_t schema, uint8_t *ret_data)
-{
-	bytes_put(&ret_data, schema, 4);
-}
-
-int dnsblv6_schema_decode(const uint8_t *data, size_t size, uint32_t *ret_schema)
-{
-	struct bytes_input input = { data, size, false };
-	uint32_t schema = (uint32_t)bytes_take(&input, 4);
-	if (bytes_finish(&input) != DNSBLV6_OK)
-		return DNSBLV6_ERECORD;
-	*ret_schema = schema;
-	return DNSBLV6_OK;
-}
-
 size_t dnsblv6_facts_encode(const struct dnsblv6_facts *facts, uint8_t *ret_data)
 {
 	uint8_t *out = ret_data;

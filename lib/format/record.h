@@ -229,9 +229,6 @@ struct dnsblv6_origin {
 	uint32_t default_set;	    /* values of a set bit outside every segment */
 };
 
-void dnsblv6_schema_encode(uint32_t schema, uint8_t *ret_data);
-int dnsblv6_schema_decode(const uint8_t *data, size_t size, uint32_t *ret_schema);
-
 /* Returns the size of the encoded value; ret_data has DNSBLV6_FACTS_MAX bytes. */
 size_t dnsblv6_facts_encode(const struct dnsblv6_facts *facts, uint8_t *ret_data);
 int dnsblv6_facts_decode(const uint8_t *data, size_t size, struct dnsblv6_facts *ret_facts);

@@ -91,7 +91,6 @@ static void try_facts(const uint8_t *data, size_t size)
 	struct dnsblv6_origin origin;
 	struct dnsblv6_signing signing;
 	uint8_t again[DNSBLV6_FACTS_MAX];
-	uint32_t schema;
 	uint16_t number;
 	if (dnsblv6_facts_decode(data, size, &facts) == DNSBLV6_OK)
 		expect(dnsblv6_facts_encode(&facts, again) == size &&
@@ -99,10 +98,6 @@ static void try_facts(const uint8_t *data, size_t size)
 	if (dnsblv6_origin_decode(data, size, &origin) == DNSBLV6_OK)
 		expect(dnsblv6_origin_encode(&origin, again) == size &&
 		       memcmp(again, data, size) == 0);
-	if (dnsblv6_schema_decode(data, size, &schema) == DNSBLV6_OK) {
-		dnsblv6_schema_encode(schema, again);
-		expect(size == 4 && memcmp(again, data, size) == 0);
-	}
 	if (dnsblv6_signing_decode(data, size, &signing) == DNSBLV6_OK) {
 		expect(dnsblv6_signing_encode(&signing, again) == size &&
 		       memcmp(again, data, size) == 0);

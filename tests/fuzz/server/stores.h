@@ -8,6 +8,7 @@
  * A target sets is_signed and is_flat, and writes with stores_write().
  */
 
+#include "lib/format/bytes.h"
 #include "lib/format/dnssec.h"
 #include "lib/lmdb/writer.h"
 #include "lib/store/tables.h"
@@ -152,7 +153,8 @@ static void put_facts(struct writer *writer)
 	size_t size = dnsblv6_facts_encode(&facts, data);
 	check(writer_put(writer, STORE_FACTS, DNSBLV6_FACT_ZONE, strlen(DNSBLV6_FACT_ZONE), data,
 			 size));
-	dnsblv6_schema_encode(DNSBLV6_SCHEMA, data);
+	uint8_t *at = data;
+	bytes_put(&at, DNSBLV6_SCHEMA, 4);
 	check(writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SCHEMA, strlen(DNSBLV6_FACT_SCHEMA),
 			 data, 4));
 	if (!is_signed)

@@ -81,7 +81,6 @@ TEST_CASE("every kind of vector is one that these tests know", "[format][vectors
 		"rrsets-record",
 		"rrsig",
 		"schema",
-		"schema-refused",
 		"segment",
 		"segment-refused",
 		"set",

@@ -8,6 +8,7 @@
 // that a server can meet; its content is the table in store_content below.
 // Replies are read by tests/lib/dns.hh.
 
+#include "lib/format/bytes.h"
 #include "lib/format/record.h"
 #include "lib/format/wellknown.h"
 #include "lib/lmdb/writer.h"
@@ -232,7 +233,8 @@ class store_writer
 		put(STORE_FACTS, reinterpret_cast<const uint8_t *>(DNSBLV6_FACT_ZONE),
 		    strlen(DNSBLV6_FACT_ZONE), data, dnsblv6_facts_encode(&facts, data));
 		uint8_t schema[4];
-		dnsblv6_schema_encode(DNSBLV6_SCHEMA, schema);
+		uint8_t *at = schema;
+		bytes_put(&at, DNSBLV6_SCHEMA, sizeof(schema));
 		put(STORE_FACTS, reinterpret_cast<const uint8_t *>(DNSBLV6_FACT_SCHEMA),
 		    strlen(DNSBLV6_FACT_SCHEMA), schema, sizeof(schema));
 		if (options_.is_signed && options_.has_signing)
