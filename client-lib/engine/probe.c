@@ -677,21 +677,19 @@ static void drop_probe(struct zone *zone)
 	zone->probe = NULL;
 }
 
-int probe_turn(struct zone *zone, enum health_mode mode)
+void probe_turn(struct zone *zone, enum health_mode mode)
 {
 	struct health_word parts = health_unpack(zone_word(zone));
 	struct probe *probe = make_whole(zone, false);
 	if (probe == NULL)
-		return -ENOMEM;
+		return;
 	probe->is_turned = true;
 	probe->found.mode = mode;
 	probe->found.has_ipv4 = parts.has_ipv4;
 	probe->found.has_ipv6 = parts.has_ipv6;
 	ask_points(probe);
-	if (probe->pending > 0)
-		return DNSBLV6_OK;
-	drop_probe(zone); /* and the zone is as it was */
-	return -ENOBUFS;
+	if (probe->pending == 0)
+		drop_probe(zone);
 }
 
 int probe_start(struct zone *zone, bool wants_ipv6, struct waiter *waiter)

@@ -36,9 +36,9 @@ extern "C" {
 int probe_start(struct zone *zone, bool wants_ipv6, struct waiter *waiter);
 /*
  * A whole probe of a bitmap zone in that mode, whatever its metadata say, which a resolver may
- * have from before. Takes a zone that none runs of. As probe_start().
+ * have from before. Takes a zone that none runs of. When it cannot be started the zone is as it was.
  */
-int probe_turn(struct zone *zone, enum health_mode mode);
+void probe_turn(struct zone *zone, enum health_mode mode);
 /*
  * Begins a look at what the zone must deny (proof.h), if anything can be asked: a name that cannot
  * exist, and an address of 127.128.0.0/9. zone->look is there until it ends.

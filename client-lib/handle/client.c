@@ -277,18 +277,16 @@ void client_look_for_servers(struct dnsblv6 *client, int64_t now_ms)
 		engine_renew_servers(client->engine, now_ms);
 }
 
-int client_process(struct dnsblv6 *client)
+void client_process(struct dnsblv6 *client)
 {
 	int64_t now_ms = client_now_ms();
 
 	client_look_for_servers(client, now_ms);
-	int count = engine_process(client->engine, now_ms);
-
+	engine_process(client->engine, now_ms);
 	pthread_cond_broadcast(&client->changed);
 	/* Its descriptors say nothing of what this thread has read. */
 	if (client->is_driver_done != NULL && client->is_driver_done(client->driver_waits_for))
 		engine_wake(client->engine, ENGINE_DRIVER);
-	return count;
 }
 
 /* For the driver, which is the first thread to come. */

@@ -103,7 +103,7 @@ void client_wake_loop(struct dnsblv6 *client);
 /* Before the engine asks: it may have to ask other servers than it did. */
 void client_look_for_servers(struct dnsblv6 *client, int64_t now_ms);
 /* The engine works, and every thread that waits looks again. */
-int client_process(struct dnsblv6 *client);
+void client_process(struct dnsblv6 *client);
 
 /*
  * What a caller asks about by name, when the handle can be asked so: -EINVAL when it is not

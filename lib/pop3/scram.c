@@ -100,12 +100,12 @@ static bool take_attribute(struct rest *rest, char name, struct rest *ret_value)
 	return true;
 }
 
-static bool is_nonce(struct rest value, size_t size_max)
+static bool is_nonce(struct rest value)
 {
 	for (size_t i = 0; i < value.size; i++)
 		if (!is_printable(value.at[i]))
 			return false;
-	return value.size > 0 && value.size <= size_max;
+	return value.size > 0 && value.size <= SCRAM_NONCE_MAX;
 }
 
 /*
@@ -188,8 +188,8 @@ static enum sasl_status parse_first(struct scram *scram)
 	struct rest rest = { scram->first + scram->header_size,
 			     scram->first_size - scram->header_size, false };
 	if (!take_attribute(&rest, 'n', &name) || !take_name(name, scram->user) ||
-	    !take_attribute(&rest, 'r', &nonce) || !is_nonce(nonce, SCRAM_NONCE_MAX) ||
-	    !skip_extensions(&rest) || rest.size > 0)
+	    !take_attribute(&rest, 'r', &nonce) || !is_nonce(nonce) || !skip_extensions(&rest) ||
+	    rest.size > 0)
 		return SASL_MALFORMED;
 	memcpy(scram->nonce, nonce.at, nonce.size);
 	if (acting_for[0] != '\0' && strcmp(acting_for, scram->user) != 0)
@@ -217,7 +217,7 @@ size_t scram_challenge(struct scram *scram, const struct scram_keys *keys, const
 	char salt[BASE64_SIZE(SCRAM_SALT_MAX) + 1];
 	const struct rest nonce = { server_nonce, strlen(server_nonce), false };
 	const size_t client_size = strlen(scram->nonce);
-	assert(scram->state == SCRAM_AT_KEYS && is_nonce(nonce, SCRAM_NONCE_MAX));
+	assert(scram->state == SCRAM_AT_KEYS && is_nonce(nonce));
 	assert(keys->salt_size > 0 && keys->salt_size <= SCRAM_SALT_MAX);
 	scram->keys = *keys;
 	memcpy(scram->nonce + client_size, server_nonce, nonce.size + 1);

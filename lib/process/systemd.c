@@ -14,14 +14,14 @@
 #include "lib/process/clock.h"
 
 /* All of text is a decimal number of at most max: that number, otherwise -1. */
-static long parse_number(const char *text, long max)
+static long parse_number(const char *text)
 {
 	if (text == NULL || *text < '0' || *text > '9')
 		return -1;
 	char *end = NULL;
 	errno = 0;
 	long number = strtol(text, &end, 10);
-	return errno == 0 && *end == '\0' && number <= max ? number : -1;
+	return errno == 0 && *end == '\0' && number <= INT_MAX ? number : -1;
 }
 
 static int count_sockets(void)
@@ -29,9 +29,9 @@ static int count_sockets(void)
 	const char *pid = getenv("LISTEN_PID");
 	const char *count_text = getenv("LISTEN_FDS");
 	/* Of another process: our parent's, which it has left in the environment. */
-	if (pid == NULL || count_text == NULL || parse_number(pid, INT_MAX) != getpid())
+	if (pid == NULL || count_text == NULL || parse_number(pid) != getpid())
 		return 0;
-	long count = parse_number(count_text, INT_MAX);
+	long count = parse_number(count_text);
 	if (count < 0)
 		return -EINVAL;
 	return count > SYSTEMD_SOCKETS_MAX ? -E2BIG : (int)count;

@@ -391,8 +391,7 @@ static void begin_unfolding(struct run *run)
 /* In the place of a transfer that has not begun an error is its answer; one that has is cut off. */
 static enum transfer_end fail(struct run *run, enum kind kind, int status)
 {
-	bool is_told =
-		run->xfrout.messages == 0 && xfrout_refuse(&run->xfrout, KNOT_RCODE_SERVFAIL) == 0;
+	bool is_told = run->xfrout.messages == 0 && xfrout_refuse(&run->xfrout) == 0;
 	log_failed(run, kind, status);
 	return is_told ? TRANSFER_END_TOLD : TRANSFER_END_CUT;
 }
@@ -445,7 +444,7 @@ bool transfer_refuse(const struct transfer *asked, int fd)
 	if (xfrout == NULL)
 		return false;
 	xfrout_init(xfrout, asked, &at_once, fd);
-	int ret = xfrout_refuse(xfrout, KNOT_RCODE_SERVFAIL);
+	int ret = xfrout_refuse(xfrout);
 	free(xfrout);
 	return ret == 0;
 }

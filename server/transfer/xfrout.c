@@ -219,9 +219,9 @@ int xfrout_flush(struct xfrout *xfrout)
 	return xfrout->rr_count > 0 ? send_message(xfrout) : 0;
 }
 
-int xfrout_refuse(struct xfrout *xfrout, unsigned rcode)
+int xfrout_refuse(struct xfrout *xfrout)
 {
 	begin_message(xfrout);
-	knot_wire_set_rcode(message_of(xfrout), (uint8_t)rcode);
+	knot_wire_set_rcode(message_of(xfrout), KNOT_RCODE_SERVFAIL);
 	return send_message(xfrout);
 }

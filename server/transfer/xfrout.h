@@ -66,8 +66,8 @@ int xfrout_put(struct xfrout *xfrout, const struct dnsblv6_labels *owner,
 	       const struct dnsblv6_rr *rr);
 /* Writes what is left. The connection stays open. */
 int xfrout_flush(struct xfrout *xfrout);
-/* An empty response with an error code instead of a transfer. */
-int xfrout_refuse(struct xfrout *xfrout, unsigned rcode);
+/* An empty response with SERVFAIL instead of a transfer. */
+int xfrout_refuse(struct xfrout *xfrout);
 
 #ifdef __cplusplus
 }

@@ -9,12 +9,12 @@
 
 #define FIELDS_MAX 6
 
-/* The fields between separators; more than max are an error, told by max + 1. */
-static unsigned split(char *line, char separator, char **ret_fields, unsigned max)
+/* The fields between colons; more than max are an error, told by max + 1. */
+static unsigned split(char *line, char **ret_fields, unsigned max)
 {
 	unsigned count = 0;
 	for (char *at = line; at != NULL;) {
-		char *end = strchr(at, separator);
+		char *end = strchr(at, ':');
 		if (end != NULL)
 			*end++ = '\0';
 		if (count == max)
@@ -95,7 +95,7 @@ static const char *read_digest(const char *text, struct sigline_hash *hash)
 static const char *read_hash(char *line, bool is_size_first, struct sigline_hash *hash)
 {
 	char *fields[FIELDS_MAX] = { NULL };
-	const unsigned count = split(line, ':', fields, FIELDS_MAX);
+	const unsigned count = split(line, fields, FIELDS_MAX);
 	memset(hash, 0, sizeof(*hash));
 	if (count < 3 || count > 5)
 		return "a hash has three to five fields";
@@ -125,7 +125,7 @@ const char *sigline_section(char *line, struct sigline_hash *ret_hash)
 const char *sigline_body(char *line, struct sigline_body *ret_body)
 {
 	char *fields[FIELDS_MAX] = { NULL };
-	const unsigned count = split(line, ':', fields, FIELDS_MAX);
+	const unsigned count = split(line, fields, FIELDS_MAX);
 	memset(ret_body, 0, sizeof(*ret_body));
 	sigtarget_any(&ret_body->target);
 	if (count < 4 || count > 6)
@@ -217,7 +217,7 @@ static const char *read_regex(char *text, struct sigline_sub *sub)
 static const char *read_bytes(char *text, struct sigline_sub *sub)
 {
 	char *fields[4] = { NULL };
-	const unsigned count = split(text, ':', fields, 4);
+	const unsigned count = split(text, fields, 4);
 	const char *why = NULL;
 	if (count > 4)
 		return "a sub-signature has too many fields";
@@ -267,7 +267,7 @@ const char *sigline_logical(char *line, struct sigline_logical *ret_logical)
 const char *sigline_ignored(char *line, struct sigline_ignored *ret_ignored)
 {
 	char *fields[2] = { NULL };
-	const unsigned count = split(line, ':', fields, 2);
+	const unsigned count = split(line, fields, 2);
 	ret_ignored->name = fields[0];
 	ret_ignored->md5 = count == 2 ? fields[1] : NULL;
 	if (count > 2 || (count == 2 && strlen(fields[1]) != 32))
