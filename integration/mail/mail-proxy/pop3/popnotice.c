@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-proxy/pop3/popnotice.h"
 
+#include "lib/wire/date.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
-#define DATE_ROOM     64
 #define NAME_MAX_SAID 400
 
 /* What addresses, dates and encoded words are made of: too little for most that is looked for. */
@@ -58,21 +58,6 @@ void popnotice_look(const uint8_t *bytes, size_t size, struct popnotice_fields *
 	}
 }
 
-/* As RFC 5322, part 3.3, has it, whatever the locale. */
-static void date_text(uint64_t now, char *ret_text)
-{
-	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
-	static const char *const months[] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun",
-					      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
-	const time_t seconds = (time_t)now;
-	struct tm tm = { 0 };
-	tm.tm_mday = 1;
-	gmtime_r(&seconds, &tm);
-	snprintf(ret_text, DATE_ROOM, "%s, %d %s %d %02d:%02d:%02d +0000", days[tm.tm_wday % 7],
-		 tm.tm_mday, months[tm.tm_mon % 12], tm.tm_year + 1900, tm.tm_hour, tm.tm_min,
-		 tm.tm_sec);
-}
-
 /* What is left of a mail that was cut off at an earlier try is its name alone. */
 static void write_fields(const struct popnotice_fields *fields, char *ret_text, size_t room)
 {
@@ -90,11 +75,10 @@ static void write_fields(const struct popnotice_fields *fields, char *ret_text, 
 
 size_t popnotice_write(const struct popnotice *notice, char *ret_text)
 {
-	char date[DATE_ROOM];
+	char date[DATE_TEXT_SIZE];
 	char name[NAME_MAX_SAID];
 	char fields[4 * POPNOTICE_FIELD_MAX];
 	write_fields(&notice->fields, fields, sizeof(fields));
-	date_text(notice->now, date);
 	copy_text((const uint8_t *)notice->name, strlen(notice->name), name, sizeof(name));
 	const int size = snprintf(
 		ret_text, POPNOTICE_ROOM,
@@ -116,8 +100,9 @@ size_t popnotice_write(const struct popnotice *notice, char *ret_text)
 		"It is still on the server, as message %llu of this session. When your program\r\n"
 		"deletes this notice, or messages that it has fetched, that mail is deleted.\r\n"
 		"If you need it, keep it there, and ask the operators of %.255s.\r\n",
-		notice->hostname, name, date, (unsigned long long)notice->now,
-		(unsigned long long)notice->number, notice->hostname, notice->header,
+		notice->hostname, name, date_format((int64_t)notice->now, date),
+		(unsigned long long)notice->now, (unsigned long long)notice->number,
+		notice->hostname, notice->header,
 		notice->is_known ? ", at an earlier try to fetch it" : "", name, fields,
 		(unsigned long long)notice->number, notice->hostname);
 	return (size_t)size < POPNOTICE_ROOM ? (size_t)size : POPNOTICE_ROOM - 1;

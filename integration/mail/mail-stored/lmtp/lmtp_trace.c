@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/lmtp/lmtp_trace.h"
 
-#include "lib/smtp/date.h"
 #include "lib/smtp/envelope.h"
+#include "lib/wire/date.h"
 
 #include <stdio.h>
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/smtp/date.h"
 #include "lib/smtp/envelope.h"
+#include "lib/wire/date.h"
 
 /*
  * What a client calls itself, as a domain or an address literal; "?" for each byte that may not

@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * date.h - the date of a trace field (RFC 5322, 3.3).
+ * date.h - the date of a header field (RFC 5322, 3.3).
  *
  *     Sun, 22 Nov 2026 04:42:54 +0000
  *
- * Flow: trace.c of smtp-front, lmtp_trace.c of mail-stored -> date_format() -> Received.
+ * Flow: trace.c of smtp-front, lmtp_trace.c of mail-stored -> date_format() -> Received;
+ *       popnotice.c of mail-proxy -> Date.
  *
  * In English whatever the locale, and in UTC wherever the machine stands. No function here
  * allocates, logs, or reads a clock.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/smtp/date.h"
+#include "lib/wire/date.h"
 
 #include <stdio.h>
 #include <string.h>
