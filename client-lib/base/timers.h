@@ -10,7 +10,6 @@
  * take logarithmic time, and no memory: timers_reserve() takes it.
  */
 
-#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus

@@ -8,7 +8,6 @@
 #include <sys/epoll.h>
 #else
 #include <fcntl.h>
-#include <sys/types.h>
 
 #include <sys/event.h>
 #endif

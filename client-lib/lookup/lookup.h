@@ -12,7 +12,6 @@
 
 #include <dnsblv6.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 

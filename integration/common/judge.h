@@ -39,7 +39,6 @@
  */
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "client-lib/dnsblv6.h"

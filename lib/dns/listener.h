@@ -18,7 +18,6 @@
  */
 
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
 #ifdef __cplusplus

@@ -16,9 +16,6 @@
  */
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 
 #include "lib/match/lines/reason.h"
 #include "lib/match/match.h"

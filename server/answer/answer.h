@@ -43,7 +43,6 @@
 #include "server/counts/counters.h"
 #include "server/askers/talkers.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -23,7 +23,6 @@
 #include "lib/format/key.h"
 #include "server/zone/catalog.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

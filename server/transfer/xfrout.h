@@ -17,7 +17,6 @@
 
 #include "lib/format/record.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

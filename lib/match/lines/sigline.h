@@ -21,8 +21,6 @@
  * so by COMPILE_ENGINE. The line is written into; fields point into it. Pure.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/match/lines/reason.h"

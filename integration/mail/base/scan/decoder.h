@@ -14,7 +14,6 @@
  * then is a finding about that mail.
  */
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/inspect/inspect.h"

@@ -44,7 +44,6 @@
  */
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "integration/mail/base/scan_words.h"
 #include "lib/common/conf.h"

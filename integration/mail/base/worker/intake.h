@@ -12,7 +12,6 @@
  */
 
 #include <signal.h>
-#include <stdbool.h>
 
 #include "integration/mail/base/handover/handover.h"
 #include "integration/mail/base/handover/scoreboard.h"

@@ -24,7 +24,6 @@
  * nanny for each generation and not changed after fork().
  */
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "integration/common/networks.h"

@@ -12,7 +12,6 @@
  * For the one thread of its process.
  */
 
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
 #include <uv.h>

@@ -10,7 +10,6 @@
  * Each begins with what base has of it, so that a pointer to one is a pointer to the other.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

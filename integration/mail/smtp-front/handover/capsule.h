@@ -24,7 +24,6 @@
  * allocates or logs.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
