@@ -4,7 +4,8 @@
 /*
  * hex.h - hexadecimal digits in text that an operator or a peer has written.
  *
- * Flow: address.c, and the readers of xtext, of lists, of secrets and of lines of opensmtpd.
+ * Flow: address.c, name.c, and the readers of xtext, of lists, of secrets, of signatures and of lines of
+ *       opensmtpd.
  */
 
 #ifdef __cplusplus

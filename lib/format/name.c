@@ -2,6 +2,7 @@
 #include "lib/format/name.h"
 
 #include "lib/format/ascii.h"
+#include "lib/format/hex.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -190,13 +191,10 @@ static bool read_hex(struct label label, unsigned digits, uint64_t *ret_number)
 	if (label.size != digits)
 		return false;
 	for (unsigned i = 0; i < digits; i++) {
-		uint8_t c = ascii_lower(label.text[i]);
-		if (c >= '0' && c <= '9')
-			number = number << 4 | (unsigned)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			number = number << 4 | (unsigned)(c - 'a' + 10);
-		else
+		int digit = hex_value((char)label.text[i]);
+		if (digit < 0)
 			return false;
+		number = number << 4 | (unsigned)digit;
 	}
 	*ret_number = number;
 	return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "server/zone/neighbours.h"
 
+#include "lib/format/hex.h"
 #include "lib/store/tables.h"
 
 #include <string.h>
@@ -175,8 +176,7 @@ static uint64_t number_of(const uint8_t *label, size_t size)
 {
 	uint64_t number = 0;
 	for (size_t i = 0; i + 1 < size; i++)
-		number = number << 4 |
-			 (unsigned)(label[i] <= '9' ? label[i] - '0' : label[i] - 'a' + 10);
+		number = number << 4 | (unsigned)hex_value((char)label[i]);
 	return number << 1 | (label[size - 1] & 1U);
 }
 

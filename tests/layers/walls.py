@@ -60,7 +60,7 @@ ROWS = {
     # A mail as it flows: no I/O, no clock, no memory of its own.
     "lib/mstream": Row(GPL, project=("lib/format", "lib/wire", "lib/content"), external_of={"yenc": ("z",)}),
     # Signatures in ClamAV's formats, against bytes that flow by.
-    "lib/match": Row(GPL, project=("lib/content", "lib/common"), external=("hs", "crypto")),
+    "lib/match": Row(GPL, project=("lib/content", "lib/common", "lib/format"), external=("hs", "crypto")),
     # Compressed files and archives, as their bytes flow by.
     "lib/unpack": Row(GPL, project=("lib/content", "lib/format"), external_of={"unpack_streams": ("bz2", "lzma"), "unpack_arj": ("z",), "unpack_inflate": ("z",), "unpack_inflate64": ("z",), "unpack_lzfu": ("z",),
                                                                   "unpack_zlib": ("z",), "unpack_zip": ("z",), "unpack_archive": ("archive",)}),

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/format/hex.h"
 #include "lib/match/logic/sigtext.h"
 
 #define PIECES_MAX  48	/* in a part; what is fixed between two choices is one of them */
@@ -106,21 +107,9 @@ static struct choice *fixed_end(struct parser *parser)
 
 /* ---- bytes ---- */
 
-int sigbody_nibble(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 static bool is_byte(const char *at)
 {
-	return (sigbody_nibble(at[0]) >= 0 || at[0] == '?') &&
-	       (sigbody_nibble(at[1]) >= 0 || at[1] == '?');
+	return (hex_value(at[0]) >= 0 || at[0] == '?') && (hex_value(at[1]) >= 0 || at[1] == '?');
 }
 
 static void say_low_nibble(struct sigtext *text, int low)
@@ -134,8 +123,8 @@ static void say_low_nibble(struct sigtext *text, int low)
 /* One byte of two characters; is it a fixed one? */
 static bool say_byte(struct sigtext *text, const char *at, unsigned flags)
 {
-	const int high = sigbody_nibble(at[0]);
-	const int low = sigbody_nibble(at[1]);
+	const int high = hex_value(at[0]);
+	const int low = hex_value(at[1]);
 	if (high >= 0 && low >= 0) {
 		sigtext_say(text, "\\x%x%x", (unsigned)high, (unsigned)low);
 		return true;
@@ -325,7 +314,7 @@ static const char *take_others(struct parser *parser, const char *end)
 	struct others others = { .at = parser->at, .digits = strcspn(parser->at, "|)") };
 	for (size_t i = 0; i < size; i++) {
 		const bool is_between = i % (others.digits + 1) == others.digits;
-		if (is_between ? parser->at[i] != '|' : sigbody_nibble(parser->at[i]) < 0)
+		if (is_between ? parser->at[i] != '|' : hex_value(parser->at[i]) < 0)
 			return "!(...) has something else than bytes of one length";
 	}
 	if (others.digits == 0 || others.digits % 2 != 0 || (size + 1) % (others.digits + 1) != 0)

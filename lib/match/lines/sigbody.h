@@ -75,9 +75,6 @@ const char *sigbody_parse(const char *text, unsigned flags, bool wants_start,
 			  struct sigbody *ret_body, enum compile_reason *ret_reason);
 void sigbody_free(struct sigbody *body);
 
-/* The value of a hexadecimal digit in either case, or -1. */
-int sigbody_nibble(char c);
-
 #ifdef __cplusplus
 }
 #endif

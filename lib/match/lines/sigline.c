@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/format/hex.h"
 #include "lib/match/lines/sigbody.h"
 #include "lib/match/lines/sigtarget.h"
 #include "lib/match/match.h"
@@ -83,8 +84,8 @@ static const char *read_digest(const char *text, struct sigline_hash *hash)
 		return "the hash is no MD5, SHA1 or SHA256";
 	hash->digest_size = (unsigned)size / 2;
 	for (unsigned i = 0; i < hash->digest_size; i++) {
-		const int high = sigbody_nibble(text[2 * i]);
-		const int low = sigbody_nibble(text[2 * i + 1]);
+		const int high = hex_value(text[2 * i]);
+		const int low = hex_value(text[2 * i + 1]);
 		if (high < 0 || low < 0)
 			return "the hash is not hexadecimal";
 		hash->digest[i] = (uint8_t)(high << 4 | low);
