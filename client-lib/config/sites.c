@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "client-lib/config/sites.h"
 
+#include "lib/format/ascii.h"
+
 #include <string.h>
 
 _Static_assert(SITES_NAME_MAX < CONFIG_TEXT_MAX, "the text of a name fits");
 
 /* ---- the name ---- */
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* Lower case, or 0 for what no name of a zone has. Not isalpha(): the locale is not ours. */
 static char lower_of(char c)
 {
 	if (c >= 'A' && c <= 'Z')
 		return (char)(c - 'A' + 'a');
-	return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '_' || c == '.' ? c : '\0';
+	return (c >= 'a' && c <= 'z') || ascii_is_digit(c) || c == '-' || c == '_' || c == '.'
+		       ? c
+		       : '\0';
 }
 
 /* The label nearest to the root is a number in addresses alone. */
@@ -93,9 +92,9 @@ static bool read_number(struct cursor *cursor, unsigned *ret_number)
 {
 	unsigned number = 0;
 
-	if (cursor->at == cursor->end || !is_digit(*cursor->at))
+	if (cursor->at == cursor->end || !ascii_is_digit(*cursor->at))
 		return false;
-	while (cursor->at < cursor->end && is_digit(*cursor->at)) {
+	while (cursor->at < cursor->end && ascii_is_digit(*cursor->at)) {
 		number = number * 10 + (unsigned)(*cursor->at++ - '0');
 		if (number > 255)
 			return false;
@@ -226,7 +225,7 @@ static const char *parse_weight(const char *text, size_t size, int32_t *ret_weig
 	if (cursor.at == cursor.end)
 		return form;
 	for (; cursor.at < cursor.end; cursor.at++) {
-		if (!is_digit(*cursor.at))
+		if (!ascii_is_digit(*cursor.at))
 			return form;
 		weight = weight * 10 + (*cursor.at - '0');
 		if (weight > SITES_WEIGHT_MAX)

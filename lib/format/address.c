@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/format/ascii.h"
 #include "lib/format/hex.h"
 
 #define IPV4_MAPPED (0xffffull << 32) /* the middle of ::ffff:0:0/96, as part of lo */
@@ -53,11 +54,6 @@ struct dnsblv6_addr dnsblv6_addr_previous(struct dnsblv6_addr addr)
 
 /* ---- text in ---- */
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /*
  * One canonical decimal up to max at text + *offset, which moves behind it.
  * large_status is what a number above max is called.
@@ -69,7 +65,7 @@ static int parse_decimal(const char *text, size_t text_size, size_t *offset, uns
 	size_t i = start;
 	unsigned number = 0;
 
-	while (i < text_size && is_digit(text[i])) {
+	while (i < text_size && ascii_is_digit(text[i])) {
 		number = number * 10 + (unsigned)(text[i] - '0');
 		if (number > max)
 			return large_status;

@@ -2,11 +2,13 @@
 #pragma once
 
 /*
- * ascii.h - letters of ASCII, whatever the locale: names of DNS, keywords of protocols and files.
+ * ascii.h - letters, digits and blanks of ASCII, whatever the locale: names of DNS, keywords of protocols
+ *           and files.
  *
  * Flow: a byte of a name -> ascii_lower() -> a comparison, or the key of a record.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -16,6 +18,17 @@ extern "C" {
 static inline uint8_t ascii_lower(uint8_t byte)
 {
 	return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte + ('a' - 'A')) : byte;
+}
+
+/* Of a byte, or of a char whatever its sign. */
+static inline bool ascii_is_digit(int byte)
+{
+	return byte >= '0' && byte <= '9';
+}
+
+static inline bool ascii_is_blank(int byte)
+{
+	return byte == ' ' || byte == '\t';
 }
 
 #ifdef __cplusplus

@@ -4,18 +4,14 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/format/ascii.h"
 #include "lib/mstream/mstream.h"
 
 #define LINE64_MAX 320
 
-static bool is_blank(uint8_t byte)
-{
-	return byte == ' ' || byte == '\t';
-}
-
 static size_t skip_blanks(const uint8_t *line, size_t size, size_t at)
 {
-	while (at < size && is_blank(line[at]))
+	while (at < size && ascii_is_blank(line[at]))
 		at++;
 	return at;
 }
@@ -29,7 +25,7 @@ static bool has_word(const uint8_t *line, size_t size, const char *word)
 /* Blanks at its end are not a name's. */
 static void copy_name(const uint8_t *name, size_t size, char *ret_name)
 {
-	while (size > 0 && is_blank(name[size - 1]))
+	while (size > 0 && ascii_is_blank(name[size - 1]))
 		size--;
 	if (size > MSTREAM_NAME_SIZE - 1)
 		size = MSTREAM_NAME_SIZE - 1;
@@ -81,7 +77,7 @@ static uint32_t get_sextet(const uint8_t *line, size_t size, size_t at, bool *is
 /* A character behind the data may be a checksum. */
 static bool is_too_long(const uint8_t *line, size_t size, size_t needed)
 {
-	while (size > 0 && is_blank(line[size - 1]))
+	while (size > 0 && ascii_is_blank(line[size - 1]))
 		size--;
 	return size > needed + 2;
 }
@@ -137,7 +133,7 @@ void uuencode_take64(const uint8_t *line, size_t size, struct uuencode_line *ret
 	for (size_t i = 0; i < size && i < LINE64_MAX && line[i] != '='; i++) {
 		const int digit = get_digit64(line[i]);
 		if (digit < 0) {
-			ret_line->is_odd = ret_line->is_odd || !is_blank(line[i]);
+			ret_line->is_odd = ret_line->is_odd || !ascii_is_blank(line[i]);
 			continue;
 		}
 		group = group << 6 | (uint32_t)digit;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/pop3/pop3_command.h"
 
+#include "lib/format/ascii.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -23,11 +25,6 @@ static const struct verb {
 	{ "TRACE", POP3_VERB_FOREIGN },
 };
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
 
 static void skip_blanks(struct pop3_text *rest)
 {
@@ -64,7 +61,7 @@ void pop3_command_parse(const char *line, size_t line_size, struct pop3_command 
 	ret_command->arguments = ret_command->raw;
 	struct pop3_text *arguments = &ret_command->arguments;
 	skip_blanks(arguments);
-	while (arguments->size > 0 && is_blank(arguments->at[arguments->size - 1]))
+	while (arguments->size > 0 && ascii_is_blank(arguments->at[arguments->size - 1]))
 		arguments->size--;
 	while (verb.size > 0 && verb.at[verb.size - 1] == '\t')
 		verb.size--;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/format/ascii.h"
 #include "lib/format/hex.h"
 #include "lib/smtp/address.h"
 #include "lib/wire/word.h"
@@ -33,19 +34,9 @@ static const struct verb {
 
 /* ---- words ---- */
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static bool is_alnum(char c)
 {
-	return is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+	return ascii_is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
 /* What is still to be read. */
@@ -74,7 +65,7 @@ static struct rest take_word(struct rest *rest)
 
 void command_parse(const char *line, size_t line_size, struct command *ret_command)
 {
-	while (line_size > 0 && is_blank(line[line_size - 1]))
+	while (line_size > 0 && ascii_is_blank(line[line_size - 1]))
 		line_size--;
 	const char *blank = line_size > 0 ? memchr(line, ' ', line_size) : NULL;
 	size_t verb_size = blank != NULL ? (size_t)(blank - line) : line_size;
@@ -168,7 +159,7 @@ static bool take_number(const char *text, size_t text_size, uint64_t *ret_number
 		return false;
 	for (size_t i = 0; i < text_size; i++) {
 		unsigned digit = (unsigned)(text[i] - '0');
-		if (!is_digit(text[i]))
+		if (!ascii_is_digit(text[i]))
 			return false;
 		if (number > (UINT64_MAX - digit) / 10) {
 			*ret_number = UINT64_MAX;

@@ -22,11 +22,6 @@ void messageid_init(struct messageid *ret_messageid)
 	memset(ret_messageid, 0, sizeof(*ret_messageid));
 }
 
-static bool is_blank(uint8_t byte)
-{
-	return byte == ' ' || byte == '\t';
-}
-
 static unsigned take_name(struct messageid *messageid, uint8_t byte)
 {
 	if (ascii_lower(byte) != (uint8_t)wanted[messageid->size])
@@ -37,7 +32,7 @@ static unsigned take_name(struct messageid *messageid, uint8_t byte)
 
 static unsigned take_colon(struct messageid *messageid, uint8_t byte)
 {
-	if (is_blank(byte))
+	if (ascii_is_blank(byte))
 		return AT_COLON;
 	messageid->size = 0;
 	if (byte == ':')
@@ -57,7 +52,7 @@ static unsigned take_value(struct messageid *messageid, uint8_t byte)
 		return AT_FOLD;
 	if (byte == '\r')
 		return AT_VALUE;
-	if (is_blank(byte)) {
+	if (ascii_is_blank(byte)) {
 		messageid->has_blank = messageid->size > 0;
 		return AT_VALUE;
 	}
@@ -83,7 +78,7 @@ static unsigned take_byte(struct messageid *messageid, uint8_t byte)
 	case AT_VALUE:
 		return take_value(messageid, byte);
 	case AT_FOLD:
-		return is_blank(byte) ? take_value(messageid, byte) : AT_END;
+		return ascii_is_blank(byte) ? take_value(messageid, byte) : AT_END;
 	default:
 		return AT_END;
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/smtp/replies.h"
 
+#include "lib/format/ascii.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -38,17 +40,12 @@ static void cut(struct replies *replies)
 	replies->text[size] = '\0';
 }
 
-static bool is_digit(char byte)
-{
-	return byte >= '0' && byte <= '9';
-}
-
 /* Of "250-text", "250 text" or "250"; 0 when it is no such line. */
 static int code_of(const struct replies *replies)
 {
 	const char *head = replies->head;
-	if (replies->size < 3 || head[0] < '2' || head[0] > '5' || !is_digit(head[1]) ||
-	    !is_digit(head[2]) || (replies->size > 3 && head[3] != ' ' && head[3] != '-'))
+	if (replies->size < 3 || head[0] < '2' || head[0] > '5' || !ascii_is_digit(head[1]) ||
+	    !ascii_is_digit(head[2]) || (replies->size > 3 && head[3] != ' ' && head[3] != '-'))
 		return 0;
 	return (head[0] - '0') * 100 + (head[1] - '0') * 10 + (head[2] - '0');
 }

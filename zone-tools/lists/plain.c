@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/lists/plain.h"
 
+#include "lib/format/ascii.h"
+
 #include <string.h>
 
 /* What is left of a line. */
@@ -9,14 +11,9 @@ struct rest {
 	const char *end;
 };
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 static void skip_blanks(struct rest *rest)
 {
-	while (rest->at < rest->end && is_blank(*rest->at))
+	while (rest->at < rest->end && ascii_is_blank(*rest->at))
 		rest->at++;
 }
 
@@ -37,7 +34,8 @@ static bool skip_char(struct rest *rest, char c)
 static struct rest take_word(struct rest *rest)
 {
 	struct rest word = { .at = rest->at };
-	while (!is_at_end(rest) && !is_blank(*rest->at) && *rest->at != ',' && *rest->at != '-')
+	while (!is_at_end(rest) && !ascii_is_blank(*rest->at) && *rest->at != ',' &&
+	       *rest->at != '-')
 		rest->at++;
 	word.end = rest->at;
 	return word;

@@ -308,7 +308,7 @@ static const char *read_address(struct rbldnsd *reader, bool is_exclusion, const
 	const char *fault = rbldnsd_address_parse(reader->set.type, is_exclusion, at, ret_range);
 	if (fault != NULL)
 		return fault;
-	if (**at != '\0' && !rbldnsd_is_blank(**at) && !is_comment(**at) && **at != ':')
+	if (**at != '\0' && !ascii_is_blank(**at) && !is_comment(**at) && **at != ':')
 		return "what follows the address does not belong there";
 	if (ret_range->has_host_bits && !reader->reading->options->cut_host_bits)
 		return dnsblv6_strerror(DNSBLV6_EHOSTBITS);

@@ -69,7 +69,7 @@ static int read_default(struct rbldnsd *reader, const char *at)
 
 static bool is_behind_address(char c)
 {
-	return rbldnsd_is_end(c) || rbldnsd_is_blank(c) || c == ':';
+	return rbldnsd_is_end(c) || ascii_is_blank(c) || c == ':';
 }
 
 static const char *read_client(const char **at, struct rbldnsd_range *ret_range)

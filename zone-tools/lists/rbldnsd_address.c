@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/lists/rbldnsd_address.h"
 
+#include "lib/format/ascii.h"
 #include "lib/format/hex.h"
 
 #include <string.h>
@@ -10,18 +11,13 @@ static const char not_ipv6[] = "not an IPv6 address";
 static const char octet_too_large[] = "octet above 255";
 static const char prefix_len_wrong[] = "prefix length out of range";
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* ---- numbers ---- */
 
 /* Any count of digits whose value is at most max. */
 static bool parse_number(const char **at, unsigned max, unsigned *ret_number)
 {
 	unsigned number = 0;
-	for (; is_digit(**at); (*at)++) {
+	for (; ascii_is_digit(**at); (*at)++) {
 		number = number * 10 + (unsigned)(**at - '0');
 		if (number > max)
 			return false;
@@ -32,7 +28,7 @@ static bool parse_number(const char **at, unsigned max, unsigned *ret_number)
 
 static const char *parse_prefix_len(const char **at, unsigned max, unsigned *ret_prefix_len)
 {
-	if (!is_digit(**at) || !parse_number(at, max, ret_prefix_len))
+	if (!ascii_is_digit(**at) || !parse_number(at, max, ret_prefix_len))
 		return prefix_len_wrong;
 	return NULL;
 }
@@ -54,7 +50,7 @@ static const char *parse_octets(const char **at, struct octets *ret_octets)
 	struct octets octets = { 0, 0 };
 	for (;;) {
 		unsigned octet;
-		if (!is_digit(**at))
+		if (!ascii_is_digit(**at))
 			return not_ipv4;
 		if (!parse_number(at, 255, &octet))
 			return octet_too_large;

@@ -140,7 +140,7 @@ struct rdata {
 static const char *read_a(const char *at, struct rdata *ret_rdata)
 {
 	uint32_t a;
-	if (!rbldnsd_address_parse_host(&at, &a) || (*at != '\0' && !rbldnsd_is_blank(*at)))
+	if (!rbldnsd_address_parse_host(&at, &a) || (*at != '\0' && !ascii_is_blank(*at)))
 		return "not an IPv4 address";
 	if (!rbldnsd_is_end(*rbldnsd_skip_blanks(at)))
 		return "what follows the address does not belong there";
@@ -174,7 +174,7 @@ static const char *read_mx(const char *at, struct rdata *ret_rdata)
 	if (*at < '0' || *at > '9')
 		return "MX takes a number and a name";
 	unsigned long preference = strtoul(at, &end, 10);
-	if (preference > UINT16_MAX || !rbldnsd_is_blank(*end))
+	if (preference > UINT16_MAX || !ascii_is_blank(*end))
 		return "MX takes a number up to 65535 and a name";
 	at = rbldnsd_skip_blanks(end);
 	const char *fault = *at == '\0' || strcmp(at, "@") == 0 ? "MX takes a number and a name"
@@ -233,7 +233,7 @@ static const char *read_rr(const char *at, struct dnsblv6_rr *ret_rr, struct rda
 /* "@" is the name that the list belongs to. */
 static const char *take_record_owner(const char **at, struct dnsblv6_labels *ret_name)
 {
-	if ((*at)[0] != '@' || !rbldnsd_is_blank((*at)[1]))
+	if ((*at)[0] != '@' || !ascii_is_blank((*at)[1]))
 		return take_owner(at, ret_name);
 	ret_name->size = 0;
 	*at = rbldnsd_skip_blanks(*at + 1);

@@ -9,6 +9,7 @@
  * $DATASET; every other list has one from its first line to its last.
  */
 
+#include "lib/format/ascii.h"
 #include "zone-tools/lists/rbldnsd_address.h"
 #include "zone-tools/lists/rbldnsd_value.h"
 #include "zone-tools/lists/reading.h"
@@ -54,11 +55,6 @@ struct rbldnsd {
 };
 
 /* ---- words of a line ---- */
-
-static inline bool rbldnsd_is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
 
 /* Is it the end of a line, or begins a comment? */
 static inline bool rbldnsd_is_end(char c)

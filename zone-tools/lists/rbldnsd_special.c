@@ -18,17 +18,12 @@ typedef int special_fn(struct rbldnsd *reader, const char *at, const char **ret_
 
 /* ---- words, numbers, times ---- */
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static bool take_digits(const char **at, uint32_t *ret_number)
 {
 	uint64_t number = 0;
-	if (!is_digit(**at))
+	if (!ascii_is_digit(**at))
 		return false;
-	for (; is_digit(**at); (*at)++) {
+	for (; ascii_is_digit(**at); (*at)++) {
 		number = number * 10 + (uint64_t)(**at - '0');
 		if (number > UINT32_MAX)
 			return false;
@@ -40,7 +35,7 @@ static bool take_digits(const char **at, uint32_t *ret_number)
 /* The word ends here; moves to the next one. */
 static bool take_word_end(const char **at)
 {
-	if (**at != '\0' && !rbldnsd_is_blank(**at))
+	if (**at != '\0' && !ascii_is_blank(**at))
 		return false;
 	*at = rbldnsd_skip_blanks(*at);
 	return true;
@@ -254,9 +249,9 @@ static bool take_field(const char **at, unsigned digits_max, unsigned min, unsig
 		       unsigned *ret_field)
 {
 	unsigned field = 0;
-	if (!is_digit(**at))
+	if (!ascii_is_digit(**at))
 		return false;
-	for (unsigned i = 0; i < digits_max && is_digit(**at); i++)
+	for (unsigned i = 0; i < digits_max && ascii_is_digit(**at); i++)
 		field = field * 10 + (unsigned)(*(*at)++ - '0');
 	if (field < min || field > max)
 		return false;
@@ -267,7 +262,7 @@ static bool take_field(const char **at, unsigned digits_max, unsigned min, unsig
 
 static bool take_optional_field(const char **at, unsigned max, unsigned *ret_field)
 {
-	if (**at == '\0' || rbldnsd_is_blank(**at))
+	if (**at == '\0' || ascii_is_blank(**at))
 		return true;
 	return take_field(at, 2, 0, max, ret_field);
 }
@@ -487,7 +482,7 @@ int rbldnsd_special_read(struct rbldnsd *reader, const char *line, bool is_marke
 {
 	size_t size = rbldnsd_word_size(line);
 	const char *at = rbldnsd_skip_blanks(line + size);
-	if (size == 1 && (is_digit(*line) || *line == '=') && *at != '\0')
+	if (size == 1 && (ascii_is_digit(*line) || *line == '=') && *at != '\0')
 		return read_variable(
 			reader, *line == '=' ? RBLDNSD_VARIABLE_BASE : (unsigned)(*line - '0'), at);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/mstream/head/coding.h"
 
+#include "lib/format/ascii.h"
 #include "lib/format/hex.h"
 
 #include <string.h>
@@ -189,11 +190,6 @@ size_t base64_end(struct base64 *decoder, uint8_t *ret_out)
 
 /* ---- quoted-printable ---- */
 
-static bool is_blank(uint8_t byte)
-{
-	return byte == ' ' || byte == '\t';
-}
-
 static bool is_line_end(uint8_t byte)
 {
 	return byte == '\r' || byte == '\n';
@@ -203,7 +199,7 @@ static bool is_line_end(uint8_t byte)
 static size_t blanks_before(const uint8_t *bytes, size_t at)
 {
 	size_t count = 0;
-	while (count < at && is_blank(bytes[at - count - 1]))
+	while (count < at && ascii_is_blank(bytes[at - count - 1]))
 		count++;
 	return count;
 }
@@ -213,7 +209,7 @@ static size_t plain_size(const uint8_t *bytes, size_t size)
 {
 	size_t at = 0;
 	while (at < size && bytes[at] != '=') {
-		if (is_line_end(bytes[at]) && at > 0 && is_blank(bytes[at - 1]))
+		if (is_line_end(bytes[at]) && at > 0 && ascii_is_blank(bytes[at - 1]))
 			return at - blanks_before(bytes, at);
 		at++;
 	}
@@ -246,7 +242,7 @@ static void hold(struct qp *decoder, uint8_t byte)
 /* Behind a "=" that is held: whether the byte is used. */
 static bool take_escape(struct qp *decoder, uint8_t byte, uint8_t **out, enum coding_event *event)
 {
-	const bool is_digit = decoder->held_size > 1 && !is_blank(decoder->held[1]);
+	const bool is_digit = decoder->held_size > 1 && !ascii_is_blank(decoder->held[1]);
 	const int value = hex_value((char)byte);
 	if (!is_digit && is_line_end(byte)) {
 		decoder->held_size = 0;
@@ -258,8 +254,8 @@ static bool take_escape(struct qp *decoder, uint8_t byte, uint8_t **out, enum co
 		decoder->held_size = 0;
 		return true;
 	}
-	const bool goes_on = decoder->held_size == 1 ? value >= 0 || is_blank(byte)
-						     : !is_digit && is_blank(byte);
+	const bool goes_on = decoder->held_size == 1 ? value >= 0 || ascii_is_blank(byte)
+						     : !is_digit && ascii_is_blank(byte);
 	if (goes_on && decoder->held_size < QP_HELD_MAX) {
 		hold(decoder, byte);
 		return true;
@@ -276,7 +272,7 @@ static bool take_escape(struct qp *decoder, uint8_t byte, uint8_t **out, enum co
 /* Behind blanks that are held, or that were too many to be: whether the byte is used. */
 static bool take_blank(struct qp *decoder, uint8_t byte, uint8_t **out, enum coding_event *event)
 {
-	if (is_blank(byte)) {
+	if (ascii_is_blank(byte)) {
 		if (decoder->is_long || decoder->held_size == QP_HELD_MAX) {
 			decoder->is_long = true;
 			*out += put_held(decoder, *out);
@@ -308,7 +304,7 @@ static bool take_qp(struct qp *decoder, uint8_t byte, uint8_t **out, enum coding
 		return true;
 	if (decoder->held_size > 0 && decoder->held[0] == '=')
 		return take_escape(decoder, byte, out, event);
-	if (decoder->held_size > 0 || decoder->is_long || is_blank(byte)) {
+	if (decoder->held_size > 0 || decoder->is_long || ascii_is_blank(byte)) {
 		if (take_blank(decoder, byte, out, event) || *event != CODING_NONE)
 			return *event == CODING_NONE;
 	}
@@ -352,7 +348,7 @@ void qp_end(struct qp *decoder, uint8_t *ret_out, size_t *ret_out_size)
 {
 	/* A "=" at the end is a soft line break, whose line end went with the delimiter. */
 	if (decoder->held_size > 0 && decoder->held[0] == '=' &&
-	    (decoder->held_size == 1 || is_blank(decoder->held[1])))
+	    (decoder->held_size == 1 || ascii_is_blank(decoder->held[1])))
 		decoder->held_size = 0;
 	*ret_out_size = put_held(decoder, ret_out);
 }

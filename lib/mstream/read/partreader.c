@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/mstream/read/partreader.h"
 
+#include "lib/format/ascii.h"
 #include "lib/mstream/read/entity.h"
 #include "lib/mstream/read/leaf.h"
 #include "lib/mstream/read/levels.h"
@@ -11,11 +12,6 @@
 
 /* An end of line is looked for in as much at a time: CR is, too, and may be far behind it. */
 #define SEARCH_SIZE 256
-
-static bool is_blank(uint8_t byte)
-{
-	return byte == ' ' || byte == '\t';
-}
 
 static bool is_line_end(uint8_t byte)
 {
@@ -165,7 +161,7 @@ static void take_garbage(struct mstream *mail, struct entity *entity)
 
 static bool is_field_name(const uint8_t *name, size_t size)
 {
-	while (size > 0 && is_blank(name[size - 1]))
+	while (size > 0 && ascii_is_blank(name[size - 1]))
 		size--;
 	for (size_t i = 0; i < size; i++) {
 		if (name[i] <= ' ' || name[i] >= 0x7f)
@@ -234,7 +230,7 @@ static size_t take_header_blank(struct mstream *mail, struct entity *entity, con
 				size_t size)
 {
 	size_t used = 0;
-	while (used < size && is_blank(bytes[used]))
+	while (used < size && ascii_is_blank(bytes[used]))
 		used++;
 	if (used == size)
 		return used;
@@ -275,7 +271,7 @@ static size_t start_header_line(struct mstream *mail, struct entity *entity, con
 		end_header(mail, entity);
 		return used;
 	}
-	if (is_blank(bytes[0])) {
+	if (ascii_is_blank(bytes[0])) {
 		entity->line = entity->has_fields ? LINE_BLANK : LINE_SKIP;
 		entity->has_fields = true;
 		return 0;

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/base/peers/peer_fields.h"
 
-#include <string.h>
+#include "lib/format/ascii.h"
 
-static bool is_blank(uint8_t byte)
-{
-	return byte == ' ' || byte == '\t';
-}
+#include <string.h>
 
 /* RFC 5322 section 3.6.8: ftext, to which the colon does not belong. */
 static bool is_of_name(uint8_t byte)
@@ -34,7 +31,7 @@ static enum fields_step emit(struct peer_fields *fields)
 /* The first byte of a line; *ret_is_used when it is taken. */
 static enum fields_step begin_line(struct peer_fields *fields, uint8_t byte, bool *ret_is_used)
 {
-	if (fields->is_pending && is_blank(byte)) {
+	if (fields->is_pending && ascii_is_blank(byte)) {
 		*ret_is_used = true;
 		add_value(fields, '\n');
 		add_value(fields, byte);
@@ -67,12 +64,13 @@ static enum fields_step end_header(struct peer_fields *fields, uint8_t byte, boo
 static enum fields_step push_name(struct peer_fields *fields, uint8_t byte, bool *ret_is_used)
 {
 	const bool is_behind = fields->state == FIELDS_BEHIND_NAME;
-	const bool goes_on = byte == ':' || is_blank(byte) || (!is_behind && is_of_name(byte));
+	const bool goes_on =
+		byte == ':' || ascii_is_blank(byte) || (!is_behind && is_of_name(byte));
 	if (!goes_on || fields->size == FIELDS_TEXT_MAX)
 		return FIELDS_BODY;
 	*ret_is_used = true;
 	if (byte != ':') {
-		if (is_blank(byte) && !is_behind) {
+		if (ascii_is_blank(byte) && !is_behind) {
 			fields->name_size = fields->size;
 			fields->state = FIELDS_BEHIND_NAME;
 		}
