@@ -72,7 +72,8 @@ struct engine {
 	uint64_t last_id;
 	struct engine_losses told; /* as they were when a line told them last */
 	int64_t told_ms;
-	int64_t beat_ms; /* a writer says next that it is at work; others never */
+	int64_t beat_ms;      /* a writer says next that it is at work; others never */
+	bool is_refusal_told; /* dnsblv6-cached is there, and not for this process */
 };
 
 /*

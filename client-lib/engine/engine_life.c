@@ -348,6 +348,24 @@ void engine_renew_servers(struct engine *engine, int64_t now_ms)
 	zones_trace_servers(all);
 }
 
+/* That there is no daemon is no fault; what the operator has to mend is told, once for each time. */
+static void tell_refusal(struct engine *engine, int status)
+{
+	const struct zones *all = &engine->all;
+	const bool is_refused = status == -EACCES || status == -EPERM;
+	char line[CONFIG_TEXT_MAX + ENGINE_LINE_MAX];
+
+	if (is_refused && !engine->is_refusal_told && all->log != NULL) {
+		snprintf(line, sizeof(line), "dnsblv6-cached not asked, shared=%s (%s)",
+			 all->config->shared,
+			 status == -EACCES ? "no permission for its socket"
+					   : "it is not the user's that owns the directory");
+		all->log(all->log_context, WARNING, line);
+	}
+	if (is_refused || status == 0)
+		engine->is_refusal_told = is_refused;
+}
+
 void engine_check_shared(struct engine *engine)
 {
 	const struct zones *all = &engine->all;
@@ -357,7 +375,7 @@ void engine_check_shared(struct engine *engine)
 	shared_check(all->shared, remote_is_connected(all->remote));
 	/* Its table comes with the connection; without a daemon nothing does. */
 	if (shared_get(all->shared) == NULL)
-		(void)remote_connect(all->remote, all->now_ms);
+		tell_refusal(engine, remote_connect(all->remote, all->now_ms));
 }
 
 void engine_beat(struct engine *engine)

@@ -19,6 +19,7 @@ import subprocess
 import harness
 from cached import NAME, TIMEOUT_MS, CachedCase
 from harness import DEADLINE_S, EX_CONFIG, EX_UNAVAILABLE, wait_for
+from policy import Connection
 
 # client-lib/shared/cached.h
 HEAD = struct.Struct(">4sI16sI")
@@ -217,6 +218,22 @@ class Socket(CachedCase):
         seen = self.run_clients(rows, self.server.address, 1, user=65534, extra_groups=[])
         self.assert_right(seen, rows)
         self.assertGreater(seen["queries"], 0)
+
+    def test_who_may_not_write_to_the_socket_is_told(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root becomes another user")
+        self.start_small("socket-mode: 600")
+        host, port = self.server.address
+        sections = [f"policy:\n    listen: {self.path('policy')}\n    user: nobody",
+                    f"library:\n    zones: {NAME}\n    servers: {host}@{port}\n    shared: {self.directory_of_cache}"]
+        config = self.write("policy.conf", "\n".join(sections) + "\n")
+        policy = self.start([harness.program("dnsblv6-policy"), "--config", config], "policy")
+        policy.wait_for_log(r"^info: \[dnsblv6-policy\] ready, ")
+        for address in ("192.0.2.1", "198.51.100.77"):
+            with Connection(self.path("policy")) as connection:
+                connection.ask(address)
+        self.assertEqual(len(policy.wait_for_log(
+            rf"^warning: \[dnsblv6-policy\] dnsblv6-cached not asked, shared={self.directory_of_cache} \(no permission")), 1)
 
 
 class Life(CachedCase):
