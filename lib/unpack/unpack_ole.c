@@ -234,6 +234,8 @@ static size_t next_bytes(struct reader *reader, size_t size, const uint8_t **ret
 	if (reader->size == 0)
 		reader->size =
 			compound_next(&reader->ole->compound, &reader->cursor, &reader->bytes);
+	if (reader->size == 0)
+		return 0;
 	const size_t taken = size < reader->size ? size : reader->size;
 	*ret_bytes = reader->bytes;
 	reader->bytes += taken;

@@ -266,6 +266,7 @@ TEST_CASE("files within documents come out", "[unpack][ole]")
 	CHECK(slides.members.size() == 3);
 	CHECK((slides.members.at(1).data == object));
 	CHECK(slides.members.at(2).data == "plain");
+	CHECK(open_ole(compound_of({ { "PowerPoint Document", "" } })).flaws.empty());
 	// However much stands before it, and whatever pieces the file has it in.
 	Compound late(
 		{ { "PowerPoint Document", atom(0, 1, std::string(13 << 20, 'x')) +
