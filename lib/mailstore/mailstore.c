@@ -530,19 +530,25 @@ static bool entry_names(const struct mailbatch *batch, const struct mailbatch_en
 	return false;
 }
 
+/* The index, behind a flush when something waits that has to do with what is asked for. */
+static int ask_about(struct mailstore *store, bool is_waiting)
+{
+	if (store->log.failure != 0)
+		return MAILSTORE_EFAILED;
+	int ret = is_waiting || store->batch.emptied != 0 ? mailstore_flush(store) : 0;
+	return ret == 0 ? open_reader(store) : ret;
+}
+
 /* The index, in which the mailbox is as it is in the log. What waits for others goes on waiting. */
 static int ask_box(struct mailstore *store, struct mailname mailbox)
 {
 	const struct mailbatch *batch = &store->batch;
+	bool is_named = false;
 	if (!mailname_is_valid(mailbox))
 		return MAILSTORE_EBOX;
-	if (store->log.failure != 0)
-		return MAILSTORE_EFAILED;
-	bool is_named = batch->emptied != 0;
 	for (size_t i = 0; !is_named && i < batch->count; i++)
 		is_named = entry_names(batch, &batch->entries[i], mailbox);
-	int ret = is_named ? mailstore_flush(store) : 0;
-	return ret == 0 ? open_reader(store) : ret;
+	return ask_about(store, is_named);
 }
 
 /* The index as the log is now. */
@@ -627,7 +633,7 @@ int mailstore_next_box(struct mailstore *store, struct mailname behind, uint8_t 
 
 int mailstore_find_id(struct mailstore *store, const struct mailid *id, uint64_t *ret_mail)
 {
-	int ret = ask(store);
+	int ret = ask_about(store, find_waiting(&store->batch, id) != NULL);
 	return ret == 0 ? mailindex_id(store->reader, id, ret_mail) : ret;
 }
 

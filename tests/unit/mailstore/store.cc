@@ -182,6 +182,23 @@ TEST_CASE("a batch of deliveries needs one sync", "[mailstore][store]")
 	CHECK(f.disk.syncs() == syncs + 1);
 }
 
+// An import asks so of each mail that it has, before it delivers it.
+TEST_CASE("to look for an id commits nothing but the mail that has it", "[mailstore][store]")
+{
+	fixture f(1U << 20);
+	REQUIRE(f.open() == 0);
+	mailid waiting{};
+	mailid other{};
+	uint64_t mail = 0;
+	REQUIRE(mailstore_make_id(f.store, &other) == 0);
+	REQUIRE(f.deliver({ "a" }, "x\r\n", &waiting) == 0);
+	const uint64_t syncs = f.disk.syncs();
+	CHECK(mailstore_find_id(f.store, &other, &mail) == DNSBLV6_ENOTFOUND);
+	CHECK(f.disk.syncs() == syncs);
+	CHECK(mailstore_find_id(f.store, &waiting, &mail) == 0);
+	CHECK(f.disk.syncs() == syncs + 1);
+}
+
 TEST_CASE("what is written for a mail is little more than the mail", "[mailstore][store]")
 {
 	fixture f(1U << 20);
