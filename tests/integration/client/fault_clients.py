@@ -177,6 +177,11 @@ class Cell:
             await self.tick(self.supply.new())
         return marker.result() != UNKNOWN or time.monotonic() < begin + TIMEOUT_S
 
+    def is_unnoticed(self):
+        """A zone without credit for looks is not suspected before its listings are many enough."""
+        return self.fault.is_busy and self.client.zones()[0].state == "ok" \
+            and self.counts["sick"].total() <= self.fault.wrong_max
+
     async def be_sick(self):
         self.server.is_sick = True
         self.era = "first"
@@ -187,7 +192,8 @@ class Cell:
                 break
         self.era = "sick"
         end = time.monotonic() + self.plan["sick_s"]
-        while time.monotonic() < end or self.counts["sick"].total() < GOOD_MIN:
+        while time.monotonic() < end or self.counts["sick"].total() < GOOD_MIN \
+                or self.is_unnoticed():
             await self.tick(self.supply.new())
 
     async def recover(self):
