@@ -163,9 +163,9 @@ DNSBLV6_API void dnsblv6_free(struct dnsblv6 *client);
 
 /*
  * Lines for a log: a zone that fell ill or recovered, a resolver that filters, a cache that may not
- * be used. level is as in syslog(3): 3 error, 4 warning, 6 information, 7 debug. Each question and each answer has a line
- * of level 7, which few logs need. A zone that has labels is called by them. line has no newline and
- * is borrowed until the hook returns. The hook is called by the thread whose call found out,
+ * be used. level is as in syslog(3): 3 error, 4 warning, 6 information, 7 debug. Each question and
+ * each answer has a line of level 7, which few logs need. A zone that has labels is called by them.
+ * line has no newline and is borrowed until the hook returns. The hook is called by the thread whose call found out,
  * without a lock held; it must not call this library. It is set before dnsblv6_start() only.
  */
 typedef void (*dnsblv6_log_fn)(void *context, int level, const char *line);

@@ -40,7 +40,10 @@ static bool is_rar5(const uint8_t *head)
 	       little_get32(head + 8) == crc32(0, head + 12, size + 1);
 }
 
-/* ARJ's TECHNOTE.TXT: the size of the header, that of what all have of it, versions, a system, and a type of its own. */
+/*
+ * ARJ's TECHNOTE.TXT: the size of the header, that of the part that each header has, two versions, the
+ * system, and the type of a main header.
+ */
 static bool is_arj(const uint8_t *head)
 {
 	const unsigned size = little_get16(head + 2);
