@@ -107,12 +107,19 @@ static bool take_label(struct cursor *cursor)
 	return size > 0 && size <= LABEL_MAX && *begin != '-' && cursor->at[-1] != '-';
 }
 
+static bool has_label(const struct cursor *cursor)
+{
+	return cursor->at < cursor->end &&
+	       (is_label_byte(*cursor->at) || (unsigned char)*cursor->at > '~');
+}
+
+/* With the dot of the root, where there is one. */
 static bool take_name(struct cursor *cursor)
 {
 	do {
 		if (!take_label(cursor))
 			return false;
-	} while (take_byte(cursor, '.'));
+	} while (take_byte(cursor, '.') && has_label(cursor));
 	return true;
 }
 
@@ -166,9 +173,10 @@ static enum address_status take_mailbox(struct cursor *cursor, struct address *r
 	const char *domain = cursor->at;
 	if (!take_domain(cursor))
 		return ADDRESS_MALFORMED;
-	ret_address->mailbox_size = (size_t)(cursor->at - begin);
+	const char *end = cursor->at[-1] == '.' ? cursor->at - 1 : cursor->at;
+	ret_address->mailbox_size = (size_t)(end - begin);
 	ret_address->is_utf8 = cursor->is_utf8;
-	bool fits = cursor->at - domain <= ENVELOPE_DOMAIN_MAX &&
+	bool fits = end - domain <= ENVELOPE_DOMAIN_MAX &&
 		    ret_address->mailbox_size + strlen("<>") <= ENVELOPE_PATH_MAX;
 	return fits ? ADDRESS_OK : ADDRESS_TOO_LONG;
 }
@@ -189,14 +197,15 @@ enum address_status address_parse_path(const char *text, size_t text_size,
 	struct cursor cursor = { .at = text, .end = text + text_size };
 	struct address address = { .mailbox = text };
 	enum address_status status = ADDRESS_OK;
-	if (!take_byte(&cursor, '<') || (has_byte(&cursor, '@') && !take_route(&cursor)))
+	const bool is_bare = !take_byte(&cursor, '<');
+	if (!is_bare && has_byte(&cursor, '@') && !take_route(&cursor))
 		return ADDRESS_MALFORMED;
 	/* What a route had beyond ASCII goes with it. */
 	cursor.is_utf8 = false;
-	bool is_null = cursor.at == text + 1 && has_byte(&cursor, '>');
+	bool is_null = !is_bare && cursor.at == text + 1 && has_byte(&cursor, '>');
 	if (!is_null)
 		status = take_mailbox(&cursor, &address);
-	if (status == ADDRESS_MALFORMED || !take_byte(&cursor, '>'))
+	if (status == ADDRESS_MALFORMED || (!is_bare && !take_byte(&cursor, '>')))
 		return ADDRESS_MALFORMED;
 	if (status != ADDRESS_OK)
 		return status;
@@ -209,6 +218,6 @@ bool address_is_mailbox(const char *text, size_t text_size, bool allows_utf8)
 {
 	struct cursor cursor = { .at = text, .end = text + text_size };
 	struct address address = { .mailbox = text };
-	return take_mailbox(&cursor, &address) == ADDRESS_OK && cursor.at == cursor.end &&
+	return take_mailbox(&cursor, &address) == ADDRESS_OK && address.mailbox_size == text_size &&
 	       (allows_utf8 || !address.is_utf8);
 }

@@ -13,10 +13,12 @@
  *     <"a b"@[192.0.2.1]>                a quoted local part stays quoted
  *     <@relay.example,@b:c@d.example>    is c@d.example: routes are dropped
  *     <Postmaster>                       the one that needs no domain
+ *     a.b@example.org                    without "<" and ">"
+ *     <a.b@example.org.>                 is a.b@example.org
  *
- * Looser than the RFC in three things, since such addresses are in use and other servers take them:
- * a label of a domain may have "_", a local part more than 64 octets (envelope.h), and dots in front, at
- * its end or beside one another, which providers of mobile phones have given to their users.
+ * Looser than the RFC in the last two and in three things more, since such addresses are in use and other
+ * servers take them: a label of a domain may have "_", a local part more than 64 octets (envelope.h), and
+ * dots in front, at its end or beside one another, which providers of mobile phones have given to their users.
  *
  * No function here keeps a pointer but the one into the caller's text, allocates or logs.
  */
@@ -41,7 +43,7 @@ struct address {
 	bool is_postmaster;  /* the one without a domain */
 };
 
-/* A path at the beginning of text. *ret_used bytes are it, "<" and ">" included. */
+/* A path at the beginning of text. *ret_used bytes are it, "<" and ">" included; without these a blank has to follow. */
 enum address_status address_parse_path(const char *text, size_t text_size,
 				       struct address *ret_address, size_t *ret_used);
 

@@ -116,7 +116,7 @@ static bool is_encoded(const char *text, size_t text_size, bool allows_utf8)
 			return false;
 		i += size;
 	}
-	return text_size > 0;
+	return true;
 }
 
 bool command_is_xtext(const char *text, size_t text_size)
@@ -202,7 +202,8 @@ static bool take_ret(struct subject *subject, const char *text, size_t text_size
 
 static bool take_envid(struct subject *subject, const char *text, size_t text_size)
 {
-	if (text_size > ENVELOPE_ENVID_MAX || !command_is_xtext(text, text_size))
+	/* RFC 3461 would have an empty one, too, which is as good as none. */
+	if (text_size == 0 || text_size > ENVELOPE_ENVID_MAX || !command_is_xtext(text, text_size))
 		return false;
 	memcpy(subject->envelope->envid, text, text_size);
 	return true;

@@ -3,8 +3,8 @@
 Random sessions, which Postfix's smtpd answers command by command; smtp-front hears each of them in one
 burst, cut anywhere, and says the same codes.
 
-Only commands about which both agree are in them: smtp-front wants a greeting first, mails without NUL
-and addresses in "<" and ">", and it offers neither VRFY nor ETRN.
+Only commands about which both agree are in them: smtp-front wants a greeting first and mails without NUL,
+and it offers neither VRFY nor ETRN.
 
 Needs root and Debian's postfix; without it is skipped.
 """
@@ -21,8 +21,9 @@ FROM, TO = b"MAIL FROM:<a@b.example>", f"RCPT TO:<{RECIPIENT}>".encode()
 COMMANDS = (
     *[FROM] * 4, b"mail from: <a@b.example>", b"MAIL FROM:<>", b"MAIL FROM:<\"a b\"@b.example>",
     b"MAIL FROM:<@x.example,@y.example:a@b.example>", b"MAIL FROM:<a..b.@b.example>", b"MAIL FROM:<a@[127.0.0.1]>",
+    b"MAIL FROM:a@b.example", b"MAIL FROM:<a@b.example.>",
     *[FROM + word for word in (
-        b" SIZE=100", b" SIZE=x", b" BODY=8BITMIME", b" BODY=7BIT", b" RET=FULL ENVID=a+2Bb",
+        b" ENVID=", b" SIZE=100", b" SIZE=x", b" BODY=8BITMIME", b" BODY=7BIT", b" RET=FULL ENVID=a+2Bb",
         b" RET=HDRS", b" RET=x", b" FOO=1", b" SMTPUTF8 BODY=8BITMIME")],
     "MAIL FROM:<ü@b.example> SMTPUTF8".encode(), b"MAIL FROM:<a b@b.example>", b"MAIL FROM:<a@-b.example>",
     b"MAIL FROM:<a@b..example>", b"MAIL FROM:<a@b.example", b"MAIL TO:<a@b.example>", b"MAIL",
@@ -30,7 +31,7 @@ COMMANDS = (
     b"RCPT TO:<@a.example:inbox@example.com>", b"RCPT TO:<\"inbox\"@example.com>", b"RCPT FROM:<a@b.example>", b"RCPT",
     *[TO + word for word in (
         b" NOTIFY=NEVER", b" NOTIFY=SUCCESS,FAILURE,DELAY", b" NOTIFY=NEVER,DELAY", b" NOTIFY=x",
-        b" ORCPT=rfc822;a+2Bb@c.example", b" ORCPT=x", b" FOO=1")],
+        b" ORCPT=rfc822;a+2Bb@c.example", b" ORCPT=rfc822;", b" ORCPT=x", b" FOO=1")],
     b"EHLO a.example", b"HELO a.example", b"EHLO [127.0.0.1]", b"EHLO", b"HELO", b"RSET", b"NOOP", b"NOOP x", b"FOO",
     b"", b"\xff\xfe", b"x" * 600)
 BODIES = (b"Subject: x\r\n\r\nhello\r\n", b"", b"..dot\r\n", b"x" * 2500 + b"\r\n", b"\xff\xfe\r\n", b"y\r\n" * 3000)
