@@ -8,7 +8,8 @@
  *
  *     OFFSET  SIZE  DESCRIPTION
  *        0      1   bytes in a piece, less one
- *        1      1   STLS (2 bits), no scan (bit 2), hold of 64 to 512 bytes (bits 3 to 5)
+ *        1      1   STLS (2 bits), no scan (bit 2), hold of 64 to 512 bytes (bits 3 to 5); bit 6: the
+ *                   server says all without being asked, and then pieces may matter
  *        2      2   bytes of the client, low byte first
  *        4      .   these, then the server's
  */
@@ -218,6 +219,7 @@ struct input {
 	size_t client_size;
 	const uint8_t *server;
 	size_t server_size;
+	bool is_unasked;
 };
 
 static struct popproxy_limits limits_of(uint8_t options)
@@ -238,6 +240,20 @@ static size_t least(size_t one, size_t other)
 	return one < other ? one : other;
 }
 
+/* What of the server's there is: a piece more of the line that the proxy waits for, or of anything. */
+static size_t server_says(const struct popproxy *proxy, const struct run *run,
+			  const struct input *input, size_t at, size_t there, size_t piece)
+{
+	size_t end = input->server_size;
+	if (!input->is_unasked) {
+		const uint8_t *lf = memchr(input->server + at, '\n', end - at);
+		if (run->status == POPPROXY_CLIENT_TLS || !popproxy_is_at_server(proxy))
+			return there;
+		end = lf != NULL ? (size_t)(lf - input->server) + 1 : end;
+	}
+	return least(there + piece, end);
+}
+
 /* With every other turn without room. */
 static void converse(struct popproxy *proxy, struct run *run, const struct input *input,
 		     size_t piece, size_t room)
@@ -251,7 +267,8 @@ static void converse(struct popproxy *proxy, struct run *run, const struct input
 		struct popproxy_io io = { 0 };
 		require(turn < TURNS_MAX, "it ends");
 		client_there = least(client_there + piece, input->client_size);
-		server_there = least(server_there + piece, input->server_size);
+		const size_t server_was = server_there;
+		server_there = server_says(proxy, run, input, server_at, server_there, piece);
 		io.client = input->client + client_at;
 		io.client_size = client_there - client_at;
 		io.server = input->server + server_at;
@@ -264,8 +281,7 @@ static void converse(struct popproxy *proxy, struct run *run, const struct input
 		if (run->status == POPPROXY_CLIENT_TLS && io.to_client_size == 0 &&
 		    io.to_client_room == room)
 			popproxy_stls(proxy, &io, true);
-		if (turn > 1 && client_there == input->client_size &&
-		    server_there == input->server_size && quiet == 8 &&
+		if (turn > 1 && client_there == input->client_size && quiet == 8 &&
 		    run->status == POPPROXY_MORE && io.to_client_room == room)
 			run->status = popproxy_server_gone(proxy, &io);
 		append(&run->client, rooms[0], io.to_client_size);
@@ -276,7 +292,7 @@ static void converse(struct popproxy *proxy, struct run *run, const struct input
 		const bool has_moved =
 			io.client_used + io.server_used + io.to_client_size + io.to_server_size > 0;
 		const bool has_all =
-			client_there == input->client_size && server_there == input->server_size;
+			client_there == input->client_size && server_there == server_was;
 		if (has_moved || !has_all || run->status == POPPROXY_WAITING)
 			quiet = run->status >= POPPROXY_TUNNEL ? quiet + 1 : 0;
 		else if (quiet != 8 || run->status != POPPROXY_MORE || io.to_client_room == room)
@@ -371,22 +387,28 @@ static void check_client(const struct run *run, bool is_scanning)
 			"the client gets whole lines");
 }
 
+static void check_pieces(const struct run *whole, const struct run *pieces)
+{
+	require(whole->status == pieces->status, "it ends in the same way");
+	require(whole->status >= POPPROXY_END ? is_begun(&whole->server, &pieces->server)
+					      : is_same(&whole->server, &pieces->server),
+		"pieces do not matter to the server");
+	require(is_same(&whole->client, &pieces->client), "pieces do not matter to the client");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 4)
 		return 0;
 	const size_t client_size = least(data[2] + 256U * data[3], size - 4);
 	const struct input input = { data + 4, client_size, data + 4 + client_size,
-				     size - 4 - client_size };
+				     size - 4 - client_size, (data[1] & 64) != 0 };
 	struct run *whole = run_once(&input, data[1], size, false);
 	struct run *pieces = run_once(&input, data[1], data[0] + 1U, true);
 	check_server(&whole->server);
 	check_client(whole, (data[1] & 4) == 0);
-	require(whole->status == pieces->status, "it ends in the same way");
-	require(whole->status >= POPPROXY_END ? is_begun(&whole->server, &pieces->server)
-					      : is_same(&whole->server, &pieces->server),
-		"pieces do not matter to the server");
-	require(is_same(&whole->client, &pieces->client), "pieces do not matter to the client");
+	if (!input.is_unasked)
+		check_pieces(whole, pieces);
 	free(whole);
 	free(pieces);
 	return 0;

@@ -198,10 +198,10 @@ TEST_CASE("the server's end is told, unless a client would take that for somethi
 {
 	Proxied idle;
 	idle.login();
-	idle.server("-ERR Disconnected for inactivity.\r\n");
-	CHECK(idle.to_client.empty());
-	CHECK(idle.gone() == POPPROXY_END);
-	CHECK(idle.to_client == "-ERR Disconnected for inactivity.\r\n");
+	CHECK(idle.server("-ERR Disconnected").empty());
+	CHECK(idle.client("NOOP\r\n").empty());
+	CHECK(idle.server(" for inactivity.\r\n") == "-ERR Disconnected for inactivity.\r\n");
+	CHECK(idle.status == POPPROXY_END);
 	Proxied silent;
 	silent.login();
 	CHECK(silent.gone() == POPPROXY_END);
@@ -223,4 +223,51 @@ TEST_CASE("the server's end is told, unless a client would take that for somethi
 	CHECK(quit.status == POPPROXY_END);
 	CHECK(quit.to_server == "QUIT\r\n");
 	CHECK(quit.gone() == POPPROXY_END);
+}
+
+TEST_CASE("an answer that was not asked for is not that of the next command", "[popproxy]")
+{
+	Proxied proxied;
+	SECTION("of a login")
+	{
+		proxied.server("+OK\r\n");
+		proxied.client("USER john\r\n");
+		CHECK(proxied.server("+OK\r\n+OK in\r\n") == "+OK\r\n");
+		CHECK(proxied.client("PASS wrong\r\n").empty());
+	}
+	SECTION("amid an exchange of SASL")
+	{
+		proxied.server("+OK\r\n");
+		proxied.client("AUTH PLAIN\r\n");
+		proxied.server("+ \r\n+OK in\r\n");
+		CHECK(proxied.client("AGpvaG4AeA==\r\n").empty());
+		CHECK_FALSE(proxied.proxy.is_logged_in);
+	}
+	SECTION("of DELE, so that a mail would look deleted that is not")
+	{
+		proxied.login();
+		proxied.client("DELE 1\r\n");
+		CHECK(proxied.server("+OK\r\n+OK\r\n") == "+OK\r\n");
+		CHECK(proxied.client("DELE 2\r\n").empty());
+	}
+	SECTION("behind a mail, so that the next would be another, which DELE then takes")
+	{
+		proxied.login();
+		proxied.client("RETR 1\r\nRETR 2\r\n");
+		proxied.server("+OK 1 a\r\n");
+		proxied.server_left = "+OK\r\none\r\n.\r\n+OK\r\ntwo\r\n.\r\n";
+		CHECK(proxied.server("") == "+OK\r\none\r\n.\r\n-ERR [SYS/TEMP] The server has "
+					    "closed the connection\r\n");
+		CHECK(proxied.to_server == "UIDL 1\r\nRETR 1\r\n");
+	}
+	SECTION("while a mail waits for room")
+	{
+		proxied.login();
+		proxied.has_room = false;
+		proxied.client("RETR 1\r\n");
+		proxied.server("+OK 1 a\r\n+OK\r\none\r\n.\r\n");
+		proxied.has_room = true;
+		CHECK(proxied.client("").empty());
+	}
+	CHECK(proxied.status == POPPROXY_END);
 }

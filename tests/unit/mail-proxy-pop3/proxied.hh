@@ -56,17 +56,20 @@ struct Proxied {
 	std::string to_client, to_server;
 	std::string client_left, server_left;
 
-	enum popproxy_status step(const std::string &client, const std::string &server)
+	// The server says a line when it is asked for one, and what is left of them all the same.
+	enum popproxy_status step(const std::string &client, std::string server)
 	{
 		client_left += client;
-		server_left += server;
-		bool has_moved = true;
-		while (has_moved) {
-			struct popproxy_io io = begin_io();
-			status = popproxy_step(&proxy, &io);
-			has_moved = end_io(io);
+		turn();
+		while (!server.empty() && popproxy_is_at_server(&proxy) &&
+		       status == POPPROXY_MORE) {
+			const size_t size = std::min(server.find('\n'), server.size() - 1) + 1;
+			server_left += server.substr(0, size);
+			server.erase(0, size);
+			turn();
 		}
-		return status;
+		server_left += server;
+		return turn();
 	}
 	std::string client(const std::string &bytes)
 	{
@@ -109,6 +112,16 @@ struct Proxied {
 	}
 
       private:
+	enum popproxy_status turn()
+	{
+		bool has_moved = true;
+		while (has_moved) {
+			struct popproxy_io io = begin_io();
+			status = popproxy_step(&proxy, &io);
+			has_moved = end_io(io);
+		}
+		return status;
+	}
 	std::vector<uint8_t> client_room = std::vector<uint8_t>(16384);
 	std::vector<uint8_t> server_room = std::vector<uint8_t>(16384);
 

@@ -207,21 +207,43 @@ static bool greet(struct popproxy *proxy, struct popproxy_io *io)
 	return true;
 }
 
+/*
+ * The server says what it was not asked for, such as why it is to end, or a second answer to one command. That
+ * would be taken for the answer to the next command, and each one from there on for that of another.
+ */
+static bool is_unasked(struct popproxy *proxy, const struct popproxy_io *io)
+{
+	/* A mail that has come goes its way first: nothing is asked meanwhile. */
+	const bool is_mail = popproxy_is_in_mail(proxy) && popproxy_head(proxy)->is_sent;
+	return !is_mail && !popproxy_is_at_server(proxy) && io->server_used < io->server_size;
+}
+
+static bool end_unasked(struct popproxy *proxy, struct popproxy_io *io)
+{
+	size_t size = 0;
+	const enum lines_status status =
+		lines_take(io->server + io->server_used, io->server_size - io->server_used,
+			   POPPROXY_LINE_MAX, &size);
+	/* Its words may be the last, and are waited for. */
+	if (status != LINES_MORE)
+		popproxy_server_gone(proxy, io);
+	return false;
+}
+
 enum popproxy_status popproxy_step(struct popproxy *proxy, struct popproxy_io *io)
 {
 	bool has_moved = true;
 	if (proxy->status == POPPROXY_WAITING)
 		proxy->status = POPPROXY_MORE;
 	while (has_moved && proxy->status == POPPROXY_MORE) {
-		if (!proxy->is_greeted) {
+		if (!proxy->is_greeted)
 			has_moved = greet(proxy, io);
-			continue;
-		}
-		has_moved = popproxy_answer(proxy, io);
-		if (proxy->status == POPPROXY_MORE)
-			has_moved = popproxy_send(proxy, io) || has_moved;
-		if (proxy->status == POPPROXY_MORE)
-			has_moved = popproxy_ask(proxy, io) || has_moved;
+		else if (is_unasked(proxy, io))
+			has_moved = end_unasked(proxy, io);
+		else
+			has_moved = popproxy_answer(proxy, io) ||
+				    (proxy->status == POPPROXY_MORE &&
+				     (popproxy_send(proxy, io) || popproxy_ask(proxy, io)));
 	}
 	return proxy->status;
 }
@@ -257,6 +279,17 @@ bool popproxy_is_idle(const struct popproxy *proxy)
 bool popproxy_is_at_client(const struct popproxy *proxy)
 {
 	return (proxy->is_greeted && proxy->ask_count == 0) || proxy->is_sasl_due;
+}
+
+bool popproxy_is_at_server(const struct popproxy *proxy)
+{
+	if (popproxy_is_in_mail(proxy))
+		return popproxy_mail_is_at_server(proxy);
+	bool is_due = !proxy->is_greeted;
+	for (size_t i = 0; i < proxy->sent_count && !proxy->is_sasl_due; i++)
+		is_due = is_due ||
+			 proxy->asks[(proxy->ask_begin + i) % POPPROXY_ASKS].kind != POPPROXY_LOCAL;
+	return is_due;
 }
 
 bool popproxy_is_in_mail(const struct popproxy *proxy)

@@ -261,6 +261,8 @@ enum popproxy_status popproxy_server_gone(struct popproxy *proxy, struct popprox
 bool popproxy_is_idle(const struct popproxy *proxy);
 /* Nothing goes on without a line of the client. */
 bool popproxy_is_at_client(const struct popproxy *proxy);
+/* The server owes an answer, or more of one. */
+bool popproxy_is_at_server(const struct popproxy *proxy);
 /* The oldest of them is RETR or TOP. */
 bool popproxy_is_in_mail(const struct popproxy *proxy);
 /* "passed" and the like. Never NULL. */

@@ -29,6 +29,12 @@ bool popproxy_mail_is_silent(const struct popproxy *proxy)
 	return !proxy->body.is_flowing;
 }
 
+bool popproxy_mail_is_at_server(const struct popproxy *proxy)
+{
+	const enum phase phase = (enum phase)proxy->body.phase;
+	return phase == AT_UID || phase == AT_ANSWER || (phase >= AT_BODY && !proxy->body.is_ended);
+}
+
 bool popproxy_mail_is_answered(const struct popproxy *proxy)
 {
 	return proxy->body.phase == AT_SWALLOW;
@@ -405,7 +411,7 @@ static bool answer_uid(struct popproxy *proxy, struct popproxy_io *io)
 static bool open_scan(struct popproxy *proxy, struct popproxy_io *io)
 {
 	struct popproxy_body *body = &proxy->body;
-	const struct popproxy_ask *ask = popproxy_head(proxy);
+	struct popproxy_ask *ask = popproxy_head(proxy);
 	char line[COMMAND_ROOM];
 	if (!popproxy_has_room(io->to_server_room, io->to_server_size))
 		return false;
@@ -425,6 +431,7 @@ static bool open_scan(struct popproxy *proxy, struct popproxy_io *io)
 			: snprintf(line, sizeof(line), "RETR %llu\r\n",
 				   (unsigned long long)ask->number);
 	popproxy_to_server_bytes(io, line, (size_t)size);
+	ask->is_sent = true;
 	body->phase = AT_ANSWER;
 	return true;
 }
@@ -476,7 +483,6 @@ bool popproxy_mail(struct popproxy *proxy, struct popproxy_io *io)
 	switch ((enum phase)proxy->body.phase) {
 	case AT_START:
 		/* The head is this mail, so that what is behind it is not sent. */
-		popproxy_head(proxy)->is_sent = true;
 		proxy->sent_count = 1;
 		return start(proxy, io);
 	case AT_UID:

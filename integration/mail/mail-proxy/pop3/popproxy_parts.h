@@ -90,6 +90,8 @@ const char *popproxy_mechanism(struct pop3_text word);
 bool popproxy_mail(struct popproxy *proxy, struct popproxy_io *io);
 /* May a client take -ERR for the answer to the mail at the head? */
 bool popproxy_mail_is_silent(const struct popproxy *proxy);
+/* Does the server owe something of it? */
+bool popproxy_mail_is_at_server(const struct popproxy *proxy);
 /* Has the client got its answer while the server still sends? */
 bool popproxy_mail_is_answered(const struct popproxy *proxy);
 /* All that belongs to a mail is given back. */
