@@ -296,8 +296,36 @@ class Deaf(Case):
         self.assertEqual(proxy.counters()["timeouts"], 1)
 
 
+class Clear:
+    """In place of a context of TLS: the next hop goes on in the clear, and says this first."""
+
+    def __init__(self, said):
+        self.said = said
+
+    def wrap_socket(self, client, **_):
+        client.sendall(self.said)
+        return client
+
+
 class Passed(Case):
     """STARTTLS of the next hop, which the proxy has no part in."""
+
+    def test_neither_side_says_a_thing_in_the_clear_behind_it(self):
+        hop = Hop(self, offers=("hop.example.org", "STARTTLS"), tls=Clear(b"250 injected\r\n"))
+        proxy = MailProxy(self, [{"next-hop": hop.address}])
+        self.expect_log("warning: .* session passed on unscanned")
+        with Client(proxy.addresses[0]) as client:
+            client.begin()
+            client.send("STARTTLS\r\n")
+            self.assertNotIn(b"injected", client.file.read())
+        hop.tls.said = b""
+        with Client(proxy.addresses[0]) as client:
+            client.begin()
+            client.say("STARTTLS", 220)
+            client.send("RSET\r\n")
+            self.assertEqual(client.file.read(), b"")
+        self.assertNotIn(b"RSET\r\n", hop.commands)
+        proxy.wait_for_log("session ended, .* end=early-input$", 2)
 
     def test_it_is_passed_on_and_the_log_says_so(self):
         certificate = make_certificate(self, HOSTNAME)

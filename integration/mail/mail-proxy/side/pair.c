@@ -21,6 +21,8 @@
 #define LAST_MS	      30000 /* for the last words to be taken */
 #define LINGER_MS     2000  /* for the client's end, behind them */
 #define TUNNEL_MS     600000
+#define TLS_ALERT     21 /* as its first byte has it, what a record of TLS is */
+#define TLS_HANDSHAKE 22
 #define ORIGINAL_IPV6 80 /* IP6T_SO_ORIGINAL_DST, whose header cannot be included with libc's */
 
 static const char context[] = "mail-proxy";
@@ -309,8 +311,21 @@ static uint64_t pass(struct side *from, struct side *to)
 	return passed;
 }
 
+/* What is said behind STARTTLS, or its answer, in the clear would seem to be said under TLS (CVE-2011-0411). */
+static bool is_in_the_clear(const struct side *from, uint64_t passed)
+{
+	size_t size = 0;
+	const uint8_t *bytes = side_bytes(from, &size);
+	return passed == 0 && size > 0 && bytes[0] != TLS_ALERT && bytes[0] != TLS_HANDSHAKE;
+}
+
 static void pass_both(struct pair *pair)
 {
+	if (is_in_the_clear(pair->client, pair->tunnel_up) ||
+	    is_in_the_clear(pair->server, pair->tunnel_down)) {
+		cut(pair, "early-input");
+		return;
+	}
 	const uint64_t up = pass(pair->client, pair->server);
 	const uint64_t down = pass(pair->server, pair->client);
 	pair->tunnel_up += up;
