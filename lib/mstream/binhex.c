@@ -98,11 +98,6 @@ static void take_header(struct binhex *binhex, struct outflow *out)
 static void take_header_byte(struct binhex *binhex, uint8_t byte, struct outflow *out)
 {
 	binhex->header[binhex->header_size++] = byte;
-	if (binhex->header_size == 1 && (byte == 0 || byte > BINHEX_NAME_MAX)) {
-		binhex->is_odd = true;
-		binhex->is_done = true;
-		return;
-	}
 	if (binhex->header_size == 1U + binhex->header[0] + 21)
 		take_header(binhex, out);
 }

@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-#define BINHEX_NAME_MAX	   63
+#define BINHEX_NAME_MAX	   255 /* of a disk 63, but readers take more */
 #define BINHEX_HEADER_SIZE (1 + BINHEX_NAME_MAX + 21)
 
 struct binhex {
@@ -35,7 +35,7 @@ struct binhex {
 	bool is_complete;
 	uint8_t step;
 	uint8_t last;
-	uint8_t header_size;
+	uint16_t header_size;
 	uint8_t bit_count;
 	uint16_t bits;
 	uint16_t crc;

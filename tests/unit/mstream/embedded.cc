@@ -471,7 +471,12 @@ TEST_CASE("BinHex is compared with its checksums", "[mstream][embedded]")
 	CHECK(read_all(foreign).odd == bad);
 	CHECK(read_all(foreign).all == files.all);
 
-	// A name of no bytes, and one that is too long.
+	// A name of no bytes, and one that no disk has, as readers take them.
+	for (const size_t size : { 0, 255 }) {
+		const std::string name(size, 'n');
+		CHECK(read_all(binhex_text(name, "data", "", "\n")).all ==
+		      std::vector<File>{ { MSTREAM_BINHEX, name, "data", true } });
+	}
 	CHECK(read_all(std::string(binhex_says) + "\n:!!!!:\n").all.empty());
 	CHECK(read_all(std::string(binhex_says) + "\n:rrrr:\n" + uu_text("x", "1", "\n"))
 		      .all.size() == 1);
