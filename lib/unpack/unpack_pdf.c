@@ -11,7 +11,7 @@
  * A file in it is a stream, and so is a script. A stream ends with the word, or where another begins,
  * and what is compressed with its own end, also where the length is an object elsewhere. A length is
  * believed as far as the word within it is data; one that is a lie hides no stream and no key behind it.
- * Filters are read from the dictionary as far as ASCII goes, before FlateDecode and behind it; what stands
+ * Filters are read from the dictionary as far as ASCII and runs go, before FlateDecode and behind it; what stands
  * for that and begins as zlib is that, whatever is said. Images are decompressed as long as they are not dense: a white page is as dense as a bomb.
  * What has other filters is given as it is, and what is encrypted, which is said.
  */
@@ -28,7 +28,7 @@ enum pdf_word {
 	WORD_CR, /* the LF of a CRLF may follow */
 };
 
-enum pdf_filter { PDF_PLAIN, PDF_HEX, PDF_ASCII85, PDF_FLATE, PDF_INFLATED };
+enum pdf_filter { PDF_PLAIN, PDF_HEX, PDF_ASCII85, PDF_RUNS, PDF_FLATE, PDF_INFLATED };
 
 enum pdf_body {
 	PDF_HEAD, /* its first two bytes */
@@ -41,7 +41,7 @@ enum pdf_body {
 #define END_WORD_SIZE	9
 #define DICTIONARY_SIZE 640 /* before "stream"; of the text at least half of this is known */
 #define PIECE_SIZE	512
-#define STAGES_MAX	4 /* filters of ASCII within one another */
+#define STAGES_MAX	4 /* filters of ASCII and of runs within one another */
 /*
  * Of an image as much as this comes out, or as it takes to see that it is dense; nothing does that
  * would leave too little for what else is there.
@@ -58,7 +58,7 @@ struct pdf_stage {
 	bool has_nibble;
 	uint8_t nibble;
 	uint8_t group_size; /* digits of ASCII85... */
-	uint32_t group;	    /* ...and their value */
+	uint32_t group;	    /* ...and their value; of a run, see take_runs() */
 };
 
 /* Behind the last of each stands PDF_PLAIN or PDF_INFLATED. */
@@ -114,7 +114,7 @@ int unpack_digit(uint8_t byte)
 	return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
 }
 
-/* ---- what comes out of a stream's filters of ASCII ---- */
+/* ---- what comes out of a stream's filters ---- */
 
 static bool is_enough(const struct unpack *unpack)
 {
@@ -226,7 +226,7 @@ static void put_given(struct unpack *unpack, uint8_t byte)
 		flush_given(unpack);
 }
 
-/* ---- filters of ASCII (7.4.2, 7.4.3), one behind the other ---- */
+/* ---- filters of ASCII and of runs (7.4.2, 7.4.3, 7.4.5), one behind the other ---- */
 
 static void take_data(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte);
 
@@ -277,6 +277,24 @@ static void take_hex(struct unpack *unpack, struct pdf_stage *stage, uint8_t byt
 		take_data(unpack, stage + 1, (uint8_t)(nibble << 4 | digit));
 }
 
+/* group is 0 before a length, then how many bytes follow, or what the length of a run is taken from. */
+static void take_runs(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
+{
+	const uint32_t group = stage->group;
+	if (group == 0) {
+		stage->is_over = byte == 128;
+		stage->group = byte < 128 ? byte + 1U : byte;
+		return;
+	}
+	stage->group = group <= 128 ? group - 1 : 0;
+	const unsigned count = group <= 128 ? 1 : 257 - group;
+	/* What a filter behind it drops is counted, too. */
+	if (count > 1 && unpack_spend(unpack, count) && unpack_is_dense(unpack, 0))
+		unpack_stop(unpack, UNPACK_RATIO);
+	for (unsigned i = 0; i < count && !unpack->is_over; i++)
+		take_data(unpack, stage + 1, byte);
+}
+
 /* Bounded by STAGES_MAX. */
 static void take_data(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
 {
@@ -286,6 +304,8 @@ static void take_data(struct unpack *unpack, struct pdf_stage *stage, uint8_t by
 		put_given(unpack, byte);
 	else if (stage->is_over)
 		return;
+	else if (stage->filter == PDF_RUNS)
+		take_runs(unpack, stage, byte);
 	else if (byte == (stage->filter == PDF_HEX ? '>' : '~'))
 		end_filter(unpack, stage);
 	else if (stage->filter == PDF_HEX)
@@ -296,7 +316,7 @@ static void take_data(struct unpack *unpack, struct pdf_stage *stage, uint8_t by
 
 static void end_stages(struct unpack *unpack, struct pdf_stage *stages)
 {
-	for (size_t i = 0; stages[i].filter == PDF_HEX || stages[i].filter == PDF_ASCII85; i++)
+	for (size_t i = 0; stages[i].filter >= PDF_HEX && stages[i].filter <= PDF_RUNS; i++)
 		end_filter(unpack, &stages[i]);
 }
 
@@ -376,8 +396,8 @@ static enum pdf_filter next_filter(const char **at)
 		{ "/ASCIIHexDecode", PDF_HEX },	   { "/AHx", PDF_HEX },
 		{ "/ASCII85Decode", PDF_ASCII85 }, { "/A85", PDF_ASCII85 },
 		{ "/FlateDecode", PDF_FLATE },	   { "/Fl", PDF_FLATE },
+		{ "/RunLengthDecode", PDF_RUNS },  { "/RL", PDF_RUNS },
 		{ "/LZWDecode", PDF_PLAIN },	   { "/LZW", PDF_PLAIN },
-		{ "/RunLengthDecode", PDF_PLAIN }, { "/RL", PDF_PLAIN },
 	};
 	const char *first = NULL;
 	enum pdf_filter filter = PDF_PLAIN;
@@ -409,7 +429,7 @@ static uint64_t find_length(const char *dictionary)
 	return *at >= '0' && *at <= '9' ? 0 : length;
 }
 
-/* Filters of ASCII from *at on, up to another one, which is returned. */
+/* Filters of ASCII and of runs from *at on, up to another one, which is returned. */
 static enum pdf_filter take_filters(const char **at, enum pdf_filter last,
 				    struct pdf_stage *ret_stages)
 {
@@ -418,7 +438,7 @@ static enum pdf_filter take_filters(const char **at, enum pdf_filter last,
 	memset(ret_stages, 0, (STAGES_MAX + 1) * sizeof(*ret_stages));
 	for (; count < STAGES_MAX; count++) {
 		filter = next_filter(at);
-		if (filter != PDF_HEX && filter != PDF_ASCII85)
+		if (filter == PDF_PLAIN || filter == PDF_FLATE)
 			break;
 		ret_stages[count].filter = filter;
 	}

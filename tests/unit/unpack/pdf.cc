@@ -137,6 +137,32 @@ TEST_CASE("filters of ASCII are undone", "[unpack][pdf]")
 	      "stream 1=4142>;");
 }
 
+TEST_CASE("runs in a PDF are undone", "[unpack][pdf]")
+{
+	// Two bytes as they are, three and 128 of one kind; nothing is behind the end.
+	const std::string packed = "\x01"
+				   "ab\xfe"
+				   "c\x81"
+				   "d\x80"
+				   "\x01xy";
+	const std::string text = "abccc" + std::string(128, 'd');
+	CHECK(all_of(stream_of("/Filter /RunLengthDecode", packed)) == "stream 1=" + text + ";");
+	CHECK(all_of(stream_of("/Filter [/AHx /RL]", hex(packed) + ">")) ==
+	      "stream 1=" + text + ";");
+	CHECK(all_of(stream_of("/Filter [/Fl /RL]", deflated(packed, 15))) ==
+	      "stream 1=" + text + ";");
+	const std::string deflate = deflated("text", 15);
+	CHECK(all_of(stream_of("/Filter [/RL /Fl]",
+			       std::string(1, static_cast<char>(deflate.size() - 1)) + deflate)) ==
+	      "stream 1=text;");
+	// Runs of runs of blanks, which leave nothing.
+	std::string runs;
+	for (unsigned i = 0; i < 4000; i++)
+		runs += "\x81\x81\x81 ";
+	CHECK(unpack_all(CONTENT_PDF, stream_of("/Filter [/RL /RL /AHx]", runs)).all() ==
+	      "stream 1=|!ratio: stream 1");
+}
+
 TEST_CASE("what is encrypted is said of a PDF", "[unpack][pdf]")
 {
 	const std::string one = stream_of("", "ab");
