@@ -91,19 +91,20 @@ int inspect_begin(struct inspect_pool *pool, enum inspect_kind kind,
 	return ret;
 }
 
-int inspect_begin_apart(struct inspect_pool *pool, enum content_kind kind, const char *path,
-			unsigned depth, const struct inspect_rules *rules,
-			struct inspection **ret_inspection)
+int inspect_begin_apart(struct inspect_pool *pool, const struct inspect_origin *origin,
+			const struct inspect_rules *rules, struct inspection **ret_inspection)
 {
-	int ret = begin(pool, path, rules, ret_inspection);
+	int ret = begin(pool, origin->path, rules, ret_inspection);
 	if (ret != 0)
 		return ret;
 	struct inspection *inspection = *ret_inspection;
-	inspection->root->depth = depth;
+	inspection->root->depth = origin->depth;
+	inspection->root->is_guess = origin->is_guess;
+	inspection->root->is_beside = origin->is_beside;
 	inspection->root->match = NULL;
 	/* It was one where it came from. */
 	inspection->result.objects = 0;
-	object_set_kind(inspection->root, kind);
+	object_set_kind(inspection->root, origin->kind);
 	return 0;
 }
 

@@ -81,10 +81,18 @@ struct inspect_result {
 	struct inspect_finding findings[INSPECT_FINDINGS]; /* signatures first */
 };
 
+/* What is known of an archive that goes to another process. */
+struct inspect_origin {
+	enum content_kind kind;
+	unsigned depth;
+	bool is_guess;	  /* found by a few bytes of it: when nothing comes out, it is none */
+	bool is_beside;	  /* what is in it may be met in what it stands in, too */
+	const char *path; /* stands before those of all findings; borrowed */
+};
+
 /* Where archives of UNPACK_APART go. All calls for one archive have its number. */
 struct inspect_apart {
-	void (*begin)(void *context, unsigned number, enum content_kind kind, const char *path,
-		      unsigned depth);
+	void (*begin)(void *context, unsigned number, const struct inspect_origin *origin);
 	void (*data)(void *context, unsigned number, const uint8_t *bytes, size_t size);
 	void (*end)(void *context, unsigned number, bool is_whole);
 };
@@ -123,11 +131,10 @@ int inspect_begin(struct inspect_pool *pool, enum inspect_kind kind,
 		  const struct inspect_rules *rules, struct inspection **ret_inspection);
 /*
  * Of an archive that rules.apart has been given: what is in it is looked at. Its own bytes have been
- * matched where they came from. path stands before those of all findings.
+ * matched where they came from.
  */
-int inspect_begin_apart(struct inspect_pool *pool, enum content_kind kind, const char *path,
-			unsigned depth, const struct inspect_rules *rules,
-			struct inspection **ret_inspection);
+int inspect_begin_apart(struct inspect_pool *pool, const struct inspect_origin *origin,
+			const struct inspect_rules *rules, struct inspection **ret_inspection);
 void inspect_push(struct inspection *inspection, const uint8_t *bytes, size_t size);
 /* is_whole: it has come to its end. Hashes and the like are decided only then. */
 void inspect_end(struct inspection *inspection, bool is_whole);

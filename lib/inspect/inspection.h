@@ -47,6 +47,7 @@ struct object {
 	struct object *next;
 	struct match_object *match; /* NULL: it is not matched */
 	enum content_kind kind;
+	enum content_kind head_kind; /* before the mark of a disc */
 	enum content_kind container;
 	enum object_route route;
 	unsigned depth;
@@ -72,8 +73,8 @@ struct object {
 	bool is_beside;	 /* of a zip that is looked for in an archive: its parts may be met twice */
 	bool is_unopened; /* what opens it has a state that cannot be copied */
 	bool is_guess;	  /* it was found by a few bytes of it */
-	bool is_locked;	  /* a member of that seems to be encrypted */
-	bool is_zip;	  /* by the mark that it begins with, whatever its head is like besides */
+	unsigned held; /* flaws of a zip that was found so, as bits, until it is seen to be one */
+	bool is_zip;   /* by the mark that it begins with, whatever its head is like besides */
 	struct unpack *unpack;
 	struct object_more *more;
 	size_t head_size;

@@ -40,6 +40,7 @@ static struct object *copy_object(struct object *parent, const struct object *fr
 	if (object->match != NULL)
 		match_copy(object->match, from->match, take_found, object);
 	object->kind = from->kind;
+	object->head_kind = from->head_kind;
 	object->offset = from->offset;
 	/* When it is copied is a matter of pieces, too. */
 	object->inspection->result.bytes += from->offset;
@@ -197,22 +198,11 @@ static enum inspect_class class_of_flaw(enum unpack_flaw flaw)
 	}
 }
 
-static void take_flaw(void *context, enum unpack_flaw flaw, const char *member)
+static void tell_flaw(struct object *archive, enum unpack_flaw flaw, const char *member)
 {
-	struct object *archive = (struct object *)context;
 	const enum inspect_class class_ = class_of_flaw(flaw);
 	char name[MATCH_NAME_MAX + 1];
 	char path[INSPECT_PATH_SIZE];
-	if (!archive->has_given && is_weak(archive) &&
-	    (flaw == UNPACK_DAMAGED || flaw == UNPACK_CUT))
-		return;
-	/* Programs have the mark of a zip in their code, and documents have parts of one anywhere. */
-	if ((class_ != INSPECT_BOMB || flaw == UNPACK_LYING) &&
-	    (archive->is_beside ||
-	     (archive->is_guess && (!archive->has_given || may_be_torn(archive->container))))) {
-		archive->is_locked = archive->is_locked || flaw == UNPACK_ENCRYPTED;
-		return;
-	}
 	if (flaw == UNPACK_ENCRYPTED)
 		snprintf(name, sizeof(name), "encrypted");
 	else
@@ -220,6 +210,40 @@ static void take_flaw(void *context, enum unpack_flaw flaw, const char *member)
 			 unpack_flaw_text(flaw));
 	path_join(archive->path, member, path);
 	finding_add(archive->inspection, class_, name, path, 0);
+}
+
+/* What only looks like an archive has flaws, too; a limit is one all the same. */
+static void take_flaw(void *context, enum unpack_flaw flaw, const char *member)
+{
+	struct object *archive = (struct object *)context;
+	const bool is_limit = class_of_flaw(flaw) == INSPECT_BOMB && flaw != UNPACK_LYING;
+	const bool is_found_zip = archive->is_guess && archive->kind == CONTENT_ZIP;
+	if (!archive->has_given && is_weak(archive) &&
+	    (flaw == UNPACK_DAMAGED || flaw == UNPACK_CUT))
+		return;
+	if (is_limit || (flaw == UNPACK_ENCRYPTED && !is_found_zip)) {
+		tell_flaw(archive, flaw, member);
+	} else if (archive->is_beside) {
+		return;
+	} else if (is_found_zip) {
+		/* Programs have its mark in their code, and documents have parts of one anywhere. */
+		if (flaw == UNPACK_ENCRYPTED || !may_be_torn(archive->container))
+			archive->held |= 1U << flaw;
+	} else if (!archive->is_guess || archive->has_given) {
+		tell_flaw(archive, flaw, member);
+	}
+}
+
+/* Is it a zip after all? A password is believed when a list says so that is right. */
+static void tell_held(struct object *archive)
+{
+	const bool is_sure = unpack_is_sure(archive->unpack);
+	if (!is_sure && (!archive->has_given || !unpack_has_list(archive->unpack)))
+		return;
+	for (unsigned flaw = 0; flaw < UNPACK_FLAW_COUNT; flaw++) {
+		if ((archive->held >> flaw & 1) != 0 && (is_sure || flaw != UNPACK_ENCRYPTED))
+			tell_flaw(archive, (enum unpack_flaw)flaw, "");
+	}
 }
 
 static const struct unpack_events archive_events = { begin_member, push_member, end_member,
@@ -267,10 +291,11 @@ static void open_here(struct object *object, const struct unpack_row *row)
 static void open_apart(struct object *object)
 {
 	struct inspection *inspection = object->inspection;
+	const struct inspect_origin origin = { object->kind, object->depth, object->is_guess,
+					       object->is_beside, object->path };
 	object->number = inspection->next_number++;
 	object->route = OBJECT_APART;
-	inspection->rules.apart->begin(inspection->rules.apart_context, object->number,
-				       object->kind, object->path, object->depth);
+	inspection->rules.apart->begin(inspection->rules.apart_context, object->number, &origin);
 }
 
 static bool may_have_files(const struct object *object)
@@ -358,9 +383,7 @@ static void close_route(struct object *object, bool is_whole)
 		break;
 	case OBJECT_HERE:
 	case OBJECT_ALLOCATED:
-		/* What was not told of a guess is, when its directory has said that it is none. */
-		if (object->is_locked && !object->is_beside && unpack_is_sure(object->unpack))
-			add(object, INSPECT_ENCRYPTED, "encrypted");
+		tell_held(object);
 		unpack_end(object->unpack, is_whole);
 		slots_give(&inspection->pool->arenas, object->slot);
 		break;
@@ -457,14 +480,27 @@ static void push_zip(struct object *object, const uint8_t *bytes, size_t size)
 
 /* ---- other archives, which their readers find behind a program or an image ---- */
 
+/* Has its head said that it has members? */
+static bool has_members(const struct object *object)
+{
+	return object->head_kind >= CONTENT_ZIP && object->head_kind <= CONTENT_XAR;
+}
+
 /*
- * An archive of members and a compound file have them among these, perhaps in pieces, and one that was found so has
- * none again.
+ * A compound file has them in pieces, and gives what stands behind it itself. One that was found so has none again,
+ * nor has an archive in it, or each that is stored in another would double what those within it cost.
  */
 static bool may_have_pack(const struct object *object)
 {
-	const bool has_members = object->kind >= CONTENT_ZIP && object->kind <= CONTENT_XAR;
-	return !object->is_guess && !has_members && object->kind != CONTENT_OLE;
+	return !object->is_guess && object->kind != CONTENT_OLE &&
+	       !(object->is_beside && has_members(object));
+}
+
+/* A document is one of an archive's members where readers of documents do not look for it any more. */
+static bool is_wanted(const struct object *object, const struct selfpack_found *found)
+{
+	const uint64_t at = object->more->selfpack.offset - found->size - found->before_size;
+	return found->kind != CONTENT_PDF || !has_members(object) || at < CONTENT_HEAD_SIZE;
 }
 
 /* None is opened any more when there is no slot for one. */
@@ -476,7 +512,7 @@ static void open_pack(struct object *object, const struct selfpack_found *found,
 	if (pack == NULL)
 		return;
 	pack->is_guess = true;
-	pack->is_beside = object->is_beside || unpack_find(object->kind) != NULL;
+	pack->is_beside = object->is_beside || unpack_find(object->head_kind) != NULL;
 	object->packs[object->pack_count++] = pack;
 	object_push(pack, found->before, found->before_size);
 	object_push(pack, end - found->size, found->size);
@@ -490,8 +526,10 @@ static void push_packs(struct object *object, const uint8_t *bytes, size_t size)
 	if (!object->may_have_pack || size == 0)
 		return;
 	const unsigned count = selfpack_push(&object->more->selfpack, bytes, size, found);
-	for (unsigned i = 0; i < count && object->may_have_pack; i++)
-		open_pack(object, &found[i], bytes + size);
+	for (unsigned i = 0; i < count && object->may_have_pack; i++) {
+		if (is_wanted(object, &found[i]))
+			open_pack(object, &found[i], bytes + size);
+	}
 }
 
 /* ---- objects ---- */
@@ -574,9 +612,10 @@ static void settle_head(struct object *object)
 	object_set_kind(object, kind);
 	object->is_settled = true;
 	object->may_have_zip = kind != CONTENT_ZIP; /* whose own reader finds them */
+	object->head_kind = kind;
 	object->may_have_pack = may_have_pack(object);
 	if (object->may_have_pack)
-		selfpack_begin(&object->more->selfpack, kind == CONTENT_PE);
+		selfpack_begin(&object->more->selfpack, kind);
 	push_route(object, object->head, object->head_size);
 	push_zip(object, object->head, object->head_size);
 	push_packs(object, object->head, object->head_size);
@@ -607,7 +646,6 @@ static void push_disc(struct object *object, const uint8_t *bytes, size_t at, si
 	} else {
 		close_route(object, true);
 		open_disc(object);
-		object->may_have_pack = false;
 	}
 }
 

@@ -79,16 +79,24 @@ static const struct {
 	{ CONTENT_PDF, 5, "%PDF-", is_pdf },
 };
 
-void selfpack_begin(struct selfpack *ret_selfpack, bool is_program)
+void selfpack_begin(struct selfpack *ret_selfpack, enum content_kind kind)
 {
 	pe_begin(&ret_selfpack->pe);
-	if (!is_program)
+	if (kind != CONTENT_PE)
 		ret_selfpack->pe.state = PE_NOT;
 	ret_selfpack->offset = 0;
 	ret_selfpack->end = 0;
 	ret_selfpack->most = SELFPACK_ANY;
 	ret_selfpack->found = 0;
 	ret_selfpack->kept_size = 0;
+	for (unsigned i = 0; i < SELFPACK_MARKS; i++) {
+		if (kind != marks[i].kind)
+			continue;
+		ret_selfpack->end = 1;
+		/* Its reader looks at all PDFs of a file. */
+		if (kind == CONTENT_PDF)
+			ret_selfpack->found |= 1U << i;
+	}
 }
 
 static uint64_t end_of_sections(const struct pe *pe)

@@ -4,11 +4,11 @@
 /*
  * selfpack.h - archives and documents behind a program of Windows, which unpacks itself, or behind anything else.
  *
- * Flow: object.c: the bytes of an object that is no archive -> selfpack_push(): behind the sections
+ * Flow: object.c: the bytes of an object -> selfpack_push(): behind the sections
  *       that a program's headers name, or from the begin on, the first bytes of archives are looked for
  *       -> which there are, and how many bytes of the piece each has.
  *
- *     selfpack_begin(&selfpack, is_program);
+ *     selfpack_begin(&selfpack, kind);
  *     count = selfpack_push(&selfpack, bytes, size, found);
  *             ...                   // found[0].before, and then the last found[0].size bytes
  *
@@ -53,8 +53,8 @@ struct selfpack_found {
 	size_t size;
 };
 
-/* is_program: it begins as one of Windows. */
-void selfpack_begin(struct selfpack *ret_selfpack, bool is_program);
+/* kind: of the object, whose own mark is not one of those that are looked for. */
+void selfpack_begin(struct selfpack *ret_selfpack, enum content_kind kind);
 /* How many archives begin now. ret_found has SELFPACK_MARKS. */
 unsigned selfpack_push(struct selfpack *selfpack, const uint8_t *bytes, size_t size,
 		       struct selfpack_found *ret_found);

@@ -7,7 +7,8 @@
 
 #include "lib/unpack/unpack_rows.h"
 
-#define SPOOL_FIRST (64 * 1024)
+#define SPOOL_FIRST   (64 * 1024)
+#define LIST_SEARCHED 66000 /* by unzip, before the end of a file; others search less */
 
 static const char *const flaw_texts[UNPACK_FLAW_COUNT] = {
 	[UNPACK_CUT] = "cut",
@@ -236,6 +237,11 @@ int unpack_begin(const struct unpack_row *row, void *memory, struct unpack_budge
 bool unpack_is_sure(const struct unpack *unpack)
 {
 	return unpack->is_sure;
+}
+
+bool unpack_has_list(const struct unpack *unpack)
+{
+	return unpack->list_end > 0 && unpack->in - unpack->list_end <= LIST_SEARCHED;
 }
 
 void unpack_push(struct unpack *unpack, const uint8_t *bytes, size_t size)

@@ -92,8 +92,9 @@ enum unpack_place unpack_place(const struct unpack_row *row);
  */
 int unpack_begin(const struct unpack_row *row, void *memory, struct unpack_budget *budget,
 		 const struct unpack_events *events, void *context, struct unpack **ret_unpack);
-/* Has a list at its end said the same as its members? Only of CONTENT_ZIP. */
+/* Of CONTENT_ZIP: has a list said the same as its members? Has it one so near to its end that readers find it? */
 bool unpack_is_sure(const struct unpack *unpack);
+bool unpack_has_list(const struct unpack *unpack);
 /* Behind the end of the archive, or behind a flaw that ends it, bytes are taken and ignored. */
 void unpack_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 /* is_whole: the object is; otherwise it was cut on its way here, and that is no flaw. Frees. */

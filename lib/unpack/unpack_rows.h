@@ -59,7 +59,8 @@ struct unpack {
 	bool is_silent; /* the object was cut elsewhere: its flaws are that cut's */
 	bool is_open;	/* a member is */
 	bool is_sure;
-	void *member; /* NULL: not wanted */
+	uint64_t list_end; /* of the last one, as of in; 0: none */
+	void *member;	   /* NULL: not wanted */
 	char name[UNPACK_NAME_SIZE];
 	uint8_t *spool;
 	size_t spool_size;

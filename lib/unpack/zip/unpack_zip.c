@@ -60,6 +60,7 @@ static void compare(struct unpack *unpack)
 	const uint16_t count = little_get16(zip->head + 6);
 	const uint32_t offset = little_get32(zip->head + 12);
 	const bool is_right = unpack_directory_is_right(&zip->lists, count, offset);
+	unpack->list_end = unpack->in;
 	unpack->is_sure = unpack->is_sure || (is_right && zip->lists.listed.count > 0);
 	if (!zip->is_masked && !is_right)
 		unpack_tell(unpack, UNPACK_LYING);

@@ -36,15 +36,14 @@ static void see(struct archives *archives, unsigned number, const void *bytes, s
 		*hash = (*hash ^ at[i]) * UINT64_C(0x100000001b3);
 }
 
-static void begin(void *context, unsigned number, enum content_kind kind, const char *path,
-		  unsigned depth)
+static void begin(void *context, unsigned number, const struct inspect_origin *origin)
 {
 	struct archives *archives = context;
 	require(number == archives->begun, "archives are counted");
-	require(depth <= INSPECT_DEPTH, "no deeper than the limit");
+	require(origin->depth <= INSPECT_DEPTH, "no deeper than the limit");
 	archives->begun++;
-	see(archives, number, &kind, sizeof(kind));
-	see(archives, number, path, strlen(path));
+	see(archives, number, &origin->kind, sizeof(origin->kind));
+	see(archives, number, origin->path, strlen(origin->path));
 }
 
 static void push(void *context, unsigned number, const uint8_t *bytes, size_t size)

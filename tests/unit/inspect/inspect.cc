@@ -387,14 +387,16 @@ namespace
 struct recorder {
 	std::vector<std::string> paths;
 	std::vector<std::string> bytes;
+	std::vector<bool> guesses;
 	unsigned ended = 0;
 };
 
-void record_begin(void *context, unsigned number, enum content_kind, const char *path, unsigned)
+void record_begin(void *context, unsigned number, const struct inspect_origin *origin)
 {
 	auto *to = static_cast<recorder *>(context);
 	CHECK(number == to->paths.size());
-	to->paths.emplace_back(path);
+	to->paths.emplace_back(origin->path);
+	to->guesses.push_back(origin->is_guess);
 	to->bytes.emplace_back();
 }
 
@@ -426,10 +428,15 @@ TEST_CASE("archives of another process go there whole", "[inspect]")
 	recorder recorder;
 	const std::string rar = "Rar!\x1a\x07\x01" + std::string(1000, '\0');
 	look(pool.get(), INSPECT_FILE, zip("a.rar", rar), rules_with(&recorder), 7);
-	REQUIRE(recorder.paths.size() == 1);
+	// By its member, and as readers find it that do not know the zip.
+	REQUIRE(recorder.paths.size() == 2);
 	CHECK(recorder.paths[0] == "a.rar");
-	CHECK(recorder.bytes[0].substr(0, rar.size()) == rar);
-	CHECK(recorder.ended == 1);
+	CHECK(recorder.bytes[0] == rar);
+	CHECK_FALSE(recorder.guesses[0]);
+	CHECK(recorder.paths[1] == "rar");
+	CHECK(recorder.bytes[1].substr(0, rar.size()) == rar);
+	CHECK(recorder.guesses[1]);
+	CHECK(recorder.ended == 2);
 }
 
 TEST_CASE("an image of a disc is seen by its mark", "[inspect]")
@@ -506,6 +513,8 @@ TEST_CASE("an archive is looked into behind what is none", "[inspect]")
 		"{\\rtf1 ",
 		gzip("text"),
 		std::string(70000, 'x'),
+		zip("a.txt", "text"),
+		zip("a.txt", std::string(70000, 'x')) + "junk",
 	};
 	for (const std::string &before : befores) {
 		for (const size_t piece : { 1, 3, 512, 65536 }) {
@@ -580,6 +589,45 @@ TEST_CASE("no mark hides an archive behind it", "[inspect]")
 			}
 		}
 	}
+}
+
+TEST_CASE("a document is looked for where its readers do it", "[inspect]")
+{
+	const std::string document = "%PDF-1.4\n";
+	CHECK(look(INSPECT_FILE, document + document).objects == 1);
+	CHECK(look(INSPECT_FILE, zip("a.txt", "text") + document + std::string(32, ' ')).objects ==
+	      3);
+	CHECK(look(INSPECT_FILE, zip(std::string(1024, 'n'), document + std::string(32, ' ')))
+		      .objects == 2);
+}
+
+TEST_CASE("an archive that was only guessed tells no flaw", "[inspect]")
+{
+	const pool_pointer pool = make_pool({ 1, 8, 1, 4 });
+	const inspect_rules rules = usual_rules();
+	const std::string rar = "Rar!\x1a\x07" + std::string(1000, '\0');
+	const auto look_apart = [&](const inspect_origin &origin, const std::string &bytes) {
+		struct inspection *inspection = nullptr;
+		REQUIRE(inspect_begin_apart(pool.get(), &origin, &rules, &inspection) == 0);
+		inspect_push(inspection, reinterpret_cast<const uint8_t *>(bytes.data()),
+			     bytes.size());
+		inspect_end(inspection, true);
+		const struct inspect_result result = *::inspect_result(inspection);
+		inspect_free(inspection);
+		return result;
+	};
+	CHECK(look_apart({ CONTENT_RAR, 1, false, false, "" }, rar).finding_count == 1);
+	CHECK(look_apart({ CONTENT_RAR, 1, true, false, "" }, rar).finding_count == 0);
+	CHECK(look_apart({ CONTENT_RAR, 1, true, true, "" }, rar).finding_count == 0);
+	// In an archive within one that was, none is guessed: each that is stored would double the rest.
+	const std::string stored = zip("b.zip", zip("a.rar", rar));
+	const unsigned twice = look_apart({ CONTENT_ZIP, 1, false, false, "" }, stored).objects;
+	CHECK(look_apart({ CONTENT_ZIP, 1, false, true, "" }, stored).objects < twice);
+	// A zip for no reader, as no list is near its end; and one that has a list.
+	std::string lying = "text " + zip("b.txt", "text");
+	lying[lying.rfind("b.txt")] = 'c';
+	CHECK(has(look(INSPECT_FILE, lying), "zip", "bomb: lying"));
+	CHECK(look(INSPECT_FILE, lying + std::string(70000, 'x')).finding_count == 0);
 }
 
 TEST_CASE("a zip that needs a password is told wherever it stands", "[inspect]")

@@ -228,7 +228,8 @@ class mail
 
 	void begin(unsigned number = 0)
 	{
-		apart_functions.begin(&apart, number, CONTENT_RAR, "a.rar", 1);
+		const inspect_origin origin = { CONTENT_RAR, 1, false, false, "a.rar" };
+		apart_functions.begin(&apart, number, &origin);
 	}
 
 	void push(const std::vector<uint8_t> &bytes, unsigned number = 0)

@@ -28,8 +28,9 @@ scan_frame begin_frame()
 {
 	scan_frame frame = {};
 	frame.type = SCAN_FRAME_BEGIN;
-	frame.kind = CONTENT_RAR;
-	frame.depth = 3;
+	frame.origin.kind = CONTENT_RAR;
+	frame.origin.depth = 3;
+	frame.origin.is_guess = true;
 	frame.number = 70000;
 	frame.budget.total_left = UINT64_C(1) << 40;
 	frame.budget.ratio = 200;
@@ -60,8 +61,10 @@ TEST_CASE("a frame is read as it was written", "[mail-scan]")
 	SECTION("begin")
 	{
 		REQUIRE(read_frame(write_frame(begin_frame()), SCAN_FRAME_TO_DECODER, &read) == 0);
-		CHECK(read.kind == CONTENT_RAR);
-		CHECK(read.depth == 3);
+		CHECK(read.origin.kind == CONTENT_RAR);
+		CHECK(read.origin.depth == 3);
+		CHECK(read.origin.is_guess);
+		CHECK_FALSE(read.origin.is_beside);
 		CHECK(read.number == 70000);
 		CHECK(read.budget.total_left == UINT64_C(1) << 40);
 		CHECK(read.budget.members_left == 9999);

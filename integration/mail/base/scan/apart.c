@@ -138,8 +138,7 @@ static size_t keep_more(struct apart *apart, unsigned number, const uint8_t *byt
 
 /* ---- what lib/inspect calls ---- */
 
-static void begin_archive(void *context, unsigned number, enum content_kind kind, const char *path,
-			  unsigned depth)
+static void begin_archive(void *context, unsigned number, const struct inspect_origin *origin)
 {
 	struct apart *apart = (struct apart *)context;
 	struct scan_frame *frame = &apart->frame;
@@ -147,11 +146,10 @@ static void begin_archive(void *context, unsigned number, enum content_kind kind
 		apart->state = APART_WAITING;
 		apart->since_ms = UINT64_MAX;
 	}
-	snprintf(apart->path, sizeof(apart->path), "%s", path);
+	snprintf(apart->path, sizeof(apart->path), "%s", origin->path);
 	frame->type = SCAN_FRAME_BEGIN;
 	frame->number = number;
-	frame->kind = kind;
-	frame->depth = depth;
+	frame->origin = *origin;
 	frame->size = 0;
 	frame->budget = *inspect_budget(apart->inspection);
 	memcpy(frame->path, apart->path, sizeof(frame->path));

@@ -105,8 +105,8 @@ static void begin_archive(struct decoder *decoder)
 		refuse(decoder, frame->path);
 		return;
 	}
-	if (inspect_begin_apart(decoder->pool, frame->kind, frame->path, frame->depth,
-				&decoder->rules, &archive->inspection) != 0) {
+	if (inspect_begin_apart(decoder->pool, &frame->origin, &decoder->rules,
+				&archive->inspection) != 0) {
 		archive->inspection = NULL;
 		refuse(decoder, frame->path);
 		return;

@@ -44,6 +44,13 @@ static uint64_t get(struct input *input, unsigned size)
 	return value;
 }
 
+static bool get_bool(struct input *input)
+{
+	const uint64_t value = get(input, 1);
+	input->is_short = input->is_short || value > 1;
+	return value == 1;
+}
+
 /* size bytes, all of which may stand in a line of a log. */
 static void get_text(struct input *input, size_t size, char *ret_text, size_t room)
 {
@@ -63,8 +70,10 @@ static void get_text(struct input *input, size_t size, char *ret_text, size_t ro
 
 static void write_begin(const struct scan_frame *frame, struct output *output)
 {
-	put(output, frame->kind, 1);
-	put(output, frame->depth, 1);
+	put(output, frame->origin.kind, 1);
+	put(output, frame->origin.depth, 1);
+	put(output, frame->origin.is_guess, 1);
+	put(output, frame->origin.is_beside, 1);
 	put(output, frame->number, 4);
 	put(output, frame->budget.total_left, 8);
 	put(output, frame->budget.ratio, 8);
@@ -129,7 +138,10 @@ size_t scan_frame_write(const struct scan_frame *frame, uint8_t *ret_bytes)
 static void read_begin(struct input *input, struct scan_frame *frame)
 {
 	const unsigned kind = (unsigned)get(input, 1);
-	frame->depth = (unsigned)get(input, 1);
+	frame->origin.depth = (unsigned)get(input, 1);
+	frame->origin.is_guess = get_bool(input);
+	frame->origin.is_beside = get_bool(input);
+	frame->origin.path = frame->path;
 	frame->number = (uint32_t)get(input, 4);
 	frame->budget.total_left = get(input, 8);
 	frame->budget.ratio = get(input, 8);
@@ -137,10 +149,10 @@ static void read_begin(struct input *input, struct scan_frame *frame)
 	frame->budget.spool_left = get(input, 8);
 	frame->budget.members_left = (unsigned)get(input, 4);
 	get_text(input, input->left, frame->path, sizeof(frame->path));
-	if (kind >= CONTENT_KIND_COUNT || frame->depth > INSPECT_DEPTH)
+	if (kind >= CONTENT_KIND_COUNT || frame->origin.depth > INSPECT_DEPTH)
 		input->is_short = true;
 	else
-		frame->kind = (enum content_kind)kind;
+		frame->origin.kind = (enum content_kind)kind;
 }
 
 static void read_finding(struct input *input, struct scan_frame *frame)
@@ -179,13 +191,10 @@ static void read_to_decoder(struct input *input, struct scan_frame *frame)
 		input->is_short = input->is_short || input->left == 0;
 		input->left = 0;
 		break;
-	case SCAN_FRAME_END: {
+	case SCAN_FRAME_END:
 		frame->number = (uint32_t)get(input, 4);
-		const unsigned is_whole = (unsigned)get(input, 1);
-		frame->is_whole = is_whole == 1;
-		input->is_short = input->is_short || is_whole > 1;
+		frame->is_whole = get_bool(input);
 		break;
-	}
 	case SCAN_FRAME_FINISH:
 		break;
 	default:

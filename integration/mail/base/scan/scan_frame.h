@@ -13,8 +13,8 @@
  * A frame is one packet of a SOCK_SEQPACKET, so that one that is broken spoils no other. Numbers
  * are least byte first:
  *
- *     BEGIN     type 1, kind 1, depth 1, number 4, total 8, ratio 8, ratio_from 8, spool 8,
- *               members 4, path: the rest
+ *     BEGIN     type 1, kind 1, depth 1, is_guess 1, is_beside 1, number 4, total 8, ratio 8,
+ *               ratio_from 8, spool 8, members 4, path: the rest
  *     DATA      type 1, number 4, bytes: the rest, at least one
  *     END       type 1, number 4, is_whole 1
  *     FINISH    type 1
@@ -57,8 +57,7 @@ enum scan_frame_direction { SCAN_FRAME_TO_DECODER, SCAN_FRAME_TO_SCANNER };
 struct scan_frame {
 	enum scan_frame_type type;
 	uint32_t number;
-	enum content_kind kind;
-	unsigned depth;
+	struct inspect_origin origin; /* its path is the one below */
 	bool is_whole;
 	struct unpack_budget budget; /* FINISHED: total_left and members_left */
 	char path[INSPECT_PATH_SIZE];
