@@ -27,7 +27,10 @@ struct capabilities {
 int capabilities_get(struct capabilities *ret_capabilities);
 /* The inheritable set, and with it the ambient one, becomes empty: no program gets any. */
 int capabilities_set(const struct capabilities *capabilities);
-/* Of kept those that it has, effective and permitted, and no others. 0 or -errno. */
+/*
+ * Of kept those that it has, effective and permitted, and no others; to one without any nothing is
+ * done. 0 or -errno.
+ */
 int capabilities_keep(uint64_t kept);
 /*
  * Drops all that a program that we start could get. A process that may not do so starts none that

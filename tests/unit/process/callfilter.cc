@@ -2,6 +2,7 @@
 // Filters are made here and loaded in children; what each program's lists say is in
 // server_confine.cc and front_confine.cc.
 #include "lib/process/callfilter.h"
+#include "lib/process/capabilities.h"
 #include "tests/lib/child.hh"
 
 #include <catch2/catch.hpp>
@@ -165,6 +166,23 @@ TEST_CASE("a call that the system does not know is left out", "[common][callfilt
 	}
 	REQUIRE(closed.status() == 0);
 	CHECK(closed.run(make_directory) != ENOSYS);
+}
+
+TEST_CASE("a process without capabilities gives up none, where a filter refuses that call, too",
+	  "[common][capabilities]")
+{
+	const char *const names[] = { "capset" };
+	const Filter refusing(CALLFILTER_ALLOW,
+			      { { true, CALLFILTER_REFUSE, CALLFILTER_NAMES(names) } });
+	if (lacks_filters())
+		return;
+	child other([&] {
+		return capabilities_keep(0) == 0 &&
+				       refusing.run([] { return capabilities_keep(0); }) == 0
+			       ? 0
+			       : 1;
+	});
+	CHECK(other.wait() == 0);
 }
 
 TEST_CASE("an invalid filter is not loaded", "[common][callfilter]")
