@@ -79,7 +79,7 @@ start_front() {
 		    zones: bl6.example
 		    servers: 127.0.0.1
 	EOF
-	install -d /var/lib/smtp-front /etc/systemd/system/smtp-front.service.d
+	install -d /etc/systemd/system/smtp-front.service.d
 	printf '%s\n' '[Service]' 'ReadWritePaths=/var/mail/front' \
 		>/etc/systemd/system/smtp-front.service.d/maildir.conf
 	systemctl daemon-reload
