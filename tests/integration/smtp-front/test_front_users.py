@@ -517,7 +517,7 @@ class Pipes(Users):
             blocks = re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", file.read(), re.MULTILINE | re.DOTALL)
         text, = (block for block in blocks if word in block)
         text = text.replace("\\e", "\\").replace("/var/lib/smtp-front/users.mdb", self.database)
-        text = text.replace("/var/lib/mail-logins/users.mdb", self.path("logins.mdb"))
+        text = text.replace("/var/lib/smtp-front/logins.mdb", self.path("logins.mdb"))
         path = os.pathsep.join((self.path("bin"), os.path.dirname(program("smtp-front-users")),
                                 os.environ["PATH"]))
         result = subprocess.run(["sh", "-c", text], cwd=self.path("."), check=False, text=True,
