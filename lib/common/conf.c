@@ -393,7 +393,7 @@ static int take_event(struct reading *r)
 		return begin_section(r);
 	const struct conf_section *section = r->section;
 	if (section == NULL)
-		return refuse_value(r, NULL, NULL);
+		return refuse_value(r, "before any section, whose name begins a line", NULL);
 	size_t i = 0;
 	while (i < section->item_count && strcmp(section->items[i].name, r->parser.key) != 0)
 		i++;

@@ -394,6 +394,8 @@ TEST_CASE("a refused line has its number, the value and what would be permitted"
 		{ "server:\n    xdp: eth0\n", 2, "\"xdp\"", "\"eth0\"", "unknown item, " },
 		{ "\n\nsrever:\n    workers: 1\n", 3, "\"srever\"", "\"\"",
 		  "unknown item, permitted are server, dnstap, xdp, key, secondary, access, zone" },
+		{ "    server:\n        workers: 1\n", 1, "\"server\"", "\"\"",
+		  "before any section, whose name begins a line" },
 		{ "server: 1\n", 1, "\"server\"", "\"1\"", "a section has no value of its own" },
 		{ "server:\n\tworkers: 1\n", 2, "", "\"\\x09workers: 1\"", "tabulator" },
 		{ "server:\n    workers: 1\n      log-level: info\n", 3, "",
