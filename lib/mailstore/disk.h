@@ -11,7 +11,8 @@
  * done twice is as if it was done once, so that a caller which does not know whether a call has
  * happened makes it again. What was appended is on disk when a sync() that began later has returned
  * 0, and may be there, whole or in pieces and in any order, before that. A sync() that fails says
- * nothing about what is on disk, and a later one that succeeds neither: it is not to be repeated.
+ * nothing about what is on disk, and a later one that succeeds neither, also of another process: it
+ * is not to be repeated. What is read again may be in memory alone, until renew() has written it.
  */
 
 #include <stddef.h>
@@ -44,6 +45,11 @@ struct disk_ops {
 	int (*read)(struct disk *disk, uint64_t object, uint64_t at, void *bytes, size_t size);
 	int (*size)(struct disk *disk, uint64_t object, uint64_t *ret_size);
 	int (*sync)(struct disk *disk, uint64_t object);
+	/*
+	 * Writes what is there from one place to another once more, so that the next sync() takes it to
+	 * the disk. Nothing is done where the object cannot be written.
+	 */
+	int (*renew)(struct disk *disk, uint64_t object, uint64_t from, uint64_t to);
 	/*
 	 * A descriptor whose fdatasync() is what sync() does now, the caller's, to be closed; -EOPNOTSUPP
 	 * where sync() does more, or something else.

@@ -197,20 +197,13 @@ static ssize_t write_some(int fd, uint64_t at, const struct iovec *parts, int co
 	return pwritev(fd, parts, count < IOV_MAX ? count : IOV_MAX, (off_t)at);
 }
 
-static int file_append(struct disk *disk, uint64_t object, uint64_t at, const struct iovec *parts,
-		       int count)
+/* *ret_done is written in any case. */
+static int write_all(int fd, uint64_t at, const struct iovec *parts, int count, size_t *ret_done)
 {
-	struct open_file *file;
 	size_t done = 0;
-	int ret = use((struct filedisk *)disk, object, false, &file);
-	if (ret != 0)
-		return ret;
-	if (file->refused != 0)
-		return file->refused;
-	if (file->size != at)
-		return -ESTALE;
+	int ret = 0;
 	for (;;) {
-		ssize_t written = write_some(file->fd, at + done, parts, count, done);
+		ssize_t written = write_some(fd, at + done, parts, count, done);
 		if (written < 0 && errno == EINTR)
 			continue;
 		if (written < 0)
@@ -219,6 +212,23 @@ static int file_append(struct disk *disk, uint64_t object, uint64_t at, const st
 			break;
 		done += (size_t)written;
 	}
+	*ret_done = done;
+	return ret;
+}
+
+static int file_append(struct disk *disk, uint64_t object, uint64_t at, const struct iovec *parts,
+		       int count)
+{
+	struct open_file *file;
+	size_t done;
+	int ret = use((struct filedisk *)disk, object, false, &file);
+	if (ret != 0)
+		return ret;
+	if (file->refused != 0)
+		return file->refused;
+	if (file->size != at)
+		return -ESTALE;
+	ret = write_all(file->fd, at, parts, count, &done);
 	file->size = at + done;
 	return ret;
 }
@@ -271,6 +281,24 @@ static int file_sync(struct disk *disk, uint64_t object)
 	self->is_listed = true;
 	file->is_new = false;
 	return 0;
+}
+
+static int file_renew(struct disk *disk, uint64_t object, uint64_t from, uint64_t to)
+{
+	struct open_file *file;
+	uint8_t bytes[4096];
+	int ret = use((struct filedisk *)disk, object, false, &file);
+	if (ret != 0 || file->refused != 0)
+		return ret;
+	while (ret == 0 && from < to) {
+		size_t size = to - from < sizeof(bytes) ? (size_t)(to - from) : sizeof(bytes);
+		const struct iovec part = { bytes, size };
+		ret = file_read(disk, object, from, bytes, size);
+		if (ret == 0)
+			ret = write_all(file->fd, from, &part, 1, &size);
+		from += size;
+	}
+	return ret;
 }
 
 static int file_open_sync(struct disk *disk, uint64_t object, int *ret_fd)
@@ -358,6 +386,7 @@ static const struct disk_ops file_ops = {
 	.read = file_read,
 	.size = file_size,
 	.sync = file_sync,
+	.renew = file_renew,
 	.open_sync = file_open_sync,
 	.cut = file_cut,
 	.remove = file_remove,

@@ -156,6 +156,15 @@ static int frozen_sync(struct disk *disk, uint64_t object)
 	return 0;
 }
 
+static int frozen_renew(struct disk *disk, uint64_t object, uint64_t from, uint64_t to)
+{
+	(void)disk;
+	(void)object;
+	(void)from;
+	(void)to;
+	return 0;
+}
+
 static int frozen_cut(struct disk *disk, uint64_t object, uint64_t size)
 {
 	(void)disk;
@@ -176,6 +185,7 @@ static const struct disk_ops frozen_ops = {
 	.read = frozen_read,
 	.size = frozen_size,
 	.sync = frozen_sync,
+	.renew = frozen_renew,
 	.cut = frozen_cut,
 	.remove = frozen_sync,
 	.close = frozen_close,

@@ -59,7 +59,9 @@ int maillog_open(struct maillog *ret_log, struct disk *disk, const uint8_t *rand
 	bool is_unfinished = ret == -ENODATA || (ret == 0 && is_blank(bytes, sizeof(bytes)));
 	if (ret == 0 && !is_unfinished)
 		ret = mailidentity_decode(bytes, sizeof(bytes), &log->identity);
-	/* A process that was killed may have left it in memory alone. */
+	/* A process that was killed, or whose sync() failed, may have left it in memory alone. */
+	if (ret == 0 && !is_unfinished)
+		ret = disk->ops->renew(disk, MAILIDENTITY_OBJECT, 0, sizeof(bytes));
 	if (ret == 0 && !is_unfinished)
 		return disk->ops->sync(disk, MAILIDENTITY_OBJECT);
 	if (ret != -ENOENT && !is_unfinished)
@@ -263,13 +265,16 @@ int maillog_sync_end(struct maillog *log, const struct mailstore_sync *sync, int
 	return 0;
 }
 
-int maillog_resume(struct maillog *log, unsigned generation, uint64_t segment, uint64_t end)
+int maillog_resume(struct maillog *log, unsigned generation, uint64_t segment, uint64_t durable,
+		   uint64_t end)
 {
 	struct disk *disk = log->disk;
 	uint64_t size;
 	int ret = disk->ops->size(disk, segment, &size);
 	if (ret == 0 && size > end)
 		ret = disk->ops->cut(disk, segment, end);
+	if (ret == 0 && durable < end)
+		ret = disk->ops->renew(disk, segment, durable, end);
 	if (ret == 0)
 		ret = disk->ops->sync(disk, segment);
 	if (ret != 0)
@@ -477,6 +482,7 @@ int maillog_examine(struct maillog *log, uint64_t segment, uint64_t from,
 	if (ret == 0)
 		ret = find_durable(&x);
 	found.size = x.size;
+	found.durable = x.durable;
 	x.lsn = 0;
 	x.at = from;
 	while (ret == 0 && x.at < x.size) {

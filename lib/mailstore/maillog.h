@@ -80,10 +80,11 @@ struct mailstore_sync {
 int maillog_sync_begin(struct maillog *log, struct mailstore_sync *ret_sync);
 int maillog_sync_end(struct maillog *log, const struct mailstore_sync *sync, int status);
 /*
- * Goes on at the end of a segment that recovery has examined: cuts what is behind end, and syncs, so
- * that nothing is built on what is in memory alone.
+ * Goes on at the end of a segment that recovery has examined: cuts what is behind end, writes what
+ * is behind durable once more, and syncs, so that nothing is built on what is in memory alone.
  */
-int maillog_resume(struct maillog *log, unsigned generation, uint64_t segment, uint64_t end);
+int maillog_resume(struct maillog *log, unsigned generation, uint64_t segment, uint64_t durable,
+		   uint64_t end);
 
 /* ---- reading ---- */
 
@@ -98,6 +99,7 @@ int maillog_read(struct maillog *log, struct mailplace place, struct mailrecord 
 struct maillog_finding {
 	uint64_t end;		/* behind the last record: what comes then was never durable */
 	uint64_t size;		/* of the object */
+	uint64_t durable;	/* some record says that all before it was synced; or 0 */
 	uint64_t damaged_count; /* places before end that have no record, or one that is damaged */
 	uint64_t damaged_at;	/* the first of them */
 };

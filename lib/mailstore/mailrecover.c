@@ -10,6 +10,7 @@ enum fate { FATE_KEPT, FATE_ORPHAN, FATE_UNBORN };
 
 struct mailrecover_segment {
 	uint64_t number;
+	uint64_t durable; /* all before it has been synced */
 	uint64_t end;
 	enum fate fate;
 	uint8_t generation;
@@ -93,6 +94,8 @@ static int examine_tail(struct mailrecover *recover, struct mailrecover_segment 
 		note_damage(recover, segment->number, found.damaged_at, found.damaged_count);
 	recover->recovery->cut += found.size - found.end;
 	segment->end = found.end;
+	if (found.durable > segment->durable)
+		segment->durable = found.durable;
 	if (found.end == from)
 		return 0;
 	return mailwalk_add(&recover->walk, segment->number, segment->generation, from, found.end);
@@ -163,6 +166,7 @@ static int examine_one(struct mailrecover *recover, struct mailrecover_segment *
 		return ret;
 	segment->generation = row.generation;
 	segment->end = row.end;
+	segment->durable = row.end;
 	ret = recover->log->disk->ops->size(recover->log->disk, segment->number, &size);
 	if (ret != 0)
 		return ret;
@@ -204,7 +208,7 @@ int mailrecover_resume(struct mailrecover *recover)
 		/* The last one of a generation is the one that grows; each is made durable. */
 		if (segment->fate == FATE_KEPT)
 			ret = maillog_resume(log, segment->generation, segment->number,
-					     segment->end);
+					     segment->durable, segment->end);
 		else
 			ret = disk->ops->remove(disk, segment->number);
 	}

@@ -12,7 +12,8 @@
 //
 // Of what was appended and not synced, any sectors of 512 or 4096 bytes stay, in any order; the
 // length may have grown without the bytes, which are zeros then; an object that was never synced may
-// have no name.
+// have no name. What a sync that failed was to write is seen, and a later sync leaves it where it is,
+// as those of Linux do: with the power it goes, unless it was written once more.
 
 #include "lib/mailstore/disk.h"
 
@@ -37,6 +38,8 @@ class sim_disk
 		std::string kept; // for certain
 		bool is_named = false;
 		std::vector<std::pair<size_t, size_t>> pending; // appended since: from, to
+		// A sync of it has failed, and no other takes it to the disk.
+		std::vector<std::pair<size_t, size_t>> dropped;
 	};
 	using objects_type = std::map<uint64_t, object>;
 
@@ -175,8 +178,9 @@ class sim_disk
 		o.seen.resize(size, '\0');
 		if (o.kept.size() > size)
 			o.kept.resize(size);
-		for (auto &[from, to] : o.pending)
-			to = std::min(to, size);
+		for (auto *ranges : { &o.pending, &o.dropped })
+			for (auto &[from, to] : *ranges)
+				to = std::min(to, size);
 		while (!o.pending.empty() && o.pending.back().first >= o.pending.back().second)
 			o.pending.pop_back();
 	}
@@ -408,15 +412,36 @@ inline const disk_ops &sim_disk::operations()
 			const auto found = self.objects_.find(number);
 			self.look();
 			const int ret = self.count();
+			if (found == self.objects_.end())
+				return ret != 0 ? ret : -ENOENT;
+			object &o = found->second;
+			if (ret != 0) {
+				o.dropped.insert(o.dropped.end(), o.pending.begin(),
+						 o.pending.end());
+				o.pending.clear();
+				return ret;
+			}
+			self.syncs_++;
+			o.kept = o.seen;
+			for (const auto &[from, to] : o.dropped)
+				if (from < to)
+					o.kept.replace(from, to - from, to - from, '\0');
+			o.is_named = true;
+			o.pending.clear();
+			self.look();
+			return 0;
+		};
+		made.renew = [](disk *d, uint64_t number, uint64_t from, uint64_t to) {
+			sim_disk &self = of(d);
+			const auto found = self.objects_.find(number);
+			const int ret = self.count();
 			if (ret != 0)
 				return ret;
 			if (found == self.objects_.end())
 				return -ENOENT;
-			self.syncs_++;
-			found->second.kept = found->second.seen;
-			found->second.is_named = true;
-			found->second.pending.clear();
-			self.look();
+			for (auto &[begin, end] : found->second.dropped)
+				if (begin >= from && end <= to)
+					end = begin;
 			return 0;
 		};
 		made.cut = [](disk *d, uint64_t number, uint64_t size) {

@@ -271,11 +271,16 @@ TEST_CASE("whichever call of the disk fails, what was acknowledged is there", "[
 {
 	const int status = GENERATE(-ENOSPC, -EIO);
 	const bool is_once = GENERATE(true, false);
-	CAPTURE(status, is_once);
+	const bool loses_power = GENERATE(false, true);
+	CAPTURE(status, is_once, loses_power);
 	const unsigned count = try_all(
 		[&](scenario &one, unsigned n) { one.bench.disk.fail_after(n, status, is_once); },
-		[](scenario &one) {
+		[&](scenario &one) {
 			one.bench.disk.work_again();
+			if (loses_power) {
+				one.bench.kill();
+				one.bench.disk.cut_power();
+			}
 			return one.bench.disk.failures() > 0;
 		});
 	CHECK(count > 80);
