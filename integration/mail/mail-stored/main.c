@@ -5,6 +5,7 @@
  * main() in order: options, configuration, the directory, which may need root, then the processes.
  * mail-stored(8) is the manual.
  */
+#include "integration/mail/base/setup/mailcheckup.h"
 #include "integration/mail/mail-stored/nodes/locate.h"
 #include "integration/mail/mail-stored/stored.h"
 #include "lib/common/log.h"
@@ -12,7 +13,9 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -52,6 +55,22 @@ static int check_spread(const struct stored_setup *setup)
 	return EX_CONFIG;
 }
 
+/* Of what the store's process opens when it is the user. A file in the directory's place is told by the start. */
+static int check(void *data)
+{
+	const struct stored_setup *setup = data;
+	const bool has_files = setup->layer == STORED_LOG || setup->layer == STORED_SORT;
+	char log[STORED_PATH_MAX + sizeof("/log")];
+	struct stat st;
+	snprintf(log, sizeof(log), "%s/log", setup->directory);
+	if (has_files && (stat(setup->directory, &st) != 0 || S_ISDIR(st.st_mode))) {
+		mailcheckup_path(context, &setup->owner, setup->directory, R_OK | W_OK | X_OK);
+		mailcheckup_path(context, &setup->owner, log, R_OK | W_OK | X_OK);
+	}
+	mailcheckup_path(context, &setup->owner, setup->users, R_OK);
+	return EX_OK;
+}
+
 static int run(void *data)
 {
 	struct stored_setup *setup = data;
@@ -63,6 +82,8 @@ static int run(void *data)
 	if (geteuid() == 0 && setup->owner.user[0] == '\0')
 		log_warning(context, "no user is given, the store's processes stay root");
 	int status = owner_make_directory(&setup->owner, setup->directory, 0700, context);
+	if (status == EX_OK)
+		status = check(setup);
 	if (status == EX_OK && nodesetup_is_on(&setup->nodes))
 		status = check_spread(setup);
 	return status == EX_OK ? stored_run(setup) : status;
@@ -71,7 +92,7 @@ static int run(void *data)
 int main(int argc, char **argv)
 {
 	static const struct program program = { &table, MAIL_STORED_CONF,    stored_setup_parse,
-						run,	stored_setup_deinit, NULL };
+						run,	stored_setup_deinit, check };
 	static struct stored_setup setup;
 	return program_main(&program, argc, argv, &setup);
 }

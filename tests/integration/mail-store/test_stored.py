@@ -598,6 +598,22 @@ class Processes(Case):
             self.assertRegex(result.stderr, rf"^error: \[mail-stored\] {pattern}")
             self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
 
+    def test_what_is_not_for_the_user_is_told_with_both(self):
+        if os.geteuid() != 0:
+            self.skipTest("root alone becomes another user")
+        store = Stored(self, is_started=False)
+        log = os.path.join(store.directory, "log")
+        os.makedirs(log, mode=0o700)
+        os.chown(store.directory, pwd.getpwnam(stored.USER).pw_uid, 0)
+        os.chmod(store.directory, 0o700)
+        for paths in ([log], [store.directory, log]):
+            os.chown(paths[0], 0, 0)
+            result = subprocess.run([program("mail-stored"), "--check", "--config", store.config_path],
+                                    capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+            self.assertEqual((result.returncode, result.stderr), (0, "".join(
+                f"warning: [mail-stored] no access, path={path} user={stored.USER} (Permission denied)\n"
+                for path in paths)))
+
     def test_wrong_configurations_name_the_line(self):
         for line, pattern in (("    size: many", r":2\].*size"), ("    layer: heap", r":2\].*layer"),
                               ("    nonsense: 1", r":2\]"), ("    socket: relative", r":2\].*socket")):
