@@ -446,7 +446,7 @@ static int import_all(struct exchange *exchange)
 	if (exchange->mbox == NULL)
 		return import_maildirs(exchange);
 	int fd = open(exchange->mbox, O_RDONLY | O_CLOEXEC);
-	int ret = fd < 0 ? -errno : mailfile_read(fd, &file);
+	int ret = fd < 0 ? -errno : mailfile_map(fd, &file);
 	if (fd >= 0)
 		close(fd);
 	if (ret == 0)

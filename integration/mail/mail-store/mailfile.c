@@ -11,9 +11,10 @@
 
 #define FIRST_ROOM 65536
 
-/* A pipe, or a file that cannot be mapped. */
-static int read_all(int fd, struct mailfile *file)
+int mailfile_read(int fd, struct mailfile *ret_file)
 {
+	struct mailfile *file = ret_file;
+	*file = (struct mailfile){ 0 };
 	size_t room = 0;
 	for (;;) {
 		if (file->size == room) {
@@ -32,10 +33,9 @@ static int read_all(int fd, struct mailfile *file)
 	}
 }
 
-int mailfile_read(int fd, struct mailfile *ret_file)
+int mailfile_map(int fd, struct mailfile *ret_file)
 {
 	struct stat st;
-	*ret_file = (struct mailfile){ 0 };
 	bool is_whole = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
 			lseek(fd, 0, SEEK_CUR) == 0;
 	if (is_whole) {
@@ -45,7 +45,7 @@ int mailfile_read(int fd, struct mailfile *ret_file)
 			return 0;
 		}
 	}
-	return read_all(fd, ret_file);
+	return mailfile_read(fd, ret_file);
 }
 
 void mailfile_free(struct mailfile *file)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * mailfile.h - a file's whole content as bytes in memory, mapped where that can be.
+ * mailfile.h - a file's whole content as bytes in memory.
  *
  * Flow: deliver and import -> here -> mailstore_deliver(), which reads it twice.
  */
@@ -22,11 +22,13 @@ struct mailfile {
 	bool is_mapped;
 };
 
-/*
- * Reads a descriptor to its end. 0 or -errno; mailfile_free() in any case. A mapped file that
- * another process cuts meanwhile ends this one.
- */
+/* Reads a descriptor to its end. 0 or -errno; mailfile_free() in any case. */
 int mailfile_read(int fd, struct mailfile *ret_file);
+/*
+ * The same of what may be longer than memory, mapped where that can be: a file that another process cuts
+ * meanwhile, or that the disk does not give, ends this one.
+ */
+int mailfile_map(int fd, struct mailfile *ret_file);
 /* The same of a regular file, and when it was written last. */
 int mailfile_open(const char *path, struct mailfile *ret_file, time_t *ret_mtime);
 void mailfile_free(struct mailfile *file);
