@@ -48,6 +48,8 @@ int exchange_close(struct exchange *exchange, const char *what, const char *done
 		printf(", %" PRIu64 " of them under new ids", exchange->renamed);
 	if (exchange->is_only_new)
 		printf(", %" PRIu64 " were there", exchange->known);
+	if (exchange->left_out > 0)
+		printf(", %" PRIu64 " files left out", exchange->left_out);
 	puts("");
-	return EX_OK;
+	return exchange->left_out > 0 ? EX_DATAERR : EX_OK;
 }

@@ -218,21 +218,30 @@ static const char *base_of(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
+/* A symbolic link neither: root would follow one of another user to any file. */
+static bool is_no_file(const char *path)
+{
+	struct stat st;
+	return lstat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
 static int import_file(struct exchange *exchange, const char *path)
 {
 	struct mailfile file;
 	char quoted[LOG_QUOTE_MAX];
 	time_t mtime = 0;
 	int ret = mailfile_open(path, &file, &mtime);
+	const bool is_left_out = ret != 0 && is_no_file(path);
 	if (ret == 0)
 		ret = import_bytes(exchange, &file, base_of(path), mtime);
 	if (ret != 0) {
 		progress_end(&exchange->progress);
 		log_error(NULL, "mail not taken, file=%s (%s)", quote_path(path, quoted),
-			  mailstore_strerror(ret));
+			  is_left_out ? "not a regular file" : mailstore_strerror(ret));
 	}
 	mailfile_free(&file);
-	return ret;
+	exchange->left_out += is_left_out;
+	return is_left_out ? 0 : ret;
 }
 
 /* ---- import of maildirs ---- */

@@ -523,10 +523,17 @@ class Exchange(Tool):
         name = f"1.{'0' * 32}"
         for box in (ANNA, BERT):
             os.mkfifo(self.path(f"all/{box}/new/{name}"))
-        self.store = self.path("other")
-        for option, path, *box in (("--maildirs", "all"), ("--maildir", f"all/{ANNA}", ANNA)):
-            _, said = self.call("import", option, self.path(path), *box, expect=EX_IOERR)
-            self.assertRegex(said, rf'mail not taken, file=".*/new/{name}" \(')
+        os.mkdir(self.path(f"all/{ANNA}/cur/1"))
+        os.symlink("/etc/passwd", self.path(f"all/{ANNA}/cur/2"))
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(self.path(f"all/{ANNA}/cur/3"))
+        for store, count, option, path, *box in (("one", 5, "--maildirs", "all"),
+                                                 ("other", 4, "--maildir", f"all/{ANNA}", ANNA)):
+            self.store = self.path(store)
+            told, said = self.call("import", option, self.path(path), *box, expect=EX_DATAERR)
+            self.assertEqual(told.decode(), f"1 mails imported, {count} files left out\n")
+            self.assertEqual(len(re.findall(r'(?m)^error: mail not taken, file=".*" \(not a regular file\)$', said)), count)
+            self.assertIn(f'/new/{name}" (', said)
 
     def test_a_mail_from_before_1970_is_one_of_now(self):
         os.makedirs(self.path("maildir/cur"))
@@ -563,7 +570,7 @@ class Exchange(Tool):
         for folder in ("cur", "new"):
             os.makedirs(self.path(f"maildir/{folder}"))
         os.symlink("nowhere", self.path(f"maildir/new/{name}"))
-        _, said = self.call("import", "--maildir", self.path("maildir"), ANNA, expect=EX_IOERR)
+        _, said = self.call("import", "--maildir", self.path("maildir"), ANNA, expect=EX_DATAERR)
         self.assertIn(r'x\x1b[31m\x0aerror: forged" (', said)
         self.deliver(MAIL, "\x1b" * 200)
         _, said = self.call("export", "--maildirs", self.path("all"), expect=EX_DATAERR)
