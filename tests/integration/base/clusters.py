@@ -159,16 +159,15 @@ class Node:
             user = pwd.getpwnam(USER)
             self.disk = self.cluster.make_disk(self.stored.directory, (user.pw_uid, user.pw_gid))
             self.cluster.case.addCleanup(self.disk.end)
-        self.pop = popfront.PopFront(self.place, users=self.cluster.users, stored=self.stored,
-                                     is_started=False, **POP)
-        self.smtp = Smtp(self.place, self.pop.users_path, self.stored.socket)
-        self.pop_address, self.smtp_address = self.pop.address, self.smtp.address
-
-    def fronts(self):
-        return (self.pop, self.smtp)
+        self.fronts = ()
+        if self.cluster.has_fronts:
+            pop = popfront.PopFront(self.place, users=self.cluster.users, stored=self.stored, is_started=False, **POP)
+            smtp = Smtp(self.place, pop.users_path, self.stored.socket)
+            self.fronts = (pop, smtp)
+            self.pop_address, self.smtp_address = pop.address, smtp.address
 
     def programs(self):
-        return (self.stored, *self.fronts())
+        return (self.stored, *self.fronts)
 
     def start(self, **how):
         """What of its mail does not run."""
@@ -252,11 +251,13 @@ class Cluster:
         sections  of stored.conf, for all nodes
         rados     for RadosCluster
         make_disk of (directory, owner): what each store has as its disk, until end() is called
+        has_fronts  False: smtp-front and pop-front, some twenty processes of each node, are left out
     """
 
-    def __init__(self, case, users, count=3, kind="rados", rados=None, make_disk=None, **sections):
+    def __init__(self, case, users, count=3, kind="rados", rados=None, make_disk=None, has_fronts=True,
+                 **sections):
         self.case, self.users, self.kind = case, users, kind
-        self.make_disk = make_disk
+        self.make_disk, self.has_fronts = make_disk, has_fronts
         self.rados = None  # of that kind alone
         self.links = None  # what has the nodes' network; None on loopback
         self._start_below(count, rados or {})

@@ -105,7 +105,7 @@ def restart_stored(cluster, nodes, _told, chance):
 @kind("pop-front and smtp-front killed", (0.5, 3), is_mild=True)
 def kill_fronts(cluster, nodes, _told, chance):
     node = chance.choice(nodes)
-    node.kill_programs(*node.fronts())
+    node.kill_programs(*node.fronts)
     yield [node]
     node.start()
 

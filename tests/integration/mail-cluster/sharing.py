@@ -21,12 +21,14 @@ def node_of(number):
 
 
 class Nodes(Case):
+    has_fronts = False  # smtp-front and pop-front at each node
+
     def begin(self, nodes=None, **how):
         # A busy machine is slow, and that is no silence; tests in which a node hangs set another.
         how["nodes"] = {"silence": "30s", **(nodes or {})}
         # At the end one goes before another.
         self.expect_log(r"warning: \[mail-stored\] node is down, ")
-        self.cluster = Cluster(self, USERS, kind="nodes", **how)
+        self.cluster = Cluster(self, USERS, kind="nodes", has_fronts=self.has_fronts, **how)
         for node in self.cluster.nodes:
             with node.stored.client() as client:
                 wait_for(lambda client=client: b"state=away" not in client.call(stored.CLUSTER).rows,

@@ -308,6 +308,8 @@ class Imports(Nodes):
 
 
 class Servers(Nodes):
+    has_fronts = True
+
     def test_smtp_takes_mail_at_any_node_and_pop3_gives_it_out_at_any(self):
         nodes = self.begin()
         boxes = self.boxes_by_node(self.client(nodes[0]))

@@ -35,7 +35,8 @@ class WithPostfix:
         need_root()
         self.location = self.path("location")
         self.expect_log(r"warning: \[mail-stored\] node is down, ")
-        self.cluster = Cluster(self, USERS, kind="nodes", stored={"socket-mode": "666"}, nodes={"silence": "30s"})
+        self.cluster = Cluster(self, USERS, kind="nodes", has_fronts=False, stored={"socket-mode": "666"},
+                               nodes={"silence": "30s"})
         self.nodes = self.cluster.nodes
         self.client = self.nodes[0].stored.client()
         self.addCleanup(self.client.close)
