@@ -15,6 +15,7 @@ directory of their own; else they stay who runs the test. What a test does not s
 delay.
 """
 
+import functools
 import json
 import os
 import re
@@ -47,8 +48,10 @@ def make_certificate(case, name=HOSTNAME):
     return ":".join(case.make_certificate(name))
 
 
+@functools.cache
 def secret_words(password, *ways):
-    """What a line of a list of users has of a password: by default a hash that is quick, and SCRAM's keys."""
+    """What a line of a list of users has of a password: by default a hash that is quick, and SCRAM's keys.
+    They are made once for each password."""
     words = []
     for arguments in ways or (("-m", "sha512"), ("-s",)):
         result = subprocess.run([harness.program("smtp-front-users"), "hash", *arguments], input=password + "\n",

@@ -53,7 +53,7 @@ class Logins(Case):
             self.assertGreaterEqual(time.monotonic() - begun, PAUSE_S / 2)
 
     def test_a_user_with_keys_of_scram_alone_has_its_password_and_one_without_words_has_none(self):
-        store = self.begin({"anna@example.com": secret_words(PASSWORD, ["-s"]), "bert@example.com": "",
+        store = self.begin({"anna@example.com": secret_words(PASSWORD, ("-s",)), "bert@example.com": "",
                             "carl@example.com": "to=anna@example.com"})
         with store.client() as client:
             self.assertEqual(self.ask(client, "anna@example.com", PASSWORD).status, 0)
