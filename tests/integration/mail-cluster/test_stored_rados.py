@@ -364,6 +364,12 @@ class Shared(Nodes):
             row, = client.ask(stored.USERS_STATE)
             return row["taken"]
 
+    def test_a_key_that_is_refused_is_said_so(self):
+        self.expect_log(r"warning: \[mail-stored\] cluster not reached, conf=.*")
+        node = self.node(self.below, "a", cluster={"timeout": "2s", "ceph-user": "other"})
+        node.wait_for_log(r"cluster not reached, conf=.* pool=mail \(")
+        self.assertEqual(node.stop(), 0)
+
     def test_what_a_cluster_says_of_itself(self):
         nodes = self.reached(self.below, "a", "b")
         box, = self.names("anna")
@@ -459,13 +465,6 @@ class Trouble(Nodes):
             below.start_node(number)
         node.wait_reached()
         self.deliver_until_taken(node, BOXES)
-
-    def test_a_key_that_is_refused_is_said_so(self):
-        self.expect_log(r"warning: \[mail-stored\] cluster not reached, conf=.*")
-        below = radoscluster.RadosCluster.of(self)
-        node = self.node(below, "a", cluster={"timeout": "2s", "ceph-user": "other"})
-        node.wait_for_log(r"cluster not reached, conf=.* pool=mail \(")
-        self.assertEqual(node.stop(), 0)
 
     def test_a_stall_takes_bounded_memory_and_every_client_is_answered(self):
         below = radoscluster.RadosCluster.of(self)
