@@ -203,7 +203,7 @@ class Wrong(Case):
     def load(self, command, text, timeout_s=30, **how):
         server = Broken(self, command, text, **how)
         result = json.loads(run("run", "--imap", at(server.address), "--users", 40, "--rate", 300, "--warmup", 0,
-                                "--window", 2, "--drain", 20, "--timeout", timeout_s))
+                                "--window", 1, "--drain", 20, "--timeout", timeout_s))
         return server, result, {name for name, count in result["errors"].items() if count}
 
     def check_kind(self, kind, command, text, **how):
