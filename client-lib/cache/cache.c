@@ -568,19 +568,43 @@ void cache_get_stats(const struct cache *cache, struct cache_stats *ret_stats)
 	ret_stats->evicted = cache_load(&cache->evicted);
 }
 
-static bool is_denial(const struct cache_slot *slot)
+static bool is_denial(const struct cache_slot *slot, uint32_t since_s)
 {
 	unsigned kind = cache_slot_kind(slot);
+
+	(void)since_s;
 	return kind == CACHE_RANGE || (kind == CACHE_BITMAP && slot->head == 0 && slot->tail == 0);
 }
 
-void cache_forget_denials(struct cache *cache, unsigned zone)
+/* The class is not more than the TTL was, so that none is taken for older than it is. */
+static bool is_listing(const struct cache_slot *slot, uint32_t since_s)
+{
+	unsigned kind = cache_slot_kind(slot);
+	uint32_t ttl_s = ttl_classes[slot->meta >> CACHE_CLASS_SHIFT & 15];
+
+	return kind != CACHE_RANGE && kind != CACHE_FAILED && (slot->head | slot->tail) != 0 &&
+	       cache_slot_expiry(slot) >= (uint64_t)since_s + ttl_s;
+}
+
+static void forget(struct cache *cache, unsigned zone,
+		   bool (*is_void)(const struct cache_slot *slot, uint32_t since_s),
+		   uint32_t since_s)
 {
 	if (!cache->is_writable)
 		return;
 	for (uint64_t i = 0; i < cache->set_count * CACHE_SET_SLOTS; i++) {
 		struct cache_slot slot = cache_read_slot(cache->slots + i * CACHE_SLOT_WORDS);
-		if (is_denial(&slot) && slot.key >> CACHE_ZONE_SHIFT == zone)
+		if (is_void(&slot, since_s) && slot.key >> CACHE_ZONE_SHIFT == zone)
 			forget_slot(cache, i / CACHE_SET_SLOTS, i % CACHE_SET_SLOTS);
 	}
+}
+
+void cache_forget_denials(struct cache *cache, unsigned zone)
+{
+	forget(cache, zone, is_denial, 0);
+}
+
+void cache_forget_listings(struct cache *cache, unsigned zone, uint32_t since_s)
+{
+	forget(cache, zone, is_listing, since_s);
 }

@@ -205,6 +205,8 @@ void cache_put(struct cache *cache, struct cache_key key, const struct cache_ent
  * at the whole table, so for what happens rarely; nothing when read-only.
  */
 void cache_forget_denials(struct cache *cache, unsigned zone);
+/* The same for what was listed at since_s or later; as TTLs are kept as classes, for some before. */
+void cache_forget_listings(struct cache *cache, unsigned zone, uint32_t since_s);
 /* Says that a key is in use; cheap, may be called for each hit; nothing when read-only. */
 void cache_mark(const struct cache *cache, struct cache_key key);
 

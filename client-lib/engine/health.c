@@ -39,7 +39,8 @@ struct health_evidence health_unpack_evidence(uint64_t evidence)
 static uint64_t pack_trust(const struct health_trust *parts)
 {
 	return at_most(parts->looked_s, HEALTH_NEVER_S) |
-	       at_most(parts->whole_s, HEALTH_NEVER_S) << 28 | (uint64_t)parts->is_secure << 56;
+	       at_most(parts->whole_s, HEALTH_NEVER_S) << 28 | (uint64_t)parts->is_secure << 56 |
+	       (uint64_t)parts->had_vain << 57;
 }
 
 struct health_trust health_unpack_trust(uint64_t trust)
@@ -48,6 +49,7 @@ struct health_trust health_unpack_trust(uint64_t trust)
 		.looked_s = (uint32_t)trust & HEALTH_NEVER_S,
 		.whole_s = (uint32_t)(trust >> 28) & HEALTH_NEVER_S,
 		.is_secure = (trust >> 56 & 1) != 0,
+		.had_vain = (trust >> 57 & 1) != 0,
 	};
 }
 
@@ -309,6 +311,15 @@ uint64_t health_looked_well(uint64_t trust, uint32_t now_s)
 	struct health_trust parts = health_unpack_trust(trust);
 
 	parts.looked_s = now_s;
+	parts.had_vain = false;
+	return pack_trust(&parts);
+}
+
+uint64_t health_looked_in_vain(uint64_t trust)
+{
+	struct health_trust parts = health_unpack_trust(trust);
+
+	parts.had_vain = true;
 	return pack_trust(&parts);
 }
 

@@ -58,6 +58,7 @@
  *     0-27   when it was last seen to deny what it must, seconds on the cache's clock
  *     28-55  when it has all of its credit again
  *     56     its answers were validated
+ *     57     a look was in vain since then
  */
 
 #include "client-lib/cache/cache.h"
@@ -211,6 +212,7 @@ struct health_trust {
 	uint32_t looked_s;
 	uint32_t whole_s;
 	bool is_secure;
+	bool had_vain;
 };
 
 struct health_trust health_unpack_trust(uint64_t trust);
@@ -291,6 +293,8 @@ bool health_is_pin_over(uint64_t word, uint32_t now_s);
 
 /* Both were denied: the new trust. */
 uint64_t health_looked_well(uint64_t trust, uint32_t now_s);
+/* What was asked had no answer that tells: the new trust. */
+uint64_t health_looked_in_vain(uint64_t trust);
 /* Has the zone credit for a look? Then trust is changed. */
 bool health_claim_look(uint64_t *trust, uint32_t now_s);
 

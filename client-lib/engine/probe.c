@@ -537,7 +537,9 @@ static void finish_look(struct probe *look)
 		return;
 	zone->look = NULL;
 	zone->is_proven = zone_note_look(zone, &look->found) && is_good(look);
-	if (zone->is_proven && !look->is_void)
+	if (!zone->is_proven)
+		zone_note_vain(zone);
+	else if (!look->is_void)
 		zone_note_denials(zone);
 	waiters_wake(&look->waiters, NULL);
 	free(look);

@@ -28,7 +28,8 @@
  * A probe of all points is a look too. What a look finds to be answered makes the zone
  * WILDCARDED, LISTS_WORLD or BLOCKED at once. What was not sent or not answered is asked again, a
  * few times, since packets are lost where many are held; if all of that was in vain, the zone's
- * state stays, and what was held fails.
+ * state stays, and what was held fails. Then a fault may have begun behind the last good look that
+ * ends before the next one: that one makes void what was listed in between.
  */
 
 #include "client-lib/engine/zone.h"

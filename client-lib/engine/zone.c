@@ -211,6 +211,19 @@ void zone_note_denials(struct zone *zone)
 	do
 		trust = trust_of(zone);
 	while (!change_trust(zone, trust, health_looked_well(trust, now_s(zone))));
+	/* A fault may have begun behind the look before that one, and be over. */
+	struct health_trust was = health_unpack_trust(trust);
+	if (was.had_vain)
+		cache_forget_listings(zone->all->cache, zone->index, was.looked_s);
+}
+
+void zone_note_vain(struct zone *zone)
+{
+	uint64_t trust;
+
+	do
+		trust = trust_of(zone);
+	while (!change_trust(zone, trust, health_looked_in_vain(trust)));
 }
 
 bool zone_claim_look(struct zone *zone)

@@ -142,6 +142,8 @@ void zone_note_probe(struct zone *zone, const struct health_probe *found);
 bool zone_note_look(struct zone *zone, const struct health_probe *found);
 /* The zone has just denied what it must. */
 void zone_note_denials(struct zone *zone);
+/* It was looked at, and could not be seen to: what is listed until it is may be wrong. */
+void zone_note_vain(struct zone *zone);
 /* Was it seen to deny that within HEALTH_LOOK_S, by whichever process? */
 bool zone_has_denied_lately(const struct zone *zone);
 /* Must its answers be validated? */

@@ -222,6 +222,46 @@ TEST_CASE("a listing whose proof is not answered is none, and the zone is not di
 	CHECK(check_later(client, "192.0.2.1").verdict == DNSBLV6_LISTED);
 }
 
+TEST_CASE("listings since the last good look are void when one in vain came between",
+	  "[client][engine][proof]")
+{
+	const bool is_bitmap = GENERATE(true, false);
+	CAPTURE(is_bitmap);
+	inquiry client;
+	client.dns.ttl_s = 1800; // no class rounds it
+	add(client, is_bitmap);
+	REQUIRE(client.check(clean(200)).verdict == DNSBLV6_CLEAR);
+	spend_credit(client);
+	test_clock::pass(HEALTH_LOOK_S + 1);
+	REQUIRE(check_later(client, listed(50)).verdict == DNSBLV6_LISTED);
+	client.dns.trouble = world::CLOSED; // without credit it is not seen
+	REQUIRE(check_later(client, clean(201)).verdict == DNSBLV6_LISTED);
+
+	client.dns.trouble = world::MUTE;
+	test_clock::pass(HEALTH_LOOK_S + 1);
+	told kept;
+	client.ask(listed(51), kept, 60000);
+	for (int i = 0; i < 100 && kept.calls == 0; i++) {
+		client.pass(500);
+		usleep(1000);
+	}
+	REQUIRE(kept.result.verdict == DNSBLV6_UNKNOWN);
+	REQUIRE(client.state() == DNSBLV6_ZONE_OK);
+	CHECK(client.check(clean(201)).verdict == DNSBLV6_LISTED); // nothing is known yet
+
+	client.dns.trouble = world::NONE;
+	test_clock::pass(HEALTH_LOOK_S + 1);
+	CHECK(check_later(client, listed(52)).verdict == DNSBLV6_LISTED);
+	CHECK(client.stat("looks") == HEALTH_LOOK_CREDIT + 3);
+	CHECK(check_later(client, clean(201)).verdict == DNSBLV6_CLEAR);
+	// What was put before is as it was, and what a good look follows alone.
+	CHECK(check_later(client, listed(1)).queries == 0);
+	CHECK(check_later(client, clean(200)).queries == 0);
+	test_clock::pass(HEALTH_LOOK_S + 1);
+	CHECK(check_later(client, listed(53)).verdict == DNSBLV6_LISTED);
+	CHECK(check_later(client, listed(52)).queries == 0);
+}
+
 TEST_CASE("a look that is lost on the way is tried again", "[client][engine][proof]")
 {
 	inquiry client;
