@@ -304,22 +304,24 @@ static uint64_t find_descriptor_limit(void)
 	return (uint64_t)limit.rlim_cur; /* FreeBSD's is signed */
 }
 
-/* The program has descriptors of its own to open: a quarter of all, or what was asked for. */
+/* The program has descriptors of its own to open: a quarter of all. */
+static uint32_t choose_sockets(uint64_t limit)
+{
+	const uint64_t quarter = limit / 4;
+
+	if (quarter >= CONFIG_SOCKETS + CONFIG_FDS)
+		return CONFIG_SOCKETS;
+	return quarter > CONFIG_SOCKETS_MIN + CONFIG_FDS ? (uint32_t)(quarter - CONFIG_FDS)
+							 : CONFIG_SOCKETS_MIN;
+}
+
 static int set_sockets(struct config *config, char *ret_error)
 {
 	const uint64_t limit = find_descriptor_limit();
 	char value[sizeof("4294967295")];
 
-	if (config->max_sockets == 0) {
-		const uint64_t quarter = limit / 4;
-
-		config->max_sockets = CONFIG_SOCKETS;
-		if (quarter < CONFIG_SOCKETS + CONFIG_FDS)
-			config->max_sockets = quarter > CONFIG_SOCKETS_MIN + CONFIG_FDS
-						      ? (uint32_t)(quarter - CONFIG_FDS)
-						      : CONFIG_SOCKETS_MIN;
-		return 0;
-	}
+	if (config->max_sockets == 0)
+		config->max_sockets = choose_sockets(limit);
 	if (config->max_sockets + CONFIG_FDS < limit)
 		return 0;
 	snprintf(value, sizeof(value), "%" PRIu32, config->max_sockets);

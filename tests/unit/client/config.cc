@@ -736,7 +736,7 @@ TEST_CASE("sockets are as many as leave the program three quarters of its descri
 		{ 256, 56 },
 		{ 52, 5 },
 		{ 51, 4 },
-		{ 16, 4 },
+		{ 13, 4 },
 	}));
 	CAPTURE(r.limit);
 	Config config;
@@ -759,6 +759,15 @@ TEST_CASE("more sockets than the process may open are refused", "[client][config
 	const limited descriptors(209);
 	CHECK(config.finish() == "");
 	CHECK(config->max_sockets == 200);
+}
+
+TEST_CASE("a limit with which no question could be asked is refused", "[client][config]")
+{
+	Config config;
+	REQUIRE(config.set("zones", "a.example") == "");
+	const limited descriptors(12);
+	CHECK(config.finish() == "max-sockets \"4\": RLIMIT_NOFILE does not let this process open "
+				 "as many");
 }
 
 TEST_CASE("finishing twice is finishing once", "[client][config]")
