@@ -42,10 +42,13 @@ static uint64_t read_boot(void)
 	return hash;
 }
 
-static bool is_of_this_boot(const uint64_t *header)
+/* In another time namespace the clock is another one: its writer may have been at work later. */
+static bool is_of_this_clock(const uint64_t *header)
 {
 	uint64_t boot = read_boot();
-	return header[CACHE_WORD_EPOCH] <= cache_clock_s() &&
+	uint64_t now_s = cache_clock_s();
+
+	return header[CACHE_WORD_EPOCH] <= now_s && header[CACHE_WORD_BEAT] / 1000 <= now_s + 1 &&
 	       (boot == 0 || header[CACHE_WORD_BOOT] == 0 || boot == header[CACHE_WORD_BOOT]);
 }
 
@@ -84,7 +87,7 @@ static int use_table(struct cache *cache, char *memory, uint64_t size, bool is_w
 	uint64_t header[CACHE_WORD_ZONE];
 
 	memcpy(header, memory, sizeof(header));
-	if (!has_good_sizes(header, size) || !is_of_this_boot(header))
+	if (!has_good_sizes(header, size) || !is_of_this_clock(header))
 		return -EPROTO;
 	cache->names = malloc(header[CACHE_WORD_NAMES_SIZE] + 1);
 	if (cache->names == NULL)

@@ -459,9 +459,11 @@ TEST_CASE("a copy of another size or of other zones is replaced, and readers go 
 	CHECK_FALSE(cache_is_retired(reader.get()));
 }
 
-TEST_CASE("what was put before the machine started is not believed", "[client][cache]")
+TEST_CASE("what was put before the machine started, or by another clock, is not believed",
+	  "[client][cache]")
 {
-	const unsigned word = GENERATE(unsigned{ CACHE_WORD_EPOCH }, unsigned{ CACHE_WORD_BOOT });
+	const unsigned word = GENERATE(unsigned{ CACHE_WORD_EPOCH }, unsigned{ CACHE_WORD_BOOT },
+				       unsigned{ CACHE_WORD_BEAT });
 	CAPTURE(word);
 	tmpdir dir;
 	const std::string path = dir.file("cache");
