@@ -75,7 +75,7 @@ must_be_confined() {
 		[ "$entry" = "/proc/$(store_pid)" ] || grep -q '^CapEff:	0000000000000000$' "$entry/status" ||
 			fail "a process of the store has capabilities: $(grep -E "^(Name|Pid|PPid|Cap)" "$entry/status")"
 	done
-	[ "$count" = 4 ] || fail "the store has $count processes"
+	[ "$count" = 6 ] || fail "the store has $count processes"
 	systemctl show --property SystemCallFilter --value mail-stored | grep -qw landlock_restrict_self ||
 		fail "the store cannot confine itself to its files"
 	for path in /etc /usr /var; do

@@ -16,8 +16,8 @@ new_version=$1
 
 fail() {
 	echo "booted: $1" >&2
-	systemctl status --no-pager --full 'dnsblv6*' smtp-front mail-stored pop-front >&2 || true
-	journalctl --no-pager --unit 'dnsblv6*' --unit smtp-front --unit mail-stored --unit pop-front >&2 || true
+	systemctl status --no-pager --full 'dnsblv6*' 'mail-*' smtp-front pop-front >&2 || true
+	journalctl --no-pager --unit 'dnsblv6*' --unit 'mail-*' --unit smtp-front --unit pop-front >&2 || true
 	exit 1
 }
 
@@ -47,6 +47,7 @@ must_serve() {
 . "$here/booted-front.sh"
 . "$here/booted-store.sh"
 . "$here/booted-pop.sh"
+. "$here/booted-others.sh"
 
 serial() {
 	ask SOA bl6.example. | awk '{ print $3 }'
@@ -124,6 +125,9 @@ wait_for "the signed version" is_newer_than "$before"
 systemctl -q enable --now dnsblv6-sign@bl6.timer
 systemctl -q is-active dnsblv6-sign@bl6.timer || fail "the timer does not run"
 
+check_others
+
+pid=$(main_pid)
 kill -KILL "$pid"
 wait_for "a restart after a crash" has_new_pid "$pid"
 must_serve crash
@@ -134,7 +138,7 @@ systemctl -q enable --now dnsblv6d.socket
 must_serve activation
 pid=$(main_pid)
 
-packages=$(dpkg-query -W -f '${Package}\n' | grep -E 'dnsblv6|mail-hub|mail-store|pop-front|smtp-front')
+packages=$(dpkg-query -W -f '${Package}\n' | grep -E 'dnsblv6|mail-(cluster|hub|proxy|scan|store)|pop-front|smtp-front')
 listed=$(list_stored)
 store=$(store_pid)
 files=$(for name in $packages; do echo "$here/$name"_"$new_version"_*.deb; done)
@@ -153,18 +157,21 @@ must_front upgrade
 wait_for "the store after the upgrade" has_new_store "$store"
 must_keep upgrade "$listed"
 must_store upgrade
+check_others_upgraded
 check_front_with_store
 
 # Of the kernel's refusals, none may be the sandbox's. What was killed above is missed, and may be.
-if journalctl --no-pager --quiet --unit dnsblv6d --unit dnsblv6-sign@bl6 --unit dnsblv6-cached --unit smtp-front --unit mail-stored --unit pop-front |
+if journalctl --no-pager --quiet --unit 'dnsblv6*' --unit 'mail-*' --unit smtp-front --unit pop-front |
 	grep -E '(error|warning): |not permitted|denied' | grep -vE 'worker died while|process died|store is not there'; then
 	fail "complaints"
 fi
 
+# The operator's, as configurations are.
+rm /var/lib/mail-scan/mail.signatures
 # shellcheck disable=SC2086 # one word for each package
 dpkg --remove $packages >/dev/null 2>&1 || fail "not removed"
 for unit in dnsblv6d.service dnsblv6d.socket dnsblv6-cached.service dnsblv6-sign@bl6.timer mail-stored.service \
-	pop-front.service smtp-front.service; do
+	pop-front.service smtp-front.service $others; do
 	systemctl -q is-active "$unit" && fail "$unit is still active"
 done
 ask A 25.2.0.192.bl.example. >/dev/null && fail "somebody still answers"
@@ -172,12 +179,12 @@ ask A 25.2.0.192.bl.example. >/dev/null && fail "somebody still answers"
 [ -s /var/lib/smtp-front/users.mdb ] || fail "removing has deleted the recipients"
 kept=$(store_fingerprint)
 
-rm -rf /etc/dnsblv6/cached.conf /etc/dnsblv6/front.conf /etc/dnsblv6/pop.conf /etc/dnsblv6/stored.conf \
-	/etc/systemd/system/mail-stored.service.d /etc/systemd/system/smtp-front.service.d
+rm -rf /etc/dnsblv6/*.conf /etc/systemd/system/mail-stored.service.d /etc/systemd/system/smtp-front.service.d
 # shellcheck disable=SC2086
 dpkg --purge $packages >/dev/null 2>&1 || fail "not purged"
 [ "$(store_fingerprint)" = "$kept" ] || fail "purging has changed the mails: $(store_fingerprint)"
 [ -s /var/lib/mail-stored/index.mdb ] || fail "purging has deleted the mails"
-left=$(find / -xdev '(' -name '*dnsblv6*' -o -name 'smtp-front*' -o -name 'mail-store*' -o -name 'mail-hub*' -o -name 'pop-front*' ')' \
-	! -path /var/lib/mail-stored ! -path "$here/*" ! -path '/tmp/*' ! -path '/var/tmp/*')
+[ -s /var/lib/mail-hub/store/index.mdb ] || fail "purging has deleted the mails of mail-hub"
+left=$(find / -xdev '(' -name '*dnsblv6*' -o -name 'smtp-front*' -o -name 'mail-[chps]*' -o -name 'pop-front*' ')' \
+	! -path /var/lib/mail-stored ! -path /var/lib/mail-hub ! -path "$here/*" ! -path '/tmp/*' ! -path '/var/tmp/*')
 [ -z "$left" ] || fail "purging has left $left"
