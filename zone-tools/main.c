@@ -9,6 +9,7 @@
 #include "zone-tools/chain/chain.h"
 #include "zone-tools/keys/key.h"
 #include "zone-tools/keys/keyset.h"
+#include "zone-tools/zones/handover.h"
 
 #include "lib/common/log.h"
 #include "lib/common/subcommands.h"
@@ -56,11 +57,9 @@ int commands_exit_status(int status)
 	}
 }
 
-int commands_fence(const char *store, const char *done, int (*run)(void *context), void *context)
+/* What has become of the process that had the store. */
+static int end_fence(const char *store, const char *done, int ret, int status)
 {
-	int status = 0;
-	fflush(stdout);
-	int ret = fence_run(run, context, &status);
 	if (ret == STORE_ECORRUPT) {
 		log_error(store, "store not %s (%s: move it away and build it again)", done,
 			  store_strerror(ret));
@@ -79,6 +78,17 @@ int commands_fence(const char *store, const char *done, int (*run)(void *context
 	}
 	log_error(store, "store not %s, signal=%d", done, WTERMSIG(status));
 	return EX_SOFTWARE;
+}
+
+int commands_fence(const char *store, const char *done, int (*run)(void *context), void *context)
+{
+	struct handover handover;
+	int status = 0;
+	fflush(stdout);
+	handover_begin(&handover, store);
+	int ret = fence_run(run, context, &status);
+	handover_end(&handover);
+	return end_fence(store, done, ret, status);
 }
 
 int main(int argc, char **argv)

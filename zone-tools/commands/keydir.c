@@ -6,6 +6,7 @@
 #include "zone-tools/keys/parent.h"
 #include "zone-tools/records/clock.h"
 #include "zone-tools/records/store_settings.h"
+#include "zone-tools/zones/handover.h"
 
 #include "lib/common/log.h"
 #include "lib/common/values.h"
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 /* ---- options ---- */
 
@@ -286,6 +288,7 @@ static int make_key(struct keydir *dir, struct rollover_key *ret_key)
 {
 	uint16_t taken[ROLLOVER_KEYS_MAX];
 	struct key *key = NULL;
+	bool is_new = access(dir->directory, F_OK) != 0;
 	for (size_t i = 0; i < dir->rollover.key_count; i++)
 		taken[i] = rollover_key_tag(&dir->rollover.keys[i]);
 	int ret = keyring_make(dir->directory, &dir->zone, choose_algorithm(dir), taken,
@@ -294,6 +297,9 @@ static int make_key(struct keydir *dir, struct rollover_key *ret_key)
 		dir->made_path[0] = '\0';
 		return ret;
 	}
+	if (is_new)
+		handover_give(dir->directory);
+	handover_give(dir->made_path);
 	memset(ret_key, 0, sizeof(*ret_key));
 	ret_key->dnskey_size = (uint16_t)key_dnskey(key, ret_key->dnskey);
 	dir->keys[dir->key_count++] = key;

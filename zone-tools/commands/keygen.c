@@ -7,6 +7,7 @@
 #include "zone-tools/commands/commands.h"
 
 #include "zone-tools/keys/anchor.h"
+#include "zone-tools/zones/handover.h"
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
@@ -86,6 +87,7 @@ int keygen_command(int argc, char **argv)
 		key_free(key);
 		return commands_exit_status(ret);
 	}
+	handover_give(keygen.file);
 	/* The key stays: "ds" prints the record again. */
 	ret = anchor_print_ds(stdout, &keygen.zone, key);
 	if (ret != DNSBLV6_OK)

@@ -14,6 +14,7 @@
 
 #include "zone-tools/keys/anchor.h"
 #include "zone-tools/lists/sources.h"
+#include "zone-tools/zones/handover.h"
 #include "zone-tools/zones/rbldnsdline.h"
 
 #include "lib/common/log.h"
@@ -28,7 +29,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
@@ -258,28 +258,6 @@ static int check_text(const struct migrate *migrate)
 	return ret == 0 ? EX_OK : EX_DATAERR;
 }
 
-/*
- * A key that root makes comes to belong to the owner of its directory: watch, which signs with it,
- * is not root. By a descriptor, and no file with two names: that owner may move what is there.
- */
-static int give_key(const char *path, const char *directory)
-{
-	struct stat owner;
-	struct stat file;
-	if (geteuid() != 0)
-		return 0;
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	int ret = stat(directory, &owner) != 0 || fstat(fd, &file) != 0 ? -errno : 0;
-	if (ret == 0 && (!S_ISREG(file.st_mode) || file.st_nlink != 1))
-		ret = -EEXIST;
-	if (ret == 0 && fchown(fd, owner.st_uid, owner.st_gid) != 0)
-		ret = -errno;
-	close(fd);
-	return ret;
-}
-
 /* A key that is there stays: the zone above may know it. */
 static int make_key(const struct migrate *migrate, const char *zone)
 {
@@ -296,12 +274,9 @@ static int make_key(const struct migrate *migrate, const char *zone)
 		ret = key_write(key, path);
 	if (ret != DNSBLV6_OK)
 		log_error(path, "key not written (%s)", key_strerror(ret));
+	else
+		handover_give(path);
 	key_free(key);
-	if (ret != DNSBLV6_OK)
-		return commands_exit_status(ret);
-	ret = give_key(path, migrate->keys);
-	if (ret != 0)
-		log_error(path, "owner of the key not changed (%s)", strerror(-ret));
 	return commands_exit_status(ret);
 }
 

@@ -205,14 +205,26 @@ class Migrate(RbldnsdTest):
             self.migrate(line, *options)
 
     @unittest.skipUnless(os.geteuid() == 0, "a directory of another user's needs root")
-    def test_a_key_belongs_to_the_owner_of_its_directory(self):
+    def test_what_root_makes_belongs_to_the_owner_of_its_directory(self):
         self.write("base", "192.0.2.1\n")
         nobody = pwd.getpwnam("nobody")
         os.chown(self.directory, nobody.pw_uid, nobody.pw_gid)
         self.migrate("rbldnsd bl.example:ip4set:base", "--ns", "ns1.example.net.")
-        found = os.stat(self.path("bl6.example.pem"))
-        self.assertEqual((found.st_uid, found.st_gid), (nobody.pw_uid, nobody.pw_gid))
-        self.assertEqual(stat.S_IMODE(found.st_mode), 0o600)
+        self.run_zone("keygen", "--zone", harness.ZONE, "--key", self.path("made.pem"))
+        store = self.path("bl6.mdb")
+        self.build(store, "--keys", self.path("keys"), self.path("base"))
+        made = [self.path(name) for name in ("bl6.example.pem", "made.pem", "keys", "bl6.mdb", "bl6.mdb-lock")]
+        made += [os.path.join(self.path("keys"), name) for name in os.listdir(self.path("keys"))]
+        for path in made:
+            found = os.stat(path)
+            self.assertEqual((found.st_uid, found.st_gid), (nobody.pw_uid, nobody.pw_gid), path)
+            if path.endswith(".pem"):
+                self.assertEqual(stat.S_IMODE(found.st_mode), 0o600)
+        # What is there stays whose it is.
+        os.chown(store, 0, 0)
+        os.remove(f"{store}-lock")
+        self.run_zone("dump", "--store", store)
+        self.assertEqual([os.stat(path).st_uid for path in (store, f"{store}-lock")], [0, 0])
 
 
 if __name__ == "__main__":
