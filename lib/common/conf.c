@@ -516,6 +516,9 @@ static char *read_file(const char *path, size_t *ret_size, int *ret_status)
 int conf_load(const char *path, char **ret_text, size_t *ret_size, struct conf_error *reterr_error)
 {
 	int ret = 0;
+	if (wholefile_is_fifo(path))
+		return conf_refuse(reterr_error, -EINVAL,
+				   "a pipe, which might be waited for without end");
 	char *text = read_file(path, ret_size, &ret);
 	if (text == NULL)
 		return conf_refuse(reterr_error, ret, "%s", strerror(-ret));

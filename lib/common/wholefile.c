@@ -39,6 +39,12 @@ ssize_t wholefile_take(int fd, void *ret_bytes, size_t max)
 	return (ssize_t)size;
 }
 
+bool wholefile_is_fifo(const char *path)
+{
+	struct stat found;
+	return lstat(path, &found) == 0 && S_ISFIFO(found.st_mode);
+}
+
 int wholefile_get(int fd, uint64_t at, void *ret_bytes, size_t size)
 {
 	char *to = ret_bytes;

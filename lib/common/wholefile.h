@@ -11,6 +11,7 @@
  * same file do not write into each other's. One that is killed meanwhile leaves that.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -42,6 +43,9 @@ int wholefile_put(int fd, const void *bytes, size_t size);
 
 /* From fd, which blocks, up to its end, but max bytes at most. How many, or -errno. */
 ssize_t wholefile_take(int fd, void *ret_bytes, size_t max);
+
+/* Is path itself the name of a pipe? Opening it would wait for a writer; a shell's /dev/fd/63 has one. */
+bool wholefile_is_fifo(const char *path);
 
 /* The size bytes from offset at on. 0, -ENODATA when the file ends before, or -errno. */
 int wholefile_get(int fd, uint64_t at, void *ret_bytes, size_t size);

@@ -175,6 +175,46 @@ static int expand(struct zonecall *call, const struct given *given,
 	return EX_OK;
 }
 
+/* ---- what contradicts ---- */
+
+/* Of one of these kinds alone a zone has its keys, from the file or from the command line. */
+static const char *const key_options[2][6] = {
+	{ "key", "publish", "withdraw" },
+	{ "keys", "roll-every", "algorithm", "propagation", "parent" },
+};
+
+static bool is_of_kind(const char *name, const char *const *kind)
+{
+	while (*kind != NULL && strcmp(name, *kind) != 0)
+		kind++;
+	return *kind != NULL;
+}
+
+static const char *find_given(const struct given *given, const char *const *kind)
+{
+	while (*kind != NULL && !is_given(given, *kind))
+		kind++;
+	return *kind;
+}
+
+/* A setting that the command line does not replace, and that does not go with it. */
+static int check_kinds(const struct given *given, const struct zonesconf_zone *zone,
+		       struct conf_error *ret_error)
+{
+	char reason[OPTIONS_REASON_MAX];
+	for (size_t i = 0; i < zone->settings.count; i++) {
+		const struct store_setting *setting = &zone->settings.items[i];
+		for (size_t j = 0; j < 2; j++) {
+			const char *other = find_given(given, key_options[1 - j]);
+			if (other == NULL || !is_of_kind(setting->name, key_options[j]))
+				continue;
+			snprintf(reason, sizeof(reason), "does not go with --%s", other);
+			return zonesconf_refuse(zone, i, reason, ret_error);
+		}
+	}
+	return 0;
+}
+
 /* ---- which zone ---- */
 
 static int load(struct zonecall *call, const char *path)
@@ -208,6 +248,11 @@ static int begin(struct zonecall *call, const struct options_table *table,
 	if (zone == NULL) {
 		log_error(path, "no such zone, zone=%s", name);
 		return EX_CONFIG;
+	}
+	struct conf_error error;
+	if (check_kinds(&given, zone, &error) != 0) {
+		conf_log_error(path, &error);
+		return EX_USAGE;
 	}
 	return expand(call, &given, zone, lists, argc, argv);
 }

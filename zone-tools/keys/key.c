@@ -238,6 +238,8 @@ static int parse_pem(const char *pem, size_t pem_size, struct key **ret_key)
 static int open_private(const char *path)
 {
 	struct stat file;
+	if (wholefile_is_fifo(path))
+		return KEY_EFORMAT;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;

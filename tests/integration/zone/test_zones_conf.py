@@ -173,6 +173,27 @@ class ZonesConf(UpdateCase):
         self.call("build", self.write("other", "192.0.2.1\n"))
         self.call("dump")
 
+    def test_what_contradicts_the_command_line_has_its_line(self):
+        self.sign()
+        self.write("list", "192.0.2.1\n")
+        keys, seen = self.path("keys"), f"error: [{self.configure(f'key: {self.key}')}:6] configuration refused, item="
+        for command in ("build", "sign", "update", "rollback"):
+            self.assertEqual(self.call(command, "--keys", keys, expect=EX_USAGE).err,
+                             f'{seen}key value="{self.key}" (does not go with --keys)\n')
+        self.configure(f"keys: {keys}", "parent: 127.0.0.1@9")
+        self.assertEqual(self.call("build", "--key", self.key, expect=EX_USAGE).err,
+                         f'{seen}keys value="{keys}" (does not go with --key)\n')
+        self.assertFalse(os.path.exists(self.store))
+
+    def test_neither_a_file_nor_a_key_that_is_a_pipe_is_waited_for(self):
+        pipe = self.path("pipe")
+        os.mkfifo(pipe, 0o600)
+        for command in ("conf-check", "watch"):
+            self.assertEqual(self.run_zone(command, "--config", pipe, expect=EX_CONFIG, timeout=10).err,
+                             f"error: [{pipe}] configuration not read (a pipe, which might be waited for without end)\n")
+        self.assertEqual(self.run_zone("ds", "--zone", ZONE, "--key", pipe, expect=EX_DATAERR, timeout=10).err,
+                         f"error: [{pipe}] key not read (not a private key in PEM without a password, or damaged)\n")
+
     def test_settings_that_contradict_each_other_are_refused_where_they_stand(self):
         self.write("list", "192.0.2.1\n")
         other = f"  - domain: other.example.\n    store: {self.path('other.mdb')}\n    list: {self.path('list')}\n"
