@@ -8,6 +8,7 @@
 #include "zone-tools/records/bare.h"
 #include "zone-tools/reading/versions.h"
 #include "zone-tools/records/before.h"
+#include "zone-tools/records/store_settings.h"
 #include "zone-tools/records/zonemd.h"
 
 #include <errno.h>
@@ -111,7 +112,8 @@ int chain_new(struct writer *writer, const struct chain_options *options, struct
 	return DNSBLV6_OK;
 }
 
-int chain_lower_expiry(struct writer *writer, const struct chain_result *result)
+/* Names that were not put keep their signatures. */
+static int lower_expiry(struct writer *writer, const struct chain_result *result)
 {
 	struct store_bytes value;
 	struct dnsblv6_signing signing;
@@ -393,4 +395,21 @@ int chain_end(struct chain *chain, struct chain_result *ret_result)
 	if (ret == DNSBLV6_OK)
 		*ret_result = chain->result;
 	return ret;
+}
+
+int chain_put_version(struct chain *chain, const struct dnsblv6_facts *facts,
+		      const struct keyset *keyset, uint32_t lifetime_s)
+{
+	struct signer *signer = chain->options.link.signer;
+	struct recorder *recorder = chain->options.recorder;
+	struct dnsblv6_change change = chain_change(&chain->result, facts->built_s);
+	int ret = chain_put_facts(chain->writer, facts, signer, recorder);
+	if (ret == DNSBLV6_OK && signer != NULL)
+		ret = lower_expiry(chain->writer, &chain->result);
+	if (ret == DNSBLV6_OK && signer != NULL)
+		ret = before_remember_keys(chain->writer, keyset, facts->ttl,
+					   chain->result.ttl_max);
+	if (ret == DNSBLV6_OK)
+		ret = store_settings_remember_lifetime(chain->writer, lifetime_s);
+	return ret == DNSBLV6_OK ? recorder_end(recorder, facts, &change) : ret;
 }

@@ -63,12 +63,6 @@ struct chain_result {
 	uint32_t ttl_max;   /* of the names put, when they are signed */
 };
 
-/*
- * Has the store say when the first signature ends, if result has an earlier one: where names that
- * were not put keep theirs. STORE_ECORRUPT when it says nothing.
- */
-int chain_lower_expiry(struct writer *writer, const struct chain_result *result);
-
 /* Writes the digest of the zone (RFC 8976), and the facts of the version. 0 or a negative status. */
 int chain_put_facts(struct writer *writer, const struct dnsblv6_facts *facts, struct signer *signer,
 		    struct recorder *recorder);
@@ -93,6 +87,13 @@ int chain_close(struct chain *chain, const struct dnsblv6_key *end);
 int chain_put(struct chain *chain, const struct dnsblv6_key *key, const uint8_t *data, size_t size);
 /* Behind the last region. *ret_result on success only. */
 int chain_end(struct chain *chain, struct chain_result *ret_result);
+
+/*
+ * Then, in a store that says when the first signature ends: whether one of these ends earlier, the keys,
+ * lifetime_s if it is not 0, the facts and the change.
+ */
+int chain_put_version(struct chain *chain, const struct dnsblv6_facts *facts,
+		      const struct keyset *keyset, uint32_t lifetime_s);
 
 #ifdef __cplusplus
 }

@@ -17,7 +17,6 @@ struct resign {
 	struct recorder *recorder;
 	struct before before;
 	uint32_t lifetime_s;
-	struct chain_result chained;
 	struct resign_result result;
 };
 
@@ -71,7 +70,22 @@ static int put_names(struct resign *resign, struct writer_walk *walk, struct cha
 	return ret == DNSBLV6_ENOTFOUND ? chain_close(chain, NULL) : ret;
 }
 
-static int put_records(struct resign *resign, struct writer *writer)
+static int put_facts(const struct resign *resign, struct writer *writer, struct chain *chain)
+{
+	uint8_t data[DNSBLV6_SIGNING_MAX];
+	struct dnsblv6_facts facts = resign->before.facts;
+	const struct keyset *keyset = resign->job->keyset;
+	struct dnsblv6_signing signing = keyset_signing(keyset, resign->result.expires_s);
+	facts.serial = resign->result.serial;
+	facts.built_s = resign->job->now_s;
+	size_t size = dnsblv6_signing_encode(&signing, data);
+	int ret = writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
+			     strlen(DNSBLV6_FACT_SIGNING), data, size);
+	return ret == DNSBLV6_OK ? chain_put_version(chain, &facts, keyset, resign->job->lifetime_s)
+				 : ret;
+}
+
+static int put_version(struct resign *resign, struct writer *writer)
 {
 	const struct before *before = &resign->before;
 	struct chain_options options = { .link = { .zone = &before->facts.zone,
@@ -85,38 +99,21 @@ static int put_records(struct resign *resign, struct writer *writer)
 					 .recorder = resign->recorder };
 	struct writer_walk *walk = NULL;
 	struct chain *chain = NULL;
+	struct chain_result chained;
 	int ret = writer_walk_open(writer, STORE_RECORDS, &walk);
 	if (ret == DNSBLV6_OK)
 		ret = chain_new(writer, &options, &chain);
 	if (ret == DNSBLV6_OK)
 		ret = put_names(resign, walk, chain);
 	if (ret == DNSBLV6_OK)
-		ret = chain_end(chain, &resign->chained);
+		ret = chain_end(chain, &chained);
+	if (ret == DNSBLV6_OK) {
+		resign->result.expires_s = chained.expires_s;
+		ret = put_facts(resign, writer, chain);
+	}
 	chain_free(chain);
 	writer_walk_close(walk);
-	resign->result.expires_s = resign->chained.expires_s;
 	return ret;
-}
-
-static int put_facts(const struct resign *resign, struct writer *writer)
-{
-	uint8_t data[DNSBLV6_SIGNING_MAX];
-	struct dnsblv6_facts facts = resign->before.facts;
-	const struct keyset *keyset = resign->job->keyset;
-	struct dnsblv6_signing signing = keyset_signing(keyset, resign->result.expires_s);
-	facts.serial = resign->result.serial;
-	facts.built_s = resign->job->now_s;
-	int ret = chain_put_facts(writer, &facts, resign->signer, resign->recorder);
-	size_t size = dnsblv6_signing_encode(&signing, data);
-	if (ret == DNSBLV6_OK)
-		ret = writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
-				 strlen(DNSBLV6_FACT_SIGNING), data, size);
-	if (ret == DNSBLV6_OK)
-		ret = before_remember_keys(writer, keyset, facts.ttl, resign->chained.ttl_max);
-	struct dnsblv6_change change = chain_change(&resign->chained, facts.built_s);
-	if (ret == DNSBLV6_OK)
-		ret = store_settings_remember_lifetime(writer, resign->job->lifetime_s);
-	return ret == DNSBLV6_OK ? recorder_end(resign->recorder, &facts, &change) : ret;
 }
 
 static int check(const struct resign *resign)
@@ -157,9 +154,7 @@ static int write_all(struct writer *writer, void *context)
 		ret = make_signer(resign);
 	if (ret == DNSBLV6_OK)
 		ret = begin_recording(resign, writer);
-	if (ret == DNSBLV6_OK)
-		ret = put_records(resign, writer);
-	return ret == DNSBLV6_OK ? put_facts(resign, writer) : ret;
+	return ret == DNSBLV6_OK ? put_version(resign, writer) : ret;
 }
 
 int resign_store(const struct resign_job *job, struct resign_result *ret_result)

@@ -150,18 +150,8 @@ static int put_tables(struct rollback *rollback)
 
 static int put_facts(struct rollback *rollback)
 {
-	struct dnsblv6_change change = chain_change(&rollback->chained, rollback->job->now_s);
-	int ret = chain_put_facts(rollback->writer, &rollback->facts, rollback->signer,
-				  rollback->recorder);
-	if (ret == DNSBLV6_OK && rollback->signer != NULL)
-		ret = chain_lower_expiry(rollback->writer, &rollback->chained);
-	if (ret == DNSBLV6_OK && rollback->signer != NULL)
-		ret = before_remember_keys(rollback->writer, rollback->job->keyset,
-					   rollback->facts.ttl, rollback->chained.ttl_max);
-	if (ret == DNSBLV6_OK)
-		ret = store_settings_remember_lifetime(rollback->writer, rollback->job->lifetime_s);
-	return ret == DNSBLV6_OK ? recorder_end(rollback->recorder, &rollback->facts, &change)
-				 : ret;
+	return chain_put_version(rollback->chain, &rollback->facts, rollback->job->keyset,
+				 rollback->job->lifetime_s);
 }
 
 /* ---- the transaction ---- */
@@ -195,8 +185,6 @@ static int write_all(struct writer *writer, void *context)
 	};
 	int ret = DNSBLV6_OK;
 	rollback->writer = writer;
-	signer_free(rollback->signer); /* of a run that did not fit */
-	rollback->signer = NULL;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < sizeof(steps) / sizeof(steps[0]); i++)
 		ret = steps[i](rollback);
 	close_run(rollback);

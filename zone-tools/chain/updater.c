@@ -663,17 +663,8 @@ static int put_segments(struct updater *updater)
 
 static int put_facts(struct updater *updater)
 {
-	struct dnsblv6_change change = chain_change(&updater->chained, updater->job->now_s);
-	int ret = chain_put_facts(updater->writer, &updater->facts, updater->signer,
-				  updater->recorder);
-	if (ret == DNSBLV6_OK && updater->signer != NULL)
-		ret = chain_lower_expiry(updater->writer, &updater->chained);
-	if (ret == DNSBLV6_OK && updater->signer != NULL)
-		ret = before_remember_keys(updater->writer, updater->job->keyset,
-					   updater->facts.ttl, updater->chained.ttl_max);
-	if (ret == DNSBLV6_OK)
-		ret = store_settings_remember_lifetime(updater->writer, updater->job->lifetime_s);
-	return ret == DNSBLV6_OK ? recorder_end(updater->recorder, &updater->facts, &change) : ret;
+	return chain_put_version(updater->chain, &updater->facts, updater->job->keyset,
+				 updater->job->lifetime_s);
 }
 
 /* ---- the transaction ---- */
@@ -722,8 +713,6 @@ static int write_all(struct writer *writer, void *context)
 	};
 	int ret = DNSBLV6_OK;
 	updater->writer = writer;
-	signer_free(updater->signer); /* of a run that did not fit */
-	updater->signer = NULL;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < sizeof(steps) / sizeof(steps[0]); i++)
 		ret = steps[i](updater);
 	close_run(updater);
