@@ -84,7 +84,7 @@ struct unpack_row; /* in unpack_rows.h */
 /* NULL: the kind is nothing that has something in it. */
 const struct unpack_row *unpack_find(enum content_kind kind);
 enum unpack_place unpack_place(const struct unpack_row *row);
-#define UNPACK_HERE_MEMORY (72 * 1024) /* bytes, as of malloc(), for one object of UNPACK_HERE */
+#define UNPACK_HERE_MEMORY (84 * 1024) /* bytes, as of malloc(), for one object of UNPACK_HERE */
 
 /*
  * memory is the caller's for UNPACK_HERE, NULL for UNPACK_APART. budget, events and context are

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "lib/unpack/unpack_inflate.h"
+#include "lib/unpack/unpack_lzw.h"
 
 /*
  * Streams of a PDF (ISO 32000-1, 7.3.8), as they come, without its tables:
@@ -11,7 +12,7 @@
  * A file in it is a stream, and so is a script. A stream ends with the word, or where another begins,
  * and what is compressed with its own end, also where the length is an object elsewhere. A length is
  * believed as far as the word within it is data; one that is a lie hides no stream and no key behind it.
- * Filters are read from the dictionary as far as ASCII and runs go, before FlateDecode and behind it; what stands
+ * Filters are read from the dictionary as far as ASCII, runs and LZW go, before FlateDecode and behind it; what stands
  * for that and begins as zlib is that, whatever is said. Images are decompressed as long as they are not dense: a white page is as dense as a bomb.
  * What has other filters is given as it is, and what is encrypted, which is said.
  */
@@ -28,7 +29,7 @@ enum pdf_word {
 	WORD_CR, /* the LF of a CRLF may follow */
 };
 
-enum pdf_filter { PDF_PLAIN, PDF_HEX, PDF_ASCII85, PDF_RUNS, PDF_FLATE, PDF_INFLATED };
+enum pdf_filter { PDF_PLAIN, PDF_HEX, PDF_ASCII85, PDF_RUNS, PDF_LZW, PDF_FLATE, PDF_INFLATED };
 
 enum pdf_body {
 	PDF_HEAD, /* its first two bytes */
@@ -41,7 +42,7 @@ enum pdf_body {
 #define END_WORD_SIZE	9
 #define DICTIONARY_SIZE 640 /* before "stream"; of the text at least half of this is known */
 #define PIECE_SIZE	512
-#define STAGES_MAX	4 /* filters of ASCII and of runs within one another */
+#define STAGES_MAX	4 /* filters other than FlateDecode within one another */
 /*
  * Of an image as much as this comes out, or as it takes to see that it is dense; nothing does that
  * would leave too little for what else is there.
@@ -84,6 +85,7 @@ struct pdf_state {
 	/* Of the stream, or what its dictionary has said until now. */
 	uint64_t length; /* 0: not said */
 	struct pdf_stages stages;
+	bool is_late; /* LZW's codes become longer when they have to */
 	unsigned text_size;
 	unsigned piece_size;
 	unsigned given_size;
@@ -91,6 +93,9 @@ struct pdf_state {
 	uint8_t piece[PIECE_SIZE];
 	uint8_t given[PIECE_SIZE];
 	struct unpack_inflate inflate;
+	const struct pdf_stage *lzw_stage; /* of the first that has bytes; NULL: none */
+	uint64_t lzw_out;
+	struct unpack_lzw lzw;
 };
 
 _Static_assert(sizeof(struct pdf_state) <= UNPACK_HERE_STATE, "the row has room for it");
@@ -116,13 +121,18 @@ int unpack_digit(uint8_t byte)
 
 /* ---- what comes out of a stream's filters ---- */
 
-static bool is_enough(const struct unpack *unpack)
+static bool is_enough(const struct unpack *unpack, uint64_t out, uint64_t in)
 {
 	const struct pdf_state *state = unpack->state;
-	const uint64_t out = state->inflate.out;
 	return state->is_image && out >= IMAGE_MIN &&
-	       (out >= IMAGE_MAX || out / IMAGE_DENSE > state->inflate.stream.total_in ||
+	       (out >= IMAGE_MAX || out / IMAGE_DENSE > in ||
 		unpack->budget->total_left < IMAGE_LEAVES);
+}
+
+static bool is_inflated_enough(const struct unpack *unpack)
+{
+	const struct unpack_inflate *inflate = &((const struct pdf_state *)unpack->state)->inflate;
+	return is_enough(unpack, inflate->out, inflate->stream.total_in);
 }
 
 static void end_behind(struct unpack *unpack);
@@ -132,7 +142,7 @@ static void inflate_piece(struct unpack *unpack, const uint8_t *bytes, size_t si
 	struct pdf_state *state = unpack->state;
 	enum inflate_step step = INFLATE_MORE;
 	size_t at = 0;
-	while (at < size && step == INFLATE_MORE && !is_enough(unpack)) {
+	while (at < size && step == INFLATE_MORE && !is_inflated_enough(unpack)) {
 		const bool is_probed = state->is_image && state->inflate.out < IMAGE_MIN;
 		const size_t most = is_probed	      ? IMAGE_SLICE
 				    : state->is_image ? 4 * IMAGE_SLICE
@@ -142,7 +152,7 @@ static void inflate_piece(struct unpack *unpack, const uint8_t *bytes, size_t si
 				      size - at < most ? size - at : most, &used);
 		at += used;
 	}
-	if (step == INFLATE_MORE && !is_enough(unpack))
+	if (step == INFLATE_MORE && !is_inflated_enough(unpack))
 		return;
 	state->body = PDF_PASSED;
 	unpack->in += size - at;
@@ -226,7 +236,7 @@ static void put_given(struct unpack *unpack, uint8_t byte)
 		flush_given(unpack);
 }
 
-/* ---- filters of ASCII and of runs (7.4.2, 7.4.3, 7.4.5), one behind the other ---- */
+/* ---- filters other than FlateDecode (7.4.2 to 7.4.5), one behind the other ---- */
 
 static void take_data(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte);
 
@@ -277,6 +287,14 @@ static void take_hex(struct unpack *unpack, struct pdf_stage *stage, uint8_t byt
 		take_data(unpack, stage + 1, (uint8_t)(nibble << 4 | digit));
 }
 
+/* What a filter behind it drops is counted, too. */
+static bool is_affordable(struct unpack *unpack, size_t size)
+{
+	if (size > 1 && unpack_spend(unpack, size) && unpack_is_dense(unpack, 0))
+		unpack_stop(unpack, UNPACK_RATIO);
+	return !unpack->is_over;
+}
+
 /* group is 0 before a length, then how many bytes follow, or what the length of a run is taken from. */
 static void take_runs(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
 {
@@ -288,11 +306,33 @@ static void take_runs(struct unpack *unpack, struct pdf_stage *stage, uint8_t by
 	}
 	stage->group = group <= 128 ? group - 1 : 0;
 	const unsigned count = group <= 128 ? 1 : 257 - group;
-	/* What a filter behind it drops is counted, too. */
-	if (count > 1 && unpack_spend(unpack, count) && unpack_is_dense(unpack, 0))
-		unpack_stop(unpack, UNPACK_RATIO);
-	for (unsigned i = 0; i < count && !unpack->is_over; i++)
-		take_data(unpack, stage + 1, byte);
+	if (is_affordable(unpack, count)) {
+		for (unsigned i = 0; i < count; i++)
+			take_data(unpack, stage + 1, byte);
+	}
+}
+
+/* There is one table: LZW within LZW makes nothing smaller, and is passed. */
+static void take_lzw(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
+{
+	struct pdf_state *state = unpack->state;
+	const uint8_t *bytes = NULL;
+	if (state->lzw_stage == NULL) {
+		state->lzw_stage = stage;
+		state->lzw_out = 0;
+		unpack_lzw_begin(&state->lzw, !state->is_late);
+	} else if (state->lzw_stage != stage) {
+		unpack_tell(unpack, UNPACK_UNSUPPORTED);
+		stage->is_over = true;
+		return;
+	}
+	const size_t size = unpack_lzw_take(&state->lzw, byte, &bytes);
+	state->lzw_out += size;
+	stage->is_over = state->lzw.is_over || is_enough(unpack, state->lzw_out, state->taken);
+	if (is_affordable(unpack, size)) {
+		for (size_t i = 0; i < size; i++)
+			take_data(unpack, stage + 1, bytes[i]);
+	}
 }
 
 /* Bounded by STAGES_MAX. */
@@ -306,6 +346,8 @@ static void take_data(struct unpack *unpack, struct pdf_stage *stage, uint8_t by
 		return;
 	else if (stage->filter == PDF_RUNS)
 		take_runs(unpack, stage, byte);
+	else if (stage->filter == PDF_LZW)
+		take_lzw(unpack, stage, byte);
 	else if (byte == (stage->filter == PDF_HEX ? '>' : '~'))
 		end_filter(unpack, stage);
 	else if (stage->filter == PDF_HEX)
@@ -316,7 +358,7 @@ static void take_data(struct unpack *unpack, struct pdf_stage *stage, uint8_t by
 
 static void end_stages(struct unpack *unpack, struct pdf_stage *stages)
 {
-	for (size_t i = 0; stages[i].filter >= PDF_HEX && stages[i].filter <= PDF_RUNS; i++)
+	for (size_t i = 0; stages[i].filter >= PDF_HEX && stages[i].filter <= PDF_LZW; i++)
 		end_filter(unpack, &stages[i]);
 }
 
@@ -397,7 +439,7 @@ static enum pdf_filter next_filter(const char **at)
 		{ "/ASCII85Decode", PDF_ASCII85 }, { "/A85", PDF_ASCII85 },
 		{ "/FlateDecode", PDF_FLATE },	   { "/Fl", PDF_FLATE },
 		{ "/RunLengthDecode", PDF_RUNS },  { "/RL", PDF_RUNS },
-		{ "/LZWDecode", PDF_PLAIN },	   { "/LZW", PDF_PLAIN },
+		{ "/LZWDecode", PDF_LZW },	   { "/LZW", PDF_LZW },
 	};
 	const char *first = NULL;
 	enum pdf_filter filter = PDF_PLAIN;
@@ -413,23 +455,23 @@ static enum pdf_filter next_filter(const char **at)
 }
 
 /* 0: it does not stand here, but in an object of its own, perhaps. */
-static uint64_t find_length(const char *dictionary)
+static uint64_t find_number(const char *dictionary, const char *name)
 {
-	const char *at = find_name(dictionary, "/Length");
-	uint64_t length = 0;
+	const char *at = find_name(dictionary, name);
+	uint64_t number = 0;
 	if (at == NULL)
 		return 0;
-	at += strlen("/Length");
+	at += strlen(name);
 	while (is_space((uint8_t)*at))
 		at++;
 	for (; *at >= '0' && *at <= '9'; at++)
-		length = length < UINT32_MAX ? length * 10 + (uint64_t)(*at - '0') : length;
+		number = number < UINT32_MAX ? number * 10 + (uint64_t)(*at - '0') : number;
 	while (is_space((uint8_t)*at))
 		at++;
-	return *at >= '0' && *at <= '9' ? 0 : length;
+	return *at >= '0' && *at <= '9' ? 0 : number;
 }
 
-/* Filters of ASCII and of runs from *at on, up to another one, which is returned. */
+/* Filters from *at on, up to FlateDecode, which is returned. */
 static enum pdf_filter take_filters(const char **at, enum pdf_filter last,
 				    struct pdf_stage *ret_stages)
 {
@@ -457,12 +499,15 @@ static void take_dictionary(struct pdf_state *state, char *ret_dictionary)
 	stages.behind[0].filter = PDF_INFLATED;
 	if (is_flate)
 		take_filters(&at, PDF_INFLATED, stages.behind);
-	const uint64_t length = find_length(ret_dictionary);
+	const char *early = find_name(ret_dictionary, "/EarlyChange");
+	const uint64_t length = find_number(ret_dictionary, "/Length");
 	if (has_begin || length > 0)
 		state->length = length;
 	if (has_begin || stages.before[0].filter != PDF_PLAIN ||
 	    stages.behind[0].filter != PDF_INFLATED)
 		state->stages = stages;
+	if (has_begin || early != NULL)
+		state->is_late = early != NULL && find_number(ret_dictionary, "/EarlyChange") == 0;
 }
 
 /* What a trailer says, or the dictionary of a stream that has the tables: then no stream is what it seems. */
@@ -510,6 +555,7 @@ static void begin_stream(struct unpack *unpack)
 	state->head_size = 0;
 	state->text_size = 0;
 	state->has_word = false;
+	state->lzw_stage = NULL;
 	state->taken = 0;
 	put_number(name + strlen(name), ++state->count);
 	unpack_open(unpack, name);
@@ -704,6 +750,7 @@ int unpack_pdf_begin(struct unpack *unpack)
 	struct pdf_state *state = unpack->state;
 	memset(state, 0, offsetof(struct pdf_state, inflate));
 	memset(&state->inflate, 0, offsetof(struct unpack_inflate, out_bytes));
+	state->lzw_stage = NULL;
 	state->stages.behind[0].filter = PDF_INFLATED;
 	return unpack_inflate_init(&state->inflate);
 }

@@ -89,7 +89,7 @@ void unpack_meet_garbage(struct unpack *unpack);
 bool unpack_is_dense(const struct unpack *unpack, uint64_t more);
 
 /* unpack_zlib.c, unpack_zip.c. No state of theirs is larger. */
-#define UNPACK_HERE_STATE (70 * 1024)
+#define UNPACK_HERE_STATE (82 * 1024)
 int unpack_gzip_begin(struct unpack *unpack);
 void unpack_gzip_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_gzip_end(struct unpack *unpack, bool is_whole);

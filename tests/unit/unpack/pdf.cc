@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Streams of a PDF, whatever its tables say.
+#include <map>
+
 #include <catch2/catch.hpp>
 
 #include "tests/unit/unpack/unpacking.hh"
@@ -50,6 +52,51 @@ std::string ascii85(const std::string &bytes)
 				: std::string(digits, size + 1);
 	}
 	return text + "~>";
+}
+
+// As TIFF and PDF have it, with a code of each length.
+std::string lzw(const std::string &bytes, unsigned early)
+{
+	std::map<std::string, unsigned> codes;
+	std::string bits;
+	unsigned width = 9;
+	const auto put = [&](unsigned code) {
+		for (unsigned i = width; i > 0; i--)
+			bits += static_cast<char>('0' + (code >> (i - 1) & 1));
+	};
+	const auto clear = [&] {
+		put(256);
+		codes.clear();
+		for (unsigned i = 0; i < 256; i++)
+			codes[std::string(1, static_cast<char>(i))] = i;
+		width = 9;
+	};
+	std::string known;
+	unsigned next = 258;
+	clear();
+	for (const char byte : bytes) {
+		if (codes.count(known + byte) > 0) {
+			known += byte;
+			continue;
+		}
+		put(codes[known]);
+		codes[known + byte] = next++;
+		known = byte;
+		// The reader has one code less.
+		if (next - 1 + early >= 1U << width && width < 12)
+			width++;
+		if (next == 4096) {
+			clear();
+			next = 258;
+		}
+	}
+	put(codes[known]);
+	put(257);
+	std::string packed;
+	for (size_t at = 0; at < bits.size(); at += 8)
+		packed += static_cast<char>(
+			std::stoi((bits.substr(at, 8) + "0000000").substr(0, 8), nullptr, 2));
+	return packed;
 }
 
 } // namespace
@@ -160,6 +207,36 @@ TEST_CASE("runs in a PDF are undone", "[unpack][pdf]")
 	for (unsigned i = 0; i < 4000; i++)
 		runs += "\x81\x81\x81 ";
 	CHECK(unpack_all(CONTENT_PDF, stream_of("/Filter [/RL /RL /AHx]", runs)).all() ==
+	      "stream 1=|!ratio: stream 1");
+}
+
+TEST_CASE("LZW in a PDF is undone", "[unpack][pdf]")
+{
+	// The example of 7.4.4.2.
+	CHECK(all_of(stream_of("/Filter /LZWDecode", "\x80\x0b\x60\x50\x22\x0c\x0c\x85\x01")) ==
+	      "stream 1=-----A---B;");
+	std::string text = std::string(5000, 'x');
+	uint32_t number = 1;
+	for (unsigned i = 0; i < 20000; i++)
+		text += static_cast<char>('a' + ((number = number * 1664525 + 1013904223) >> 27));
+	CHECK(all_of(stream_of("/Filter /LZWDecode", lzw(text, 1))) == "stream 1=" + text + ";");
+	CHECK(all_of(stream_of("/DecodeParms <</EarlyChange 0>> /Filter /LZW", lzw(text, 0)) +
+		     stream_of("/Filter /LZW", lzw(text, 1))) ==
+	      "stream 1=" + text + ";stream 2=" + text + ";");
+	CHECK(all_of(stream_of("/Filter [/AHx /LZW /Fl]", hex(lzw(deflated(text, 15), 1)))) ==
+	      "stream 1=" + text + ";");
+	CHECK(all_of(stream_of("/Filter [/Fl /LZW]", deflated(lzw(text, 1), 15))) ==
+	      "stream 1=" + text + ";");
+	// A code that there is not ends it.
+	CHECK(all_of(stream_of("/Filter /LZW", "\x80\x10\x7f\xff\xff\xff")) == "stream 1=A;");
+	CHECK(all_of(stream_of("/Filter [/LZW /LZW]", lzw(lzw("text", 1), 1))) ==
+	      "stream 1=;!unsupported method: stream 1");
+	// A white page is no bomb.
+	const std::string white = lzw(std::string(4 << 20, 'w'), 1);
+	CHECK(unpack_all(CONTENT_PDF, stream_of("/Subtype /Image /Filter /LZW", white))
+		      .flaws.empty());
+	const std::string blanks = lzw(std::string(4 << 20, ' '), 1);
+	CHECK(unpack_all(CONTENT_PDF, stream_of("/Filter [/LZW /AHx]", blanks)).all() ==
 	      "stream 1=|!ratio: stream 1");
 }
 
