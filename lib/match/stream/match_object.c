@@ -17,20 +17,12 @@
 #define PIECE_MAX	(1U << 30)
 #define SECTION_DIGESTS 4    /* sections of a program that may overlap */
 #define FIRST_SIZE	1024 /* of a program, that are kept while its headers are read */
-#define VECTOR_SIZE	64   /* bytes of the largest that Vectorscan has */
+#define PAGE_SIZE	4096
+#define VECTOR_SIZE	64 /* bytes of the largest that Vectorscan has */
 
 struct match_worker {
 	const struct match_db *db;
 	hs_scratch_t *scratch; /* NULL without expressions */
-};
-
-/*
- * Places that are kept for later, by their lower 32 bits: what is counted from them is less than
- * 1 GiB away.
- */
-struct ring {
-	uint32_t count;
-	uint32_t at[RING_SIZE];
 };
 
 struct pending {
@@ -42,6 +34,17 @@ struct pending {
 struct hashed {
 	struct pe_section section;
 	unsigned digest;
+};
+
+/* What few objects use: it takes no page before. */
+struct rare {
+	struct hashed hashed[PE_SECTIONS]; /* by where they begin */
+	uint8_t first[FIRST_SIZE];	   /* of a program */
+	struct pending batch[BATCH_MAX];   /* findings among the bytes of one push, by place */
+	/* Findings, with hashes of harmless objects in the database. */
+	struct pending pending[PENDING_MAX];
+	/* Places that are kept for later, by their lower 32 bits: what is counted from them is less than 1 GiB away. */
+	uint32_t rings[][RING_SIZE];
 };
 
 struct match_object {
@@ -60,25 +63,20 @@ struct match_object {
 	/* Programs for Windows. */
 	struct pe pe;
 	struct match_digest section_digests[SECTION_DIGESTS];
-	struct hashed hashed[PE_SECTIONS]; /* by where they begin */
 	unsigned hashed_count;
 	uint64_t section_end; /* of the one that is looked up */
-	uint8_t first[FIRST_SIZE];
-	/* Findings among the bytes of one push, by place. */
-	struct pending batch[BATCH_MAX];
+	/* Of .rare. */
 	unsigned batch_count;
-	/* Findings, with hashes of harmless objects in the database. */
-	struct pending pending[PENDING_MAX];
 	unsigned pending_count;
 	bool is_allowed;
 	/* By numbers of the database, cleared together. */
-	size_t memory_size;
-	struct ring *rings;
+	size_t cleared_size;
 	uint32_t *slots; /* an end, and one; 0: none; the largest number for all behind 4 GiB */
 	uint32_t *counters;
 	uint32_t *is_counted; /* a bit for each content */
 	uint32_t *is_found;   /* a bit for each signature */
-	uint8_t *memory;
+	uint8_t *ring_counts;
+	struct rare *rare; /* in front of these */
 };
 
 static bool has_bit(const uint32_t *bits, uint32_t number)
@@ -99,8 +97,8 @@ static void report(struct match_object *object, const char *name, uint64_t offse
 	if (!object->db->numbers[IMAGE_HAS_ALLOWED]) {
 		object->found(object->context, &finding);
 	} else if (object->pending_count < PENDING_MAX) {
-		object->pending[object->pending_count].name = name;
-		object->pending[object->pending_count++].offset = offset;
+		object->rare->pending[object->pending_count].name = name;
+		object->rare->pending[object->pending_count++].offset = offset;
 	}
 }
 
@@ -108,7 +106,7 @@ static void report(struct match_object *object, const char *name, uint64_t offse
 static void report_batch(struct match_object *object)
 {
 	for (unsigned i = 0; i < object->batch_count; i++)
-		report(object, object->batch[i].name, object->batch[i].offset);
+		report(object, object->rare->batch[i].name, object->rare->batch[i].offset);
 	object->batch_count = 0;
 }
 
@@ -117,9 +115,9 @@ static void report_later(struct match_object *object, const char *name, uint64_t
 	if (object->batch_count == BATCH_MAX)
 		report_batch(object);
 	unsigned at = object->batch_count++;
-	for (; at > 0 && object->batch[at - 1].offset > offset; at--)
-		object->batch[at] = object->batch[at - 1];
-	object->batch[at] = (struct pending){ .name = name, .offset = offset };
+	for (; at > 0 && object->rare->batch[at - 1].offset > offset; at--)
+		object->rare->batch[at] = object->rare->batch[at - 1];
+	object->rare->batch[at] = (struct pending){ .name = name, .offset = offset };
 }
 
 static void take_hash(void *context, uint32_t name, uint64_t size)
@@ -276,17 +274,19 @@ static bool is_in_place(const struct match_object *object, const struct image_co
 
 /* ---- parts ---- */
 
-static void ring_add(struct ring *ring, uint64_t at)
+static void ring_add(struct match_object *object, uint32_t number, uint64_t at)
 {
-	ring->at[ring->count % RING_SIZE] = (uint32_t)at;
-	ring->count++;
-	if (ring->count == 2 * RING_SIZE)
-		ring->count = RING_SIZE;
+	uint8_t *count = &object->ring_counts[number];
+	object->rare->rings[number][*count % RING_SIZE] = (uint32_t)at;
+	(*count)++;
+	if (*count == 2 * RING_SIZE)
+		*count = RING_SIZE;
 }
 
-static unsigned ring_count(const struct ring *ring)
+static unsigned ring_count(const struct match_object *object, uint32_t number)
 {
-	return ring->count < RING_SIZE ? ring->count : RING_SIZE;
+	const unsigned count = object->ring_counts[number];
+	return count < RING_SIZE ? count : RING_SIZE;
 }
 
 /* One more of a content; a signature of it may be true now. */
@@ -313,9 +313,9 @@ static bool follows(const struct match_object *object, const struct image_part *
 		const uint64_t end = object->slots[part->before_slot];
 		return end != 0 && start + 1 >= end + part->gap_min;
 	}
-	const struct ring *ring = &object->rings[part->before_ring];
-	for (unsigned i = 0; i < ring_count(ring); i++) {
-		const uint32_t gap = (uint32_t)start - ring->at[i];
+	const uint32_t *ring = object->rare->rings[part->before_ring];
+	for (unsigned i = 0; i < ring_count(object, part->before_ring); i++) {
+		const uint32_t gap = (uint32_t)start - ring[i];
 		if (gap >= part->gap_min && gap <= part->gap_max)
 			return true;
 	}
@@ -329,7 +329,7 @@ static bool begins_in_place(struct match_object *object, const struct image_part
 	const struct image_content content = match_db_content(object->db, part->content);
 	if (content.place != SIGPLACE_END)
 		return is_in_place(object, &content, start);
-	ring_add(&object->rings[content.ring], start);
+	ring_add(object, content.ring, start);
 	return false;
 }
 
@@ -354,7 +354,7 @@ static void take_part(struct match_object *object, uint32_t number, uint64_t sta
 	if (part.slot != IMAGE_NONE && object->slots[part.slot] == 0)
 		object->slots[part.slot] = end < UINT32_MAX ? (uint32_t)end + 1 : UINT32_MAX;
 	if (part.ring != IMAGE_NONE)
-		ring_add(&object->rings[part.ring], end);
+		ring_add(object, part.ring, end);
 }
 
 /* Vectorscan's callback. */
@@ -385,9 +385,9 @@ static void take_rings(struct match_object *object)
 		const struct image_content content = match_db_content(db, i);
 		if (content.place != SIGPLACE_END)
 			continue;
-		const struct ring *ring = &object->rings[content.ring];
-		for (unsigned k = 0; k < ring_count(ring); k++) {
-			const uint32_t back = (uint32_t)object->position - ring->at[k];
+		const uint32_t *ring = object->rare->rings[content.ring];
+		for (unsigned k = 0; k < ring_count(object, content.ring); k++) {
+			const uint32_t back = (uint32_t)object->position - ring[k];
 			if (is_in_place(object, &content, object->position - back))
 				count_content(object, i, &content, object->position);
 		}
@@ -412,10 +412,11 @@ static void sort_sections(struct match_object *object)
 		    (!is_kept && sections[i].raw_offset < object->position))
 			continue;
 		unsigned at = object->hashed_count++;
-		for (; at > 0 && object->hashed[at - 1].section.raw_offset > sections[i].raw_offset;
+		for (; at > 0 &&
+		       object->rare->hashed[at - 1].section.raw_offset > sections[i].raw_offset;
 		     at--)
-			object->hashed[at] = object->hashed[at - 1];
-		object->hashed[at].section = sections[i];
+			object->rare->hashed[at] = object->rare->hashed[at - 1];
+		object->rare->hashed[at].section = sections[i];
 	}
 }
 
@@ -425,12 +426,12 @@ static void give_digests(struct match_object *object)
 	unsigned count = 0;
 	sort_sections(object);
 	for (unsigned i = 0; i < object->hashed_count; i++) {
-		struct hashed *to = &object->hashed[count];
+		struct hashed *to = &object->rare->hashed[count];
 		unsigned taken = 0;
-		*to = object->hashed[i];
+		*to = object->rare->hashed[i];
 		for (unsigned k = 0; k < count; k++)
-			if (end_of(&object->hashed[k].section) > to->section.raw_offset)
-				taken |= 1U << object->hashed[k].digest;
+			if (end_of(&object->rare->hashed[k].section) > to->section.raw_offset)
+				taken |= 1U << object->rare->hashed[k].digest;
 		for (to->digest = 0; taken >> to->digest & 1; to->digest++)
 			continue;
 		count += to->digest < SECTION_DIGESTS;
@@ -468,7 +469,7 @@ static void hash_headers(struct match_object *object)
 	const uint64_t size = object->position;
 	object->position = 0;
 	for (unsigned i = 0; i < object->hashed_count && size <= FIRST_SIZE; i++)
-		hash_section(object, &object->hashed[i], object->first, (size_t)size);
+		hash_section(object, &object->rare->hashed[i], object->rare->first, (size_t)size);
 	object->position = size;
 }
 
@@ -476,7 +477,7 @@ static void hash_headers(struct match_object *object)
 static void end_sections(struct match_object *object)
 {
 	for (unsigned i = 0; i < object->hashed_count; i++) {
-		const struct hashed *hashed = &object->hashed[i];
+		const struct hashed *hashed = &object->rare->hashed[i];
 		if (hashed->section.raw_offset < object->position &&
 		    end_of(&hashed->section) > object->position)
 			end_section(object, hashed, object->position);
@@ -510,13 +511,21 @@ void match_worker_free(struct match_worker *worker)
 	free(worker);
 }
 
+static size_t cleared_size(const struct match_db *db)
+{
+	const size_t words = db->numbers[IMAGE_SLOT_COUNT] + db->numbers[IMAGE_COUNTER_COUNT] +
+			     (db->counts[IMAGE_CONTENTS] + 31) / 32 +
+			     (db->counts[IMAGE_SIGNATURES] + 31) / 32;
+	return words * sizeof(uint32_t) + db->numbers[IMAGE_RING_COUNT];
+}
+
+/* In whole pages. */
 static size_t memory_size(const struct match_db *db)
 {
-	return db->numbers[IMAGE_RING_COUNT] * sizeof(struct ring) +
-	       db->numbers[IMAGE_SLOT_COUNT] * sizeof(uint32_t) +
-	       db->numbers[IMAGE_COUNTER_COUNT] * sizeof(uint32_t) +
-	       (db->counts[IMAGE_CONTENTS] + 31) / 32 * sizeof(uint32_t) +
-	       (db->counts[IMAGE_SIGNATURES] + 31) / 32 * sizeof(uint32_t);
+	const size_t size = sizeof(struct rare) +
+			    db->numbers[IMAGE_RING_COUNT] * RING_SIZE * sizeof(uint32_t) +
+			    cleared_size(db);
+	return (size + PAGE_SIZE - 1) / PAGE_SIZE * PAGE_SIZE;
 }
 
 size_t match_object_size(const struct match_db *db)
@@ -524,19 +533,22 @@ size_t match_object_size(const struct match_db *db)
 	return sizeof(struct match_object) + memory_size(db) + db->numbers[IMAGE_STREAM_SIZE];
 }
 
-/* The largest members first, so that all lie as they have to. */
+/* What is cleared comes last, and so is on as few pages as can be. */
 static int give_memory(struct match_object *object)
 {
 	const struct match_db *db = object->db;
-	object->memory_size = memory_size(db);
-	object->memory = calloc(1, object->memory_size + 1);
-	if (object->memory == NULL)
+	const size_t size = memory_size(db);
+	uint8_t *memory = aligned_alloc(PAGE_SIZE, size);
+	if (memory == NULL)
 		return -ENOMEM;
-	object->rings = (struct ring *)(void *)object->memory;
-	object->slots = (uint32_t *)(void *)(object->rings + db->numbers[IMAGE_RING_COUNT]);
+	object->rare = (struct rare *)(void *)memory;
+	object->cleared_size = cleared_size(db);
+	object->slots = (uint32_t *)(void *)(memory + (size - object->cleared_size) / 4 * 4);
 	object->counters = object->slots + db->numbers[IMAGE_SLOT_COUNT];
 	object->is_counted = object->counters + db->numbers[IMAGE_COUNTER_COUNT];
 	object->is_found = object->is_counted + (db->counts[IMAGE_CONTENTS] + 31) / 32;
+	object->ring_counts =
+		(uint8_t *)(object->is_found + (db->counts[IMAGE_SIGNATURES] + 31) / 32);
 	return 0;
 }
 
@@ -575,7 +587,7 @@ void match_object_free(struct match_object *object)
 	match_digest_free(&object->digest);
 	for (unsigned i = 0; i < SECTION_DIGESTS; i++)
 		match_digest_free(&object->section_digests[i]);
-	free(object->memory);
+	free(object->rare);
 	free(object);
 }
 
@@ -589,7 +601,7 @@ void match_begin(struct match_object *object, match_found_fn *found, void *conte
 	object->batch_count = 0;
 	object->pending_count = 0;
 	object->is_allowed = false;
-	memset(object->memory, 0, object->memory_size);
+	memset(object->slots, 0, object->cleared_size);
 	for (unsigned i = 0; i < IMAGE_GROUP_COUNT; i++) {
 		object->is_open[i] = object->streams[i] != NULL;
 		if (object->is_open[i])
@@ -613,10 +625,15 @@ void match_copy(struct match_object *object, const struct match_object *from, ma
 	object->pe = from->pe;
 	object->section_end = from->section_end;
 	object->batch_count = 0;
-	memcpy(object->pending, from->pending, from->pending_count * sizeof(from->pending[0]));
+	memcpy(object->rare->pending, from->rare->pending,
+	       from->pending_count * sizeof(from->rare->pending[0]));
 	object->pending_count = from->pending_count;
 	object->is_allowed = from->is_allowed;
-	memcpy(object->memory, from->memory, object->memory_size);
+	memcpy(object->slots, from->slots, object->cleared_size);
+	for (uint32_t i = 0; i < object->db->numbers[IMAGE_RING_COUNT]; i++)
+		if (object->ring_counts[i] > 0)
+			memcpy(object->rare->rings[i], from->rare->rings[i],
+			       RING_SIZE * sizeof(uint32_t));
 	for (unsigned i = 0; i < IMAGE_GROUP_COUNT; i++) {
 		object->is_open[i] = from->is_open[i];
 		if (object->is_open[i])
@@ -624,11 +641,12 @@ void match_copy(struct match_object *object, const struct match_object *from, ma
 						 NULL);
 	}
 	if (from->pe.state == PE_MORE)
-		memcpy(object->first, from->first, sizeof(from->first));
+		memcpy(object->rare->first, from->rare->first, FIRST_SIZE);
 	match_digest_copy(&object->digest, &from->digest);
 	for (unsigned i = 0; i < SECTION_DIGESTS; i++)
 		match_digest_copy(&object->section_digests[i], &from->section_digests[i]);
-	memcpy(object->hashed, from->hashed, from->hashed_count * sizeof(from->hashed[0]));
+	memcpy(object->rare->hashed, from->rare->hashed,
+	       from->hashed_count * sizeof(from->rare->hashed[0]));
 	object->hashed_count = from->hashed_count;
 }
 
@@ -666,7 +684,7 @@ static void push_piece(struct match_object *object, const uint8_t *bytes, size_t
 	const size_t whole = size > behind ? size - behind : 0;
 	match_digest_push(&object->digest, bytes, size);
 	for (unsigned i = 0; i < object->hashed_count; i++)
-		hash_section(object, &object->hashed[i], bytes, size);
+		hash_section(object, &object->rare->hashed[i], bytes, size);
 	scan(object, bytes, whole);
 	scan(object, bytes + whole, size - whole);
 	report_batch(object);
@@ -683,7 +701,7 @@ static size_t push_headers(struct match_object *object, const uint8_t *bytes, si
 	pe_push(&pe, bytes, size);
 	if (pe.state != PE_NOT && object->position < FIRST_SIZE) {
 		const size_t room = FIRST_SIZE - (size_t)object->position;
-		memcpy(object->first + object->position, bytes, size < room ? size : room);
+		memcpy(object->rare->first + object->position, bytes, size < room ? size : room);
 	}
 	if (pe.state == PE_MORE) {
 		push_piece(object, bytes, size);
@@ -736,8 +754,8 @@ void match_end(struct match_object *object)
 	report_batch(object);
 	match_digest_end(&object->digest, take_hash, object);
 	for (unsigned i = 0; i < object->pending_count && !object->is_allowed; i++) {
-		const struct match_finding finding = { .name = object->pending[i].name,
-						       .offset = object->pending[i].offset };
+		const struct match_finding finding = { .name = object->rare->pending[i].name,
+						       .offset = object->rare->pending[i].offset };
 		object->found(object->context, &finding);
 	}
 	object->pending_count = 0;
