@@ -307,6 +307,19 @@ TEST_CASE("behind a chunk that was refused there is another mail, also without R
 	CHECK(talked.outcomes == Texts{ "malformed 550", "accepted 250" });
 }
 
+TEST_CASE("DATA without a recipient is 554, and of LMTP 503", "[mailtalk]")
+{
+	for (const bool is_lmtp : { false, true }) {
+		Talked talked(is_lmtp);
+		talked.greet();
+		talked.client("MAIL FROM:<a@x.test>\r\n");
+		talked.server("250 ok\r\n");
+		talked.client("RCPT TO:<b@y.test>\r\n");
+		talked.server("550 no\r\n");
+		CHECK(talked.client("DATA\r\n").substr(0, 3) == (is_lmtp ? "503" : "554"));
+	}
+}
+
 TEST_CASE("LMTP has a reply for each recipient", "[mailtalk]")
 {
 	Talked talked(true);

@@ -228,7 +228,9 @@ static void take_data(const struct call *call)
 	else if (call->talk->is_chunking)
 		answer(call, 503, "5.5.1 BDAT has begun this mail");
 	else if (refusal != NULL)
-		answer(call, call->talk->is_in_mail ? 554 : 503, refusal);
+		/* RFC 2033, 4.2: a client of LMTP knows 503 alone. */
+		answer(call, call->talk->is_in_mail && !call->talk->rules->is_lmtp ? 554 : 503,
+		       refusal);
 	else
 		begin_mail(call, MAILTALK_AT_BEGIN_BODY);
 }
