@@ -198,44 +198,21 @@ static bool ask_sasl(struct popproxy *proxy, struct popproxy_io *io, struct pop3
 
 static const struct numbered {
 	enum pop3_verb verb;
+	const char *name;
 	enum popproxy_kind kind; /* with a number, or where there is none */
 	enum popproxy_kind bare; /* without one where it may be left out */
 	unsigned least, most;	 /* numbers */
 } numbered[] = {
-	{ POP3_VERB_STAT, POPPROXY_LINE, POPPROXY_LINE, 0, 0 },
-	{ POP3_VERB_LIST, POPPROXY_LINE, POPPROXY_NUMBERS, 0, 1 },
-	{ POP3_VERB_UIDL, POPPROXY_LINE, POPPROXY_UIDS, 0, 1 },
-	{ POP3_VERB_RETR, POPPROXY_MAIL, POPPROXY_MAIL, 1, 1 },
-	{ POP3_VERB_TOP, POPPROXY_TOP, POPPROXY_TOP, 2, 2 },
-	{ POP3_VERB_DELE, POPPROXY_LINE, POPPROXY_LINE, 1, 1 },
-	{ POP3_VERB_NOOP, POPPROXY_LINE, POPPROXY_LINE, 0, 0 },
-	{ POP3_VERB_RSET, POPPROXY_LINE, POPPROXY_LINE, 0, 0 },
-	{ POP3_VERB_CAPA, POPPROXY_CAPA, POPPROXY_CAPA, 0, 0 },
+	{ POP3_VERB_STAT, "STAT", POPPROXY_LINE, POPPROXY_LINE, 0, 0 },
+	{ POP3_VERB_LIST, "LIST", POPPROXY_LINE, POPPROXY_NUMBERS, 0, 1 },
+	{ POP3_VERB_UIDL, "UIDL", POPPROXY_LINE, POPPROXY_UIDS, 0, 1 },
+	{ POP3_VERB_RETR, "RETR", POPPROXY_MAIL, POPPROXY_MAIL, 1, 1 },
+	{ POP3_VERB_TOP, "TOP", POPPROXY_TOP, POPPROXY_TOP, 2, 2 },
+	{ POP3_VERB_DELE, "DELE", POPPROXY_LINE, POPPROXY_LINE, 1, 1 },
+	{ POP3_VERB_NOOP, "NOOP", POPPROXY_LINE, POPPROXY_LINE, 0, 0 },
+	{ POP3_VERB_RSET, "RSET", POPPROXY_LINE, POPPROXY_LINE, 0, 0 },
+	{ POP3_VERB_CAPA, "CAPA", POPPROXY_CAPA, POPPROXY_CAPA, 0, 0 },
 };
-
-static const char *verb_name(enum pop3_verb verb)
-{
-	switch (verb) {
-	case POP3_VERB_STAT:
-		return "STAT";
-	case POP3_VERB_LIST:
-		return "LIST";
-	case POP3_VERB_UIDL:
-		return "UIDL";
-	case POP3_VERB_RETR:
-		return "RETR";
-	case POP3_VERB_TOP:
-		return "TOP";
-	case POP3_VERB_DELE:
-		return "DELE";
-	case POP3_VERB_NOOP:
-		return "NOOP";
-	case POP3_VERB_RSET:
-		return "RSET";
-	default:
-		return "CAPA";
-	}
-}
 
 static void ask_numbered(struct popproxy *proxy, const struct numbered *row,
 			 struct pop3_text arguments)
@@ -255,7 +232,7 @@ static void ask_numbered(struct popproxy *proxy, const struct numbered *row,
 		return;
 	}
 	struct popproxy_ask *ask = push(proxy, count > 0 ? row->kind : row->bare);
-	ask->text = verb_name(row->verb);
+	ask->text = row->name;
 	ask->has_number = count > 0;
 	ask->number = numbers[0];
 	ask->lines = numbers[1];

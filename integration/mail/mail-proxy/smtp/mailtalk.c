@@ -548,17 +548,12 @@ void mailtalk_secured(struct mailtalk *talk)
 
 /* ---- from outside ---- */
 
-static bool is_ours(const struct mailtalk_pending *pending)
-{
-	return pending->kind == MAILTALK_OURS || pending->kind == MAILTALK_FAILURE;
-}
-
 enum mailtalk_waits mailtalk_waits(const struct mailtalk *talk)
 {
 	const struct mailtalk_pending *first = &talk->pending[talk->pending_first];
 	if (talk->is_connecting)
 		return MAILTALK_FOR_CONNECT;
-	if (talk->pending_count > 0 && is_ours(first))
+	if (talk->pending_count > 0 && mailtalk_is_ours(first))
 		return MAILTALK_FOR_DATA; /* that it takes */
 	if (talk->pending_count > 0)
 		return first->kind == MAILTALK_TO_END ? MAILTALK_FOR_END : MAILTALK_FOR_REPLY;

@@ -55,6 +55,11 @@ enum mailtalk_kind {
 	MAILTALK_TO_OTHER,
 };
 
+static inline bool mailtalk_is_ours(const struct mailtalk_pending *pending)
+{
+	return pending->kind == MAILTALK_OURS || pending->kind == MAILTALK_FAILURE;
+}
+
 /* What the next hop offers. */
 enum {
 	MAILTALK_OFFERS_AUTH = 1,

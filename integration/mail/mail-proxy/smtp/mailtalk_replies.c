@@ -318,11 +318,6 @@ static void pass_line(struct mailtalk *talk, struct mailtalk_io *io, bool is_end
 
 /* ---- turns ---- */
 
-static bool is_ours(const struct mailtalk_pending *pending)
-{
-	return pending->kind == MAILTALK_OURS || pending->kind == MAILTALK_FAILURE;
-}
-
 static void say_ours(struct mailtalk *talk, struct mailtalk_io *io)
 {
 	const struct mailtalk_pending *pending = &talk->pending[talk->pending_first];
@@ -394,11 +389,11 @@ static void drop_unasked(struct mailtalk *talk, const struct mailtalk_io *io)
 void mailtalk_replies_pass(struct mailtalk *talk, struct mailtalk_io *io)
 {
 	bool has_more = true;
-	if (talk->pending_count > 0 && !is_ours(&talk->pending[talk->pending_first]) &&
+	if (talk->pending_count > 0 && !mailtalk_is_ours(&talk->pending[talk->pending_first]) &&
 	    !talk->has_server && !talk->is_connecting && !talk->wants_connect)
 		mailtalk_lose(talk, "4.4.2 Next hop has broken off, try again later");
 	while (has_more && talk->pending_count > 0 && mailtalk_client_room(io) >= ROOM_OF_LINE) {
-		if (is_ours(&talk->pending[talk->pending_first])) {
+		if (mailtalk_is_ours(&talk->pending[talk->pending_first])) {
 			say_ours(talk, io);
 		} else {
 			/* What is said again, to one that is there. */
