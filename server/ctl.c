@@ -23,11 +23,13 @@
 
 #include "lib/common/options.h"
 #include "lib/common/wholefile.h"
+#include "lib/format/array.h"
 #include "lib/process/clock.h"
 #include "server/control/request.h"
 
 #define TIMEOUT_MAX_S 3600
 #define HEAD_MAX      2048 /* "ok SIZE", or an error with the line of a configuration */
+#define CHUNK_SIZE    16384
 
 enum { ROW_SOCKET, ROW_TIMEOUT, ROW_OUTPUT };
 
@@ -154,13 +156,7 @@ static int reserve(struct answer *answer)
 		return 0;
 	if (answer->max > REQUEST_ANSWER_MAX + HEAD_MAX)
 		return -EMSGSIZE;
-	size_t max = answer->max == 0 ? 16384 : answer->max * 2;
-	char *data = realloc(answer->data, max);
-	if (data == NULL)
-		return -ENOMEM;
-	answer->data = data;
-	answer->max = max;
-	return 0;
+	return array_reserve(answer->data, answer->size + CHUNK_SIZE, &answer->max) ? 0 : -ENOMEM;
 }
 
 /* Until the server closes the connection: for "stop" that is its end. */

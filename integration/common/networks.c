@@ -11,8 +11,7 @@
 
 #include "lib/common/log.h"
 #include "lib/common/wholefile.h"
-
-#define ROOM_FIRST 64
+#include "lib/format/array.h"
 
 void networks_deinit(struct networks *networks)
 {
@@ -22,28 +21,13 @@ void networks_deinit(struct networks *networks)
 
 /* ---- the set ---- */
 
-static int make_room(struct networks *networks)
-{
-	if (networks->count < networks->room)
-		return 0;
-	/* Bounded by NETWORKS_FILE_MAX, so that this cannot overflow. */
-	size_t room = networks->room == 0 ? ROOM_FIRST : networks->room * 2;
-	struct dnsblv6_prefix *grown =
-		reallocarray(networks->prefixes, room, sizeof(networks->prefixes[0]));
-	if (grown == NULL)
-		return -ENOMEM;
-	networks->prefixes = grown;
-	networks->room = room;
-	return 0;
-}
-
 const char *networks_add(struct networks *networks, const char *text, size_t text_size)
 {
 	struct dnsblv6_prefix prefix;
 	int ret = dnsblv6_prefix_parse(text, text_size, &prefix);
 	if (ret != DNSBLV6_OK)
 		return dnsblv6_strerror(ret);
-	if (make_room(networks) != 0)
+	if (!array_reserve(networks->prefixes, networks->count + 1, &networks->room))
 		return strerror(ENOMEM);
 	networks->prefixes[networks->count++] = prefix;
 	return NULL;

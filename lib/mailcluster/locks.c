@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/format/array.h"
+
 #define TRIES	 4
 #define LOCK_KEY "lock"
 #define LEFT_MAX 4096
@@ -13,17 +15,10 @@
 
 static int register_lock(struct mailcluster *cluster, uint64_t *ret_number)
 {
-	int ret = 0;
 	cluster_lock(cluster);
-	if (cluster->lock_count == cluster->lock_room) {
-		size_t room = cluster->lock_room == 0 ? 16 : 2 * cluster->lock_room;
-		uint64_t *locks = reallocarray(cluster->locks, room, sizeof(*locks));
-		if (locks != NULL) {
-			cluster->locks = locks;
-			cluster->lock_room = room;
-		}
-		ret = locks != NULL ? 0 : -ENOMEM;
-	}
+	int ret = array_reserve(cluster->locks, cluster->lock_count + 1, &cluster->lock_room)
+			  ? 0
+			  : -ENOMEM;
 	if (ret == 0) {
 		*ret_number = cluster->next_lock++;
 		cluster->locks[cluster->lock_count++] = *ret_number;

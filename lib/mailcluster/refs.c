@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/format/array.h"
+
 #define PIECE	  128 /* writes at a time */
 #define OWNER_KEY "owner"
 
@@ -220,14 +222,8 @@ struct gathered {
 
 static int gather(struct gathered *gathered, const char *name, size_t size)
 {
-	if (gathered->bytes == NULL || gathered->room - gathered->size < size + 1) {
-		size_t room = 2 * gathered->room + MAILBOX_NAME_MAX + 1;
-		uint8_t *bytes = realloc(gathered->bytes, room);
-		if (bytes == NULL)
-			return -ENOMEM;
-		gathered->bytes = bytes;
-		gathered->room = room;
-	}
+	if (!array_reserve(gathered->bytes, gathered->size + size + 1, &gathered->room))
+		return -ENOMEM;
 	gathered->bytes[gathered->size++] = (uint8_t)size;
 	memcpy(gathered->bytes + gathered->size, name, size);
 	gathered->size += size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "lib/mailstore/dnsblv6-mail.h"
 
+#include "lib/format/array.h"
 #include "lib/mailstore/filedisk.h"
 #include "lib/mailstore/mailstore.h"
 
@@ -127,14 +128,8 @@ void mail_store_close(struct mail_store *store)
 
 static int add_entry(struct mail_file *file, const struct mailentry *entry)
 {
-	if (file->count == file->room) {
-		size_t room = file->room == 0 ? 64 : 2 * file->room;
-		struct mailentry *more = reallocarray(file->entries, room, sizeof(*more));
-		if (more == NULL)
-			return -ENOMEM;
-		file->entries = more;
-		file->room = room;
-	}
+	if (!array_reserve(file->entries, file->count + 1, &file->room))
+		return -ENOMEM;
 	file->entries[file->count++] = *entry;
 	return 0;
 }

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/format/array.h"
+
 #define ENTRY_SIZE   48
 #define SEGMENT_SIZE 25
 #define COUNTS_SIZE  16
@@ -188,33 +190,12 @@ const struct store_kind mailindex_kind = {
 
 /* ---- a batch ---- */
 
-static int grow(void **array, size_t *room, size_t wanted, size_t size)
-{
-	if (wanted <= *room)
-		return 0;
-	size_t larger = *room == 0 ? 64 : *room;
-	while (larger < wanted)
-		larger *= 2;
-	void *bigger = reallocarray(*array, larger, size);
-	if (bigger == NULL)
-		return -ENOMEM;
-	*array = bigger;
-	*room = larger;
-	return 0;
-}
-
 int mailbatch_add(struct mailbatch *batch, const struct mailrecord *record, struct mailplace place,
 		  uint8_t generation, const uint8_t *meta)
 {
-	void *entries = batch->entries;
-	void *metas = batch->metas;
-	int ret = grow(&entries, &batch->room, batch->count + 1, sizeof(*batch->entries));
-	batch->entries = entries;
-	if (ret == 0)
-		ret = grow(&metas, &batch->metas_room, batch->metas_size + record->meta_size, 1);
-	batch->metas = metas;
-	if (ret != 0)
-		return ret;
+	if (!array_reserve(batch->entries, batch->count + 1, &batch->room) ||
+	    !array_reserve(batch->metas, batch->metas_size + record->meta_size, &batch->metas_room))
+		return -ENOMEM;
 	batch->entries[batch->count++] = (struct mailbatch_entry){ .record = *record,
 								   .place = place,
 								   .generation = generation,
@@ -242,12 +223,10 @@ void mailbatch_clear(struct mailbatch *batch)
 
 int mailbatch_add_dead(struct mailbatch *batch, uint64_t mail)
 {
-	void *dead = batch->dead;
-	int ret = grow(&dead, &batch->dead_room, batch->dead_count + 1, sizeof(*batch->dead));
-	batch->dead = dead;
-	if (ret == 0)
-		batch->dead[batch->dead_count++] = mail;
-	return ret;
+	if (!array_reserve(batch->dead, batch->dead_count + 1, &batch->dead_room))
+		return -ENOMEM;
+	batch->dead[batch->dead_count++] = mail;
+	return 0;
 }
 
 void mailbatch_free(struct mailbatch *batch)

@@ -3,7 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "lib/format/array.h"
 
 /* What becomes of a segment. */
 enum fate { FATE_KEPT, FATE_ORPHAN, FATE_UNBORN };
@@ -21,15 +22,8 @@ static int note_segment(void *context, uint64_t object)
 	struct mailrecover *recover = context;
 	if (object == MAILIDENTITY_OBJECT)
 		return 0;
-	if (recover->count == recover->room) {
-		size_t room = recover->room == 0 ? 64 : 2 * recover->room;
-		struct mailrecover_segment *more =
-			reallocarray(recover->segments, room, sizeof(*recover->segments));
-		if (more == NULL)
-			return -ENOMEM;
-		recover->segments = more;
-		recover->room = room;
-	}
+	if (!array_reserve(recover->segments, recover->count + 1, &recover->room))
+		return -ENOMEM;
 	recover->segments[recover->count++] = (struct mailrecover_segment){ .number = object };
 	return 0;
 }

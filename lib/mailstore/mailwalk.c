@@ -4,18 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/format/array.h"
+
 int mailwalk_add(struct mailwalk *walk, uint64_t segment, uint8_t generation, uint64_t from,
 		 uint64_t end)
 {
-	if (walk->count == walk->room) {
-		size_t room = walk->room == 0 ? 64 : 2 * walk->room;
-		struct mailwalk_segment *more =
-			reallocarray(walk->segments, room, sizeof(*walk->segments));
-		if (more == NULL)
-			return -ENOMEM;
-		walk->segments = more;
-		walk->room = room;
-	}
+	if (!array_reserve(walk->segments, walk->count + 1, &walk->room))
+		return -ENOMEM;
 	walk->segments[walk->count++] =
 		(struct mailwalk_segment){ .cursor = { .segment = segment, .at = from, .end = end },
 					   .generation = generation };

@@ -2,6 +2,7 @@
 #include "lib/unpack/compound.h"
 
 #include "lib/content/little.h"
+#include "lib/format/array.h"
 #include "lib/format/ascii.h"
 
 #include <errno.h>
@@ -45,14 +46,8 @@ static uint32_t get_link(const struct compound *compound, const struct compound_
 
 static int add_sector(struct compound_chain *chain, size_t *room, uint32_t sector)
 {
-	if (chain->count == *room) {
-		const size_t wanted = *room > 0 ? *room * 2 : 16;
-		uint32_t *sectors = reallocarray(chain->sectors, wanted, sizeof(*sectors));
-		if (sectors == NULL)
-			return -ENOMEM;
-		chain->sectors = sectors;
-		*room = wanted;
-	}
+	if (!array_reserve(chain->sectors, chain->count + 1, room))
+		return -ENOMEM;
 	chain->sectors[chain->count++] = sector;
 	return 0;
 }

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/format/array.h"
 #include "lib/unpack/unpack_rows.h"
 
-#define SPOOL_FIRST   (64 * 1024)
 #define LIST_SEARCHED 66000 /* by unzip, before the end of a file; others search less */
 
 static const char *const flaw_texts[UNPACK_FLAW_COUNT] = {
@@ -154,21 +154,6 @@ bool unpack_is_dense(const struct unpack *unpack, uint64_t more)
 
 /* ---- the spool ---- */
 
-static bool grow_spool(struct unpack *unpack, size_t size)
-{
-	size_t room = unpack->spool_room != 0 ? unpack->spool_room : SPOOL_FIRST;
-	while (room < size)
-		room *= 2;
-	if (room == unpack->spool_room)
-		return true;
-	uint8_t *spool = realloc(unpack->spool, room);
-	if (spool == NULL)
-		return false;
-	unpack->spool = spool;
-	unpack->spool_room = room;
-	return true;
-}
-
 static void free_spool(struct unpack *unpack)
 {
 	free(unpack->spool);
@@ -182,7 +167,8 @@ static void keep(struct unpack *unpack, const uint8_t *bytes, size_t size)
 {
 	if (size == 0)
 		return;
-	if (size > unpack->budget->spool_left || !grow_spool(unpack, unpack->spool_size + size)) {
+	if (size > unpack->budget->spool_left ||
+	    !array_reserve(unpack->spool, unpack->spool_size + size, &unpack->spool_room)) {
 		unpack_stop(unpack, UNPACK_MEMORY);
 		free_spool(unpack);
 		return;

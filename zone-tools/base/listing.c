@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/base/listing.h"
 
-#include "zone-tools/base/array.h"
-
 #include <errno.h>
 #include <string.h>
+
+#include "lib/format/array.h"
 
 /* ---- values ---- */
 

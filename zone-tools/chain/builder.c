@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/chain/builder.h"
 
-#include "zone-tools/base/array.h"
+#include "lib/format/array.h"
 #include "zone-tools/records/apex.h"
 #include "zone-tools/records/bare.h"
 #include "zone-tools/records/before.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/chain/region.h"
 
-#include "zone-tools/base/array.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/format/array.h"
 
 /* Whole-block borders of the format, the widest first, as lengths in the mapped space. */
 static const unsigned ipv4_borders[] = { DNSBLV6_IPV4_BASE_LEN + 8, DNSBLV6_IPV4_BASE_LEN + 16,

@@ -5,13 +5,13 @@
  */
 
 #include "zone-tools/commands/commands.h"
+#include "lib/format/array.h"
 #include "zone-tools/commands/build.h"
 #include "zone-tools/commands/zonecall.h"
 
 #include "zone-tools/chain/chain.h"
 #include "zone-tools/records/clock.h"
 #include "zone-tools/reading/contents.h"
-#include "zone-tools/base/array.h"
 #include "zone-tools/reading/difference.h"
 #include "zone-tools/reading/past.h"
 #include "zone-tools/reading/versions.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/keys/signer.h"
 
-#include "zone-tools/base/array.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,6 +9,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "lib/format/array.h"
 
 enum {
 	DAY_S = 86400,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/names/names.h"
 
+#include "lib/format/array.h"
 #include "zone-tools/records/apex.h"
-#include "zone-tools/base/array.h"
 
 #include "lib/format/wellknown.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/plan/ranges.h"
 
-#include "zone-tools/base/array.h"
+#include "lib/format/array.h"
 #include "zone-tools/plan/resolve.h"
 
 #include <errno.h>

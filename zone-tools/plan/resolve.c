@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/plan/resolve.h"
 
-#include "zone-tools/base/array.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/format/array.h"
 
 /* ---- pieces ---- */
 

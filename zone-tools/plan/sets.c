@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/plan/sets.h"
 
-#include "zone-tools/base/array.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/format/array.h"
 
 static size_t start_of(const struct set_pool *pool, uint32_t set)
 {

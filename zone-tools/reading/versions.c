@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/reading/versions.h"
 
-#include "zone-tools/base/array.h"
-
+#include "lib/format/array.h"
 #include "lib/format/journal.h"
 #include "lib/store/history.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/zones/zonesconf.h"
 
-#include "zone-tools/base/array.h"
-
 #include "lib/common/log.h"
+#include "lib/format/array.h"
 #include "lib/format/name.h"
 
 #include <errno.h>

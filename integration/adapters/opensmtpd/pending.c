@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM_FIRST 64
-#define ROOM_MAX   65536 /* OpenSMTPD has less sessions than it may have descriptors */
+#include "lib/format/array.h"
+
+#define COUNT_MAX 65536 /* OpenSMTPD has less sessions than it may have descriptors */
 
 void pending_deinit(struct pending *pending)
 {
@@ -16,17 +17,10 @@ void pending_deinit(struct pending *pending)
 
 int pending_add(struct pending *pending, const struct line *request, int64_t due_ms)
 {
-	if (pending->count == pending->room) {
-		size_t room = pending->room > 0 ? pending->room * 2 : ROOM_FIRST;
-		if (room > ROOM_MAX)
-			return -ENOBUFS;
-		struct pending_one *ones =
-			reallocarray(pending->ones, room, sizeof(pending->ones[0]));
-		if (ones == NULL)
-			return -ENOMEM;
-		pending->ones = ones;
-		pending->room = room;
-	}
+	if (pending->count == COUNT_MAX)
+		return -ENOBUFS;
+	if (!array_reserve(pending->ones, pending->count + 1, &pending->room))
+		return -ENOMEM;
 	pending->ones[pending->count].request = *request;
 	pending->ones[pending->count].due_ms = due_ms;
 	pending->count++;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ROOM_FIRST 4096
+#include "lib/format/array.h"
 
 void queue_deinit(struct queue *queue)
 {
@@ -16,20 +16,12 @@ void queue_deinit(struct queue *queue)
 
 int queue_put(struct queue *queue, const char *text, size_t size)
 {
-	size_t room = queue->room > 0 ? queue->room : ROOM_FIRST;
 	if (size == 0)
 		return 0;
 	if (queue->begin == queue->end)
 		queue->begin = queue->end = 0;
-	while (room - queue->end < size)
-		room *= 2;
-	if (room != queue->room) {
-		char *bytes = realloc(queue->bytes, room);
-		if (bytes == NULL)
-			return -ENOMEM;
-		queue->bytes = bytes;
-		queue->room = room;
-	}
+	if (!array_reserve(queue->bytes, queue->end + size, &queue->room))
+		return -ENOMEM;
 	memcpy(queue->bytes + queue->end, text, size);
 	queue->end += size;
 	return 0;

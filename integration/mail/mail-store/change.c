@@ -7,6 +7,7 @@
 #include "integration/mail/mail-store/tool.h"
 
 #include "lib/common/log.h"
+#include "lib/format/array.h"
 #include "lib/process/clock.h"
 #include "lib/process/progress.h"
 
@@ -85,13 +86,8 @@ struct removal {
 static int remove_piece(void *context, const struct mailentry *entries, size_t count)
 {
 	struct removal *removal = context;
-	if (removal->room < count) {
-		uint64_t *more = reallocarray(removal->mails, count, sizeof(*more));
-		if (more == NULL)
-			return -ENOMEM;
-		removal->mails = more;
-		removal->room = count;
-	}
+	if (!array_reserve(removal->mails, count, &removal->room))
+		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		removal->mails[i] = entries[i].mail;
 	return maillayer_erase(removal->layer, removal->name, removal->mails, count,

@@ -11,6 +11,7 @@
 #include "integration/mail/mail-store/mbox.h"
 
 #include "lib/common/log.h"
+#include "lib/format/array.h"
 #include "lib/maildir/maildir.h"
 #include "lib/process/clock.h"
 
@@ -287,14 +288,8 @@ static int compare_finds(const void *left, const void *right)
 
 static int add_find(struct finds *finds, const char *directory, const char *name)
 {
-	if (finds->count == finds->room) {
-		const size_t room = finds->room == 0 ? 1024 : 2 * finds->room;
-		struct found *items = reallocarray(finds->items, room, sizeof(*items));
-		if (items == NULL)
-			return -ENOMEM;
-		finds->items = items;
-		finds->room = room;
-	}
+	if (!array_reserve(finds->items, finds->count + 1, &finds->room))
+		return -ENOMEM;
 	struct found *item = &finds->items[finds->count];
 	if (asprintf(&item->path, "%s/%s", directory, name) < 0)
 		return -ENOMEM;

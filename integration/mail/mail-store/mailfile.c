@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/format/array.h"
+
 #define FIRST_ROOM 65536
 
 int mailfile_read(int fd, struct mailfile *ret_file)
@@ -17,13 +19,9 @@ int mailfile_read(int fd, struct mailfile *ret_file)
 	*file = (struct mailfile){ 0 };
 	size_t room = 0;
 	for (;;) {
-		if (file->size == room) {
-			room = room == 0 ? FIRST_ROOM : 2 * room;
-			uint8_t *more = realloc(file->bytes, room);
-			if (more == NULL)
-				return -ENOMEM;
-			file->bytes = more;
-		}
+		if (file->size == room &&
+		    !array_reserve(file->bytes, file->size + FIRST_ROOM, &room))
+			return -ENOMEM;
 		ssize_t got = read(fd, file->bytes + file->size, room - file->size);
 		if (got < 0 && errno == EINTR)
 			continue;

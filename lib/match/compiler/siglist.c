@@ -4,17 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/format/array.h"
+
 struct siglist_signature *siglist_add(struct siglist *list)
 {
-	if (list->signature_count == list->signature_room) {
-		const size_t room = list->signature_room * 2 + 64;
-		struct siglist_signature *grown =
-			reallocarray(list->signatures, room, sizeof(*grown));
-		if (grown == NULL)
-			return NULL;
-		list->signatures = grown;
-		list->signature_room = room;
-	}
+	if (!array_reserve(list->signatures, list->signature_count + 1, &list->signature_room))
+		return NULL;
 	struct siglist_signature *added = &list->signatures[list->signature_count++];
 	memset(added, 0, sizeof(*added));
 	return added;
@@ -22,14 +17,8 @@ struct siglist_signature *siglist_add(struct siglist *list)
 
 struct siglist_hash *siglist_add_hash(struct siglist *list)
 {
-	if (list->hash_count == list->hash_room) {
-		const size_t room = list->hash_room * 2 + 64;
-		struct siglist_hash *grown = reallocarray(list->hashes, room, sizeof(*grown));
-		if (grown == NULL)
-			return NULL;
-		list->hashes = grown;
-		list->hash_room = room;
-	}
+	if (!array_reserve(list->hashes, list->hash_count + 1, &list->hash_room))
+		return NULL;
 	struct siglist_hash *added = &list->hashes[list->hash_count++];
 	memset(added, 0, sizeof(*added));
 	return added;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "lib/content/kind.h"
+#include "lib/format/array.h"
 
 #define TRIGGER_DEPTH 4 /* expressions whose triggers name others */
 
@@ -82,22 +83,16 @@ static struct node *intern(struct maker *maker, void **tree, const char *key)
 	return NULL;
 }
 
-static void *grow(struct maker *maker, void *at, size_t count, size_t *room, size_t size)
+/* For one more; array is the address of a pointer. */
+static void grow(struct maker *maker, void *array, size_t count, size_t *room, size_t size)
 {
-	if (count < *room)
-		return at;
-	void *grown = reallocarray(at, *room * 2 + 256, size);
-	if (grown == NULL) {
+	if (!array_grow(array, size, count + 1, room))
 		maker->is_failed = true;
-		return at;
-	}
-	*room = *room * 2 + 256;
-	return grown;
 }
 
 static void add_link(struct maker *maker, struct links *links, struct link link)
 {
-	links->at = grow(maker, links->at, links->count, &links->room, sizeof(*links->at));
+	grow(maker, &links->at, links->count, &links->room, sizeof(*links->at));
 	if (!maker->is_failed)
 		links->at[links->count++] = link;
 }
@@ -142,14 +137,13 @@ static uint32_t pattern_of(struct maker *maker, const char *expression, unsigned
 	size_t room = maker->expression_room;
 	size_t ends_room = room;
 	size_t groups_room = room;
-	tables->expressions = grow(maker, tables->expressions, tables->expression_count, &room,
-				   sizeof(*tables->expressions));
-	tables->ends = grow(maker, tables->ends, tables->expression_count, &ends_room,
-			    sizeof(*tables->ends));
-	tables->groups = grow(maker, tables->groups, tables->expression_count, &groups_room,
-			      sizeof(*tables->groups));
-	tables->flags = grow(maker, tables->flags, tables->expression_count,
-			     &maker->expression_room, sizeof(*tables->flags));
+	grow(maker, &tables->expressions, tables->expression_count, &room,
+	     sizeof(*tables->expressions));
+	grow(maker, &tables->ends, tables->expression_count, &ends_room, sizeof(*tables->ends));
+	grow(maker, &tables->groups, tables->expression_count, &groups_room,
+	     sizeof(*tables->groups));
+	grow(maker, &tables->flags, tables->expression_count, &maker->expression_room,
+	     sizeof(*tables->flags));
 	if (maker->is_failed)
 		return IMAGE_NONE;
 	tables->expressions[tables->expression_count] = expression;
@@ -191,8 +185,7 @@ static char *key_of(const struct siglist_sub *sub, unsigned group)
 
 static struct image_part *add_part(struct maker *maker, uint32_t content)
 {
-	maker->part = grow(maker, maker->part, maker->part_count, &maker->part_room,
-			   sizeof(*maker->part));
+	grow(maker, &maker->part, maker->part_count, &maker->part_room, sizeof(*maker->part));
 	if (maker->is_failed)
 		return NULL;
 	struct image_part *part = &maker->part[maker->part_count++];
@@ -281,8 +274,8 @@ static uint32_t content_of(struct maker *maker, const struct siglist_sub *sub)
 	char *key = key_of(sub, maker->group);
 	struct node *node = key != NULL ? intern(maker, &maker->contents, key) : NULL;
 	free(key);
-	maker->content = grow(maker, maker->content, maker->content_count, &maker->content_room,
-			      sizeof(*maker->content));
+	grow(maker, &maker->content, maker->content_count, &maker->content_room,
+	     sizeof(*maker->content));
 	if (node == NULL || maker->is_failed) {
 		maker->is_failed = true;
 		return 0;

@@ -6,19 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/format/array.h"
+
 void sigtext_add(struct sigtext *text, const char *bytes, size_t size)
 {
 	if (text->is_failed)
 		return;
-	if (text->room - text->size <= size || text->bytes == NULL) {
-		const size_t room = text->room * 2 + size + 64;
-		char *grown = realloc(text->bytes, room);
-		if (grown == NULL) {
-			text->is_failed = true;
-			return;
-		}
-		text->bytes = grown;
-		text->room = room;
+	if (!array_reserve(text->bytes, text->size + size + 1, &text->room)) {
+		text->is_failed = true;
+		return;
 	}
 	if (size > 0)
 		memcpy(text->bytes + text->size, bytes, size);
@@ -49,15 +45,9 @@ void sigwords_add(struct sigwords *words, uint32_t word)
 {
 	if (words->is_failed)
 		return;
-	if (words->count == words->room) {
-		const size_t room = words->room * 2 + 16;
-		uint32_t *grown = reallocarray(words->at, room, sizeof(*grown));
-		if (grown == NULL) {
-			words->is_failed = true;
-			return;
-		}
-		words->at = grown;
-		words->room = room;
+	if (!array_reserve(words->at, words->count + 1, &words->room)) {
+		words->is_failed = true;
+		return;
 	}
 	words->at[words->count++] = word;
 }

@@ -15,6 +15,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "lib/format/array.h"
 #include "lib/maildir/maildir.h"
 
 /* With so many open files they are synced before the commit. */
@@ -61,23 +62,11 @@ static struct sort *sort_of(struct maillayer *layer)
 /* Memory for one mail more, and its boxes. 0 or -ENOMEM. */
 static int make_room(struct sort *sort, size_t box_count)
 {
-	if (sort->mail_count == sort->mail_room) {
-		const size_t room = sort->mail_room == 0 ? 64 : 2 * sort->mail_room;
-		struct waiting *mails = reallocarray(sort->mails, room, sizeof(*mails));
-		if (mails == NULL)
-			return -ENOMEM;
-		sort->mails = mails;
-		sort->mail_room = room;
-	}
-	if (sort->box_room - sort->box_count < box_count) {
-		const size_t room = 2 * sort->box_count + box_count;
-		struct box *boxes = reallocarray(sort->boxes, room, sizeof(*boxes));
-		if (boxes == NULL)
-			return -ENOMEM;
-		sort->boxes = boxes;
-		sort->box_room = room;
-	}
-	return 0;
+	return array_reserve(sort->mails, sort->mail_count + 1, &sort->mail_room) &&
+			       array_reserve(sort->boxes, sort->box_count + box_count,
+					     &sort->box_room)
+		       ? 0
+		       : -ENOMEM;
 }
 
 static int name_boxes(struct sort *sort, const struct mailstore_mail *mail)

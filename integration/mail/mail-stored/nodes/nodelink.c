@@ -2,6 +2,7 @@
 #include "integration/mail/mail-stored/nodes/nodelink.h"
 
 #include "lib/common/wholefile.h"
+#include "lib/format/array.h"
 #include "lib/process/packet.h"
 
 #include <errno.h>
@@ -223,14 +224,8 @@ static int put(struct outgoing *out, const void *bytes, size_t size)
 {
 	if (size == 0)
 		return 0;
-	if (size > out->room - out->size) {
-		const size_t room = out->size + size;
-		uint8_t *grown = realloc(out->bytes, room);
-		if (grown == NULL)
-			return -ENOMEM;
-		out->bytes = grown;
-		out->room = room;
-	}
+	if (!array_reserve(out->bytes, out->size + size, &out->room))
+		return -ENOMEM;
 	memcpy(out->bytes + out->size, bytes, size);
 	out->size += size;
 	return 0;
@@ -241,13 +236,8 @@ static int refill(struct outgoing *out)
 {
 	const size_t size = out->fd_left < CHUNK_SIZE ? (size_t)out->fd_left : CHUNK_SIZE;
 	out->at = out->size = 0;
-	if (size > out->room) {
-		uint8_t *grown = realloc(out->bytes, size);
-		if (grown == NULL)
-			return -ENOMEM;
-		out->bytes = grown;
-		out->room = size;
-	}
+	if (!array_reserve(out->bytes, size, &out->room))
+		return -ENOMEM;
 	int ret = wholefile_get(out->fd, out->fd_at, out->bytes, size);
 	if (ret != 0)
 		return ret;

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/format/array.h"
+
 #include "integration/mail/mail-stored/rados/rados_handle.h"
 
 #define PAGE_ROWS_MAX 1024 /* an OSD gives no more at a time (osd_max_omap_entries_per_request) */
@@ -54,14 +56,8 @@ struct texts {
 
 static bool add_text(struct texts *texts, const void *bytes, size_t size, size_t *ret_place)
 {
-	if (texts->room - texts->size < size) {
-		const size_t room = (texts->size + size) * 2;
-		uint8_t *grown = realloc(texts->bytes, room);
-		if (grown == NULL)
-			return false;
-		texts->bytes = grown;
-		texts->room = room;
-	}
+	if (!array_reserve(texts->bytes, texts->size + size, &texts->room))
+		return false;
 	*ret_place = texts->size;
 	if (size > 0)
 		memcpy(texts->bytes + texts->size, bytes, size);

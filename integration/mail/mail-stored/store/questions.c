@@ -6,23 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ROOM_LEAST 4096
+#include "lib/format/array.h"
 
 static int make_room(struct questions_rows *rows, size_t size)
 {
-	size_t room = rows->room < ROOM_LEAST ? ROOM_LEAST : rows->room;
 	if (size > STOREWIRE_TEXT_MAX)
 		return -E2BIG;
-	while (room < size)
-		room *= 2;
-	if (room == rows->room)
-		return 0;
-	uint8_t *bytes = realloc(rows->bytes, room);
-	if (bytes == NULL)
-		return -ENOMEM;
-	rows->bytes = bytes;
-	rows->room = room;
-	return 0;
+	return array_reserve(rows->bytes, size, &rows->room) ? 0 : -ENOMEM;
 }
 
 static void hide_controls(uint8_t *bytes, size_t size)

@@ -3,6 +3,7 @@
 
 #include "integration/mail/base/store/storemail.h"
 #include "integration/mail/mail-stored/store/counters.h"
+#include "lib/format/array.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -170,14 +171,7 @@ static int take_erasure(struct requests *requests, const struct storewire_reques
 
 static int make_room(struct requests *requests, size_t size)
 {
-	if (size <= requests->rows_room)
-		return 0;
-	uint8_t *rows = realloc(requests->rows, size);
-	if (rows == NULL)
-		return -ENOMEM;
-	requests->rows = rows;
-	requests->rows_room = size;
-	return 0;
+	return array_reserve(requests->rows, size, &requests->rows_room) ? 0 : -ENOMEM;
 }
 
 /* Rows that are too many for a packet go as memory. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "integration/mail/base/store/remote.h"
+#include "lib/format/array.h"
 
 /* Entries that are asked for at a time. */
 #define PAGE	  4096
@@ -95,22 +96,11 @@ static int lock(struct maildrop *maildrop)
 
 static int make_room(struct maildrop *maildrop, size_t count)
 {
-	size_t room = maildrop->room;
-	if (count <= room)
-		return 0;
-	while (room < count)
-		room = room == 0 ? PAGE : 2 * room;
-	struct pop3_message *messages =
-		reallocarray(maildrop->messages, room, sizeof(*maildrop->messages));
-	if (messages == NULL)
-		return -ENOMEM;
-	maildrop->messages = messages;
-	uint64_t *mails = reallocarray(maildrop->mails, room, sizeof(*maildrop->mails));
-	if (mails == NULL)
-		return -ENOMEM;
-	maildrop->mails = mails;
-	maildrop->room = room;
-	return 0;
+	size_t room = maildrop->room; /* of both */
+	return array_reserve(maildrop->messages, count, &room) &&
+			       array_reserve(maildrop->mails, count, &maildrop->room)
+		       ? 0
+		       : -ENOMEM;
 }
 
 static void take_entry(struct maildrop *maildrop, size_t index, const struct mailentry *entry)

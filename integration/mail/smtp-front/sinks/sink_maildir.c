@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/format/array.h"
 #include "lib/maildir/maildir.h"
 
 #define BLOCK_SIZE 16384
@@ -80,14 +81,8 @@ static int remember_box(struct maildir_sink *maildir, const char *box)
 		if (strcmp(maildir->boxes[i], box) == 0)
 			return 0; /* the same recipient twice gets one */
 	}
-	if (maildir->box_count == maildir->box_room) {
-		const size_t room = maildir->box_room == 0 ? 8 : maildir->box_room * 2;
-		char **boxes = reallocarray(maildir->boxes, room, sizeof(*boxes));
-		if (boxes == NULL)
-			return -ENOMEM;
-		maildir->boxes = boxes;
-		maildir->box_room = room;
-	}
+	if (!array_reserve(maildir->boxes, maildir->box_count + 1, &maildir->box_room))
+		return -ENOMEM;
 	char *copy = strdup(box);
 	if (copy == NULL)
 		return -ENOMEM;

@@ -19,6 +19,7 @@
 #include "integration/mail/smtp-front/sinks/delivered.h"
 #include "integration/mail/smtp-front/sinks/remote_smtp.h"
 #include "integration/mail/smtp-front/sinks/sink.h"
+#include "lib/format/array.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -32,7 +33,7 @@
 struct lmtp {
 	struct envelope envelope;
 	struct recipient *recipients; /* accepted: recipient_count, room for recipients_room */
-	unsigned recipients_room;
+	size_t recipients_room;
 	struct delivered_hash *hash; /* of the content */
 	bool is_content;	     /* what is appended is the client's */
 	bool is_kept;		     /* in content, until it is known whether it is the same mail */
@@ -377,20 +378,6 @@ static void make_recipient(const struct sink_smtp *smtp, const struct recipient 
 	add(command, "\r\n");
 }
 
-/* For one more recipient. */
-static bool make_room(struct lmtp *lmtp, unsigned count)
-{
-	if (count < lmtp->recipients_room)
-		return true;
-	const unsigned room = count * 2 + 8;
-	struct recipient *grown = realloc(lmtp->recipients, room * sizeof(*grown));
-	if (grown == NULL)
-		return false;
-	lmtp->recipients = grown;
-	lmtp->recipients_room = room;
-	return true;
-}
-
 static bool name_recipient(struct sink_smtp *smtp, const struct recipient *recipient,
 			   struct sink_reply *reply)
 {
@@ -413,7 +400,9 @@ static bool smtp_recipient(struct sink *sink, const struct recipient *recipient,
 	(void)mailboxes;
 	if (!smtp->is_open) /* the next hop went away at an earlier recipient */
 		return sink_say(reply, 451, "4.4.2 Mail system went away; try again later");
-	if (is_lmtp(smtp) && !make_room(&smtp->lmtp, smtp->recipient_count))
+	struct lmtp *lmtp = &smtp->lmtp;
+	if (is_lmtp(smtp) &&
+	    !array_reserve(lmtp->recipients, smtp->recipient_count + 1, &lmtp->recipients_room))
 		return sink_say(reply, 452, "4.3.1 Insufficient system storage");
 	if (name_recipient(smtp, recipient, reply))
 		return true;
@@ -499,15 +488,9 @@ static bool keep(struct sink_smtp *smtp, const uint8_t *bytes, size_t size,
 {
 	struct lmtp *lmtp = &smtp->lmtp;
 
-	if (size > lmtp->content_room - lmtp->content_size) {
-		const size_t room = 2 * (lmtp->content_size + size);
-		uint8_t *grown = realloc(lmtp->content, room);
-		if (grown == NULL) {
-			smtp_abort(&smtp->sink);
-			return sink_say(reply, 452, "4.3.1 Insufficient system storage");
-		}
-		lmtp->content = grown;
-		lmtp->content_room = room;
+	if (!array_reserve(lmtp->content, lmtp->content_size + size, &lmtp->content_room)) {
+		smtp_abort(&smtp->sink);
+		return sink_say(reply, 452, "4.3.1 Insufficient system storage");
 	}
 	memcpy(lmtp->content + lmtp->content_size, bytes, size);
 	lmtp->content_size += size;

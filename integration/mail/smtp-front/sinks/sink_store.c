@@ -17,6 +17,7 @@
 
 #include "integration/mail/base/store/storelink.h"
 #include "integration/mail/base/store/storemail.h"
+#include "lib/format/array.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -127,14 +128,8 @@ static bool store_mail(struct sink *sink, const struct envelope *envelope, struc
 
 static int add_name(struct store_sink *store, const char *mailbox)
 {
-	if (store->name_count == store->name_room) {
-		const size_t room = store->name_room == 0 ? 8 : 2 * store->name_room;
-		struct mailname *names = reallocarray(store->names, room, sizeof(*names));
-		if (names == NULL)
-			return -ENOMEM;
-		store->names = names;
-		store->name_room = room;
-	}
+	if (!array_reserve(store->names, store->name_count + 1, &store->name_room))
+		return -ENOMEM;
 	char *copy = strdup(mailbox);
 	if (copy == NULL)
 		return -ENOMEM;

@@ -1,8 +1,10 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
 /*
  * array.h - growing arrays: the one place where their memory is sized.
+ *
+ * Flow: what is read item by item, or byte by byte: lists, signatures, segments, the mails of a mailbox.
  *
  *     if (!array_reserve(list->items, list->count + 1, &list->capacity))
  *             return -ENOMEM;
