@@ -31,12 +31,25 @@
 #define HEAD_MAX      2048 /* "ok SIZE", or an error with the line of a configuration */
 #define CHUNK_SIZE    16384
 
-enum { ROW_SOCKET, ROW_TIMEOUT, ROW_OUTPUT };
+struct command {
+	const char *socket_path;
+	const char *output_path; /* NULL: standard output */
+	unsigned timeout_s;
+	struct request request;
+	char line[REQUEST_MAX];
+};
 
-static const struct options_row rows[] = {
-	[ROW_SOCKET] = { 's', "socket", "PATH", "talk to PATH instead of " DNSBLV6CTL_SOCKET },
-	[ROW_TIMEOUT] = { 't', "timeout", "SECONDS", "wait so long for the answer; default 90" },
-	[ROW_OUTPUT] = { 'o', "output", "FILE", "write the answer to FILE, all of it or nothing" },
+#define AT(member) OPTIONS_AT(struct command, member)
+
+static const struct options_bound rows[] = {
+	{ { 's', "socket", "PATH", "talk to PATH instead of " DNSBLV6CTL_SOCKET },
+	  AT(socket_path) },
+	{ { 't', "timeout", "SECONDS", "wait so long for the answer; default 90" },
+	  AT(timeout_s),
+	  .min = 1,
+	  .max = TIMEOUT_MAX_S },
+	{ { 'o', "output", "FILE", "write the answer to FILE, all of it or nothing" },
+	  AT(output_path) },
 };
 
 static const struct options_table table = {
@@ -44,16 +57,8 @@ static const struct options_table table = {
 	.usage = "[--socket PATH] [--timeout SECONDS] [--output FILE]\n"
 		 "       status | zones | stats | metrics | driver | top [NUMBER] | reload | stop",
 	.summary = "Asks a running dnsblv6d how it is, and tells it what to do.",
-	.rows = rows,
+	.bound = rows,
 	.row_count = sizeof(rows) / sizeof(rows[0]),
-};
-
-struct command {
-	const char *socket_path;
-	const char *output_path; /* NULL: standard output */
-	uint64_t timeout_ms;
-	struct request request;
-	char line[REQUEST_MAX];
 };
 
 /* What the server has said. */
@@ -97,19 +102,9 @@ static void read_words(struct command *command, int argc, char **argv)
 
 static struct command read_command(int argc, char **argv)
 {
-	struct command command = { .socket_path = DNSBLV6CTL_SOCKET, .timeout_ms = 90000 };
-	const char *argument = NULL;
-	int row = 0;
+	struct command command = { .socket_path = DNSBLV6CTL_SOCKET, .timeout_s = 90 };
 	options_settle_process();
-	while ((row = options_next(&table, argc, argv, &argument)) != OPTIONS_END) {
-		if (row == ROW_SOCKET)
-			command.socket_path = argument;
-		if (row == ROW_OUTPUT)
-			command.output_path = argument;
-		if (row == ROW_TIMEOUT)
-			command.timeout_ms = 1000 * options_number(&table, "timeout", argument, 1,
-								   TIMEOUT_MAX_S);
-	}
+	options_parse(&table, argc, argv, &command);
 	read_words(&command, argc, argv);
 	return command;
 }
@@ -117,7 +112,7 @@ static struct command read_command(int argc, char **argv)
 /* ---- talking ---- */
 
 /* Waits where more clients wait than the socket keeps. */
-static int connect_to(const char *path, uint64_t timeout_ms, int *ret_fd)
+static int connect_to(const char *path, unsigned timeout_s, int *ret_fd)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	if (strlen(path) >= sizeof(address.sun_path))
@@ -126,7 +121,7 @@ static int connect_to(const char *path, uint64_t timeout_ms, int *ret_fd)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	struct timeval timeout = { .tv_sec = (time_t)(timeout_ms / 1000) };
+	struct timeval timeout = { .tv_sec = timeout_s };
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
 		int ret = errno == EAGAIN ? -ETIMEDOUT : -errno;
@@ -181,7 +176,7 @@ static int read_all(int fd, uint64_t end_ms, struct answer *answer)
 
 static int talk(const struct command *command, int fd, struct answer *answer)
 {
-	uint64_t end_ms = clock_now_ms() + command->timeout_ms;
+	uint64_t end_ms = clock_now_ms() + command->timeout_s * UINT64_C(1000);
 	size_t size = strlen(command->line);
 	/* A new socket has room for so short a line. */
 	ssize_t sent = send(fd, command->line, size, MSG_NOSIGNAL);
@@ -235,7 +230,7 @@ int main(int argc, char **argv)
 	struct command command = read_command(argc, argv);
 	struct answer answer = { 0 };
 	int fd = -1;
-	int ret = connect_to(command.socket_path, command.timeout_ms, &fd);
+	int ret = connect_to(command.socket_path, command.timeout_s, &fd);
 	if (ret == 0)
 		ret = talk(&command, fd, &answer);
 	int status = ret == 0 ? take_answer(&command, &answer) : fail_to_talk(&command, ret);

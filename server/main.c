@@ -25,14 +25,14 @@
 
 static const char context[] = "dnsblv6d";
 
-static const struct options_row rows[] = DAEMON_ROWS(DNSBLV6D_CONF);
+static const struct options_bound rows[] = DAEMON_ROWS(DNSBLV6D_CONF);
 
 static const struct options_table table = {
 	.program = "dnsblv6d",
 	.libraries = DNSBLV6D_LIBRARIES,
 	.usage = DAEMON_USAGE,
 	.summary = "Serves DNS blacklists out of stores that dnsblv6-zone builds.",
-	.rows = rows,
+	.bound = rows,
 	.row_count = DAEMON_ROW_COUNT,
 };
 

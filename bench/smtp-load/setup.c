@@ -56,53 +56,72 @@ enum setup_option {
 	OPTION_COUNT,
 };
 
-static const struct options_row rows[OPTION_COUNT] = {
-	[OPT_CONNECTIONS] = { 'c', "connections", "N",
-			      "closed loop: so many sessions at a time (100)" },
-	[OPT_RATE] = { 'r', "rate", "N",
-		       "open loop: so many begin each second, however slow the server is" },
-	[OPT_POISSON] = { 0, "poisson", NULL, "the gaps between those are exponential" },
-	[OPT_OPEN_MAX] = { 0, "open-max", "N",
-			   "open loop: most sessions at a time; others are skipped (20000)" },
-	[OPT_SESSIONS] = { 'n', "sessions", "N", "end after so many" },
-	[OPT_SECONDS] = { 's', "seconds", "S",
-			  "end after so long (10, or when --sessions have ended)" },
-	[OPT_WARMUP] = { 0, "warmup", "S", "not in rates and latencies, before the seconds (0)" },
-	[OPT_DRAIN] = { 0, "drain", "S", "wait so long for open sessions at the end (10)" },
-	[OPT_TIMEOUT] = { 't', "timeout", "S", "give up a session without progress (30)" },
-	[OPT_BOUNCES] = { 'b', "bounces", "SHARE", "sessions without a valid recipient (0)" },
-	[OPT_UNFINISHED] = { 'u', "unfinished", "SHARE", "sessions that the client leaves (0)" },
-	[OPT_LEAVE_AFTER] = { 0, "leave-after", "LIST",
-			      "when: of connect,helo,mail,rcpt (all, each as often)" },
-	[OPT_HOLD] = { 0, "hold", "S", "it stays so long before it leaves (0)" },
-	[OPT_SPAM] = { 0, "spam", "SHARE", "sessions that are spam, by their recipients (0)" },
-	[OPT_SPAM_RECIPIENTS] = { 0, "spam-recipients", "MIN-MAX", "of such a session (5-15)" },
-	[OPT_HAM_RECIPIENTS] = { 0, "ham-recipients", "MEAN", "of others (1.02)" },
-	[OPT_SIZE] = { 0, "size", "BYTES", "of a message, header and text; the median (4096)" },
-	[OPT_SIZE_SIGMA] = { 0, "size-sigma", "S", "log-normal about it; 0 is a fixed size (0)" },
-	[OPT_SIZE_RANGE] = { 0, "size-range", "MIN-MAX", "cuts the ends of it (64-1048576)" },
-	[OPT_SEED] = { 0, "seed", "N", "equal ones give equal sessions (1)" },
-	[OPT_SENDER] = { 'f', "sender", "ADDRESS", "(sender@example.net)" },
-	[OPT_HELO] = { 0, "helo", "NAME", "(client.example.net)" },
-	[OPT_VALID] = { 0, "valid", "TEMPLATE", "valid recipients (user%d@example.com)" },
-	[OPT_INVALID] = { 0, "invalid", "TEMPLATE", "others (nouser%d@example.com)" },
-	[OPT_USERS] = { 0, "users", "N", "%d is from 0 to N - 1 (1000)" },
-	[OPT_CLIENTS] = { 0, "clients", "FILE",
-			  "addresses of sessions in turn; lines as of bench/trace-gen too" },
-	[OPT_DRAW] = { 0, "draw", "PREFIX", "addresses of sessions by chance" },
-	[OPT_TELL] = { 0, "tell", "WAY", "the server is told by bind, proxy1, proxy2, xclient" },
-	[OPT_PIPELINING] = { 'p', "pipelining", NULL,
-			     "MAIL, RCPT and DATA at once where the server has it" },
-	[OPT_LMTP] = { 0, "lmtp", NULL, "LMTP in place of SMTP: a reply for each recipient" },
-	[OPT_POP] = { 0, "pop", NULL,
-		      "POP3: valid recipients log in, and read as many mails as they look for" },
-	[OPT_PASSWORD] = { 0, "password", "WORD", "of POP3: of all of them (secret)" },
-	[OPT_DELETE] = { 0, "delete", NULL, "of POP3: and delete what they have read" },
-	[OPT_REUSE] = { 0, "reuse", "N",
-			"closed loop: so many may follow a session on its connection, without QUIT "
-			"(0)" },
-	[OPT_SERIES] = { 0, "series", "FILE", "write a row for each second" },
-	[OPT_PRINT] = { 0, "print", "N", "print the first N sessions and end" },
+static const struct options_bound rows[OPTION_COUNT] = {
+	[OPT_CONNECTIONS] = { .row = { 'c', "connections", "N",
+				       "closed loop: so many sessions at a time (100)" } },
+	[OPT_RATE] = { .row = { 'r', "rate", "N",
+				"open loop: so many begin each second, however slow the server "
+				"is" } },
+	[OPT_POISSON] = { .row = { 0, "poisson", NULL, "the gaps between those are exponential" } },
+	[OPT_OPEN_MAX] = { .row = { 0, "open-max", "N",
+				    "open loop: most sessions at a time; others are skipped "
+				    "(20000)" } },
+	[OPT_SESSIONS] = { .row = { 'n', "sessions", "N", "end after so many" } },
+	[OPT_SECONDS] = { .row = { 's', "seconds", "S",
+				   "end after so long (10, or when --sessions have ended)" } },
+	[OPT_WARMUP] = { .row = { 0, "warmup", "S",
+				  "not in rates and latencies, before the seconds (0)" } },
+	[OPT_DRAIN] = { .row = { 0, "drain", "S",
+				 "wait so long for open sessions at the end (10)" } },
+	[OPT_TIMEOUT] = { .row = { 't', "timeout", "S",
+				   "give up a session without progress (30)" } },
+	[OPT_BOUNCES] = { .row = { 'b', "bounces", "SHARE",
+				   "sessions without a valid recipient (0)" } },
+	[OPT_UNFINISHED] = { .row = { 'u', "unfinished", "SHARE",
+				      "sessions that the client leaves (0)" } },
+	[OPT_LEAVE_AFTER] = { .row = { 0, "leave-after", "LIST",
+				       "when: of connect,helo,mail,rcpt (all, each as often)" } },
+	[OPT_HOLD] = { .row = { 0, "hold", "S", "it stays so long before it leaves (0)" } },
+	[OPT_SPAM] = { .row = { 0, "spam", "SHARE",
+				"sessions that are spam, by their recipients (0)" } },
+	[OPT_SPAM_RECIPIENTS] = { .row = { 0, "spam-recipients", "MIN-MAX",
+					   "of such a session (5-15)" } },
+	[OPT_HAM_RECIPIENTS] = { .row = { 0, "ham-recipients", "MEAN", "of others (1.02)" } },
+	[OPT_SIZE] = { .row = { 0, "size", "BYTES",
+				"of a message, header and text; the median (4096)" } },
+	[OPT_SIZE_SIGMA] = { .row = { 0, "size-sigma", "S",
+				      "log-normal about it; 0 is a fixed size (0)" } },
+	[OPT_SIZE_RANGE] = { .row = { 0, "size-range", "MIN-MAX",
+				      "cuts the ends of it (64-1048576)" } },
+	[OPT_SEED] = { .row = { 0, "seed", "N", "equal ones give equal sessions (1)" } },
+	[OPT_SENDER] = { .row = { 'f', "sender", "ADDRESS", "(sender@example.net)" } },
+	[OPT_HELO] = { .row = { 0, "helo", "NAME", "(client.example.net)" } },
+	[OPT_VALID] = { .row = { 0, "valid", "TEMPLATE",
+				 "valid recipients (user%d@example.com)" } },
+	[OPT_INVALID] = { .row = { 0, "invalid", "TEMPLATE", "others (nouser%d@example.com)" } },
+	[OPT_USERS] = { .row = { 0, "users", "N", "%d is from 0 to N - 1 (1000)" } },
+	[OPT_CLIENTS] = { .row = { 0, "clients", "FILE",
+				   "addresses of sessions in turn; lines as of bench/trace-gen "
+				   "too" } },
+	[OPT_DRAW] = { .row = { 0, "draw", "PREFIX", "addresses of sessions by chance" } },
+	[OPT_TELL] = { .row = { 0, "tell", "WAY",
+				"the server is told by bind, proxy1, proxy2, xclient" } },
+	[OPT_PIPELINING] = { .row = { 'p', "pipelining", NULL,
+				      "MAIL, RCPT and DATA at once where the server has it" } },
+	[OPT_LMTP] = { .row = { 0, "lmtp", NULL,
+				"LMTP in place of SMTP: a reply for each recipient" } },
+	[OPT_POP] = { .row = { 0, "pop", NULL,
+			       "POP3: valid recipients log in, and read as many mails as they look "
+			       "for" } },
+	[OPT_PASSWORD] = { .row = { 0, "password", "WORD", "of POP3: of all of them (secret)" } },
+	[OPT_DELETE] = { .row = { 0, "delete", NULL, "of POP3: and delete what they have read" } },
+	[OPT_REUSE] = { .row = { 0, "reuse", "N",
+				 "closed loop: so many may follow a session on its connection, "
+				 "without "
+				 "QUIT "
+				 "(0)" } },
+	[OPT_SERIES] = { .row = { 0, "series", "FILE", "write a row for each second" } },
+	[OPT_PRINT] = { .row = { 0, "print", "N", "print the first N sessions and end" } },
 };
 
 static const struct options_table table = {
@@ -110,7 +129,7 @@ static const struct options_table table = {
 	.usage = "[options] HOST PORT",
 	.summary = "Puts an SMTP, LMTP or POP3 server under load and prints what became of the "
 		   "sessions.",
-	.rows = rows,
+	.bound = rows,
 	.row_count = OPTION_COUNT,
 };
 
@@ -230,7 +249,7 @@ static void read_prefix(const char *text, struct clients *clients)
 static bool read_load_option(struct driver_settings *driver, enum setup_option option,
 			     const char *text)
 {
-	const char *name = rows[option].name;
+	const char *name = rows[option].row.name;
 	switch (option) {
 	case OPT_CONNECTIONS:
 		driver->connections = read_count(name, text, 1, CONNECTIONS_MAX);
@@ -271,7 +290,7 @@ static bool read_load_option(struct driver_settings *driver, enum setup_option o
 static bool read_trace_option(struct trace_options *trace, enum setup_option option,
 			      const char *text)
 {
-	const char *name = rows[option].name;
+	const char *name = rows[option].row.name;
 	switch (option) {
 	case OPT_BOUNCES:
 		trace->bounces = read_share(name, text);
@@ -315,7 +334,7 @@ static bool read_trace_option(struct trace_options *trace, enum setup_option opt
 static void read_other_option(struct setup *setup, enum setup_option option, const char *text)
 {
 	struct session_rules *rules = &setup->driver.rules;
-	const char *name = rows[option].name;
+	const char *name = rows[option].row.name;
 	switch (option) {
 	case OPT_SENDER:
 		read_text(name, text, rules->sender);

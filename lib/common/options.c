@@ -19,11 +19,6 @@
 /* Values of struct option above every letter: VALUE_FIRST + index of the row. */
 enum { VALUE_FIRST = 256, VALUE_HELP = VALUE_FIRST + OPTIONS_ROWS_MAX, VALUE_VERSION };
 
-static const struct options_row *row_at(const struct options_table *table, size_t index)
-{
-	return table->rows != NULL ? &table->rows[index] : &table->bound[index].row;
-}
-
 static void print_row(char letter, const char *name, const char *argument, const char *help)
 {
 	char left[64];
@@ -39,7 +34,7 @@ static void print_help(const struct options_table *table)
 		printf("%s\n", table->summary);
 	putchar('\n');
 	for (size_t i = 0; i < table->row_count; i++) {
-		const struct options_row *row = row_at(table, i);
+		const struct options_row *row = &table->bound[i].row;
 		print_row(row->letter, row->name, row->argument, row->help);
 	}
 	print_row('h', "help", NULL, "print this and exit");
@@ -72,7 +67,7 @@ static void make_lists(const struct options_table *table, char *ret_letters,
 	char *letters = ret_letters;
 	*letters++ = ':';
 	for (size_t i = 0; i < table->row_count; i++) {
-		const struct options_row *row = row_at(table, i);
+		const struct options_row *row = &table->bound[i].row;
 		int has_argument = row->argument ? required_argument : no_argument;
 		ret_longs[i] =
 			(struct option){ row->name, has_argument, NULL, VALUE_FIRST + (int)i };
@@ -94,7 +89,7 @@ static void make_lists(const struct options_table *table, char *ret_letters,
 static int find_letter(const struct options_table *table, int letter)
 {
 	for (size_t i = 0; i < table->row_count; i++) {
-		if (row_at(table, i)->letter == letter)
+		if (table->bound[i].row.letter == letter)
 			return (int)i;
 	}
 	return OPTIONS_END;
@@ -155,7 +150,7 @@ unsigned long long options_number(const struct options_table *table, const char 
 int options_find(const struct options_table *table, const char *name)
 {
 	for (size_t i = 0; i < table->row_count; i++) {
-		if (strcmp(row_at(table, i)->name, name) == 0)
+		if (strcmp(table->bound[i].row.name, name) == 0)
 			return (int)i;
 	}
 	return OPTIONS_END;
@@ -218,8 +213,22 @@ void options_take(const struct options_table *table, int row_index, const char *
 
 void options_parse(const struct options_table *table, int argc, char **argv, void *context)
 {
+	bool is_given[OPTIONS_ROWS_MAX] = { false };
 	const char *argument;
 	int row;
-	while ((row = options_next(table, argc, argv, &argument)) != OPTIONS_END)
+	while ((row = options_next(table, argc, argv, &argument)) != OPTIONS_END) {
 		options_take(table, row, argument, context);
+		is_given[row] = true;
+	}
+	for (size_t i = 0; i < table->row_count; i++) {
+		if (table->bound[i].is_required && !is_given[i])
+			options_fail(table, "--%s is missing", table->bound[i].row.name);
+	}
+}
+
+void options_parse_alone(const struct options_table *table, int argc, char **argv, void *context)
+{
+	options_parse(table, argc, argv, context);
+	if (optind < argc)
+		options_fail(table, "unexpected word '%s'", argv[optind]);
 }

@@ -49,6 +49,7 @@ struct options_bound {
 	const char *(*take)(void *member, const char *argument);
 	bool is_remembered; /* for the program's own use, as all below */
 	bool is_repeated;   /* it may be given more than once, and each counts */
+	bool is_required;   /* options_parse() exits without it */
 	bool is_once;	    /* for one run alone, and not for a configuration */
 };
 
@@ -60,8 +61,7 @@ struct options_table {
 	const char *libraries; /* for --version: "LMDB 0.9.24, libknot 3.2.6", or NULL */
 	const char *usage;
 	const char *summary;		   /* one sentence for --help, or NULL */
-	const struct options_row *rows;	   /* NULL with bound ones */
-	const struct options_bound *bound; /* row_count of either */
+	const struct options_bound *bound; /* row_count of them */
 	size_t row_count;		   /* at most OPTIONS_ROWS_MAX */
 };
 
@@ -95,8 +95,10 @@ const char *options_try(const struct options_table *table, int row, const char *
 			void *context, char *ret_reason);
 /* The row with that name; OPTIONS_END when there is none. */
 int options_find(const struct options_table *table, const char *name);
-/* All options in this way; operands begin at argv[optind] then. */
+/* All options in this way; operands begin at argv[optind] then. Exits without a required one. */
 void options_parse(const struct options_table *table, int argc, char **argv, void *context);
+/* The same of a command that has no operands: exits where there is one. */
+void options_parse_alone(const struct options_table *table, int argc, char **argv, void *context);
 
 /* Prints "PROGRAM: text; try 'PROGRAM --help'" and exits 64. */
 void options_fail(const struct options_table *table, const char *format, ...)

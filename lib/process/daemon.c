@@ -9,23 +9,12 @@
 
 #include "lib/common/log.h"
 
-enum { ROW_CONFIG, ROW_CHECK }; /* as in DAEMON_ROWS */
-
 struct daemon_command daemon_read_command(const struct options_table *table, int argc, char **argv,
 					  const char *default_path)
 {
 	struct daemon_command command = { .config_path = default_path };
-	const char *argument = NULL;
-	int row = 0;
 	options_settle_process();
-	while ((row = options_next(table, argc, argv, &argument)) != OPTIONS_END) {
-		if (row == ROW_CONFIG)
-			command.config_path = argument;
-		if (row == ROW_CHECK)
-			command.is_check = true;
-	}
-	if (optind < argc)
-		options_fail(table, "'%s' is not expected", argv[optind]);
+	options_parse_alone(table, argc, argv, &command);
 	return command;
 }
 

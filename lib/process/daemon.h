@@ -8,10 +8,10 @@
  * Flow: main() -> daemon_read_command() -> the configuration, and what only root
  *       may do -> daemon_drop_privileges() -> the daemon's own work.
  *
- *     static const struct options_row rows[] = DAEMON_ROWS("/etc/dnsblv6/dnsblv6d.conf");
+ *     static const struct options_bound rows[] = DAEMON_ROWS("/etc/dnsblv6/dnsblv6d.conf");
  *     static const struct options_table table = {
  *             .program = "dnsblv6d", .usage = DAEMON_USAGE,
- *             .rows = rows, .row_count = DAEMON_ROW_COUNT, ... };
+ *             .bound = rows, .row_count = DAEMON_ROW_COUNT, ... };
  *
  * For one thread, before there are others.
  */
@@ -28,17 +28,21 @@ extern "C" {
 
 #define DAEMON_USAGE	 "[--config FILE] [--check]"
 #define DAEMON_ROW_COUNT 2
-/* -c, --config FILE and -n, --check; default_path is a string literal. */
-#define DAEMON_ROWS(default_path)                                                                  \
-	{                                                                                          \
-		{ 'c', "config", "FILE", "read FILE instead of " default_path },                   \
-			{ 'n', "check", NULL, "check the configuration and exit" },                \
-	}
-
 struct daemon_command {
 	const char *config_path; /* borrowed from argv, or the one given below */
 	bool is_check;
 };
+
+/* -c, --config FILE and -n, --check; default_path is a string literal. */
+#define DAEMON_ROWS(default_path)                                                                  \
+	{                                                                                          \
+		{ { 'c', "config", "FILE", "read FILE instead of " default_path },                 \
+		  OPTIONS_AT(struct daemon_command, config_path) },                                \
+		{                                                                                  \
+			{ 'n', "check", NULL, "check the configuration and exit" },                \
+				OPTIONS_AT(struct daemon_command, is_check)                        \
+		}                                                                                  \
+	}
 
 /* Exits on wrong use, --help and --version, as options_next() does. table has DAEMON_ROWS. */
 struct daemon_command daemon_read_command(const struct options_table *table, int argc, char **argv,

@@ -12,7 +12,6 @@
 #include "lib/common/version.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sysexits.h>
@@ -105,9 +104,7 @@ int confcheck_command(int argc, char **argv)
 	struct confcheck check = { DNSBLV6_ZONES_CONF };
 	struct zonesconf conf = { 0 };
 	struct conf_error error;
-	options_parse(&table, argc, argv, &check);
-	if (optind < argc)
-		options_fail(&table, "unexpected word '%s'", argv[optind]);
+	options_parse_alone(&table, argc, argv, &check);
 	int ret = zonesconf_load(check.path, build_settings(), &conf, &error);
 	if (ret != 0)
 		conf_log_error(check.path, &error);

@@ -6,34 +6,15 @@
 
 #include "zone-tools/commands/commands.h"
 #include "zone-tools/commands/build.h"
+#include "zone-tools/commands/rows.h"
 #include "zone-tools/commands/zonecall.h"
 
 #include "zone-tools/keys/anchor.h"
 
 #include "lib/common/log.h"
-#include "lib/common/options.h"
 #include "lib/common/version.h"
 
-#include <getopt.h>
 #include <stdio.h>
-
-enum row { OPTION_ZONE, OPTION_KEY, OPTION_DNSKEY, OPTION_CONFIG };
-
-static const struct options_row rows[] = {
-	[OPTION_ZONE] = { 'z', "zone", "NAME", "zone that the key signs, such as bl6.example." },
-	[OPTION_KEY] = { 'k', "key", "FILE", "file that keygen wrote" },
-	[OPTION_DNSKEY] = { 0, "dnskey", NULL, "print the DNSKEY record instead" },
-	[OPTION_CONFIG] = ZONECALL_ROW,
-};
-
-static const struct options_table table = {
-	.program = "dnsblv6-zone ds",
-	.libraries = DNSBLV6_LIBRARIES,
-	.usage = "--zone NAME --key FILE [--dnskey]",
-	.summary = "Prints the DS record that the zone above publishes about a key.",
-	.rows = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
-};
 
 struct ds {
 	struct dnsblv6_labels zone;
@@ -41,37 +22,32 @@ struct ds {
 	bool is_dnskey;
 };
 
-static void parse_zone(struct ds *ds, const char *argument)
-{
-	if (anchor_parse_zone(argument, &ds->zone) != DNSBLV6_OK)
-		options_fail(&table, "--zone '%s': not a domain name", argument);
-}
+#define AT(member) OPTIONS_AT(struct ds, member)
 
-static void parse_command_line(struct ds *ds, int argc, char **argv)
-{
-	const char *argument;
-	int option;
-	while ((option = options_next(&table, argc, argv, &argument)) != OPTIONS_END) {
-		if (option == OPTION_ZONE)
-			parse_zone(ds, argument);
-		else if (option == OPTION_KEY)
-			ds->file = argument;
-		else if (option == OPTION_DNSKEY)
-			ds->is_dnskey = true;
-	}
-	if (ds->zone.size == 0)
-		options_fail(&table, "--zone is missing");
-	if (ds->file == NULL)
-		options_fail(&table, "--key is missing");
-	if (optind < argc)
-		options_fail(&table, "unexpected word '%s'", argv[optind]);
-}
+static const struct options_bound rows[] = {
+	{ { 'z', "zone", "NAME", "zone that the key signs, such as bl6.example." },
+	  AT(zone),
+	  .take = rows_take_name,
+	  .is_required = true },
+	{ { 'k', "key", "FILE", "file that keygen wrote" }, AT(file), .is_required = true },
+	{ { 0, "dnskey", NULL, "print the DNSKEY record instead" }, AT(is_dnskey) },
+	ROWS_CONFIG,
+};
+
+static const struct options_table table = {
+	.program = "dnsblv6-zone ds",
+	.libraries = DNSBLV6_LIBRARIES,
+	.usage = "--zone NAME --key FILE [--dnskey]",
+	.summary = "Prints the DS record that the zone above publishes about a key.",
+	.bound = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
 
 static int run_command(int argc, char **argv)
 {
 	struct ds ds = { 0 };
 	struct key *key = NULL;
-	parse_command_line(&ds, argc, argv);
+	options_parse_alone(&table, argc, argv, &ds);
 
 	int ret = key_read(ds.file, &key);
 	if (ret != DNSBLV6_OK) {

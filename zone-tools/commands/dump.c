@@ -16,7 +16,6 @@
 #include "lib/common/version.h"
 #include "lib/store/tables.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sysexits.h>
@@ -32,7 +31,7 @@ struct dump {
 #define AT(member) OPTIONS_AT(struct dump, member)
 
 static const struct options_bound rows[] = {
-	{ { 's', "store", "FILE", "store to read" }, AT(store) },
+	{ { 's', "store", "FILE", "store to read" }, AT(store), .is_required = true },
 	{ { 0, "values", NULL, "print A, TTL and text of each prefix as well" }, AT(has_values) },
 	{ { 0, "clients", NULL, "print the list of clients, as an acl" }, AT(is_of_clients) },
 	{ { 0, "zonefile", NULL, "print the zone as a master file (RFC 1035)" }, AT(is_zonefile) },
@@ -210,13 +209,9 @@ static int print_clients(struct dump *dump)
 
 static void parse_command_line(struct dump *dump, int argc, char **argv)
 {
-	options_parse(&table, argc, argv, dump);
-	if (dump->store == NULL)
-		options_fail(&table, "--store is missing");
+	options_parse_alone(&table, argc, argv, dump);
 	if (dump->has_values + dump->is_of_clients + dump->is_zonefile > 1)
 		options_fail(&table, "--values, --clients and --zonefile go without each other");
-	if (optind < argc)
-		options_fail(&table, "unexpected word '%s'", argv[optind]);
 }
 
 static int print_chosen(struct dump *dump)

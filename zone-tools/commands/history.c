@@ -24,7 +24,6 @@
 #include "lib/store/tables.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +52,7 @@ struct history_log {
 #define AT(member) OPTIONS_AT(struct history_log, member)
 
 static const struct options_bound rows[] = {
-	{ { 's', "store", "FILE", "store to read" }, AT(store) },
+	{ { 's', "store", "FILE", "store to read" }, AT(store), .is_required = true },
 	{ { 'n', "count", "NUMBER", "of changes, the newest (10)" },
 	  AT(count),
 	  .min = 1,
@@ -412,15 +411,11 @@ static int print_since(struct history_log *log)
 
 static void parse_command_line(struct history_log *log, int argc, char **argv)
 {
-	options_parse(&table, argc, argv, log);
-	if (log->store == NULL)
-		options_fail(&table, "--store is missing");
+	options_parse_alone(&table, argc, argv, log);
 	if (log->is_whole && log->is_brief)
 		options_fail(&table, "--all goes without --brief");
 	if (log->since_serial != SINCE_NONE && (log->count != 0 || log->is_brief))
 		options_fail(&table, "--since goes without --count and --brief");
-	if (optind < argc)
-		options_fail(&table, "unexpected word '%s'", argv[optind]);
 }
 
 static int print_all(struct history_log *log)

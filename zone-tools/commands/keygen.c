@@ -5,33 +5,15 @@
  */
 
 #include "zone-tools/commands/commands.h"
+#include "zone-tools/commands/rows.h"
 
 #include "zone-tools/keys/anchor.h"
 #include "zone-tools/zones/handover.h"
 
 #include "lib/common/log.h"
-#include "lib/common/options.h"
 #include "lib/common/version.h"
 
-#include <getopt.h>
 #include <stdio.h>
-
-enum row { OPTION_ZONE, OPTION_KEY, OPTION_ALGORITHM };
-
-static const struct options_row rows[] = {
-	[OPTION_ZONE] = { 'z', "zone", "NAME", "zone that it will sign, such as bl6.example." },
-	[OPTION_KEY] = { 'k', "key", "FILE", "file to write; must not exist" },
-	[OPTION_ALGORITHM] = { 0, "algorithm", "WORD", "ecdsap256sha256 (default) or ed25519" },
-};
-
-static const struct options_table table = {
-	.program = "dnsblv6-zone keygen",
-	.libraries = DNSBLV6_LIBRARIES,
-	.usage = "--zone NAME --key FILE [--algorithm WORD]",
-	.summary = "Makes a key that signs a zone, and prints the DS record for the zone above.",
-	.rows = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
-};
 
 struct keygen {
 	struct dnsblv6_labels zone;
@@ -39,45 +21,40 @@ struct keygen {
 	uint8_t algorithm;
 };
 
-static void parse_zone(struct keygen *keygen, const char *argument)
+static const char *take_algorithm(void *member, const char *argument)
 {
-	if (anchor_parse_zone(argument, &keygen->zone) != DNSBLV6_OK)
-		options_fail(&table, "--zone '%s': not a domain name", argument);
+	uint8_t *algorithm = member;
+	*algorithm = key_parse_algorithm(argument);
+	return *algorithm == 0 ? "neither ecdsap256sha256 nor ed25519" : NULL;
 }
 
-static void parse_algorithm(struct keygen *keygen, const char *argument)
-{
-	keygen->algorithm = key_parse_algorithm(argument);
-	if (keygen->algorithm == 0)
-		options_fail(&table, "--algorithm '%s': neither ecdsap256sha256 nor ed25519",
-			     argument);
-}
+#define AT(member) OPTIONS_AT(struct keygen, member)
 
-static void parse_command_line(struct keygen *keygen, int argc, char **argv)
-{
-	const char *argument;
-	int option;
-	while ((option = options_next(&table, argc, argv, &argument)) != OPTIONS_END) {
-		if (option == OPTION_ZONE)
-			parse_zone(keygen, argument);
-		else if (option == OPTION_KEY)
-			keygen->file = argument;
-		else
-			parse_algorithm(keygen, argument);
-	}
-	if (keygen->zone.size == 0)
-		options_fail(&table, "--zone is missing");
-	if (keygen->file == NULL)
-		options_fail(&table, "--key is missing");
-	if (optind < argc)
-		options_fail(&table, "unexpected word '%s'", argv[optind]);
-}
+static const struct options_bound rows[] = {
+	{ { 'z', "zone", "NAME", "zone that it will sign, such as bl6.example." },
+	  AT(zone),
+	  .take = rows_take_name,
+	  .is_required = true },
+	{ { 'k', "key", "FILE", "file to write; must not exist" }, AT(file), .is_required = true },
+	{ { 0, "algorithm", "WORD", "ecdsap256sha256 (default) or ed25519" },
+	  AT(algorithm),
+	  .take = take_algorithm },
+};
+
+static const struct options_table table = {
+	.program = "dnsblv6-zone keygen",
+	.libraries = DNSBLV6_LIBRARIES,
+	.usage = "--zone NAME --key FILE [--algorithm WORD]",
+	.summary = "Makes a key that signs a zone, and prints the DS record for the zone above.",
+	.bound = rows,
+	.row_count = sizeof(rows) / sizeof(rows[0]),
+};
 
 int keygen_command(int argc, char **argv)
 {
 	struct keygen keygen = { .algorithm = KEY_ECDSAP256SHA256 };
 	struct key *key = NULL;
-	parse_command_line(&keygen, argc, argv);
+	options_parse_alone(&table, argc, argv, &keygen);
 
 	int ret = key_generate(keygen.algorithm, &key);
 	if (ret == DNSBLV6_OK)

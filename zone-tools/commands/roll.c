@@ -20,7 +20,6 @@
 #include "lib/store/tables.h"
 
 #include <dirent.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
@@ -47,7 +46,7 @@ static const char *take_step(void *member, const char *argument)
 #define AT(member) OPTIONS_AT(struct roll, member)
 
 static const struct options_bound rows[] = {
-	{ { 's', "store", "FILE", "store whose keys are meant" }, AT(store) },
+	{ { 's', "store", "FILE", "store whose keys are meant" }, AT(store), .is_required = true },
 	ROWS_KEYDIR(struct roll, keydir),
 	{ { 0, "step", "STEP", "make this step of a rollover now, if its time has come" },
 	  AT(step),
@@ -71,13 +70,9 @@ static const struct options_table table = {
 
 static void parse_command_line(struct roll *roll, int argc, char **argv)
 {
-	options_parse(&table, argc, argv, roll);
-	if (roll->store == NULL)
-		options_fail(&table, "--store is missing");
+	options_parse_alone(&table, argc, argv, roll);
 	if (roll->keydir.directory == NULL)
 		options_fail(&table, "--keys is missing");
-	if (optind < argc)
-		options_fail(&table, "unexpected word '%s'", argv[optind]);
 }
 
 /* ---- the table ---- */

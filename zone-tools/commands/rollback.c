@@ -19,7 +19,6 @@
 #include "lib/common/version.h"
 #include "lib/lmdb/verify.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sysexits.h>
@@ -41,7 +40,7 @@ struct rollback {
 #define AT(member) OPTIONS_AT(struct rollback, member)
 
 static const struct options_bound rows[] = {
-	{ { 's', "store", "FILE", "store to bring back" }, AT(job.path) },
+	{ { 's', "store", "FILE", "store to bring back" }, AT(job.path), .is_required = true },
 	{ { 0, "to", "SERIAL", "of the version (the one before the last change)" },
 	  AT(to),
 	  .max = UINT32_MAX },
@@ -67,16 +66,12 @@ static const struct options_table table = {
 
 static void parse_command_line(struct rollback *rollback, int argc, char **argv)
 {
-	options_parse(&table, argc, argv, rollback);
-	if (rollback->job.path == NULL)
-		options_fail(&table, "--store is missing");
+	options_parse_alone(&table, argc, argv, rollback);
 	if (keyfiles_lack_active(&rollback->keyfiles))
 		options_fail(&table, "--publish needs --key");
 	const char *conflict = keydir_find_conflict(&rollback->keydir, &rollback->keyfiles);
 	if (conflict != NULL)
 		options_fail(&table, "%s", conflict);
-	if (optind < argc)
-		options_fail(&table, "unexpected word '%s'", argv[optind]);
 }
 
 /* ---- the version ---- */

@@ -21,7 +21,6 @@
 #include "lib/process/progress.h"
 #include "lib/store/tables.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sysexits.h>
@@ -41,7 +40,7 @@ struct sign {
 #define AT(member) OPTIONS_AT(struct sign, member)
 
 static const struct options_bound rows[] = {
-	{ { 's', "store", "FILE", "store to sign" }, AT(job.path) },
+	{ { 's', "store", "FILE", "store to sign" }, AT(job.path), .is_required = true },
 	ROWS_KEY(struct sign, keyfiles, "sign the zone with this key (see keygen)"),
 	ROWS_PUBLISH(struct sign, keyfiles, "have this key in the zone as well; may be repeated"),
 	ROWS_WITHDRAW(struct sign, keyfiles),
@@ -67,16 +66,12 @@ static const struct options_table table = {
 
 static void parse_command_line(struct sign *sign, int argc, char **argv)
 {
-	options_parse(&table, argc, argv, sign);
-	if (sign->job.path == NULL)
-		options_fail(&table, "--store is missing");
+	options_parse_alone(&table, argc, argv, sign);
 	const char *conflict = keydir_find_conflict(&sign->keydir, &sign->keyfiles);
 	if (conflict != NULL)
 		options_fail(&table, "%s", conflict);
 	if (sign->keydir.directory == NULL && !keyfiles_has_active(&sign->keyfiles))
 		options_fail(&table, "--keys and --key are missing");
-	if (optind < argc)
-		options_fail(&table, "unexpected word '%s'", argv[optind]);
 }
 
 /* The steps that are due are made with the signatures. */

@@ -23,7 +23,6 @@
 #include "lib/lmdb/store.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +70,7 @@ static const char *take_remove(void *update, const char *argument)
 #define AT(member) OPTIONS_AT(struct update, member)
 
 static const struct options_bound rows[] = {
-	{ { 's', "store", "FILE", "store to change" }, AT(job.path) },
+	{ { 's', "store", "FILE", "store to change" }, AT(job.path), .is_required = true },
 	{ { 'a', "add", "WHAT", "address, prefix, range, or file of them; may be repeated" },
 	  .take = take_add },
 	{ { 'r', "remove", "WHAT", "the same, to be listed no more" }, .take = take_remove },
@@ -113,9 +112,7 @@ static const struct options_table table = {
 
 static void parse_command_line(struct update *update, int argc, char **argv)
 {
-	options_parse(&table, argc, argv, update);
-	if (update->job.path == NULL)
-		options_fail(&table, "--store is missing");
+	options_parse_alone(&table, argc, argv, update);
 	if (keyfiles_lack_active(&update->keyfiles))
 		options_fail(&table, "--publish needs --key");
 	const char *conflict = keydir_find_conflict(&update->keydir, &update->keyfiles);
@@ -123,8 +120,6 @@ static void parse_command_line(struct update *update, int argc, char **argv)
 		options_fail(&table, "%s", conflict);
 	if (update->source_count == 0)
 		options_fail(&table, "neither --add nor --remove given");
-	if (optind < argc)
-		options_fail(&table, "unexpected word '%s'", argv[optind]);
 }
 
 /* ---- the steps ---- */

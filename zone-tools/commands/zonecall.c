@@ -37,11 +37,6 @@ const char *zonecall_take_config(void *member, const char *argument)
 	return NULL;
 }
 
-static const char *row_name(const struct options_table *table, size_t row)
-{
-	return table->rows != NULL ? table->rows[row].name : table->bound[row].row.name;
-}
-
 static bool is_given(const struct given *given, const char *name)
 {
 	int row = options_find(given->table, name);
@@ -56,7 +51,7 @@ static void look(struct given *given)
 	while ((row = options_next(given->table, given->argc, given->argv, &argument)) !=
 	       OPTIONS_END) {
 		given->rows[row] = true;
-		if (strcmp(row_name(given->table, (size_t)row), "config") == 0)
+		if (strcmp(given->table->bound[row].row.name, "config") == 0)
 			given->config = argument;
 	}
 	given->operand = optind;

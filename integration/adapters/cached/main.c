@@ -15,14 +15,14 @@ static const char context[] = "dnsblv6-cached";
 /* Sockets of the library's resolver, 512 at most, and some files. */
 #define OWN_DESCRIPTORS 544
 
-static const struct options_row rows[] = DAEMON_ROWS(DNSBLV6_CACHED_CONF);
+static const struct options_bound rows[] = DAEMON_ROWS(DNSBLV6_CACHED_CONF);
 
 static const struct options_table table = {
 	.program = "dnsblv6-cached",
 	.libraries = DNSBLV6_CACHED_LIBRARIES,
 	.usage = DAEMON_USAGE,
 	.summary = "Asks DNS blacklists for all processes of a machine that link libdnsblv6.",
-	.rows = rows,
+	.bound = rows,
 	.row_count = DAEMON_ROW_COUNT,
 };
 

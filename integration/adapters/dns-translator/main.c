@@ -19,14 +19,14 @@ static const char context[] = "dnsblv6-translate";
 /* Sockets of the library's resolver, 512 at most, and some files. */
 #define OWN_DESCRIPTORS 544
 
-static const struct options_row rows[] = DAEMON_ROWS(DNSBLV6_TRANSLATE_CONF);
+static const struct options_bound rows[] = DAEMON_ROWS(DNSBLV6_TRANSLATE_CONF);
 
 static const struct options_table table = {
 	.program = "dnsblv6-translate",
 	.libraries = DNSBLV6_TRANSLATE_LIBRARIES,
 	.usage = DAEMON_USAGE,
 	.summary = "Answers classic DNS blacklist questions out of bitmaps.",
-	.rows = rows,
+	.bound = rows,
 	.row_count = DAEMON_ROW_COUNT,
 };
 

@@ -16,14 +16,14 @@
 
 static const char context[] = "dnsblv6-milter";
 
-static const struct options_row rows[] = DAEMON_ROWS(DNSBLV6_MILTER_CONF);
+static const struct options_bound rows[] = DAEMON_ROWS(DNSBLV6_MILTER_CONF);
 
 static const struct options_table table = {
 	.program = "dnsblv6-milter",
 	.libraries = DNSBLV6_MILTER_LIBRARIES,
 	.usage = DAEMON_USAGE,
 	.summary = "Judges SMTP clients by DNS blacklists, for Postfix and sendmail.",
-	.rows = rows,
+	.bound = rows,
 	.row_count = DAEMON_ROW_COUNT,
 };
 

@@ -12,14 +12,14 @@
 
 static const char context[] = "dnsblv6-filter";
 
-static const struct options_row rows[] = DAEMON_ROWS(DNSBLV6_FILTER_CONF);
+static const struct options_bound rows[] = DAEMON_ROWS(DNSBLV6_FILTER_CONF);
 
 static const struct options_table table = {
 	.program = "dnsblv6-filter",
 	.libraries = DNSBLV6_FILTER_LIBRARIES,
 	.usage = DAEMON_USAGE,
 	.summary = "Refuses clients of OpenSMTPD that DNS blacklists list; smtpd starts it.",
-	.rows = rows,
+	.bound = rows,
 	.row_count = DAEMON_ROW_COUNT,
 };
 

@@ -17,14 +17,14 @@ static const char context[] = "dnsblv6-policy";
 /* Sockets of the library's resolver, 512 at most, our own, and some files. */
 #define OWN_DESCRIPTORS 560
 
-static const struct options_row rows[] = DAEMON_ROWS(DNSBLV6_POLICY_CONF);
+static const struct options_bound rows[] = DAEMON_ROWS(DNSBLV6_POLICY_CONF);
 
 static const struct options_table table = {
 	.program = "dnsblv6-policy",
 	.libraries = DNSBLV6_POLICY_LIBRARIES,
 	.usage = DAEMON_USAGE,
 	.summary = "Tells Postfix and Exim which clients DNS blacklists have, and what to do.",
-	.rows = rows,
+	.bound = rows,
 	.row_count = DAEMON_ROW_COUNT,
 };
 

@@ -8,7 +8,6 @@
 
 #include "integration/mail/mail-cluster/clusterlines.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 
 struct check {
@@ -87,9 +86,7 @@ int cluster_check_command(int argc, char **argv)
 		.row_count = ALL_ROWS,
 	};
 	struct check check = { .tool = { .socket = MAIL_CLUSTER_SOCKET } };
-	options_parse(&table, argc, argv, &check);
-	if (argc > optind)
-		options_fail(&table, "no operand is taken");
+	options_parse_alone(&table, argc, argv, &check);
 	return run(&check, check.is_deep ? STOREWIRE_CLUSTER_CHECK_DEEP : STOREWIRE_CLUSTER_CHECK);
 }
 
@@ -105,8 +102,6 @@ int cluster_repair_command(int argc, char **argv)
 		.row_count = ALL_ROWS - 1,
 	};
 	struct check check = { .tool = { .socket = MAIL_CLUSTER_SOCKET } };
-	options_parse(&table, argc, argv, &check);
-	if (argc > optind)
-		options_fail(&table, "no operand is taken");
+	options_parse_alone(&table, argc, argv, &check);
 	return run(&check, STOREWIRE_REPAIR);
 }

@@ -19,14 +19,6 @@ static const struct options_bound rows[] = { CLUSTERTOOL_ROWS };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 
-static void parse(const struct options_table *table, int argc, char **argv,
-		  struct clustertool *tool)
-{
-	options_parse(table, argc, argv, tool);
-	if (argc > optind)
-		options_fail(table, "no operand is taken");
-}
-
 /* ---- nodes ---- */
 
 int cluster_nodes_command(int argc, char **argv)
@@ -40,7 +32,7 @@ int cluster_nodes_command(int argc, char **argv)
 	};
 	struct clustertool tool = { .socket = MAIL_CLUSTER_SOCKET };
 	char *text = NULL;
-	parse(&table, argc, argv, &tool);
+	options_parse_alone(&table, argc, argv, &tool);
 	int ret = clustertool_ask(&tool, STOREWIRE_NODES, CLUSTERTOOL_TIMEOUT_S, &text);
 	if (ret != 0)
 		return clustertool_fail(&tool, "nodes not known", ret);
@@ -82,7 +74,7 @@ int cluster_health_command(int argc, char **argv)
 	};
 	struct clustertool tool = { .socket = MAIL_CLUSTER_SOCKET };
 	char *text = NULL;
-	parse(&table, argc, argv, &tool);
+	options_parse_alone(&table, argc, argv, &tool);
 	int ret = clustertool_ask(&tool, STOREWIRE_HEALTH, CLUSTERTOOL_TIMEOUT_S, &text);
 	if (ret == -EOPNOTSUPP)
 		return clustertool_fail(&tool, "health not known", ret);

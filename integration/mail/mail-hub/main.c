@@ -70,9 +70,7 @@ int main(int argc, char **argv)
 	struct command command = { .config_path = MAIL_HUB_CONF };
 	struct conf_error error;
 	options_settle_process();
-	options_parse(&table, argc, argv, &command);
-	if (optind < argc)
-		options_fail(&table, "'%s' is not expected", argv[optind]);
+	options_parse_alone(&table, argc, argv, &command);
 	if (command.is_check && command.shown != NULL)
 		options_fail(&table, "--check and --show are two things");
 	if (program_read(command.config_path, hub_setup_parse, &setup, &error) != 0) {

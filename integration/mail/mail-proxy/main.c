@@ -8,14 +8,14 @@
 #include "integration/mail/mail-proxy/process/mailproxy.h"
 #include "lib/common/options.h"
 
-static const struct options_row rows[] = DAEMON_ROWS(MAIL_PROXY_CONF);
+static const struct options_bound rows[] = DAEMON_ROWS(MAIL_PROXY_CONF);
 
 static const struct options_table table = {
 	.program = "mail-proxy",
 	.libraries = MAIL_PROXY_LIBRARIES,
 	.usage = DAEMON_USAGE,
 	.summary = "Stands between mail clients and any mail server, and scans mails as they flow.",
-	.rows = rows,
+	.bound = rows,
 	.row_count = DAEMON_ROW_COUNT,
 };
 

@@ -13,7 +13,6 @@
 #include "lib/process/clock.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,9 +151,7 @@ int bench_command(int argc, char **argv)
 {
 	struct bench bench = { .mails = 1000, .size = 12000, .recipients = 1 };
 	struct store_paths paths;
-	options_parse(&table, argc, argv, &bench);
-	if (argc > optind)
-		options_fail(&table, "no operand is taken");
+	options_parse_alone(&table, argc, argv, &bench);
 	int status = tool_paths(bench.store, &paths);
 	if (status != EX_OK)
 		return status;

@@ -191,9 +191,7 @@ int collect_command(int argc, char **argv)
 	struct maillayer *layer;
 	struct mailstore_info before;
 	struct mailstore_info after;
-	options_parse(&collect_table, argc, argv, &options);
-	if (argc > optind)
-		options_fail(&collect_table, "no operand is taken");
+	options_parse_alone(&collect_table, argc, argv, &options);
 	int status = tool_open(options.store, false, &layer);
 	if (status != EX_OK)
 		return status;

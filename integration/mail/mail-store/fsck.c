@@ -16,7 +16,6 @@
 #include "lib/process/progress.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -105,9 +104,7 @@ int fsck_command(int argc, char **argv)
 {
 	struct fsck options = { 0 };
 	struct store_paths paths;
-	options_parse(&table, argc, argv, &options);
-	if (argc > optind)
-		options_fail(&table, "no operand is taken");
+	options_parse_alone(&table, argc, argv, &options);
 	if (tool_is_socket(options.store)) {
 		log_error(NULL, "a store is checked by its directory, not over a socket, store=%s",
 			  options.store);

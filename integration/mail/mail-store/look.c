@@ -169,9 +169,7 @@ int stat_command(int argc, char **argv)
 	struct look options = { 0 };
 	struct maillayer *layer;
 	struct mailstore_info info;
-	options_parse(&stat_table, argc, argv, &options);
-	if (argc > optind)
-		options_fail(&stat_table, "no operand is taken");
+	options_parse_alone(&stat_table, argc, argv, &options);
 	int status = tool_open(options.store, false, &layer);
 	if (status != EX_OK)
 		return status;

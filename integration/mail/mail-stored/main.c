@@ -26,14 +26,14 @@ static const char context[] = "mail-stored";
 /* And of a cluster: connections to its disks, threads, mails that wait for one. */
 #define CLUSTER_DESCRIPTORS 2048
 
-static const struct options_row rows[] = DAEMON_ROWS(MAIL_STORED_CONF);
+static const struct options_bound rows[] = DAEMON_ROWS(MAIL_STORED_CONF);
 
 static const struct options_table table = {
 	.program = "mail-stored",
 	.libraries = MAIL_STORED_LIBRARIES,
 	.usage = DAEMON_USAGE,
 	.summary = "Has a mail store open, and takes mail for it by LMTP and from smtp-front.",
-	.rows = rows,
+	.bound = rows,
 	.row_count = DAEMON_ROW_COUNT,
 };
 

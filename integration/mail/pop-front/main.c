@@ -8,14 +8,14 @@
 #include "integration/mail/pop-front/nanny/pop.h"
 #include "lib/common/options.h"
 
-static const struct options_row rows[] = DAEMON_ROWS(POP_FRONT_CONF);
+static const struct options_bound rows[] = DAEMON_ROWS(POP_FRONT_CONF);
 
 static const struct options_table table = {
 	.program = "pop-front",
 	.libraries = POP_FRONT_LIBRARIES,
 	.usage = DAEMON_USAGE,
 	.summary = "Has POP3 sessions, and gives a process to those whose login was right.",
-	.rows = rows,
+	.bound = rows,
 	.row_count = DAEMON_ROW_COUNT,
 };
 

@@ -20,14 +20,14 @@
 
 static const char context[] = "mail-scan-milter";
 
-static const struct options_row rows[] = DAEMON_ROWS(MAIL_SCAN_MILTER_CONF);
+static const struct options_bound rows[] = DAEMON_ROWS(MAIL_SCAN_MILTER_CONF);
 
 static const struct options_table table = {
 	.program = "mail-scan-milter",
 	.libraries = MAIL_SCAN_MILTER_LIBRARIES,
 	.usage = DAEMON_USAGE,
 	.summary = "Scans mails as they flow, for Postfix and sendmail.",
-	.rows = rows,
+	.bound = rows,
 	.row_count = DAEMON_ROW_COUNT,
 };
 

@@ -8,14 +8,14 @@
 #include "integration/mail/smtp-front/nanny/front.h"
 #include "lib/common/options.h"
 
-static const struct options_row rows[] = DAEMON_ROWS(SMTP_FRONT_CONF);
+static const struct options_bound rows[] = DAEMON_ROWS(SMTP_FRONT_CONF);
 
 static const struct options_table table = {
 	.program = "smtp-front",
 	.libraries = SMTP_FRONT_LIBRARIES,
 	.usage = DAEMON_USAGE,
 	.summary = "Takes SMTP sessions, and gives a process to those that have proved themselves.",
-	.rows = rows,
+	.bound = rows,
 	.row_count = DAEMON_ROW_COUNT,
 };
 

@@ -13,10 +13,17 @@
 #include <string>
 #include <vector>
 
-static const options_row rows[] = {
-	{ 'z', "zone", "NAME", "apex of the zone" },
-	{ 'q', "quiet", nullptr, "say nothing" },
-	{ 0, "count", "NUMBER", "how many" },
+static options_bound bound(options_row row)
+{
+	options_bound made = {};
+	made.row = row;
+	return made;
+}
+
+static const options_bound rows[] = {
+	bound({ 'z', "zone", "NAME", "apex of the zone" }),
+	bound({ 'q', "quiet", nullptr, "say nothing" }),
+	bound({ 0, "count", "NUMBER", "how many" }),
 };
 
 static options_table make_table()
@@ -26,7 +33,7 @@ static options_table make_table()
 	table.libraries = "LMDB 1";
 	table.usage = "[options] LIST";
 	table.summary = "Does things.";
-	table.rows = rows;
+	table.bound = rows;
 	table.row_count = 3;
 	return table;
 }
@@ -63,7 +70,7 @@ struct outcome {
 		const char *argument = nullptr;
 		for (int row;
 		     (row = options_next(&table, argc, argv.data(), &argument)) != OPTIONS_END;) {
-			printf("%s=%s ", rows[row].name, argument != nullptr ? argument : "");
+			printf("%s=%s ", rows[row].row.name, argument != nullptr ? argument : "");
 			if (row == 2)
 				printf("%llu ", options_number(&table, "count", argument, 1, 10));
 		}

@@ -65,18 +65,58 @@ enum row {
 	OPTION_ITERATIONS,
 };
 
-static const struct options_row rows[] = {
-	[OPTION_DATABASE] = { 'd', "database", "FILE", "the database" },
-	[OPTION_EXTENSION] = { 'x', "extension", "CHARACTER",
-			       "begins what is not looked at in a local part, such as +" },
-	[OPTION_KEEP_CASE] = { 0, "keep-case", NULL, "John@ and john@ are two users" },
-	[OPTION_MAX_SHRINK] = { 0, "max-shrink", "PERCENT", "the list may shrink by (50)" },
-	[OPTION_LOGINS] = { 0, "logins", "FILE",
-			    "passwords go into this database, and into no other" },
-	[OPTION_METHOD] = { 'm', "method", "NAME",
-			    "of hash: yescrypt (default), sha512 or bcrypt" },
-	[OPTION_SCRAM] = { 's', "scram", NULL, "of hash: keys of SCRAM-SHA-256 instead" },
-	[OPTION_ITERATIONS] = { 'i', "iterations", "NUMBER", "of these (4096)" },
+static const char *take_extension(void *member, const char *argument)
+{
+	static const char permitted[] = "!#$%&'*+-/=?^_`{|}~.";
+	char *extension = member;
+	if (strlen(argument) != 1 || strchr(permitted, argument[0]) == NULL)
+		return "not one of !#$%&'*+-/=?^_`{|}~.";
+	*extension = argument[0];
+	return NULL;
+}
+
+static const char *take_keep_case(void *member, const char *argument)
+{
+	bool *folds_case = member;
+	(void)argument;
+	*folds_case = false;
+	return NULL;
+}
+
+static const char *take_method(void *member, const char *argument)
+{
+	return users_hash_find(argument, member) ? NULL : "not yescrypt, sha512 or bcrypt";
+}
+
+#define AT(member) OPTIONS_AT(struct command_line, member)
+
+static const struct options_bound rows[] = {
+	[OPTION_DATABASE] = { { 'd', "database", "FILE", "the database" },
+			      AT(database),
+			      .is_required = true },
+	[OPTION_EXTENSION] = { { 'x', "extension", "CHARACTER",
+				 "begins what is not looked at in a local part, such as +" },
+			       AT(build.facts.extension),
+			       .take = take_extension },
+	[OPTION_KEEP_CASE] = { { 0, "keep-case", NULL, "John@ and john@ are two users" },
+			       AT(build.facts.folds_case),
+			       .take = take_keep_case },
+	[OPTION_MAX_SHRINK] = { { 0, "max-shrink", "PERCENT", "the list may shrink by (50)" },
+				AT(build.max_shrink_percent),
+				.max = 100 },
+	[OPTION_LOGINS] = { { 0, "logins", "FILE",
+			      "passwords go into this database, and into no other" },
+			    AT(logins) },
+	[OPTION_METHOD] = { { 'm', "method", "NAME",
+			      "of hash: yescrypt (default), sha512 or bcrypt" },
+			    AT(method),
+			    .take = take_method },
+	[OPTION_SCRAM] = { { 's', "scram", NULL, "of hash: keys of SCRAM-SHA-256 instead" },
+			   AT(is_scram) },
+	[OPTION_ITERATIONS] = { { 'i', "iterations", "NUMBER", "of these (4096)" },
+				AT(iterations),
+				.min = SCRAM_ITERATIONS,
+				.max = SCRAM_ITERATIONS_MAX },
 };
 
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
@@ -91,7 +131,7 @@ static const struct options_table all = {
 		   "  dump   print the list that a database holds\n"
 		   "  find   look each ADDRESS up\n"
 		   "  hash   read a password and print the word that a list has of it",
-	.rows = rows,
+	.bound = rows,
 	.row_count = ROW_COUNT,
 };
 
@@ -103,70 +143,21 @@ static int fail(const char *path, const char *what, int status)
 
 /* ---- the command line ---- */
 
-static char extension_of(const struct options_table *table, const char *argument)
-{
-	if (strlen(argument) != 1 || strchr("!#$%&'*+-/=?^_`{|}~.", argument[0]) == NULL)
-		options_fail(table, "--extension '%s' is not one of !#$%%&'*+-/=?^_`{|}~.",
-			     argument);
-	return argument[0];
-}
-
-static void take_option(const struct options_table *table, struct command_line *line,
-			enum row option, const char *argument)
-{
-	switch (option) {
-	case OPTION_DATABASE:
-		line->database = argument;
-		break;
-	case OPTION_EXTENSION:
-		line->build.facts.extension = extension_of(table, argument);
-		break;
-	case OPTION_KEEP_CASE:
-		line->build.facts.folds_case = false;
-		break;
-	case OPTION_MAX_SHRINK:
-		line->build.max_shrink_percent =
-			(unsigned)options_number(table, rows[option].name, argument, 0, 100);
-		break;
-	case OPTION_LOGINS:
-		line->logins = argument;
-		break;
-	case OPTION_METHOD:
-		if (!users_hash_find(argument, &line->method))
-			options_fail(table, "--method '%s' is not yescrypt, sha512 or bcrypt",
-				     argument);
-		break;
-	case OPTION_SCRAM:
-		line->is_scram = true;
-		break;
-	case OPTION_ITERATIONS:
-		line->iterations = (uint32_t)options_number(table, rows[option].name, argument,
-							    SCRAM_ITERATIONS, SCRAM_ITERATIONS_MAX);
-		break;
-	}
-}
-
 static void parse_command_line(const struct command *command, int argc, char **argv,
 			       struct command_line *ret_line)
 {
 	struct options_table own = all;
 	const struct options_table *table = &own;
-	const char *argument;
-	int option;
-	own.rows = rows + command->first_option;
+	own.bound = rows + command->first_option;
 	own.row_count = command->option_count;
 	*ret_line = (struct command_line){
 		.build = { .facts = { .folds_case = true, .built_at_s = time(NULL) },
 			   .max_shrink_percent = MAX_SHRINK_PERCENT },
 		.iterations = SCRAM_ITERATIONS,
 	};
-	while ((option = options_next(table, argc, argv, &argument)) != OPTIONS_END)
-		take_option(table, ret_line, (enum row)(command->first_option + (size_t)option),
-			    argument);
+	options_parse(table, argc, argv, ret_line);
 	ret_line->words = argv + optind;
 	ret_line->word_count = argc - optind;
-	if (command->first_option == OPTION_DATABASE && ret_line->database == NULL)
-		options_fail(table, "--database is missing");
 	if (ret_line->logins != NULL && ret_line->database != NULL &&
 	    strcmp(ret_line->logins, ret_line->database) == 0)
 		options_fail(table, "--logins and --database are the same file");
