@@ -26,6 +26,7 @@ struct dump {
 	bool is_of_clients;
 	bool is_zonefile;
 	struct reader *reader;
+	uint32_t ttl; /* of the clients' values, once it was printed */
 };
 
 #define AT(member) OPTIONS_AT(struct dump, member)
@@ -152,57 +153,38 @@ static void print_action(const struct dnsblv6_value *value)
 	putchar('\n');
 }
 
-static int print_client(struct dump *dump, const struct dnsblv6_segment *segment, uint32_t *ttl)
+/* As contents_fn. */
+static int print_client(void *context, const struct contents_origin *origin,
+			struct dnsblv6_addr first, struct dnsblv6_addr last, uint32_t number)
 {
+	struct dump *dump = context;
 	uint8_t key[DNSBLV6_SET_KEY_SIZE];
 	struct store_bytes set;
 	struct dnsblv6_value value;
 	size_t offset = 0;
-	dnsblv6_set_make_key(segment->set, key);
+	(void)origin;
+	dnsblv6_set_make_key(number, key);
 	int ret = reader_get(dump->reader, STORE_SETS, key, sizeof(key), &set);
 	if (ret == DNSBLV6_OK)
 		ret = dnsblv6_set_next(set.data, set.size, &offset, &value);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	/* The values of an acl have one TTL. */
-	if (value.a != 0 && *ttl == 0) {
-		*ttl = value.ttl;
+	if (value.a != 0 && dump->ttl == 0) {
+		dump->ttl = value.ttl;
 		printf("$TTL %" PRIu32 "\n", value.ttl);
 	}
-	struct dnsblv6_addr first = segment->first;
 	for (;;) {
-		struct dnsblv6_prefix prefix = dnsblv6_prefix_of_range(first, segment->last);
+		struct dnsblv6_prefix prefix = dnsblv6_prefix_of_range(first, last);
 		char text[DNSBLV6_PREFIX_TEXT_SIZE];
 		dnsblv6_prefix_format(prefix, text);
 		fputs(text, stdout);
 		print_action(&value);
 		struct dnsblv6_addr end = dnsblv6_prefix_last(prefix);
-		if (dnsblv6_addr_compare(end, segment->last) >= 0)
+		if (dnsblv6_addr_compare(end, last) >= 0)
 			return DNSBLV6_OK;
 		first = dnsblv6_addr_next(end);
 	}
-}
-
-static int print_clients(struct dump *dump)
-{
-	uint8_t start[DNSBLV6_SEGMENT_KEY_MAX];
-	struct store_bytes key;
-	struct store_bytes value;
-	uint32_t ttl = 0;
-	size_t size =
-		dnsblv6_segment_make_key(DNSBLV6_ORIGIN_ACL, dnsblv6_addr_from_ipv4(0), start);
-	int ret = reader_seek(dump->reader, STORE_SEGMENTS, start, size, &key, &value);
-	while (ret == DNSBLV6_OK) {
-		struct dnsblv6_segment segment;
-		uint16_t origin;
-		ret = dnsblv6_segment_decode(key.data, key.size, value.data, value.size, &origin,
-					     &segment);
-		if (ret == DNSBLV6_OK)
-			ret = print_client(dump, &segment, &ttl);
-		if (ret == DNSBLV6_OK)
-			ret = reader_next(dump->reader, STORE_SEGMENTS, &key, &value);
-	}
-	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 
 /* ---- the command ---- */
@@ -217,7 +199,7 @@ static void parse_command_line(struct dump *dump, int argc, char **argv)
 static int print_chosen(struct dump *dump)
 {
 	if (dump->is_of_clients)
-		return print_clients(dump);
+		return contents_walk_clients(dump->reader, print_client, dump);
 	return dump->is_zonefile ? zonefile_print(dump->reader, stdout) : print_lists(dump);
 }
 

@@ -145,30 +145,6 @@ static int add_stored(void *context, const struct contents_origin *origin,
 	return ret == DNSBLV6_OK ? side_append(stored->side, first, last, hash) : ret;
 }
 
-/* Of clients there are segments alone. */
-static int add_stored_clients(struct stored *stored)
-{
-	uint8_t start[DNSBLV6_SEGMENT_KEY_MAX];
-	struct store_bytes key;
-	struct store_bytes value;
-	/* The least key: IPv4 stands before IPv6. */
-	size_t size =
-		dnsblv6_segment_make_key(DNSBLV6_ORIGIN_ACL, dnsblv6_addr_from_ipv4(0), start);
-	int ret = reader_seek(stored->reader, STORE_SEGMENTS, start, size, &key, &value);
-	while (ret == DNSBLV6_OK) {
-		struct dnsblv6_segment segment;
-		uint16_t origin;
-		ret = dnsblv6_segment_decode(key.data, key.size, value.data, value.size, &origin,
-					     &segment);
-		if (ret != DNSBLV6_OK || origin != DNSBLV6_ORIGIN_ACL)
-			return ret;
-		ret = add_stored(stored, NULL, segment.first, segment.last, segment.set);
-		if (ret == DNSBLV6_OK)
-			ret = reader_next(stored->reader, STORE_SEGMENTS, &key, &value);
-	}
-	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
-}
-
 /* ---- differences ---- */
 
 static void count_lines(struct compare *compare, uint32_t side, uint64_t count)
@@ -314,9 +290,9 @@ static int compare_clients(struct compare *compare)
 	struct dnsblv6_labels acl;
 	int ret = dnsblv6_name_from_text("acl", &acl);
 	if (ret == DNSBLV6_OK)
-		ret = add_stored_clients(&stored);
+		ret = contents_walk_clients(stored.reader, add_stored, &stored);
 	if (ret == DNSBLV6_OK)
-		ret = later.reader != NULL ? add_stored_clients(&later)
+		ret = later.reader != NULL ? contents_walk_clients(later.reader, add_stored, &later)
 					   : add_pieces(compare, &compare->job->plan->clients);
 	return ret == DNSBLV6_OK ? print_sides(compare, &acl) : ret;
 }

@@ -297,3 +297,27 @@ int contents_walk_before(struct writer_walk *segments, const struct dnsblv6_fact
 	};
 	return walk_family(&contents, is_ipv4, fn, context);
 }
+
+/* Of clients there are segments alone. */
+int contents_walk_clients(struct reader *reader, contents_fn fn, void *context)
+{
+	uint8_t start[DNSBLV6_SEGMENT_KEY_MAX];
+	struct store_bytes key;
+	struct store_bytes value;
+	/* The least key: IPv4 stands before IPv6. */
+	size_t size =
+		dnsblv6_segment_make_key(DNSBLV6_ORIGIN_ACL, dnsblv6_addr_from_ipv4(0), start);
+	int ret = reader_seek(reader, STORE_SEGMENTS, start, size, &key, &value);
+	while (ret == DNSBLV6_OK) {
+		struct dnsblv6_segment segment;
+		uint16_t origin;
+		ret = dnsblv6_segment_decode(key.data, key.size, value.data, value.size, &origin,
+					     &segment);
+		if (ret != DNSBLV6_OK || origin != DNSBLV6_ORIGIN_ACL)
+			return ret;
+		ret = fn(context, NULL, segment.first, segment.last, segment.set);
+		if (ret == DNSBLV6_OK)
+			ret = reader_next(reader, STORE_SEGMENTS, &key, &value);
+	}
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}

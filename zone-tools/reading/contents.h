@@ -44,8 +44,11 @@ int contents_read_origin(struct reader *reader, uint16_t number,
 int contents_walk(struct reader *reader, const struct dnsblv6_facts *facts,
 		  const struct contents_origin *origin, contents_fn fn, void *context);
 
+/* The same of the clients that an acl names: fn gets NULL for the origin. */
+int contents_walk_clients(struct reader *reader, contents_fn fn, void *context);
+
 /*
- * The same inside prefix alone, which has a dnsblv6_key_of_prefix(), and of
+ * As contents_walk() inside prefix alone, which has a dnsblv6_key_of_prefix(), and of
  * the version before a transaction; records is a walk over STORE_RECORDS and
  * segments one over STORE_SEGMENTS. Whole blocks above the prefix are not seen;
  * test points inside it are, whose values may be the list's own.
