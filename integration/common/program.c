@@ -70,7 +70,8 @@ int program_main(const struct program *program, int argc, char **argv, void *set
 		status = program->run(setup);
 	else
 		status = program_end_check(program->check == NULL ? EX_OK : program->check(setup));
-	program->deinit(setup);
+	if (program->deinit != NULL)
+		program->deinit(setup);
 	return status;
 }
 

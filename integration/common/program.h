@@ -44,9 +44,9 @@ struct program {
 	const struct options_table *options; /* with DAEMON_ROWS */
 	const char *config_path;	     /* unless the command line has another */
 	program_parse_fn parse;
-	int (*run)(void *setup); /* an exit status */
-	void (*deinit)(void *setup);
-	int (*check)(void *setup); /* of what --check looks at besides; NULL: nothing */
+	int (*run)(void *setup);     /* an exit status */
+	void (*deinit)(void *setup); /* NULL: it has no memory of its own */
+	int (*check)(void *setup);   /* of what --check looks at besides; NULL: nothing */
 };
 
 /* All of it; setup is all zero. Returns an exit status, or exits on wrong use. */

@@ -15,8 +15,12 @@
 #include <memory>
 #include <string>
 
+inline void deinit_nothing(void *)
+{
+}
+
 template <class Setup, int (*parse)(const char *, size_t, void *, conf_error *),
-	  void (*deinit)(void *)>
+	  void (*deinit)(void *) = deinit_nothing>
 class parsed_as
 {
       public:

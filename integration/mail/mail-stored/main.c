@@ -91,8 +91,9 @@ static int run(void *data)
 
 int main(int argc, char **argv)
 {
-	static const struct program program = { &table, MAIL_STORED_CONF,    stored_setup_parse,
-						run,	stored_setup_deinit, check };
+	static const struct program program = {
+		&table, MAIL_STORED_CONF, stored_setup_parse, run, NULL, check
+	};
 	static struct stored_setup setup;
 	return program_main(&program, argc, argv, &setup);
 }

@@ -131,8 +131,3 @@ int stored_setup_parse(const char *text, size_t text_size, void *ret_setup,
 		return conf_refuse(reterr_error, -EINVAL, "%s", reason);
 	return check_layer(setup, reterr_error);
 }
-
-void stored_setup_deinit(void *setup)
-{
-	(void)setup; /* it has no memory of its own */
-}

@@ -74,7 +74,6 @@ const char *stored_setup_logins(const struct stored_setup *setup);
 /* For program.h. */
 int stored_setup_parse(const char *text, size_t text_size, void *ret_setup,
 		       struct conf_error *reterr_error);
-void stored_setup_deinit(void *setup);
 
 #ifdef __cplusplus
 }

@@ -78,8 +78,9 @@ static int check(void *data)
 
 int main(int argc, char **argv)
 {
-	static const struct program program = { &table, MAIL_SCAN_MILTER_CONF, scansetup_parse,
-						run,	scansetup_deinit,      check };
+	static const struct program program = {
+		&table, MAIL_SCAN_MILTER_CONF, scansetup_parse, run, NULL, check
+	};
 	static struct scansetup setup;
 	return program_main(&program, argc, argv, &setup);
 }

@@ -36,8 +36,3 @@ int scansetup_parse(const char *text, size_t text_size, void *ret_setup,
 	setup->scan.has_header = true;
 	return ret;
 }
-
-void scansetup_deinit(void *setup)
-{
-	(void)setup;
-}

@@ -41,7 +41,6 @@ extern const struct conf_table scansetup_table;
 /* For program.h: 0, or a negative errno with *reterr_error. The setup is a struct scansetup. */
 int scansetup_parse(const char *text, size_t text_size, void *ret_setup,
 		    struct conf_error *reterr_error);
-void scansetup_deinit(void *setup);
 
 #ifdef __cplusplus
 }

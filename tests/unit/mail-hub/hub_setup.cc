@@ -15,12 +15,8 @@
 
 namespace
 {
-void keep(void *)
-{
-}
-
-using parsed = parsed_as<hub_setup, hub_setup_parse, keep>;
-using stored = parsed_as<stored_setup, stored_setup_parse, stored_setup_deinit>;
+using parsed = parsed_as<hub_setup, hub_setup_parse>;
+using stored = parsed_as<stored_setup, stored_setup_parse>;
 using pop = parsed_as<popsetup, popsetup_parse, popsetup_deinit>;
 using front = parsed_as<setup, setup_parse, setup_deinit>;
 

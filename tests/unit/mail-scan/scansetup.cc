@@ -15,7 +15,7 @@
 namespace
 {
 
-using parsed = parsed_as<scansetup, scansetup_parse, scansetup_deinit>;
+using parsed = parsed_as<scansetup, scansetup_parse>;
 
 const std::string SCAN = "scan:\n    clamd: /run/clamav/clamd.ctl\n";
 

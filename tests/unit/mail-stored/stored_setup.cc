@@ -14,7 +14,7 @@
 namespace
 {
 
-using parsed = parsed_as<stored_setup, stored_setup_parse, stored_setup_deinit>;
+using parsed = parsed_as<stored_setup, stored_setup_parse>;
 
 std::string sample()
 {

@@ -144,7 +144,8 @@ static void free_all(struct generation *generation)
 		}
 	}
 	close_beginning(generation);
-	generation->program->unshare(generation->shared);
+	if (generation->shared != NULL)
+		generation->program->unshare(generation->shared);
 	crew_deinit(&generation->crew);
 	nanny_free_setup(generation->program, generation->setup);
 	free(generation);
@@ -188,7 +189,7 @@ struct generation *generation_new(const struct nanny_program *program, void *set
 		generation->values = program->values(setup);
 		ret = init_crew(generation);
 	}
-	if (ret == 0)
+	if (ret == 0 && program->share != NULL)
 		ret = program->share(setup, &generation->shared);
 	if (ret == 0 && generation->values.certificate_count > 0)
 		ret = open_pairs(generation, generation->key_ends);

@@ -99,13 +99,13 @@ struct nanny_program {
 	 */
 	int (*check)(const void *setup);
 	int (*prepare)(const void *setup);
-	/* What the processes of a generation share; 0 or -errno. NULL can be ended, too. */
+	/* What the processes of a generation share; 0 or -errno. Both or none; what is NULL is not ended. */
 	int (*share)(const void *setup, void **ret_shared);
 	void (*unshare)(void *shared);
 	const char *checker_name;			     /* of its process; NULL: "checker" */
 	int (*run_checker)(const struct nanny_child *child); /* each returns an exit status */
 	int (*run_edge)(const struct nanny_child *child);
-	int (*run_worker)(const struct nanny_child *child);
+	int (*run_worker)(const struct nanny_child *child); /* NULL: there are none */
 	/* What is counted, in NANNY_SLOTS blocks; and which number each of NANNY_EVENTS has there. */
 	const struct bank_table *counters;
 	const unsigned *event_numbers;

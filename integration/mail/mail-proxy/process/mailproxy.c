@@ -81,8 +81,6 @@ static int share(const void *own, void **ret_shared)
 static void unshare(void *own)
 {
 	struct proxyworker_shared *shared = own;
-	if (shared == NULL)
-		return;
 	popfound_free(shared->found);
 	for (unsigned i = 0; i < TEMPLATE_ENDS; i++) {
 		if (shared->template_ends[i] >= 0)
@@ -100,13 +98,6 @@ static int run_template(const struct nanny_child *child)
 	(void)close(shared->template_ends[TEMPLATE_ASK]);
 	return scanner_run_template(&setup->scan, context, shared->template_ends[TEMPLATE_OWN],
 				    child->confine, child->context);
-}
-
-/* There is none of these. */
-static int run_worker(const struct nanny_child *child)
-{
-	(void)child;
-	return EX_SOFTWARE;
 }
 
 int mailproxy_run(const struct daemon_command *command)
@@ -133,7 +124,6 @@ int mailproxy_run(const struct daemon_command *command)
 		.checker_name = "decoders",
 		.run_checker = run_template,
 		.run_edge = proxyworker_run,
-		.run_worker = run_worker,
 		.counters = &proxycount_table,
 		.event_numbers = numbers,
 	};

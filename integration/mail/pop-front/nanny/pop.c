@@ -93,19 +93,6 @@ static int prepare(const void *own)
 	return status;
 }
 
-/* Nothing that is written. */
-static int share(const void *own, void **ret_shared)
-{
-	(void)own;
-	*ret_shared = NULL;
-	return 0;
-}
-
-static void unshare(void *shared)
-{
-	(void)shared;
-}
-
 /* ---- the processes ---- */
 
 static int run_checker(const struct nanny_child *child)
@@ -164,8 +151,6 @@ int pop_run(const struct daemon_command *command)
 		.rights = pop_rights,
 		.check = pop_check,
 		.prepare = prepare,
-		.share = share,
-		.unshare = unshare,
 		.run_checker = run_checker,
 		.run_edge = run_edge,
 		.run_worker = run_worker,

@@ -136,8 +136,6 @@ static int share(const void *own, void **ret_shared)
 static void unshare_all(void *own)
 {
 	struct shared *shared = own;
-	if (shared == NULL)
-		return;
 	hopstate_close(shared->hop);
 	delivered_close(shared->delivered);
 	for (unsigned i = 0; i < TEMPLATE_ENDS; i++) {
