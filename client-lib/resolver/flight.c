@@ -297,9 +297,9 @@ static int ask_somebody(struct flights *all, struct flight *flight, int64_t now_
 /* Has every server been asked that may still answer? */
 static bool is_refused(const struct flights *all, const struct flight *flight)
 {
-	unsigned everybody = (1U << all->config->server_count) - 1;
+	unsigned all_servers = (1U << all->config->server_count) - 1;
 
-	return flight->has_said == everybody || (flight->has_said != 0 && flight->round > 0);
+	return flight->has_said == all_servers || (flight->has_said != 0 && flight->round > 0);
 }
 
 static void begin_round(struct flight *flight, int64_t now_ms)

@@ -41,7 +41,7 @@ struct listener {
 
 struct listener_error {
 	const char *protocol;		 /* "udp" or "tcp" */
-	struct sockaddr_storage address; /* AF_UNSPEC: it is no one's fault */
+	struct sockaddr_storage address; /* AF_UNSPEC: of none */
 };
 
 /*

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * responder.h - what the engines ask of the program that they work for.
+ * responder.h - what udp.c and tcp.c ask of the program that they work for.
  *
  * Flow: udp.c and tcp.c have a query -> answer() of the program, once for each (udp.c
  *       shows it a batch before, lookahead()) ->

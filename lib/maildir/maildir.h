@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * maildir.h - mails into maildirs: on disk before anybody hears so, and one file for all of them.
+ * maildir.h - mails into maildirs: on disk before a client hears so, and one file for all of them.
  *
  * Flow: sink_maildir.c of smtp-front, layer_sort.c of mail-stored, export of mail-store -> here ->
  *       a directory, the root, with a maildir for each mailbox (a box) or itself one (MAILDIR_ROOT).

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * clock.h - the time that deadlines go by: a clock that is never set, and one for all processes. And two more.
+ * clock.h - clocks: the one that deadlines go by, which is never set and the same for all processes, and two more.
  *
  * Flow: programs without an event loop, and those beside one, read it -> the pure parts (crew.h,
  *       ration.h) are given it as a parameter.

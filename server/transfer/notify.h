@@ -69,7 +69,7 @@ void notify_free(struct notify *notify);
 
 /*
  * Is wire, size bytes, an answer to what target asked last? A secondary that does not know the key
- * cannot sign that (RFC 8945 section 5.3.2), and then anyone may have said it.
+ * cannot sign that (RFC 8945 section 5.3.2), and then it may be of any host.
  */
 enum notify_answer { NOTIFY_OTHER, NOTIFY_TAKEN, NOTIFY_REFUSED, NOTIFY_REFUSED_UNSIGNED };
 enum notify_answer notify_read_answer(const struct notify *notify,

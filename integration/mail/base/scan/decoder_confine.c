@@ -18,7 +18,7 @@ static const char *const allowed[] = { "read",	       "write",	    "exit",	     
 
 /*
  * The stack of a decoder of libarchive's, and no code. What is done once wakes those that wait for it,
- * though there is no one: waiting itself would be a process that hangs and takes no time.
+ * though nothing waits: waiting itself would be a process that hangs and takes no time.
  */
 static const struct callfilter_call allowed_so[] = {
 	{ "mmap",

@@ -7,8 +7,8 @@
  * Flow: stored.c forks -> loginserver_run(): the database of logins is opened, confinement -> a question of
  *       logins.h, one at a time -> users_find_secret(), users_password_is() -> the answer.
  *
- * A hash takes tens of milliseconds, and who can read the hashes of all users should do nothing else: so
- * this is a process, as the checkers of pop-front are. Questions and answers are structs over a socket of
+ * A hash takes tens of milliseconds, and a process that can read the hashes of all users should do nothing
+ * else: so this is one, as the checkers of pop-front are. Questions and answers are structs over a socket of
  * SOCK_SEQPACKET that outlives it: both ends are of one fork. When it begins it says so, with serial 0: a
  * question that the one before it had may have been lost.
  *
