@@ -229,7 +229,7 @@ class mail_bench
 
       private:
 	uint64_t segment_size_;
-	tmpdir dir_{ memory_directory() };
+	tmpdir dir_;
 	std::string index_ = dir_.file("index");
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-// tmpdir.hh - a directory that is gone when its owner is.
+// tmpdir.hh - a directory that is gone when its owner is: in memory, where a sync costs nothing, as
+// tests make thousands; on a disk where there is no such place.
 
 #include <unistd.h>
 
@@ -16,12 +17,13 @@
 class tmpdir
 {
       public:
-	tmpdir() : tmpdir(std::filesystem::temp_directory_path())
+	tmpdir()
 	{
-	}
-	explicit tmpdir(const std::filesystem::path &above)
-	{
-		std::string name = (above / "dnsblv6-XXXXXX").string();
+		const std::filesystem::path memory = "/dev/shm";
+		const bool has_memory = access(memory.c_str(), W_OK) == 0;
+		std::string name = ((has_memory ? memory : std::filesystem::temp_directory_path()) /
+				    "dnsblv6-XXXXXX")
+					   .string();
 		if (mkdtemp(name.data()) == nullptr)
 			throw std::runtime_error("no temporary directory: " + name);
 		path_ = name;
@@ -46,13 +48,6 @@ class tmpdir
       private:
 	std::string path_;
 };
-
-// Where a sync costs nothing, for tests that make thousands; a disk where there is no such place.
-inline std::filesystem::path memory_directory()
-{
-	const char *const memory = "/dev/shm";
-	return access(memory, W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
-}
 
 inline void write_file(const std::string &path, const std::string &content)
 {

@@ -42,7 +42,7 @@ class log_bench : public store_bench
 	}
 
       private:
-	tmpdir dir_{ memory_directory() };
+	tmpdir dir_;
 	sim_disk simulated_{ 1 };
 	maillayer *layer_ = nullptr;
 };

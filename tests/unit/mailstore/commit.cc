@@ -113,7 +113,7 @@ class fixture
 		return record.synced;
 	}
 
-	tmpdir dir{ memory_directory() };
+	tmpdir dir;
 	mailstore *store = nullptr;
 
       private:

@@ -101,7 +101,7 @@ class fixture
 		return names;
 	}
 
-	tmpdir dir{ memory_directory() };
+	tmpdir dir;
 	maillayer *layer = nullptr;
 
       private:

@@ -146,7 +146,7 @@ class fixture
 		return findings;
 	}
 
-	tmpdir dir{ memory_directory() };
+	tmpdir dir;
 	sim_disk disk{ 1 };
 	mailstore *store = nullptr;
 	mailstore_recovery recovery{};

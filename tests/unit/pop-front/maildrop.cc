@@ -151,7 +151,7 @@ class store
 		return own_->maildrop.layer;
 	}
 
-	tmpdir directory_{ memory_directory() };
+	tmpdir directory_;
 	parsed setup_{ "stored:\n    directory: " + directory_.file("store") +
 		       "\n    socket: " + directory_.file("socket") + "\n" };
 	int fd_ = -1;
