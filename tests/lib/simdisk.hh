@@ -171,6 +171,7 @@ class sim_disk
 		o.seen = left;
 		o.kept = left;
 		o.pending.clear();
+		o.dropped.clear();
 	}
 
 	static void cut(object &o, size_t size)
@@ -292,6 +293,7 @@ inline sim_disk::objects_type sim_lose(const sim_disk::objects_type &objects,
 		o.kept = o.seen;
 		o.is_named = true;
 		o.pending.clear();
+		o.dropped.clear();
 	}
 	return left;
 }
