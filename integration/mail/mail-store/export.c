@@ -310,14 +310,24 @@ static int export_all(struct exchange *exchange)
 	return exchange->maildir != NULL ? export_maildir(exchange) : export_mbox(exchange);
 }
 
+static const char *target_of(const struct exchange *exchange)
+{
+	if (exchange->mbox != NULL)
+		return exchange->mbox;
+	return exchange->maildir != NULL ? exchange->maildir : exchange->maildirs;
+}
+
 int export_command(int argc, char **argv)
 {
 	struct exchange exchange = { 0 };
+	char failed[PATH_MAX + sizeof("not all was exported to ")];
 	int status = exchange_open(&export_table, argc, argv, false, &exchange);
 	if (status != EX_OK)
 		return status;
 	int ret = export_all(&exchange);
 	if (ret == 0 && exchange.is_damaged)
 		ret = MAILSTORE_EDAMAGED;
-	return exchange_close(&exchange, "not all was exported", "exported", ret);
+	/* Of the two it is mostly this one that has no room. */
+	snprintf(failed, sizeof(failed), "not all was exported to %s", target_of(&exchange));
+	return exchange_close(&exchange, failed, "exported", ret);
 }

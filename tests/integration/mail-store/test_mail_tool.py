@@ -647,7 +647,7 @@ class Exchange(Tool):
             said = result.stderr.decode()
             self.assertIn(f"mail not exported, store={self.store} id={lost} (", said)
             self.assertNotIn(kept, said)
-            self.assertIn(f"not all was exported, store={self.store} mails=1 (", said)
+            self.assertIn(f"not all was exported to {self.path(kind)}, store={self.store} mails=1 (", said)
             self.assertEqual(result.returncode, EX_DATAERR)
 
     def test_the_name_of_an_mbox_is_on_disk(self):
@@ -697,8 +697,8 @@ class Exchange(Tool):
                 [program("mail-store"), "export", "-s", self.store, f"--{kind}", self.path(kind), ANNA], check=False,
                 capture_output=True, timeout=harness.DEADLINE_S, restore_signals=False,
                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000)))
-            self.assertEqual(result.stderr.decode(), f"error: not all was exported, store={self.store} mails=0 "
-                             f"({os.strerror(errno.EFBIG)})\n")
+            self.assertEqual(result.stderr.decode(), f"error: not all was exported to {self.path(kind)}, "
+                             f"store={self.store} mails=0 ({os.strerror(errno.EFBIG)})\n")
             self.assertEqual(result.returncode, EX_IOERR)
         self.assertEqual(os.stat(self.path("maildir")).st_mode & 0o77, 0)
         self.assertEqual([name for name in os.listdir(self.directory) if name.startswith("mbox")], [])
