@@ -222,7 +222,9 @@ struct gathered {
 
 static int gather(struct gathered *gathered, const char *name, size_t size)
 {
-	if (!array_reserve(gathered->bytes, gathered->size + size + 1, &gathered->room))
+	const size_t needed = gathered->size + size + 1;
+	/* That there are bytes now clang-tidy does not see. */
+	if (!array_reserve(gathered->bytes, needed, &gathered->room) || gathered->bytes == NULL)
 		return -ENOMEM;
 	gathered->bytes[gathered->size++] = (uint8_t)size;
 	memcpy(gathered->bytes + gathered->size, name, size);
