@@ -34,7 +34,7 @@ class sim_disk
 {
       public:
 	struct object {
-		std::string seen; // by who reads now
+		std::string seen; // as it is read now
 		std::string kept; // for certain
 		bool is_named = false;
 		std::vector<std::pair<size_t, size_t>> pending; // appended since: from, to
