@@ -116,10 +116,13 @@ class ProcessesTest(ConfineCase):
             self.check_process(worker, filters=2)
             self.assertEqual(set(capabilities_of(worker)) - self.unavoidable(), set())
             wait_for(lambda worker=worker: len(os.sched_getaffinity(worker)) == 1, "one core")
-        # A client that takes nothing keeps its transfer where it can be looked at.
+        # A client that takes nothing keeps its transfer where it can be looked at. Its
+        # segments are small, as the buffer of the server's socket goes by their size,
+        # and would otherwise take the whole zone.
         packet = query(ZONE, 252, 7)
         with socket.socket() as tcp:
             tcp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
             tcp.connect(address)
             tcp.sendall(framed(packet))
             transfer = wait_for(lambda: [pid for worker in server.children()
