@@ -4,6 +4,7 @@
 #include "lib/mailstore/mailbody.h"
 
 #include <isa-l/crc.h>
+#include <stdlib.h>
 
 static const uint8_t identity_magic[8] = "DNSBMS1\n";
 static const uint8_t segment_magic[8] = "DNSBMSG\n";
@@ -206,6 +207,25 @@ bool mailname_is_valid(struct mailname name)
 {
 	return name.size > 0 && name.size <= MAILBOX_NAME_MAX &&
 	       memchr(name.bytes, '\0', name.size) == NULL;
+}
+
+int mailname_compare(const void *one, const void *other)
+{
+	const struct mailname *a = one;
+	const struct mailname *b = other;
+	const size_t shared = a->size < b->size ? a->size : b->size;
+	const int order = shared == 0 ? 0 : memcmp(a->bytes, b->bytes, shared);
+	return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
+}
+
+size_t mailname_sort(struct mailname *names, size_t count)
+{
+	size_t left = 0;
+	qsort(names, count, sizeof(*names), mailname_compare);
+	for (size_t i = 0; i < count; i++)
+		if (left == 0 || mailname_compare(&names[left - 1], &names[i]) != 0)
+			names[left++] = names[i];
+	return left;
 }
 
 size_t mailmeta_size(struct mailname sender, const struct mailname *recipients, size_t count,

@@ -116,6 +116,10 @@ struct mailname {
 
 /* Is it a mailbox's name: 1 to MAILBOX_NAME_MAX bytes, none of them NUL? */
 bool mailname_is_valid(struct mailname name);
+/* Of two struct mailname, for qsort() and bsearch(): in the order of their bytes, a shorter one first. */
+int mailname_compare(const void *one, const void *other);
+/* Puts them in that order, each once; how many are left. */
+size_t mailname_sort(struct mailname *names, size_t count);
 
 struct mailmeta {
 	struct mailname sender; /* the reverse-path, without brackets; empty of a bounce */

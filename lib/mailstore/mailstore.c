@@ -282,19 +282,9 @@ int mailstore_make_id(struct mailstore *store, struct mailid *ret_id)
 	return mailid_make(store->log.identity.key, random, ret_id);
 }
 
-static int compare_names(const void *one, const void *other)
-{
-	const struct mailname *a = one;
-	const struct mailname *b = other;
-	size_t shared = a->size < b->size ? a->size : b->size;
-	int order = memcmp(a->bytes, b->bytes, shared);
-	return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
-}
-
 int mailstore_copy_recipients(const struct mailstore_mail *mail, struct mailname **ret_names,
 			      size_t *ret_count)
 {
-	size_t count = 0;
 	if (mail->recipient_count == 0 || mail->recipient_count > MAIL_RECIPIENTS_MAX)
 		return MAILSTORE_ERECIPIENTS;
 	for (size_t i = 0; i < mail->recipient_count; i++)
@@ -304,12 +294,8 @@ int mailstore_copy_recipients(const struct mailstore_mail *mail, struct mailname
 	if (names == NULL)
 		return -ENOMEM;
 	memcpy(names, mail->recipients, mail->recipient_count * sizeof(*names));
-	qsort(names, mail->recipient_count, sizeof(*names), compare_names);
-	for (size_t i = 0; i < mail->recipient_count; i++)
-		if (count == 0 || compare_names(&names[count - 1], &names[i]) != 0)
-			names[count++] = names[i];
 	*ret_names = names;
-	*ret_count = count;
+	*ret_count = mailname_sort(names, mail->recipient_count);
 	return 0;
 }
 
@@ -374,7 +360,7 @@ static bool has_recipients(const struct delivery *delivery, uint8_t type, struct
 		return false;
 	while (mailmeta_next(meta, &name))
 		if (bsearch(&name, delivery->recipients, delivery->recipient_count, sizeof(name),
-			    compare_names) == NULL)
+			    mailname_compare) == NULL)
 			return false;
 	return true;
 }
@@ -388,7 +374,7 @@ static bool is_same(const struct delivery *delivery, const struct mailrecord *re
 	       record->wire_size == delivery->record.wire_size &&
 	       mailmeta_decode(delivery->meta, delivery->record.meta_size, &given) == 0 &&
 	       mailmeta_decode(meta, record->meta_size, &known) == 0 &&
-	       compare_names(&given.sender, &known.sender) == 0 &&
+	       mailname_compare(&given.sender, &known.sender) == 0 &&
 	       given.exceptions.size == known.exceptions.size &&
 	       memcmp(given.exceptions.data, known.exceptions.data, known.exceptions.size) == 0 &&
 	       has_recipients(delivery, record->type, &known);
@@ -521,11 +507,11 @@ static bool entry_names(const struct mailbatch *batch, const struct mailbatch_en
 	struct mailname name;
 	if (entry->record.type == MAILRECORD_DELETE)
 		return maildeletion_decode(bytes, entry->record.meta_size, &deletion) != 0 ||
-		       compare_names(&deletion.mailbox, &mailbox) == 0;
+		       mailname_compare(&deletion.mailbox, &mailbox) == 0;
 	if (mailmeta_decode(bytes, entry->record.meta_size, &meta) != 0)
 		return true;
 	while (mailmeta_next(&meta, &name))
-		if (compare_names(&name, &mailbox) == 0)
+		if (mailname_compare(&name, &mailbox) == 0)
 			return true;
 	return false;
 }

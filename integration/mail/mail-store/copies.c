@@ -312,15 +312,6 @@ static int look_at(struct copies *copies, struct mailname box)
 
 /* ---- all of them ---- */
 
-static int compare_boxes(const void *one, const void *other)
-{
-	const struct mailname *a = one;
-	const struct mailname *b = other;
-	const size_t shared = a->size < b->size ? a->size : b->size;
-	const int order = memcmp(a->bytes, b->bytes, shared);
-	return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
-}
-
 static int add_lost(struct copies *copies, struct mailname box)
 {
 	struct mailname *lost = reallocarray(copies->lost, copies->lost_count + 1, sizeof(*lost));
@@ -362,8 +353,8 @@ static int note_lost(struct copies *copies, struct mailname name)
 static int look_at_there(struct copies *copies, struct mailname box)
 {
 	const bool is_lost =
-		copies->lost_count > 0 &&
-		bsearch(&box, copies->lost, copies->lost_count, sizeof(box), compare_boxes) != NULL;
+		copies->lost_count > 0 && bsearch(&box, copies->lost, copies->lost_count,
+						  sizeof(box), mailname_compare) != NULL;
 	return is_lost ? 0 : look_at(copies, box);
 }
 
@@ -371,7 +362,7 @@ static int look_at_lost(struct copies *copies)
 {
 	int ret = 0;
 	for (size_t i = 0; ret == 0 && i < copies->lost_count; i++)
-		if (i == 0 || compare_boxes(&copies->lost[i - 1], &copies->lost[i]) != 0)
+		if (i == 0 || mailname_compare(&copies->lost[i - 1], &copies->lost[i]) != 0)
 			ret = look_at(copies, copies->lost[i]);
 	return ret;
 }
@@ -399,7 +390,7 @@ static int run(struct copies *copies)
 	static const uint8_t mark[] = { COPYNAME_MARK };
 	int ret = walk(copies, (struct mailname){ mark, 1 }, true);
 	if (copies->lost_count > 0)
-		qsort(copies->lost, copies->lost_count, sizeof(*copies->lost), compare_boxes);
+		qsort(copies->lost, copies->lost_count, sizeof(*copies->lost), mailname_compare);
 	if (ret == 0)
 		ret = walk(copies, (struct mailname){ mark, 0 }, false);
 	if (ret == 0)

@@ -120,8 +120,7 @@ static int look_into_record(struct maillayer *layer, uint64_t mail, struct mailn
 	if (ret == 0 && row.live > 0)
 		ret = mailmeta_decode(bytes, record.meta_size, &meta);
 	while (ret == 0 && row.live > 0 && !*ret_is_named && mailmeta_next(&meta, &name))
-		*ret_is_named = name.size == mailbox.size &&
-				memcmp(name.bytes, mailbox.bytes, name.size) == 0;
+		*ret_is_named = mailname_compare(&name, &mailbox) == 0;
 	free(bytes);
 	const bool is_gone = ret == DNSBLV6_ENOTFOUND || ret == MAILSTORE_EMAIL;
 	return is_gone || ret == MAILSTORE_EDAMAGED ? 0 : ret;

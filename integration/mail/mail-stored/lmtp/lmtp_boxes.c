@@ -56,19 +56,8 @@ bool lmtp_boxes_next(const struct lmtp_boxes *boxes, size_t *at, struct mailname
 	return true;
 }
 
-int lmtp_boxes_compare(const void *one, const void *other)
-{
-	const struct mailname *a = one;
-	const struct mailname *b = other;
-	int order = memcmp(a->bytes, b->bytes, a->size < b->size ? a->size : b->size);
-	if (order != 0 || a->size == b->size)
-		return order;
-	return a->size < b->size ? -1 : 1;
-}
-
 int lmtp_boxes_list(const struct lmtp_boxes *boxes, struct mailname **ret_names, size_t *ret_count)
 {
-	size_t count = 0;
 	bool is_first;
 	struct mailname *names = calloc(boxes->count + 1, sizeof(*names));
 	if (names == NULL)
@@ -76,12 +65,8 @@ int lmtp_boxes_list(const struct lmtp_boxes *boxes, struct mailname **ret_names,
 	size_t at = 0;
 	for (size_t i = 0; i < boxes->count; i++)
 		(void)lmtp_boxes_next(boxes, &at, &names[i], &is_first);
-	qsort(names, boxes->count, sizeof(*names), lmtp_boxes_compare);
-	for (size_t i = 0; i < boxes->count; i++)
-		if (count == 0 || lmtp_boxes_compare(&names[count - 1], &names[i]) != 0)
-			names[count++] = names[i];
 	*ret_names = names;
-	*ret_count = count;
+	*ret_count = mailname_sort(names, boxes->count);
 	return 0;
 }
 

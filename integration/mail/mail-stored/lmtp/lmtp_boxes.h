@@ -39,8 +39,6 @@ void lmtp_boxes_cut(struct lmtp_boxes *boxes, size_t count, size_t size);
 /* The one whose bytes begin at *at, which moves to the next; borrowed. false behind the last. */
 bool lmtp_boxes_next(const struct lmtp_boxes *boxes, size_t *at, struct mailname *ret_name,
 		     bool *ret_is_first);
-/* Of two struct mailname: their order, as of memcmp(). */
-int lmtp_boxes_compare(const void *one, const void *other);
 /* With its memory; it is zero again. */
 void lmtp_boxes_clear(struct lmtp_boxes *boxes);
 

@@ -7,21 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Its place in names, which are in order, and which it is one of. */
-static size_t find(const struct mailname *names, size_t count, struct mailname name)
-{
-	size_t low = 0;
-	size_t high = count;
-	while (low + 1 < high) {
-		const size_t middle = (low + high) / 2;
-		if (lmtp_boxes_compare(&names[middle], &name) <= 0)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 int lmtp_fates_make(const struct lmtp_boxes *boxes, const uint8_t *rows, uint32_t count,
 		    uint8_t **ret_fates, size_t *ret_recipients)
 {
@@ -37,8 +22,10 @@ int lmtp_fates_make(const struct lmtp_boxes *boxes, const uint8_t *rows, uint32_
 		ret = -EPROTO;
 	while (ret == 0 && lmtp_boxes_next(boxes, &at, &name, &is_first)) {
 		recipients += is_first || recipients == 0;
-		if (bytes_get(rows + find(names, name_count, name) * LMTP_FATES_ROW,
-			      LMTP_FATES_ROW) != 0)
+		const struct mailname *own =
+			bsearch(&name, names, name_count, sizeof(*names), mailname_compare);
+		if (own != NULL &&
+		    bytes_get(rows + (size_t)(own - names) * LMTP_FATES_ROW, LMTP_FATES_ROW) != 0)
 			fates[recipients - 1] = 1;
 	}
 	free(names);

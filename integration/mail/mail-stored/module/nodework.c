@@ -256,13 +256,6 @@ static void skip_copies(struct nodework *work)
 		work->request.mailbox = (struct mailname){ behind, sizeof(behind) };
 }
 
-static int compare_names(struct mailname one, struct mailname other)
-{
-	const size_t size = one.size < other.size ? one.size : other.size;
-	const int order = memcmp(one.bytes, other.bytes, size);
-	return order != 0 || one.size == other.size ? order : one.size < other.size ? -1 : 1;
-}
-
 /* Of the rows of one node: the next mailbox, and the last of all. */
 struct boxes {
 	struct bytes_input rows;
@@ -288,7 +281,7 @@ static struct boxes *find_smallest(struct boxes *all, unsigned count)
 	struct boxes *found = NULL;
 	for (unsigned i = 0; i < count; i++)
 		if (all[i].has_name &&
-		    (found == NULL || compare_names(all[i].name, found->name) < 0))
+		    (found == NULL || mailname_compare(&all[i].name, &found->name) < 0))
 			found = &all[i];
 	return found;
 }
@@ -306,14 +299,15 @@ static uint8_t *merge_boxes(struct boxes *all, unsigned count, size_t room, size
 		if (!all[i].has_name)
 			continue;
 		total += all[i].rows.size + STOREWIRE_BOX_MAX;
-		if (limit.size == 0 || compare_names(all[i].last, limit) < 0)
+		if (limit.size == 0 || mailname_compare(&all[i].last, &limit) < 0)
 			limit = all[i].last;
 	}
 	uint8_t *rows = malloc(total);
 	*ret_size = 0;
 	*ret_count = 0;
 	while (rows != NULL && (next = find_smallest(all, count)) != NULL &&
-	       compare_names(next->name, limit) <= 0 && *ret_size + STOREWIRE_BOX_MAX <= room) {
+	       mailname_compare(&next->name, &limit) <= 0 &&
+	       *ret_size + STOREWIRE_BOX_MAX <= room) {
 		*ret_size += storewire_encode_box(next->name, &next->counts, rows + *ret_size);
 		(*ret_count)++;
 		next->has_name = storewire_next_box(&next->rows, &next->name, &next->counts);
