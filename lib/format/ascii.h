@@ -26,6 +26,16 @@ static inline bool ascii_is_digit(int byte)
 	return byte >= '0' && byte <= '9';
 }
 
+static inline bool ascii_is_letter(int byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+}
+
+static inline bool ascii_is_alnum(int byte)
+{
+	return ascii_is_letter(byte) || ascii_is_digit(byte);
+}
+
 static inline bool ascii_is_blank(int byte)
 {
 	return byte == ' ' || byte == '\t';

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/format/ascii.h"
 #include "lib/mstream/addresses.h"
 
 #include <string.h>
@@ -46,11 +47,6 @@ static bool is_marked(const struct addresses *addresses, const uint8_t *bytes, s
 	       strncasecmp(last, DATAURI_MARK, mark_size) == 0;
 }
 
-static bool is_letter(uint8_t byte)
-{
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
-}
-
 /* The last byte before that is no blank; 0: there is none. Goes back by it. */
 static uint8_t step_back(const struct addresses *addresses, const uint8_t *bytes, size_t *at,
 			 size_t *tail)
@@ -63,8 +59,7 @@ static uint8_t step_back(const struct addresses *addresses, const uint8_t *bytes
 
 static bool is_of_type(uint8_t byte)
 {
-	return is_letter(byte) || (byte >= '0' && byte <= '9') ||
-	       (byte != 0 && strchr("/+.;=_-\"", byte) != NULL);
+	return ascii_is_alnum(byte) || (byte != 0 && strchr("/+.;=_-\"", byte) != NULL);
 }
 
 /* The same of an address without base64: "data:text/html;charset=utf-8", "data:;x=y", "data:". */
@@ -210,7 +205,7 @@ static bool take_reference(struct addresses *addresses, uint8_t byte)
 	if (addresses->reference == REFERENCE_NAME && addresses->name_size == 1 && byte == '#') {
 		addresses->reference = REFERENCE_NUMBER;
 	} else if (addresses->reference == REFERENCE_NAME) {
-		if (!is_letter(byte) || addresses->name_size == ADDRESSES_NAME_SIZE - 1)
+		if (!ascii_is_letter(byte) || addresses->name_size == ADDRESSES_NAME_SIZE - 1)
 			return false;
 		addresses->name[addresses->name_size++] = (char)byte;
 		addresses->name[addresses->name_size] = '\0';

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/format/ascii.h"
 #include "lib/pop3/scram.h"
 
 #include <assert.h>
@@ -117,10 +118,9 @@ static bool skip_extensions(struct rest *rest)
 	struct rest value;
 	while (rest->size > 2 && rest->at[0] == ',') {
 		const char name = rest->at[1];
-		const bool is_letter = (name >= 'a' && name <= 'z') || (name >= 'A' && name <= 'Z');
 		if (name == 'p')
 			return true;
-		if (!is_letter || name == 'm' || !take_attribute(rest, name, &value) ||
+		if (!ascii_is_letter(name) || name == 'm' || !take_attribute(rest, name, &value) ||
 		    value.size == 0 || memchr(value.at, '\0', value.size) != NULL)
 			return false;
 	}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/format/ascii.h"
 #include "lib/smtp/address.h"
 
 #include <string.h>
@@ -33,20 +34,15 @@ static bool take_byte(struct cursor *cursor, char byte)
 
 /* ---- characters ---- */
 
-static bool is_alnum(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
 /* With the dot, which may stand anywhere, see address.h. */
 static bool is_local_byte(char c)
 {
-	return is_alnum(c) || (c != '\0' && strchr("!#$%&'*+-./=?^_`{|}~", c) != NULL);
+	return ascii_is_alnum(c) || (c != '\0' && strchr("!#$%&'*+-./=?^_`{|}~", c) != NULL);
 }
 
 static bool is_label_byte(char c)
 {
-	return is_alnum(c) || c == '-' || c == '_';
+	return ascii_is_alnum(c) || c == '-' || c == '_';
 }
 
 /* One character that is beyond ASCII or one that is_member() takes. */

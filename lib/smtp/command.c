@@ -34,11 +34,6 @@ static const struct verb {
 
 /* ---- words ---- */
 
-static bool is_alnum(char c)
-{
-	return ascii_is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
 /* What is still to be read. */
 struct rest {
 	const char *at;
@@ -84,7 +79,8 @@ bool command_is_helo(const char *text, size_t text_size)
 	if (text_size == 0 || text_size > ENVELOPE_HELO_MAX)
 		return false;
 	for (size_t i = 0; i < text_size; i++)
-		if (!is_alnum(text[i]) && (text[i] == '\0' || strchr("-._:[]", text[i]) == NULL))
+		if (!ascii_is_alnum(text[i]) &&
+		    (text[i] == '\0' || strchr("-._:[]", text[i]) == NULL))
 			return false;
 	return true;
 }
@@ -131,7 +127,7 @@ bool command_is_orcpt(const char *text, size_t text_size, bool is_utf8)
 		return false;
 	size_t type_size = (size_t)(semicolon - text);
 	for (size_t i = 0; i < type_size; i++)
-		if (!is_alnum(text[i]) && text[i] != '-')
+		if (!ascii_is_alnum(text[i]) && text[i] != '-')
 			return false;
 	bool allows_utf8 = is_utf8 && word_is(text, type_size, "utf-8");
 	return type_size > 0 && is_encoded(semicolon + 1, text_size - type_size - 1, allows_utf8);

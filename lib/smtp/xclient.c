@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/format/ascii.h"
 #include "lib/smtp/xclient.h"
 
 #include <string.h>
@@ -54,12 +55,9 @@ static void make_harmless(char *text)
 
 static bool is_host_name(const char *text)
 {
-	for (; *text != '\0'; text++) {
-		bool is_alnum = (*text >= '0' && *text <= '9') || (*text >= 'A' && *text <= 'Z') ||
-				(*text >= 'a' && *text <= 'z');
-		if (!is_alnum && strchr("-._", *text) == NULL)
+	for (; *text != '\0'; text++)
+		if (!ascii_is_alnum(*text) && strchr("-._", *text) == NULL)
 			return false;
-	}
 	return true;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/format/ascii.h"
 #include "lib/unpack/unpack_rows.h"
 
 #include <string.h>
@@ -206,12 +207,6 @@ static void end_object(struct unpack *unpack)
 
 /* ---- bytes ---- */
 
-static bool is_letter(uint8_t byte)
-{
-	const uint8_t letter = byte | 0x20;
-	return letter >= 'a' && letter <= 'z';
-}
-
 /* A group within has the destination of the one around it. */
 static bool is_in_data(const struct rtf_state *state)
 {
@@ -262,7 +257,7 @@ static void take_escape(struct rtf_state *state, uint8_t byte)
 	if (byte == '\'') {
 		state->mode = RTF_CHARACTER;
 		state->digits_left = 2;
-	} else if (is_letter(byte)) {
+	} else if (ascii_is_letter(byte)) {
 		state->mode = RTF_WORD;
 		state->word[0] = (char)byte;
 		state->word_size = 1;
@@ -315,7 +310,7 @@ static void end_word(struct unpack *unpack, uint8_t byte)
 static void take_word(struct unpack *unpack, uint8_t byte)
 {
 	struct rtf_state *state = unpack->state;
-	if (state->mode == RTF_WORD && is_letter(byte)) {
+	if (state->mode == RTF_WORD && ascii_is_letter(byte)) {
 		if (state->word_size < WORD_SIZE)
 			state->word[state->word_size++] = (char)byte;
 	} else if (byte >= '0' && byte <= '9') {

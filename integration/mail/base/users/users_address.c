@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/format/ascii.h"
 #include "lib/wire/utf8.h"
 
 #define LOCAL_MAX  64  /* RFC 5321, 4.5.3.1.1 */
@@ -25,8 +26,7 @@ bool users_address_is_utf8(const char *text, size_t size)
 /* Of the bytes beyond ASCII users_address_is_utf8() has judged. */
 static bool is_word_byte(char c)
 {
-	return (unsigned char)c >= 0x80 || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       (c >= '0' && c <= '9');
+	return (unsigned char)c >= 0x80 || ascii_is_alnum(c);
 }
 
 static bool is_domain_byte(char c)

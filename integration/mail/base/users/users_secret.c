@@ -2,6 +2,7 @@
 #include "integration/mail/base/users/users_secret.h"
 
 #include "integration/mail/base/users/users_item.h"
+#include "lib/format/ascii.h"
 #include "lib/pop3/scram_text.h"
 
 #include <stddef.h>
@@ -29,7 +30,7 @@ static const struct form {
 
 static bool is_digit_64(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '.' && c <= '9');
+	return ascii_is_alnum(c) || c == '.' || c == '/';
 }
 
 static bool is_field(const char *text, size_t size, size_t min, size_t max)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-proxy/pop3/popnotice.h"
 
+#include "lib/format/ascii.h"
 #include "lib/wire/date.h"
 
 #include <stdio.h>
@@ -12,9 +13,7 @@
 /* What addresses, dates and encoded words are made of: too little for most that is looked for. */
 static bool is_harmless(uint8_t byte)
 {
-	const bool is_letter = (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z');
-	return is_letter || (byte >= '0' && byte <= '9') ||
-	       (byte != '\0' && strchr(" .,:;@<>+-_/=?'\"", byte) != NULL);
+	return ascii_is_alnum(byte) || (byte != '\0' && strchr(" .,:;@<>+-_/=?'\"", byte) != NULL);
 }
 
 static void copy_text(const uint8_t *bytes, size_t size, char *ret_text, size_t room)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "integration/mail/mail-proxy/pop3/popproxy_parts.h"
+#include "lib/format/ascii.h"
 #include "lib/pop3/base64.h"
 
 /* "TOP", two numbers of 20 digits, blanks, CR LF and a NUL. */
@@ -134,8 +135,7 @@ static bool is_message(struct pop3_text word)
 {
 	for (size_t i = 0; i < word.size; i++) {
 		const char c = word.at[i];
-		const bool is_letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-		if (!is_letter && !(c >= '0' && c <= '9') && c != '+' && c != '/' && c != '=')
+		if (!ascii_is_alnum(c) && c != '+' && c != '/' && c != '=')
 			return false;
 	}
 	return true;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/smtp-front/facts/maillog.h"
 
+#include "lib/format/ascii.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -107,8 +109,7 @@ static size_t join_lines(const char *reply, char *ret_line, size_t room)
 
 static bool is_id(char byte)
 {
-	return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
-	       (byte >= 'a' && byte <= 'z') || (byte != '\0' && strchr("-_.+=/", byte) != NULL);
+	return ascii_is_alnum(byte) || (byte != '\0' && strchr("-_.+=/", byte) != NULL);
 }
 
 static size_t id_size(const char *at, const char *end)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/format/ascii.h"
 #include "lib/smtp/envelope.h"
 #include "lib/wire/date.h"
 
@@ -16,9 +17,7 @@ static void format_helo(const struct trace *trace, char *ret_text, size_t room)
 	size_t size = 0;
 	for (const char *at = trace->helo; *at != '\0' && size + 1 < room; at++) {
 		const unsigned char byte = (unsigned char)*at;
-		const bool is_fine = (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
-				     (byte >= 'A' && byte <= 'Z') ||
-				     strchr(".-_:[]", byte) != NULL ||
+		const bool is_fine = ascii_is_alnum(byte) || strchr(".-_:[]", byte) != NULL ||
 				     (byte >= 0x80 && trace->is_utf8);
 		ret_text[size++] = (char)(is_fine ? byte : '?');
 	}
