@@ -312,7 +312,9 @@ int scan_command(int argc, char **argv)
 					     .members = usual.members_left };
 	options_parse(&scan_table, argc, argv, &run.options);
 	make_settings(&run);
-	if (scanner_open(&run.settings, "mail-scan", -1, &run.scanner) != 0)
+	/* Before there is a template, which would say the same of a database once more. */
+	if (scanner_check(&run.settings, "mail-scan") != 0 ||
+	    scanner_open(&run.settings, "mail-scan", -1, &run.scanner) != 0)
 		return TOOL_FAILED;
 	for (int i = optind; i < argc; i++) {
 		if (strcmp(argv[i], "-") == 0)

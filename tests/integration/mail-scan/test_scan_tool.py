@@ -291,7 +291,8 @@ class Itself(Tool):
         self.assertEqual((closed.returncode, closed.stdout), (2, b""))
         self.assertIn(b"stdin", closed.stderr)
         self.scan(self.path("absent"), status=2)
-        self.run_tool("-d", self.path("absent"), clean, status=2)
+        done = self.run_tool("-d", self.path("absent"), clean, status=2)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.run_tool("--piece", "0", clean, status=64)
 
     def test_directories(self):

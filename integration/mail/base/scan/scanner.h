@@ -70,7 +70,7 @@ struct scan_verdict {
  */
 int scanner_open(const struct scan_settings *settings, const char *context, int ask_fd,
 		 struct scanner **ret_scanner);
-/* For --check: can the signatures be opened? An exit status; what is wrong is logged. */
+/* Can the signatures be opened? An exit status; what is wrong is logged. */
 int scanner_check(const struct scan_settings *settings, const char *context);
 /*
  * The template of several processes, in one of its own: maps the signatures and serves ask_fd of
