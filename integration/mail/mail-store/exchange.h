@@ -35,7 +35,7 @@ struct exchange {
 	uint64_t count;
 	uint64_t renamed;     /* of these, mails whose id could not be kept */
 	uint64_t total;	      /* as far as it is known */
-	uint64_t left_out;    /* what is in a maildir of an import, and is no file */
+	uint64_t left_out;    /* what is in a maildir of an import and no file, or gone */
 	bool is_damaged;      /* some mail was left out of an export */
 	bool is_only_new;     /* no mailbox gets a mail again that was delivered into it */
 	uint64_t known;	      /* mails of which that was so for all */

@@ -18,6 +18,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -83,28 +84,97 @@ static int import_mbox_mail(struct exchange *exchange, const struct mbox_mail *m
 	return ret;
 }
 
-static int import_mbox(struct exchange *exchange, const struct mailfile *file)
+/* An mbox, which may be longer than memory: some of it is there at a time. */
+struct mboxfile {
+	int fd;
+	struct mailfile part;
+	uint64_t part_at; /* its place in the file */
+	size_t at;	  /* of the next mail in it */
+	uint64_t size;	  /* of the file at the beginning; 0: not known, of a pipe */
+	bool is_end;	  /* the part goes to the end */
+};
+
+#define MBOX_PART (1U << 20)
+
+/* Twice as much as the mail in hand has so far. -ENODATA when the file has become shorter. */
+static int read_on(struct mboxfile *mbox)
+{
+	struct mailfile *part = &mbox->part;
+	part->size -= mbox->at;
+	if (part->size > 0)
+		memmove(part->bytes, part->bytes + mbox->at, part->size);
+	mbox->part_at += mbox->at;
+	mbox->at = 0;
+	int ret = mailfile_fill(mbox->fd, 2 * part->size + MBOX_PART, part, &mbox->is_end);
+	const bool is_cut = mbox->is_end && mbox->part_at + part->size < mbox->size;
+	return ret == 0 && is_cut ? -ENODATA : ret;
+}
+
+/* As mbox_next(), and where the mail begins in the file. */
+static int next_mail(struct mboxfile *mbox, struct mbox_mail *ret_mail, uint64_t *ret_at)
+{
+	int found = 0;
+	size_t at;
+	for (;;) {
+		at = mbox->at;
+		if (mbox->part.size > 0)
+			found = mbox_next(mbox->part.bytes, mbox->part.size, &at, ret_mail);
+		if (found < 0 || at < mbox->part.size || mbox->is_end)
+			break;
+		int ret = read_on(mbox);
+		if (ret != 0)
+			return ret;
+	}
+	*ret_at = mbox->part_at + mbox->at;
+	mbox->at = at;
+	return found;
+}
+
+static void name_mbox(const struct exchange *exchange, int status)
+{
+	log_error(NULL, "mbox not read, file=%s (%s)", exchange->mbox,
+		  status == -ENODATA ? "it has become shorter" : strerror(-status));
+}
+
+static int import_mails(struct exchange *exchange, struct mboxfile *mbox)
 {
 	struct mbox_mail mail;
-	size_t begin = 0;
-	size_t at = 0;
-	int found = mbox_next(file->bytes, file->size, &at, &mail);
+	uint64_t at = 0;
+	int found = next_mail(mbox, &mail, &at);
 	while (found == 1) {
 		int ret = import_mbox_mail(exchange, &mail);
 		if (ret != 0) {
 			progress_end(&exchange->progress);
-			log_error(NULL, "mail not taken, file=%s at=%zu (%s)", exchange->mbox,
-				  begin, mailstore_strerror(ret));
+			log_error(NULL, "mail not taken, file=%s at=%" PRIu64 " (%s)",
+				  exchange->mbox, at, mailstore_strerror(ret));
 			return ret;
 		}
-		begin = at;
-		progress_step(&exchange->progress, IMPORTED, exchange->count, at, file->size);
-		found = mbox_next(file->bytes, file->size, &at, &mail);
+		progress_step(&exchange->progress, IMPORTED, exchange->count,
+			      mbox->part_at + mbox->at, mbox->size);
+		found = next_mail(mbox, &mail, &at);
 	}
 	progress_end(&exchange->progress);
-	if (found < 0)
-		log_error(NULL, "not an mbox, file=%s at=%zu", exchange->mbox, at);
+	if (found == -EBADMSG)
+		log_error(NULL, "not an mbox, file=%s at=%" PRIu64, exchange->mbox, at);
+	else if (found < 0)
+		name_mbox(exchange, found);
 	return found;
+}
+
+static int import_mbox(struct exchange *exchange)
+{
+	struct mboxfile mbox = { .fd = open(exchange->mbox, O_RDONLY | O_CLOEXEC) };
+	struct stat st;
+	if (mbox.fd < 0 || fstat(mbox.fd, &st) != 0) {
+		int ret = -errno;
+		name_mbox(exchange, ret);
+		return ret;
+	}
+	mbox.size = (uint64_t)st.st_size;
+	int ret = import_mails(exchange, &mbox);
+	mailfile_free(&mbox.part);
+	close(mbox.fd);
+	return ret;
 }
 
 /* Does the record of a mail, which some mailbox has, name this one? It was deleted from there since then. */
@@ -212,36 +282,11 @@ static const char *quote_path(const char *path, char *ret_text)
 	return log_quote(path + cut, size - cut, ret_text);
 }
 
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash != NULL ? slash + 1 : path;
-}
-
 /* A symbolic link neither: root would follow one of another user to any file. */
 static bool is_no_file(const char *path)
 {
 	struct stat st;
 	return lstat(path, &st) == 0 && !S_ISREG(st.st_mode);
-}
-
-static int import_file(struct exchange *exchange, const char *path)
-{
-	struct mailfile file;
-	char quoted[LOG_QUOTE_MAX];
-	time_t mtime = 0;
-	int ret = mailfile_open(path, &file, &mtime);
-	const bool is_left_out = ret != 0 && is_no_file(path);
-	if (ret == 0)
-		ret = import_bytes(exchange, &file, base_of(path), mtime);
-	if (ret != 0) {
-		progress_end(&exchange->progress);
-		log_error(NULL, "mail not taken, file=%s (%s)", quote_path(path, quoted),
-			  is_left_out ? "not a regular file" : mailstore_strerror(ret));
-	}
-	mailfile_free(&file);
-	exchange->left_out += is_left_out;
-	return is_left_out ? 0 : ret;
 }
 
 /* ---- import of maildirs ---- */
@@ -332,15 +377,17 @@ static int add_box(struct finds *finds, struct mailname box)
 	return 0;
 }
 
-/* A reader moves mails from new to cur: what it moves meanwhile is found, if twice. */
+/*
+ * A reader moves mails from new to cur, and gives them other flags: what it moves meanwhile is found, if twice. What
+ * gets another name while cur is read may be passed over by the system, and is found by reading it again.
+ */
 static int find_mails(struct finds *finds, const char *maildir, struct mailname box)
 {
+	static const char *const parts[] = { "new", "cur", "cur" };
 	char quoted[LOG_QUOTE_MAX];
 	int ret = add_box(finds, box);
-	if (ret == 0)
-		ret = find_files(finds, maildir, "new");
-	if (ret == 0)
-		ret = find_files(finds, maildir, "cur");
+	for (size_t i = 0; ret == 0 && i < sizeof(parts) / sizeof(parts[0]); i++)
+		ret = find_files(finds, maildir, parts[i]);
 	if (ret != 0)
 		log_error(NULL, "maildir not read, path=%s (%s)", quote_path(maildir, quoted),
 			  mailstore_strerror(ret));
@@ -391,11 +438,81 @@ static int find_all(struct finds *finds, const char *root)
 	return ret;
 }
 
+static void drop_doubles(struct finds *finds)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < finds->count; i++) {
+		if (count > 0 && strcmp(finds->items[count - 1].path, finds->items[i].path) == 0)
+			free(finds->items[i].path);
+		else
+			finds->items[count++] = finds->items[i];
+	}
+	finds->count = count;
+}
+
+/* ---- what was found ---- */
+
+static bool have_same_name(const struct found *one, const struct found *other)
+{
+	return exportname_compare(one->name, other->name) == 0;
+}
+
+/* A reader has moved it since then. */
+static bool find_again(struct found *item)
+{
+	struct finds now = { 0 };
+	char *maildir = strndup(item->path, (size_t)(item->name - item->path) - strlen("/cur/"));
+	size_t i = 0;
+	if (maildir != NULL)
+		(void)find_files(&now, maildir, "cur");
+	while (i < now.count && !have_same_name(&now.items[i], item))
+		i++;
+	const bool is_found = i < now.count;
+	if (is_found) {
+		const struct found before = *item;
+		*item = now.items[i];
+		item->box = before.box;
+		now.items[i] = before;
+	}
+	free(maildir);
+	free_finds(&now);
+	return is_found;
+}
+
+static int open_found(struct found *item, struct mailfile *ret_file, time_t *ret_mtime)
+{
+	int ret = mailfile_open(item->path, ret_file, ret_mtime);
+	return ret == -ENOENT && find_again(item) ? mailfile_open(item->path, ret_file, ret_mtime)
+						  : ret;
+}
+
+/* It was found under its new name, too, as the next one. */
+static bool was_moved(const struct found *item, size_t left)
+{
+	struct stat st;
+	return left > 1 && item[1].box == item->box && have_same_name(item, &item[1]) &&
+	       lstat(item->path, &st) != 0 && errno == ENOENT;
+}
+
+static bool have_same_bytes(struct found *one, struct found *other)
+{
+	struct mailfile file = { 0 };
+	struct mailfile other_file = { 0 };
+	time_t mtime;
+	const bool are_same =
+		open_found(one, &file, &mtime) == 0 &&
+		open_found(other, &other_file, &mtime) == 0 && file.size == other_file.size &&
+		(file.size == 0 || memcmp(file.bytes, other_file.bytes, file.size) == 0);
+	mailfile_free(&file);
+	mailfile_free(&other_file);
+	return are_same;
+}
+
 /*
  * How many files from the first on are of one mail: a name of an export, and the same text. A box may have
  * two of them, when a reader has moved one before the next export.
  */
-static size_t count_same(const struct found *first, size_t left)
+static size_t count_same(struct found *first, size_t left)
 {
 	struct mailid id;
 	uint64_t time_us;
@@ -403,10 +520,29 @@ static size_t count_same(const struct found *first, size_t left)
 	if (!exportname_parse(first->name, &time_us, &id))
 		return 1;
 	while (count < left && count < MAIL_RECIPIENTS_MAX &&
-	       exportname_compare(first[count].name, first->name) == 0 &&
-	       mailfile_is_same(first->path, first[count].path))
+	       have_same_name(first, &first[count]) && have_same_bytes(first, &first[count]))
 		count++;
 	return count;
+}
+
+static int import_file(struct exchange *exchange, struct found *item)
+{
+	struct mailfile file;
+	char quoted[LOG_QUOTE_MAX];
+	time_t mtime = 0;
+	int ret = open_found(item, &file, &mtime);
+	const bool is_left_out = ret == -ENOENT || (ret != 0 && is_no_file(item->path));
+	if (ret == 0)
+		ret = import_bytes(exchange, &file, item->name, mtime);
+	if (ret != 0) {
+		progress_end(&exchange->progress);
+		log_error(NULL, "mail not taken, file=%s (%s)", quote_path(item->path, quoted),
+			  is_left_out && ret != -ENOENT ? "not a regular file"
+							: mailstore_strerror(ret));
+	}
+	mailfile_free(&file);
+	exchange->left_out += is_left_out;
+	return is_left_out ? 0 : ret;
 }
 
 static int import_finds(struct exchange *exchange, const struct finds *finds)
@@ -417,11 +553,14 @@ static int import_finds(struct exchange *exchange, const struct finds *finds)
 	exchange->recipients = recipients;
 	exchange->total = finds->count;
 	for (size_t i = 0; ret == 0 && i < finds->count; i += same) {
+		same = 1;
+		if (was_moved(&finds->items[i], finds->count - i))
+			continue;
 		same = count_same(&finds->items[i], finds->count - i);
 		exchange->recipient_count = same;
 		for (size_t n = 0; n < same; n++)
 			recipients[n] = finds->boxes[finds->items[i + n].box];
-		ret = import_file(exchange, finds->items[i].path);
+		ret = import_file(exchange, &finds->items[i]);
 		progress_step(&exchange->progress, IMPORTED, exchange->count, i, exchange->total);
 	}
 	exchange->recipients = NULL;
@@ -437,26 +576,10 @@ static int import_maildirs(struct exchange *exchange)
 			  : find_mails(&finds, exchange->maildir, exchange->name);
 	if (finds.count > 0)
 		qsort(finds.items, finds.count, sizeof(*finds.items), compare_finds);
+	drop_doubles(&finds);
 	if (ret == 0)
 		ret = import_finds(exchange, &finds);
 	free_finds(&finds);
-	return ret;
-}
-
-static int import_all(struct exchange *exchange)
-{
-	struct mailfile file = { 0 };
-	if (exchange->mbox == NULL)
-		return import_maildirs(exchange);
-	int fd = open(exchange->mbox, O_RDONLY | O_CLOEXEC);
-	int ret = fd < 0 ? -errno : mailfile_map(fd, &file);
-	if (fd >= 0)
-		close(fd);
-	if (ret == 0)
-		ret = import_mbox(exchange, &file);
-	else
-		log_error(NULL, "mbox not read, file=%s (%s)", exchange->mbox, strerror(-ret));
-	mailfile_free(&file);
 	return ret;
 }
 
@@ -466,7 +589,7 @@ int import_command(int argc, char **argv)
 	int status = exchange_open(&import_table, argc, argv, true, &exchange);
 	if (status != EX_OK)
 		return status;
-	int ret = import_all(&exchange);
+	int ret = exchange.mbox != NULL ? import_mbox(&exchange) : import_maildirs(&exchange);
 	/* Also when one has failed: what is said to be imported is on disk. */
 	int synced = maillayer_sync(exchange.layer);
 	if (synced != 0) {

@@ -19,21 +19,16 @@ extern "C" {
 struct mailfile {
 	uint8_t *bytes;
 	size_t size;
-	bool is_mapped;
+	size_t room;
 };
 
 /* Reads a descriptor to its end. 0 or -errno; mailfile_free() in any case. */
 int mailfile_read(int fd, struct mailfile *ret_file);
-/*
- * The same of what may be longer than memory, mapped where that can be: a file that another process cuts
- * meanwhile, or that the disk does not give, ends this one.
- */
-int mailfile_map(int fd, struct mailfile *ret_file);
-/* The same of a regular file, and when it was written last. */
+/* Reads on behind what is there until the file has room bytes. */
+int mailfile_fill(int fd, size_t room, struct mailfile *file, bool *ret_is_end);
+/* Reads a regular file, and when it was written last. mailfile_free() in any case. */
 int mailfile_open(const char *path, struct mailfile *ret_file, time_t *ret_mtime);
 void mailfile_free(struct mailfile *file);
-/* Have both files the same bytes? False also when one cannot be read. */
-bool mailfile_is_same(const char *path, const char *other_path);
 
 #ifdef __cplusplus
 }

@@ -15,6 +15,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import types
 import unittest
 
 import harness
@@ -52,6 +53,34 @@ class Tool(harness.Case):
         self.assertEqual(result.returncode, expect, said)
         self.assertEqual(bool(said), expect > 1, said)
         return result.stdout, said
+
+    @contextlib.contextmanager
+    def stopped(self, call, command, *arguments, path=None):
+        """The command stands before the first such call while this lasts, and ends with it."""
+        if harness.IS_SANITIZED:
+            self.skipTest("needs a program that can be traced")
+        trace = self.path("trace")
+        ended = types.SimpleNamespace()
+        with subprocess.Popen([harness.peer("strace"), *(["-P", path] if path else []), "-e", f"trace={call}", "-e",
+                               f"inject={call}:signal=SIGSTOP:when=1", "-o", trace, program("mail-store"), command,
+                               "--store", self.store, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as popen:
+            def is_stopped():
+                with contextlib.suppress(FileNotFoundError), open(trace, encoding="utf-8", errors="replace") as file:
+                    return "stopped by SIGSTOP" in file.read()
+
+            def is_done():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+                return popen.poll() is not None
+
+            harness.wait_for(is_stopped, "the call to be stopped at")
+            with open(f"/proc/{popen.pid}/task/{popen.pid}/children", encoding="ascii") as file:
+                pid = int(file.read())
+            try:
+                yield ended
+            finally:
+                harness.wait_for(is_done, "the command to end")
+            ended.said, ended.status = popen.stdout.read().decode(), popen.returncode
 
     def deliver(self, text=MAIL, *boxes, sender=None):
         options = ["--print-id", *(["--sender", sender] if sender is not None else [])]
@@ -209,31 +238,11 @@ class Mistakes(Tool):
         self.assertEqual(os.stat(os.path.join(self.store, "index.mdb")).st_ino, before.st_ino)
 
     def test_a_repair_has_the_store_for_itself_to_its_end(self):
-        if harness.IS_SANITIZED:
-            self.skipTest("needs a program that can be traced")
         self.deliver()
         os.unlink(os.path.join(self.store, "index.mdb"))
-        trace = self.path("trace")
-        with subprocess.Popen([harness.peer("strace"), "-e", "trace=/^rename", "-e",
-                               "inject=/^rename:signal=SIGSTOP:when=1", "-o", trace, program("mail-store"), "fsck",
-                               "--repair", "-s", self.store], stdout=subprocess.PIPE) as fsck:
-            def is_stopped():
-                with contextlib.suppress(FileNotFoundError), open(trace, encoding="ascii") as file:
-                    return "stopped by SIGSTOP" in file.read()
-
-            def is_done():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGCONT)
-                return fsck.poll() is not None
-
-            harness.wait_for(is_stopped, "the index to be put into its place")
-            with open(f"/proc/{fsck.pid}/task/{fsck.pid}/children", encoding="ascii") as file:
-                pid = int(file.read())
-            try:
-                self.call("ls", expect=EX_TEMPFAIL)
-            finally:
-                harness.wait_for(is_done, "the repair to end")
-            self.assertIn(b"index made anew", fsck.stdout.read())
+        with self.stopped("/^rename", "fsck", "--repair") as ended:
+            self.call("ls", expect=EX_TEMPFAIL)
+        self.assertIn("index made anew", ended.said)
         self.call("ls")
 
     @unittest.skipUnless(os.geteuid() == 0, "no other user without root")
@@ -516,6 +525,53 @@ class Exchange(Tool):
         box = self.path(f"all/{ANNA}")
         self.assertIn(f'maildir not read, path="{box}" (', result.stderr.decode())
         self.assertEqual(result.returncode, EX_IOERR)
+
+    def test_an_mbox_that_becomes_shorter_meanwhile_gives_what_it_has(self):
+        self.deliver()
+        mails = [b"From a@example.org Tue Nov 24 12:00:00 2026\n%s\n" % (b"%d\n" % i * 300000) for i in range(5)]
+        path = self.write("mbox", b"".join(mails))
+        with self.stopped("pwritev", "import", "--mbox", path, BERT, path=os.path.join(self.store, f"log/{1:016x}")) as ended:
+            os.truncate(path, len(mails[0]) + 10)
+        self.assertIn(f"error: mbox not read, file={path} (it has become shorter)\n", ended.said)
+        count = len(self.entries(BERT)) - 1
+        self.assertIn(f"error: not all was imported, store={self.store} mails={count} (", ended.said)
+        self.assertEqual(ended.status, EX_IOERR)
+        self.assertEqual(self.texts(BERT)[1:], [b"%d\n" % i * 300000 for i in range(count)])
+
+    def test_a_reader_may_move_mails_and_give_them_flags_meanwhile(self):
+        self.deliver(b"of both")
+        self.call("export", "--maildirs", self.path("all"))
+        name, = os.listdir(self.path(f"all/{ANNA}/new"))
+        boxes = (ANNA, BERT)
+        for box in boxes:
+            for i in range(3):
+                self.write(f"all/{box}/cur/{i}:2,", b"mail %d" % i)
+        self.store = self.path("other")
+        self.deliver()
+        segment = os.path.join(self.store, f"log/{1:016x}")
+        with self.stopped("pwritev", "import", "--maildirs", self.path("all"), "--only-new", path=segment) as ended:
+            for box in boxes:
+                os.rename(self.path(f"all/{box}/new/{name}"), self.path(f"all/{box}/cur/{name}:2,"))
+                os.rename(self.path(f"all/{box}/cur/1:2,"), self.path(f"all/{box}/cur/1:2,S"))
+            os.unlink(self.path(f"all/{BERT}/cur/2:2,"))
+        self.assertRegex(ended.said, rf'^error: mail not taken, file="\S*/all/{BERT}/cur/2:2," \(No such file or directory\)\n'
+                         r"6 mails imported, 0 were there, 1 files left out\n$")
+        self.assertEqual(ended.status, EX_DATAERR)
+        wanted = [b"of both", *(b"mail %d" % i for i in range(3))]
+        self.assertEqual(sorted(self.texts(ANNA)[1:]), sorted(wanted))
+        self.assertEqual(sorted(self.texts(BERT)[1:]), sorted(wanted[:-1]))
+
+    def test_what_one_reading_of_a_directory_passes_over_is_found_by_another(self):
+        if harness.IS_SANITIZED:
+            self.skipTest("needs a program that can be traced")
+        os.makedirs(self.path("maildir/new"))
+        os.mkdir(self.path("maildir/cur"))
+        self.write("maildir/cur/1:2,S", MAIL)
+        told = subprocess.run([harness.peer("strace"), "-P", self.path("maildir/cur"), "-e",
+                               "inject=getdents64:retval=0:when=1", "-o", self.path("trace"), program("mail-store"),
+                               "import", "-s", self.store, "--maildir", self.path("maildir"), ANNA],
+                              check=True, capture_output=True, timeout=harness.DEADLINE_S).stdout
+        self.assertEqual(told, b"1 mails imported\n")
 
     def test_what_is_no_file_is_no_mail_and_not_waited_for(self):
         self.deliver()
