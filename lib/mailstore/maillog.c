@@ -102,10 +102,13 @@ static int begin_segment(struct maillog *log, unsigned generation)
 	memcpy(head.store, log->identity.store, sizeof(head.store));
 	mailsegment_encode(&head, bytes);
 	ret = disk->ops->create(disk, head.number);
-	if (ret == 0)
-		ret = disk->ops->append(disk, head.number, 0, &part, 1);
+	if (ret != 0)
+		return ret;
+	ret = disk->ops->append(disk, head.number, 0, &part, 1);
 	if (ret != 0) {
-		(void)disk->ops->remove(disk, head.number);
+		/* What stays of it would be in the way of the next attempt; opening again removes it. */
+		if (disk->ops->remove(disk, head.number) != 0)
+			log->failure = ret;
 		return ret;
 	}
 	log->next_segment++;

@@ -600,6 +600,33 @@ TEST_CASE("a store says what has stopped it also when its first failure was that
 	CHECK(mailstore_failure(f.store) == -EROFS);
 }
 
+TEST_CASE(
+	"a segment that can be neither begun nor removed stops the store until it is opened again",
+	"[mailstore][failures]")
+{
+	fixture f;
+	REQUIRE(f.open() == 0);
+	f.disk.fail_after(2, -ENOSPC, true, 1);
+	CHECK(f.deliver({ "a" }, "x\r\n") == -ENOSPC);
+	CHECK(f.disk.failures() == 2);
+	CHECK(f.deliver({ "a" }, "x\r\n") == MAILSTORE_EFAILED);
+	f.close();
+	REQUIRE(f.open() == 0);
+	CHECK(f.deliver({ "a" }, "x\r\n") == 0);
+}
+
+TEST_CASE("a segment that the store has not begun stays, and gets no mail", "[mailstore][failures]")
+{
+	fixture f;
+	REQUIRE(f.open() == 0);
+	disk *disk = f.disk.handle();
+	uint64_t size;
+	REQUIRE(disk->ops->create(disk, 1) == 0);
+	CHECK(f.deliver({ "a" }, "x\r\n") == -EEXIST);
+	CHECK(disk->ops->size(disk, 1, &size) == 0);
+	CHECK(size == 0);
+}
+
 TEST_CASE("a full disk refuses a mail, and the next one is taken when there is room",
 	  "[mailstore][failures]")
 {
