@@ -418,7 +418,10 @@ static bool is_box(const char *root, const char *name)
 	char path[4096];
 	struct stat st;
 	snprintf(path, sizeof(path), "%s/%s%s", root, name, strcmp(name, "tmp") == 0 ? "/cur" : "");
-	return name[0] != '.' && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	if (name[0] == '.')
+		return false;
+	/* One that cannot be looked at is named when it is read. */
+	return stat(path, &st) == 0 ? S_ISDIR(st.st_mode) : errno != ENOENT && errno != ENOTDIR;
 }
 
 static int find_all(struct finds *finds, const char *root)

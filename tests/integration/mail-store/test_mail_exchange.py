@@ -213,6 +213,17 @@ class Exchange(Tool):
         self.assertEqual(sorted(self.texts(ANNA)[1:]), sorted(wanted))
         self.assertEqual(sorted(self.texts(BERT)[1:]), sorted(wanted[:-1]))
 
+    def test_a_mailbox_that_cannot_be_looked_at_is_not_passed_over(self):
+        if harness.IS_SANITIZED:
+            self.skipTest("needs a program that can be traced")
+        self.deliver()
+        self.call("export", "--maildirs", self.path("all"))
+        self.store = self.path("other")
+        subprocess.run([harness.peer("strace"), "-P", self.path(f"all/{ANNA}"), "-e", "inject=/^(new)?(stat|fstatat)$:error=EIO",
+                        "-o", self.path("trace"), program("mail-store"), "import", "-s", self.store, "--maildirs",
+                        self.path("all")], check=True, capture_output=True, timeout=harness.DEADLINE_S)
+        self.assertEqual([self.texts(box) for box in (ANNA, BERT)], [[MAIL], [MAIL]])
+
     def test_what_one_reading_of_a_directory_passes_over_is_found_by_another(self):
         if harness.IS_SANITIZED:
             self.skipTest("needs a program that can be traced")
