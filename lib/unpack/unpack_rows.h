@@ -104,7 +104,7 @@ int unpack_mso_begin(struct unpack *unpack);
 void unpack_mso_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_mso_end(struct unpack *unpack, bool is_whole);
 
-/* unpack_cms.c, unpack_lzfu.c, unpack_onenote.c, unpack_pdf.c, unpack_rtf.c */
+/* unpack_cms.c, unpack_lzfu.c, unpack_onenote.c, pdf/unpack_pdf.c, unpack_rtf.c */
 int unpack_cms_begin(struct unpack *unpack);
 void unpack_cms_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_cms_end(struct unpack *unpack, bool is_whole);

@@ -184,6 +184,45 @@ TEST_CASE("filters of ASCII are undone", "[unpack][pdf]")
 	      "stream 1=4142>;");
 }
 
+TEST_CASE("filters are what the dictionary's own key says", "[unpack][pdf]")
+{
+	const std::string packed = deflated("some text", 15);
+	for (const char *other :
+	     { "/X /AHx", "/X [/AHx]", "/X <</Filter /AHx>>", "/X (/Filter /AHx)",
+	       "/X (\\) /Filter /AHx)", "/X (() /Filter /AHx)", "% /Filter /AHx\n",
+	       "/X (1 0 obj <</Filter /AHx)", "% 1 0 obj <</Filter /AHx\n", "/X /Filter /AHx 1",
+	       "/Filter#20 /AHx", "/X#2fFilter /AHx", "/X [1 [/A] /Filter /AHx]",
+	       "/X () /Filter /Filter 3" }) {
+		INFO(other);
+		const std::string said = std::string("/Filter /Fl ") + other;
+		const std::string before = std::string(other) + " /Filter /Fl";
+		CHECK(all_of(stream_of(before, packed)) == "stream 1=some text;");
+		if (strstr(other, "/Filter 3") == nullptr)
+			CHECK(all_of(stream_of(said, packed)) == "stream 1=some text;");
+	}
+	CHECK(all_of(stream_of("/Filter /AHx /X [/Fl /AHx] /Y /RL", hex("ab") + ">")) ==
+	      "stream 1=ab;");
+	CHECK(all_of(stream_of("/Filter [/AHx % ]\n /AHx]", hex(hex("ab") + ">") + ">")) ==
+	      "stream 1=ab;");
+	// Of two the last, as most readers have it.
+	CHECK(all_of(stream_of("/Filter /AHx /Filter /Fl", packed)) == "stream 1=some text;");
+	CHECK(all_of(stream_of("/Filter /Fl /Filter /AHx", hex("ab") + ">")) == "stream 1=ab;");
+	// Wherever the text is cut.
+	for (size_t size = 0; size < 1400; size += 13) {
+		INFO(size);
+		const std::string pad(size, 'x');
+		const std::string string = "/X (" + pad + " 1 0 obj <</Filter /AHx " + pad + ")";
+		CHECK(all_of(stream_of("/Filter /Fl " + string, packed)) == "stream 1=some text;");
+		CHECK(all_of(stream_of("/X <</Y (" + pad + ")/Filter /AHx>> /Filter /Fl",
+				       packed)) == "stream 1=some text;");
+		// A string that never ends, between objects; a number at the end of what is looked at.
+		CHECK(all_of("(" + pad + stream_of("/Filter /AHx", hex("ab") + ">")) ==
+		      "stream 1=ab;");
+		CHECK(all_of("1 0 obj <</X(" + pad + ")/Length 3>>stream\nabcendstream ") ==
+		      "stream 1=abc;");
+	}
+}
+
 TEST_CASE("runs in a PDF are undone", "[unpack][pdf]")
 {
 	// Two bytes as they are, three and 128 of one kind; nothing is behind the end.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/unpack/unpack_lzw.h"
+#include "lib/unpack/pdf/unpack_lzw.h"
 
 #define CODE_CLEAR 256
 #define CODE_END   257

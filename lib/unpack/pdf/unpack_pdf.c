@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <string.h>
 
+#include "lib/unpack/pdf/unpack_dictionary.h"
+#include "lib/unpack/pdf/unpack_lzw.h"
 #include "lib/unpack/unpack_inflate.h"
-#include "lib/unpack/unpack_lzw.h"
 
 /*
  * Streams of a PDF (ISO 32000-1, 7.3.8), as they come, without its tables:
@@ -29,8 +30,6 @@ enum pdf_word {
 	WORD_CR, /* the LF of a CRLF may follow */
 };
 
-enum pdf_filter { PDF_PLAIN, PDF_HEX, PDF_ASCII85, PDF_RUNS, PDF_LZW, PDF_FLATE, PDF_INFLATED };
-
 enum pdf_body {
 	PDF_HEAD, /* its first two bytes */
 	PDF_INFLATE,
@@ -38,11 +37,12 @@ enum pdf_body {
 	PDF_PASSED, /* to its end */
 };
 
-#define END_WORD	"endstream"
-#define END_WORD_SIZE	9
-#define DICTIONARY_SIZE 640 /* before "stream"; of the text at least half of this is known */
-#define PIECE_SIZE	512
-#define STAGES_MAX	4 /* filters other than FlateDecode within one another */
+#define END_WORD	 "endstream"
+#define END_WORD_SIZE	 9
+#define STREAM_WORD_SIZE 6
+#define EARLY		 PDF_INNER "EarlyChange"
+#define PIECE_SIZE	 512
+#define STAGES_MAX	 4 /* filters other than FlateDecode within one another */
 /*
  * Of an image as much as this comes out, or as it takes to see that it is dense; nothing does that
  * would leave too little for what else is there.
@@ -85,11 +85,12 @@ struct pdf_state {
 	/* Of the stream, or what its dictionary has said until now. */
 	uint64_t length; /* 0: not said */
 	struct pdf_stages stages;
-	bool is_late; /* LZW's codes become longer when they have to */
+	bool is_late;		/* LZW's codes become longer when they have to */
+	struct pdf_place place; /* of the text's first byte */
 	unsigned text_size;
 	unsigned piece_size;
 	unsigned given_size;
-	uint8_t text[DICTIONARY_SIZE];
+	uint8_t text[PDF_TEXT_SIZE];
 	uint8_t piece[PIECE_SIZE];
 	uint8_t given[PIECE_SIZE];
 	struct unpack_inflate inflate;
@@ -99,17 +100,6 @@ struct pdf_state {
 };
 
 _Static_assert(sizeof(struct pdf_state) <= UNPACK_HERE_STATE, "the row has room for it");
-
-static bool is_space(uint8_t byte)
-{
-	return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n' || byte == '\f' ||
-	       byte == '\0';
-}
-
-static bool is_delimiter(uint8_t byte)
-{
-	return byte != '\0' && strchr("/[]<>()%", byte) != NULL;
-}
 
 int unpack_digit(uint8_t byte)
 {
@@ -382,104 +372,14 @@ static void end_behind(struct unpack *unpack)
 
 /* ---- dictionaries ---- */
 
-/* Does the name stand in it, for itself? */
-static const char *find_name(const char *dictionary, const char *name)
-{
-	const size_t size = strlen(name);
-	for (const char *at = strstr(dictionary, name); at != NULL; at = strstr(at + 1, name)) {
-		const char next = at[size];
-		if (is_space((uint8_t)next) || is_delimiter((uint8_t)next))
-			return at;
-	}
-	return NULL;
-}
-
-/* "0 obj", with or without the blank, and no part of a name. */
-static bool is_begin(const uint8_t *text, size_t size, size_t at)
-{
-	return at > 0 && size - at >= 3 && memcmp(text + at, "obj", 3) == 0 &&
-	       (is_space(text[at - 1]) || (text[at - 1] >= '0' && text[at - 1] <= '9'));
-}
-
-/*
- * The dictionary of this object alone, with its names as they are meant (7.3.5): #46 is F. Returns
- * whether its begin is there.
- */
-static bool copy_dictionary(const struct pdf_state *state, char *ret_text)
-{
-	const uint8_t *text = state->text;
-	size_t begin = 0;
-	size_t size = 0;
-	for (size_t at = 0; at < state->text_size; at++) {
-		if (is_begin(text, state->text_size, at))
-			begin = at + 3;
-	}
-	for (size_t at = begin; at < state->text_size; at++) {
-		uint8_t byte = text[at];
-		if (byte == '#' && state->text_size - at > 2 && unpack_digit(text[at + 1]) >= 0 &&
-		    unpack_digit(text[at + 2]) >= 0) {
-			byte = (uint8_t)(unpack_digit(text[at + 1]) << 4 |
-					 unpack_digit(text[at + 2]));
-			at += 2;
-		}
-		ret_text[size++] = byte != '\0' ? (char)byte : ' ';
-	}
-	ret_text[size] = '\0';
-	return begin > 0;
-}
-
-/* The next filter that is said behind *at, which goes there; PDF_PLAIN, too, when there is none. */
-static enum pdf_filter next_filter(const char **at)
-{
-	static const struct {
-		const char *name;
-		enum pdf_filter filter;
-	} filters[] = {
-		{ "/ASCIIHexDecode", PDF_HEX },	   { "/AHx", PDF_HEX },
-		{ "/ASCII85Decode", PDF_ASCII85 }, { "/A85", PDF_ASCII85 },
-		{ "/FlateDecode", PDF_FLATE },	   { "/Fl", PDF_FLATE },
-		{ "/RunLengthDecode", PDF_RUNS },  { "/RL", PDF_RUNS },
-		{ "/LZWDecode", PDF_LZW },	   { "/LZW", PDF_LZW },
-	};
-	const char *first = NULL;
-	enum pdf_filter filter = PDF_PLAIN;
-	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
-		const char *found = find_name(*at, filters[i].name);
-		if (found == NULL || (first != NULL && first < found))
-			continue;
-		first = found;
-		filter = filters[i].filter;
-	}
-	*at = first != NULL ? first + 1 : *at;
-	return filter;
-}
-
-/* 0: it does not stand here, but in an object of its own, perhaps. */
-static uint64_t find_number(const char *dictionary, const char *name)
-{
-	const char *at = find_name(dictionary, name);
-	uint64_t number = 0;
-	if (at == NULL)
-		return 0;
-	at += strlen(name);
-	while (is_space((uint8_t)*at))
-		at++;
-	for (; *at >= '0' && *at <= '9'; at++)
-		number = number < UINT32_MAX ? number * 10 + (uint64_t)(*at - '0') : number;
-	while (is_space((uint8_t)*at))
-		at++;
-	return *at >= '0' && *at <= '9' ? 0 : number;
-}
-
 /* Filters from *at on, up to FlateDecode, which is returned. */
 static enum pdf_filter take_filters(const char **at, enum pdf_filter last,
 				    struct pdf_stage *ret_stages)
 {
 	enum pdf_filter filter = PDF_PLAIN;
 	size_t count = 0;
-	memset(ret_stages, 0, (STAGES_MAX + 1) * sizeof(*ret_stages));
-	for (; count < STAGES_MAX; count++) {
-		filter = next_filter(at);
+	for (; *at != NULL && count < STAGES_MAX; count++) {
+		filter = pdf_dictionary_filter(at);
 		if (filter == PDF_PLAIN || filter == PDF_FLATE)
 			break;
 		ret_stages[count].filter = filter;
@@ -488,26 +388,30 @@ static enum pdf_filter take_filters(const char **at, enum pdf_filter last,
 	return filter;
 }
 
-/* What the text has of a dictionary, whose begin may have been left behind: its length, and its first filters. */
-static void take_dictionary(struct pdf_state *state, char *ret_dictionary)
+/* What the text has of a dictionary, whose begin may have been left behind: its length, and its filters. */
+static void take_dictionary(struct pdf_state *state, bool is_whole)
 {
-	struct pdf_stages stages;
-	const bool has_begin = copy_dictionary(state, ret_dictionary);
-	const char *said = find_name(ret_dictionary, "/Filter");
-	const char *at = said != NULL ? said : ret_dictionary;
-	const bool is_flate = take_filters(&at, PDF_PLAIN, stages.before) == PDF_FLATE;
-	stages.behind[0].filter = PDF_INFLATED;
-	if (is_flate)
-		take_filters(&at, PDF_INFLATED, stages.behind);
-	const char *early = find_name(ret_dictionary, "/EarlyChange");
-	const uint64_t length = find_number(ret_dictionary, "/Length");
+	char dictionary[PDF_TEXT_SIZE + 1];
+	struct pdf_stages stages = { 0 };
+	const size_t size = state->text_size - (is_whole ? STREAM_WORD_SIZE : 0);
+	const bool has_begin =
+		pdf_dictionary_copy(state->text, size, &state->place, is_whole, dictionary);
+	const bool has_early = pdf_dictionary_find(dictionary, EARLY) != NULL;
+	const uint64_t length = pdf_dictionary_number(dictionary, "/Length");
+	state->is_image = pdf_dictionary_find(dictionary, "/Image") != NULL &&
+			  pdf_dictionary_find(dictionary, "/EmbeddedFile") == NULL;
 	if (has_begin || length > 0)
 		state->length = length;
-	if (has_begin || stages.before[0].filter != PDF_PLAIN ||
-	    stages.behind[0].filter != PDF_INFLATED)
-		state->stages = stages;
-	if (has_begin || early != NULL)
-		state->is_late = early != NULL && find_number(ret_dictionary, "/EarlyChange") == 0;
+	if (has_begin || has_early)
+		state->is_late = has_early && pdf_dictionary_number(dictionary, EARLY) == 0;
+	const char *at = pdf_dictionary_filters(dictionary);
+	if (!has_begin && at == NULL)
+		return;
+	if (take_filters(&at, PDF_PLAIN, stages.before) == PDF_FLATE)
+		take_filters(&at, PDF_INFLATED, stages.behind);
+	else
+		stages.behind[0].filter = PDF_INFLATED;
+	state->stages = stages;
 }
 
 /* What a trailer says, or the dictionary of a stream that has the tables: then no stream is what it seems. */
@@ -520,7 +424,7 @@ static void look_for_key(struct unpack *unpack)
 	while (!state->is_encrypted &&
 	       (at = memmem(at, (size_t)(end - at), name, sizeof(name) - 1)) != NULL) {
 		at += sizeof(name) - 1;
-		state->is_encrypted = at < end && (is_space(*at) || is_delimiter(*at));
+		state->is_encrypted = at < end && (pdf_is_space(*at) || pdf_is_delimiter(*at));
 		if (state->is_encrypted)
 			unpack_tell_of(unpack, UNPACK_ENCRYPTED, "");
 	}
@@ -538,22 +442,25 @@ static void put_number(char *out, unsigned number)
 	*out = '\0';
 }
 
+static void begin_text(struct pdf_state *state)
+{
+	state->text_size = 0;
+	memset(&state->place, 0, sizeof(state->place));
+}
+
 static void begin_stream(struct unpack *unpack)
 {
 	struct pdf_state *state = unpack->state;
-	char dictionary[DICTIONARY_SIZE + 1];
 	char name[32] = "stream ";
-	take_dictionary(state, dictionary);
+	take_dictionary(state, true);
 	look_for_key(unpack);
 	state->mode = PDF_STREAM;
 	state->word = WORD_NONE;
 	state->body = PDF_HEAD;
-	state->is_image = find_name(dictionary, "/Image") != NULL &&
-			  find_name(dictionary, "/EmbeddedFile") == NULL;
 	state->held_size = 0;
 	state->word_size = 0;
 	state->head_size = 0;
-	state->text_size = 0;
+	begin_text(state);
 	state->has_word = false;
 	state->lzw_stage = NULL;
 	state->taken = 0;
@@ -593,7 +500,7 @@ static bool is_behind_dictionary(const uint8_t *text, size_t at)
 			is_clear = true;
 		} else if (is_clear && byte == '>' && at > 1 && text[at - 2] == '>') {
 			return true;
-		} else if (!is_space(byte)) {
+		} else if (!pdf_is_space(byte)) {
 			is_clear = false;
 		}
 	}
@@ -603,27 +510,27 @@ static bool is_behind_dictionary(const uint8_t *text, size_t at)
 /* "stream", for itself, behind the end of a dictionary. */
 static bool is_stream_word(const struct pdf_state *state)
 {
-	const size_t at = state->text_size;
-	return at >= 8 && memcmp(state->text + at - 6, "stream", 6) == 0 &&
-	       is_behind_dictionary(state->text, at - 6);
+	const size_t at = state->text_size - STREAM_WORD_SIZE;
+	return state->text_size >= STREAM_WORD_SIZE + 2 &&
+	       memcmp(state->text + at, "stream", STREAM_WORD_SIZE) == 0 &&
+	       is_behind_dictionary(state->text, at);
 }
 
 static void leave_text(struct unpack *unpack)
 {
 	struct pdf_state *state = unpack->state;
-	char dictionary[DICTIONARY_SIZE + 1];
 	if (state->mode == PDF_TEXT)
-		take_dictionary(state, dictionary);
+		take_dictionary(state, false);
 	if (state->mode == PDF_TEXT || state->has_word)
 		look_for_key(unpack);
-	state->text_size = DICTIONARY_SIZE / 2;
-	memmove(state->text, state->text + DICTIONARY_SIZE / 2, DICTIONARY_SIZE / 2);
+	state->text_size = PDF_TEXT_SIZE / 2;
+	memmove(state->text, state->text + PDF_TEXT_SIZE / 2, PDF_TEXT_SIZE / 2);
 }
 
 static void take_text(struct unpack *unpack, uint8_t byte)
 {
 	struct pdf_state *state = unpack->state;
-	if (state->text_size == DICTIONARY_SIZE)
+	if (state->text_size == PDF_TEXT_SIZE)
 		leave_text(unpack);
 	state->text[state->text_size++] = byte;
 	state->word = byte == 'm' && is_stream_word(state) ? WORD_STREAM : WORD_NONE;
@@ -681,7 +588,7 @@ static void take_stream(struct unpack *unpack, uint8_t byte)
 			return;
 		}
 		end_stream(unpack);
-		state->text_size = 0;
+		begin_text(state);
 		return;
 	}
 	/* "endstren..." may have it from its second e on. */
@@ -729,7 +636,7 @@ static void take_word(struct unpack *unpack, uint8_t byte)
 		state->word = WORD_CR;
 	else if (state->word != WORD_CR && is_blank)
 		state->word = WORD_BLANK;
-	else if (state->word != WORD_STREAM || byte == '\n' || is_delimiter(byte))
+	else if (state->word != WORD_STREAM || byte == '\n' || pdf_is_delimiter(byte))
 		begin_next(unpack, byte);
 	else
 		state->word = WORD_NONE;

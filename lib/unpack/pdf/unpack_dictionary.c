@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/unpack/pdf/unpack_dictionary.h"
+
+#include <string.h>
+
+#include "lib/unpack/unpack_rows.h"
+
+#define BLANKS	  " \t\r\n\f"
+#define NAME_ENDS BLANKS "/[]<>(" PDF_INNER
+
+bool pdf_is_space(uint8_t byte)
+{
+	return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n' || byte == '\f' ||
+	       byte == '\0';
+}
+
+bool pdf_is_delimiter(uint8_t byte)
+{
+	return byte != '\0' && strchr("/[]<>()%", byte) != NULL;
+}
+
+/* ---- a copy without what does not count ---- */
+
+/* "0 obj", with or without the blank, and no part of a name. */
+static bool is_begin(const uint8_t *text, size_t size, size_t at)
+{
+	return at > 0 && size - at >= 3 && memcmp(text + at, "obj", 3) == 0 &&
+	       (pdf_is_space(text[at - 1]) || (text[at - 1] >= '0' && text[at - 1] <= '9'));
+}
+
+/* Of a string, which is a value, the begin stays. */
+static uint8_t take_string(struct pdf_place *place, uint8_t byte)
+{
+	const bool is_first = place->parentheses == 0;
+	if (place->is_escaped || byte == '\\')
+		place->is_escaped = !place->is_escaped;
+	else if (byte == '(')
+		place->parentheses++;
+	else if (byte == ')')
+		place->parentheses--;
+	return is_first ? '(' : ' ';
+}
+
+/* What stands for the byte in the copy. */
+static uint8_t take_byte(struct pdf_place *place, uint8_t byte)
+{
+	if (place->is_comment) {
+		place->is_comment = byte != '\r' && byte != '\n';
+		return ' ';
+	}
+	if (place->parentheses > 0 || byte == '(')
+		return take_string(place, byte);
+	if (byte == '%') {
+		place->is_comment = true;
+		return ' ';
+	}
+	if (byte == '<')
+		place->angles++;
+	else if (byte == '>' && place->angles > 0)
+		place->angles--;
+	return byte == '/' && place->angles > 2 ? (uint8_t)PDF_INNER[0] : byte;
+}
+
+/* Names as they are meant (7.3.5): #46 is F, but never the end of a name. */
+static uint8_t take_escape(const uint8_t *text, size_t left)
+{
+	if (text[0] != '#' || left < 3 || unpack_digit(text[1]) < 0 || unpack_digit(text[2]) < 0)
+		return '\0';
+	const uint8_t byte = (uint8_t)(unpack_digit(text[1]) << 4 | unpack_digit(text[2]));
+	return pdf_is_space(byte) || pdf_is_delimiter(byte) ? '?' : byte;
+}
+
+/* From a byte on. *ret_begin: behind the last begin of an object; 0: there is none. The size of the copy. */
+static size_t copy_from(const uint8_t *text, size_t begin, size_t size, struct pdf_place *place,
+			struct pdf_place *ret_middle, size_t *ret_begin, char *ret_text)
+{
+	size_t count = 0;
+	*ret_begin = 0;
+	for (size_t at = begin; at < size; at++) {
+		if (at <= PDF_TEXT_SIZE / 2)
+			*ret_middle = *place;
+		const bool is_plain = place->parentheses == 0 && !place->is_comment;
+		if (is_plain && is_begin(text, size, at)) {
+			memset(place, 0, sizeof(*place));
+			place->is_object = true;
+			*ret_begin = at + 3;
+			count = 0;
+		}
+		const uint8_t escaped = is_plain ? take_escape(text + at, size - at) : '\0';
+		const uint8_t byte = escaped != '\0' ? escaped : take_byte(place, text[at]);
+		if (at >= *ret_begin)
+			ret_text[count++] = byte != '\0' ? (char)byte : ' ';
+		at += escaped != '\0' ? 2 : 0;
+	}
+	ret_text[count] = '\0';
+	return count;
+}
+
+/* Does it end with the dictionary of an object? */
+static bool is_closed(const char *text, size_t size, const struct pdf_place *place)
+{
+	while (size > 0 && pdf_is_space((uint8_t)text[size - 1]))
+		size--;
+	return size > 0 && text[size - 1] == '>' && place->parentheses == 0 && place->is_object;
+}
+
+/*
+ * What stands between objects, where readers do not look, may begin a string that never ends: then
+ * the last begin of an object counts, wherever it seems to be.
+ */
+bool pdf_dictionary_copy(const uint8_t *text, size_t size, struct pdf_place *place, bool is_whole,
+			 char *ret_text)
+{
+	struct pdf_place end = *place;
+	struct pdf_place middle = *place;
+	size_t begin = 0;
+	size_t last = size;
+	const size_t count = copy_from(text, 0, size, &end, place, &begin, ret_text);
+	if (!is_whole || is_closed(ret_text, count, &end))
+		return begin > 0;
+	while (last > 0 && !is_begin(text, size, last))
+		last--;
+	if (last == 0)
+		return begin > 0;
+	memset(&end, 0, sizeof(end));
+	copy_from(text, last + 3, size, &end, &middle, &begin, ret_text);
+	return true;
+}
+
+/* ---- what it says ---- */
+
+const char *pdf_dictionary_find(const char *dictionary, const char *name)
+{
+	const size_t size = strlen(name);
+	for (const char *at = strstr(dictionary, name); at != NULL; at = strstr(at + 1, name)) {
+		const uint8_t next = (uint8_t)at[size];
+		if (pdf_is_space(next) || pdf_is_delimiter(next))
+			return at;
+	}
+	return NULL;
+}
+
+uint64_t pdf_dictionary_number(const char *dictionary, const char *name)
+{
+	const char *at = pdf_dictionary_find(dictionary, name);
+	uint64_t number = 0;
+	if (at == NULL)
+		return 0;
+	at += strlen(name);
+	while (pdf_is_space((uint8_t)*at) && *at != '\0')
+		at++;
+	for (; *at >= '0' && *at <= '9'; at++)
+		number = number < UINT32_MAX ? number * 10 + (uint64_t)(*at - '0') : number;
+	while (pdf_is_space((uint8_t)*at) && *at != '\0')
+		at++;
+	return *at >= '0' && *at <= '9' ? 0 : number;
+}
+
+/* To its end, or to that of the text. */
+static size_t skip_array(const char *text)
+{
+	size_t at = 0;
+	for (unsigned depth = 0; text[at] != '\0'; at++) {
+		if (text[at] == '[')
+			depth++;
+		else if (text[at] == ']' && --depth == 0)
+			break;
+	}
+	return at;
+}
+
+/*
+ * A name may be a key or a value, which follow each other. Of a key that is said twice most readers take
+ * the last value. NULL: none is said.
+ */
+static char *find_filters(char *dictionary)
+{
+	static const char name[] = "/Filter";
+	const size_t name_size = sizeof(name) - 1;
+	char *value = NULL;
+	bool has_key = false;
+	for (char *at = dictionary; *at != '\0';) {
+		const size_t size = *at == '/'	 ? 1 + strcspn(at + 1, NAME_ENDS)
+				    : *at == '[' ? skip_array(at)
+						 : 1;
+		const bool is_key = *at == '/' && !has_key;
+		has_key = is_key || (has_key && pdf_is_space((uint8_t)*at));
+		if (is_key && size == name_size && memcmp(at, name, name_size) == 0)
+			value = at + size;
+		at += size;
+	}
+	return value;
+}
+
+const char *pdf_dictionary_filters(char *dictionary)
+{
+	char *value = find_filters(dictionary);
+	if (value == NULL)
+		return NULL;
+	value += strspn(value, BLANKS);
+	if (*value == '[')
+		value[strcspn(value, "]")] = '\0';
+	else if (*value == '/')
+		value[1 + strcspn(value + 1, NAME_ENDS)] = '\0';
+	else
+		*value = '\0';
+	return value;
+}
+
+enum pdf_filter pdf_dictionary_filter(const char **at)
+{
+	static const struct {
+		const char *name;
+		enum pdf_filter filter;
+	} filters[] = {
+		{ "/ASCIIHexDecode", PDF_HEX },	   { "/AHx", PDF_HEX },
+		{ "/ASCII85Decode", PDF_ASCII85 }, { "/A85", PDF_ASCII85 },
+		{ "/FlateDecode", PDF_FLATE },	   { "/Fl", PDF_FLATE },
+		{ "/RunLengthDecode", PDF_RUNS },  { "/RL", PDF_RUNS },
+		{ "/LZWDecode", PDF_LZW },	   { "/LZW", PDF_LZW },
+	};
+	const char *first = NULL;
+	enum pdf_filter filter = PDF_PLAIN;
+	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
+		const char *found = pdf_dictionary_find(*at, filters[i].name);
+		if (found == NULL || (first != NULL && first < found))
+			continue;
+		first = found;
+		filter = filters[i].filter;
+	}
+	*at = first != NULL ? first + 1 : *at;
+	return filter;
+}
