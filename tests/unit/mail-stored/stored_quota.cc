@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Limits of mailboxes, asked for by several threads at a time.
+// Limits of mailboxes, asked for by several threads at a time, and what is too old.
 #include "integration/mail/mail-stored/boxes/quota.h"
 
 #include "integration/mail/base/users/users_file.h"
 #include "integration/mail/mail-stored/boxes/expiry.h"
+#include "integration/mail/mail-stored/store/counters.h"
+#include "integration/mail/mail-stored/store/keeper.h"
 #include "lib/lmdb/writer.h"
 #include "tests/unit/mail-users/users.hh"
 
@@ -88,6 +90,15 @@ int erase_old(maillayer *layer, mailname mailbox, const uint64_t *, size_t, uint
 	return 0;
 }
 
+maillayer_ops make_old_ops()
+{
+	maillayer_ops ops = {};
+	ops.next_box = next_old_box;
+	ops.list = list_old_box;
+	ops.erase = erase_old;
+	return ops;
+}
+
 } // namespace
 
 TEST_CASE("an entry that cannot be read keeps the mails of its mailbox, and is told at the end",
@@ -106,10 +117,7 @@ TEST_CASE("an entry that cannot be read keeps the mails of its mailbox, and is t
 			nullptr) == STORE_OK);
 	const opened_users opened(path);
 	REQUIRE(opened.status() == 0);
-	maillayer_ops ops = {};
-	ops.next_box = next_old_box;
-	ops.list = list_old_box;
-	ops.erase = erase_old;
+	const maillayer_ops ops = make_old_ops();
 	old_boxes boxes = { { &ops },
 			    { "b@example.org", "damaged@example.org", "e@example.org" },
 			    {} };
@@ -142,10 +150,7 @@ TEST_CASE("second copies are kept as long as the mailbox that they are of", "[ma
 	REQUIRE(build(path, { "short@example.org keep=1d", "usual@example.org" }) == STORE_OK);
 	const opened_users opened(path);
 	REQUIRE(opened.status() == 0);
-	maillayer_ops ops = {};
-	ops.next_box = next_old_box;
-	ops.list = list_old_box;
-	ops.erase = erase_old;
+	const maillayer_ops ops = make_old_ops();
 	old_boxes boxes = { { &ops },
 			    { "\0013/short@example.org", "\0013/usual@example.org",
 			      "short@example.org", "usual@example.org" },
@@ -164,4 +169,39 @@ TEST_CASE("second copies are kept as long as the mailbox that they are of", "[ma
 	CHECK(boxes.erased ==
 	      std::vector<std::string>{ "\0013/short@example.org", "short@example.org" });
 	CHECK(expired == 2);
+}
+
+TEST_CASE("a clock that goes more than a day forward deletes no mail for a day",
+	  "[mail-stored][keeper]")
+{
+	constexpr int64_t day_us = 24LL * 3600 * 1000000;
+	const bool is_far = GENERATE(false, true);
+	const maillayer_ops ops = make_old_ops();
+	old_boxes boxes = { { &ops }, { "a" }, {} };
+	stored_setup setup = {};
+	setup.keep_s = 1;
+	setup.keep_ms = 1;
+	setup.index_ms = 3600 * 1000;
+	const quota quota = { &setup, nullptr, nullptr };
+	uint64_t counters[STORED_COUNTER_COUNT] = {};
+	uv_loop_t loop;
+	keeper keeper = {};
+	keeper.layer = &boxes.layer;
+	keeper.setup = &setup;
+	keeper.quota = &quota;
+	keeper.counters = counters;
+	REQUIRE(uv_loop_init(&loop) == 0);
+	REQUIRE(keeper_open(&keeper, &loop) == 0);
+	keeper.began_us -= is_far ? 2 * day_us : day_us / 2;
+	// Each ends with a look at the mailbox.
+	for (unsigned rounds = 0; rounds < 5; rounds++)
+		uv_run(&loop, UV_RUN_ONCE);
+	CHECK(boxes.erased.empty() == is_far);
+	// The day is over.
+	keeper.doubted_until_us = 0;
+	uv_run(&loop, UV_RUN_ONCE);
+	CHECK_FALSE(boxes.erased.empty());
+	keeper_close(&keeper);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	CHECK(uv_loop_close(&loop) == 0);
 }

@@ -3,6 +3,7 @@
 
 #include "integration/mail/mail-stored/store/counters.h"
 #include "lib/common/log.h"
+#include "lib/process/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,8 +11,9 @@
 
 static const char context[] = "mail-stored";
 
-#define EXPIRE_LOOKS 16 /* in one turn of the loop */
-#define SPACE_SHORT  20 /* less than one in so many blocks is free */
+#define EXPIRE_LOOKS 16			     /* in one turn of the loop */
+#define FORWARD_US   (24LL * 3600 * 1000000) /* a day: clocks are not set by that much */
+#define SPACE_SHORT  20			     /* less than one in so many blocks is free */
 
 /* Says what is wrong; a store that has stopped, or lost its index, is the owner's business. */
 static void note(struct keeper *keeper, const char *what, int status)
@@ -90,10 +92,34 @@ static void on_collect(uv_timer_t *timer)
 
 /* ---- age ---- */
 
+static int64_t find_beginning(void)
+{
+	return (int64_t)clock_wall_us() - (int64_t)clock_now_us();
+}
+
+/*
+ * A clock that has gone far forward may be wrong, and what is deleted by it is gone when it is set right. So a day
+ * goes by before mails are old by it.
+ */
+static bool is_clock_doubted(struct keeper *keeper)
+{
+	const int64_t began_us = find_beginning();
+	const int64_t forward_us = began_us - keeper->began_us;
+	if (forward_us > FORWARD_US) {
+		log_warning(context,
+			    "old mails not deleted for a day, clock went forward, seconds=%" PRId64,
+			    forward_us / 1000000);
+		keeper->doubted_until_us = clock_now_us() + FORWARD_US;
+	}
+	if (forward_us > FORWARD_US || forward_us < 0)
+		keeper->began_us = began_us;
+	return clock_now_us() < keeper->doubted_until_us;
+}
+
 static void on_expire(uv_timer_t *timer)
 {
 	struct keeper *keeper = timer->data;
-	int ret = 0;
+	int ret = is_clock_doubted(keeper) ? DNSBLV6_ENOTFOUND : 0;
 	for (unsigned i = 0; ret == 0 && i < EXPIRE_LOOKS; i++)
 		ret = expiry_step(&keeper->expiry);
 	if (ret == 0) {
@@ -112,6 +138,7 @@ int keeper_open(struct keeper *keeper, uv_loop_t *loop)
 {
 	uv_timer_t *const timers[] = { &keeper->index, &keeper->collect, &keeper->expire };
 	int ret = 0;
+	keeper->began_us = find_beginning();
 	keeper->expiry = (struct expiry){ .layer = keeper->layer,
 					  .quota = keeper->quota,
 					  .expired = &keeper->counters[STORED_EXPIRED] };

@@ -38,6 +38,8 @@ struct keeper {
 	bool is_behind;	    /* the index could not be written, and that was said */
 	uint64_t delivered; /* at the last look */
 	struct expiry expiry;
+	int64_t began_us; /* the wall clock when the steady one began: it moves when that is set */
+	uint64_t doubted_until_us; /* by the steady one: no mail is too old before */
 };
 
 /* Memory is the caller's; layer to owner have been set. 0 or a status of libuv. */
