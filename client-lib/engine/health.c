@@ -40,7 +40,7 @@ static uint64_t pack_trust(const struct health_trust *parts)
 {
 	return at_most(parts->looked_s, HEALTH_NEVER_S) |
 	       at_most(parts->whole_s, HEALTH_NEVER_S) << 28 | (uint64_t)parts->is_secure << 56 |
-	       (uint64_t)parts->had_vain << 57;
+	       (uint64_t)parts->had_vain << 57 | (uint64_t)parts->was_lent << 58;
 }
 
 struct health_trust health_unpack_trust(uint64_t trust)
@@ -50,6 +50,7 @@ struct health_trust health_unpack_trust(uint64_t trust)
 		.whole_s = (uint32_t)(trust >> 28) & HEALTH_NEVER_S,
 		.is_secure = (trust >> 56 & 1) != 0,
 		.had_vain = (trust >> 57 & 1) != 0,
+		.was_lent = (trust >> 58 & 1) != 0,
 	};
 }
 
@@ -311,7 +312,7 @@ uint64_t health_looked_well(uint64_t trust, uint32_t now_s)
 	struct health_trust parts = health_unpack_trust(trust);
 
 	parts.looked_s = now_s;
-	parts.had_vain = false;
+	parts.had_vain = parts.was_lent = false;
 	return pack_trust(&parts);
 }
 
@@ -321,6 +322,17 @@ uint64_t health_looked_in_vain(uint64_t trust)
 
 	parts.had_vain = true;
 	return pack_trust(&parts);
+}
+
+bool health_lend(uint64_t *trust, uint32_t now_s)
+{
+	struct health_trust parts = health_unpack_trust(*trust);
+
+	if (parts.looked_s == 0 || now_s - parts.looked_s > HEALTH_LOOK_S)
+		return false;
+	parts.was_lent = true;
+	*trust = pack_trust(&parts);
+	return true;
 }
 
 bool health_claim_look(uint64_t *trust, uint32_t now_s)

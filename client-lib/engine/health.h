@@ -58,7 +58,8 @@
  *     0-27   when it was last seen to deny what it must, seconds on the cache's clock
  *     28-55  when it has all of its credit again
  *     56     its answers were validated
- *     57     a look was in vain since then
+ *     57     a look was in vain since then, or the zone out of reach
+ *     58     something was listed since then that was not looked at by itself
  */
 
 #include "client-lib/cache/cache.h"
@@ -213,6 +214,7 @@ struct health_trust {
 	uint32_t whole_s;
 	bool is_secure;
 	bool had_vain;
+	bool was_lent;
 };
 
 struct health_trust health_unpack_trust(uint64_t trust);
@@ -295,6 +297,8 @@ bool health_is_pin_over(uint64_t word, uint32_t now_s);
 uint64_t health_looked_well(uint64_t trust, uint32_t now_s);
 /* What was asked had no answer that tells: the new trust. */
 uint64_t health_looked_in_vain(uint64_t trust);
+/* Was it seen to deny that within HEALTH_LOOK_S? Then something is listed on its word. */
+bool health_lend(uint64_t *trust, uint32_t now_s);
 /* Has the zone credit for a look? Then trust is changed. */
 bool health_claim_look(uint64_t *trust, uint32_t now_s);
 

@@ -501,7 +501,7 @@ static bool is_good(const struct probe *look)
 	const enum health_finding *points = look->found.points;
 
 	if (look->is_void)
-		return zone_has_denied_lately(look->zone);
+		return zone_claim_trust(look->zone);
 	return points[HEALTH_NOWHERE] == HEALTH_NO && points[HEALTH_CLEAR] == HEALTH_NO;
 }
 

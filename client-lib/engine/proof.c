@@ -97,7 +97,7 @@ enum proof_outcome proof_ask(struct zone *zone, int64_t asked_ms, const struct c
 		probe_look(zone);
 	if (probe_join_look(zone, waiter))
 		return PROOF_AWAITED;
-	return zone_has_denied_lately(zone) ? PROOF_GIVEN : PROOF_MISSING;
+	return zone_claim_trust(zone) ? PROOF_GIVEN : PROOF_MISSING;
 }
 
 bool proof_is_given(const struct zone *zone)

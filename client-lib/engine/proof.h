@@ -28,8 +28,9 @@
  * A probe of all points is a look too. What a look finds to be answered makes the zone
  * WILDCARDED, LISTS_WORLD or BLOCKED at once. What was not sent or not answered is asked again, a
  * few times, since packets are lost where many are held; if all of that was in vain, the zone's
- * state stays, and what was held fails. Then a fault may have begun behind the last good look that
- * ends before the next one: that one makes void what was listed in between.
+ * state stays, and what was held fails. Then, or while the zone is out of reach, a fault that began
+ * behind the last good look may end before the next one: that one makes void what was listed in
+ * between, if something was without a look of its own.
  */
 
 #include "client-lib/engine/zone.h"

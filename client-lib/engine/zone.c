@@ -75,6 +75,8 @@ static void set_word(struct zone *zone, uint64_t word, const char *reason)
 	if (health_is_cleared(old_word, word))
 		cache_begin_era(all->cache, zone->index);
 	cache_zone_set(all->cache, zone->index, CACHE_ZONE_WORD, word);
+	if (health_unpack(word).state == DNSBLV6_ZONE_UNREACHABLE)
+		zone_note_vain(zone);
 	const struct config_zone *config = zone->config;
 	int level = health_line(config->labels[0] != '\0' ? config->labels : config->text, old_word,
 				word, reason, line);
@@ -213,7 +215,7 @@ void zone_note_denials(struct zone *zone)
 	while (!change_trust(zone, trust, health_looked_well(trust, now_s(zone))));
 	/* A fault may have begun behind the look before that one, and be over. */
 	struct health_trust was = health_unpack_trust(trust);
-	if (was.had_vain)
+	if (was.had_vain && was.was_lent)
 		cache_forget_listings(zone->all->cache, zone->index, was.looked_s);
 }
 
@@ -226,23 +228,26 @@ void zone_note_vain(struct zone *zone)
 	while (!change_trust(zone, trust, health_looked_in_vain(trust)));
 }
 
-bool zone_claim_look(struct zone *zone)
+static bool claim(struct zone *zone, bool (*take)(uint64_t *trust, uint32_t now_s))
 {
 	uint64_t old_trust, trust;
 
 	do {
 		old_trust = trust = trust_of(zone);
-		if (!health_claim_look(&trust, now_s(zone)))
+		if (!take(&trust, now_s(zone)))
 			return false;
 	} while (!change_trust(zone, old_trust, trust));
 	return true;
 }
 
-bool zone_has_denied_lately(const struct zone *zone)
+bool zone_claim_look(struct zone *zone)
 {
-	struct health_trust trust = health_unpack_trust(trust_of(zone));
+	return claim(zone, health_claim_look);
+}
 
-	return trust.looked_s != 0 && now_s(zone) - trust.looked_s <= HEALTH_LOOK_S;
+bool zone_claim_trust(struct zone *zone)
+{
+	return claim(zone, health_lend);
 }
 
 /* ---- validation ---- */

@@ -142,10 +142,10 @@ void zone_note_probe(struct zone *zone, const struct health_probe *found);
 bool zone_note_look(struct zone *zone, const struct health_probe *found);
 /* The zone has just denied what it must. */
 void zone_note_denials(struct zone *zone);
-/* It was looked at, and could not be seen to: what is listed until it is may be wrong. */
+/* It could not be seen to: what was listed on its word since it was, or is until it is, may be wrong. */
 void zone_note_vain(struct zone *zone);
-/* Was it seen to deny that within HEALTH_LOOK_S, by whichever process? */
-bool zone_has_denied_lately(const struct zone *zone);
+/* Was it seen to deny that within HEALTH_LOOK_S, by whichever process? A listing is put on that. */
+bool zone_claim_trust(struct zone *zone);
 /* Must its answers be validated? */
 bool zone_wants_secure(const struct zone *zone);
 /* What a probe tells about that; behind zone_note_probe(). */

@@ -262,6 +262,42 @@ TEST_CASE("listings since the last good look are void when one in vain came betw
 	CHECK(check_later(client, listed(52)).queries == 0);
 }
 
+// A probe of all now, and its end.
+void probe(inquiry &client)
+{
+	test_clock::pass(HEALTH_LOOK_S + 1);
+	engine_probe(client.get(), client.now_ms);
+	client.until_quiet([](engine *tested) { return !engine_is_probing(tested); });
+}
+
+TEST_CASE("listings on the word of a look are void behind an outage", "[client][engine][proof]")
+{
+	const bool has_credit = GENERATE(false, true);
+	CAPTURE(has_credit);
+	inquiry client;
+	client.dns.ttl_s = 1800; // no class rounds it
+	add(client, true);
+	REQUIRE(client.check(clean(200)).verdict == DNSBLV6_CLEAR);
+	if (!has_credit) {
+		spend_credit(client);
+		test_clock::pass(HEALTH_LOOK_S + 1);
+	}
+	REQUIRE(check_later(client, listed(50)).verdict == DNSBLV6_LISTED);
+	client.dns.trouble = has_credit ? world::NONE : world::CLOSED;
+	REQUIRE(check_later(client, has_credit ? listed(51) : clean(201)).verdict ==
+		DNSBLV6_LISTED);
+
+	client.dns.trouble = world::SERVFAIL;
+	probe(client);
+	REQUIRE(client.state() == DNSBLV6_ZONE_UNREACHABLE);
+	client.dns.trouble = world::NONE;
+	probe(client);
+	REQUIRE(client.state() == DNSBLV6_ZONE_OK);
+	// What had a look of its own stays, where no other has been without.
+	CHECK(check_later(client, listed(has_credit ? 50 : 1)).queries == 0);
+	CHECK(check_later(client, clean(201)).verdict == DNSBLV6_CLEAR);
+}
+
 TEST_CASE("a look that is lost on the way is tried again", "[client][engine][proof]")
 {
 	inquiry client;
