@@ -164,6 +164,7 @@ static const char *parse_filter(const char *text, size_t size, struct config_fil
 	static const char form[] =
 		"a filter is four octets with dots between, each 0 to 255, &BITS or [N;N..N]";
 	struct cursor cursor = { text, text + size };
+	static const uint64_t only_255[4] = { [255 / 64] = UINT64_C(1) << 255 % 64 };
 	struct config_filter filter = { .is_set = true };
 
 	for (unsigned i = 0; i < 4; i++) {
@@ -174,6 +175,10 @@ static const char *parse_filter(const char *text, size_t size, struct config_fil
 		return form;
 	if ((filter.octets[0][127 / 64] >> (127 % 64) & 1) == 0)
 		return "this filter fits nothing in 127.0.0.0/8, where the answers of lists are";
+	if (memcmp(filter.octets[1], only_255, sizeof(only_255)) == 0 &&
+	    memcmp(filter.octets[2], only_255, sizeof(only_255)) == 0)
+		return "this filter fits nothing but 127.255.255.0/24, by which lists refuse to "
+		       "answer";
 	*ret_filter = filter;
 	return NULL;
 }

@@ -393,6 +393,7 @@ TEST_CASE("an entry that is not in postscreen's syntax is refused", "[client][co
 		{ "bl.example=127.0.0.-2", "a filter is four octets" },
 		{ "bl.example=10.0.0.2", "fits nothing in 127.0.0.0/8" },
 		{ "bl.example=[126;128..255].0.0.2", "fits nothing in 127.0.0.0/8" },
+		{ "bl.example=127.255.255.[0..255]", "by which lists refuse to answer" },
 	}));
 	CAPTURE(r.entry);
 	Config config;
