@@ -46,7 +46,8 @@
  * Threads. One handle may be used by any number of threads. dnsblv6_peek()
  * takes no lock; the others share one that is never held while a call waits.
  * dnsblv6_new(), _set(), _start() and _free() of one handle are for one thread,
- * with no other call at the same time.
+ * with no other call at the same time. A thread that is cancelled (pthread_cancel(3)) in any
+ * other call ends behind it.
  *
  * Forks. A handle may be started before fork(), which may come at any time.
  * Parent and children then share its cache, and each has its own sockets and

@@ -190,7 +190,7 @@ void dnsblv6_free(struct dnsblv6 *client)
 	free_calls(&client->open);
 	free_calls(&client->ready);
 	free_lines(&client->lines);
-	pthread_mutex_unlock(&client->lock);
+	client_leave(client);
 	pthread_mutex_destroy(&client->lock);
 	pthread_cond_destroy(&client->changed);
 	free(client);
@@ -228,6 +228,8 @@ static void take_over(struct dnsblv6 *client, bool was_taken)
 
 void client_enter(struct dnsblv6 *client)
 {
+	int cancel_state;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pid_t self = getpid();
 	pid_t owner = __atomic_load_n(&client->pid, __ATOMIC_ACQUIRE);
 
@@ -243,12 +245,14 @@ void client_enter(struct dnsblv6 *client)
 		owner = __atomic_load_n(&client->pid, __ATOMIC_ACQUIRE);
 	}
 	pthread_mutex_lock(&client->lock);
+	client->cancel_state = cancel_state;
 }
 
 void client_leave(struct dnsblv6 *client)
 {
 	struct line_list lines = TAILQ_HEAD_INITIALIZER(lines);
 	struct line *line;
+	const int cancel_state = client->cancel_state;
 
 	TAILQ_CONCAT(&lines, &client->lines, link);
 	client->line_count = 0;
@@ -258,6 +262,7 @@ void client_leave(struct dnsblv6 *client)
 		client->log(client->log_context, line->level, line->text);
 	}
 	free_lines(&lines);
+	pthread_setcancelstate(cancel_state, NULL);
 }
 
 /* ---- waiting ---- */
@@ -317,6 +322,8 @@ static void wait_for_driver(struct dnsblv6 *client, int64_t until_ms)
 void client_wait(struct dnsblv6 *client, client_done_fn is_done, const void *what,
 		 int64_t deadline_ms)
 {
+	const int cancel_state = client->cancel_state;
+
 	while (!is_done(what)) {
 		int64_t now_ms = client_now_ms();
 		int64_t next_ms = engine_next_ms(client->engine);
@@ -326,13 +333,14 @@ void client_wait(struct dnsblv6 *client, client_done_fn is_done, const void *wha
 		if (next_ms <= now_ms) {
 			client_process(client);
 			if (now_ms >= deadline_ms)
-				return;
+				break;
 		} else if (client->is_driver_done != NULL) {
 			wait_for_driver(client, next_ms);
 		} else {
 			wait_for_dns(client, is_done, what, next_ms - now_ms);
 		}
 	}
+	client->cancel_state = cancel_state; /* others have had the lock */
 }
 
 /* ---- asking ---- */

@@ -67,6 +67,7 @@ struct dnsblv6 {
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
+	int cancel_state;	       /* of the thread that has the lock, as its caller had it */
 	client_done_fn is_driver_done; /* NULL: there is no driver */
 	const void *driver_waits_for;
 	bool is_processing; /* in dnsblv6_process(): it need not be woken */
@@ -87,7 +88,10 @@ int client_try_options(struct dnsblv6 *client);
 
 int64_t client_now_us(void);
 int64_t client_now_ms(void);
-/* Makes the handle this process's own, and takes the lock. */
+/*
+ * Makes the handle this process's own, and takes the lock. A thread that was cancelled with it would
+ * keep it for ever, and one that waits has its request on its stack: pthread_cancel(3) has to wait.
+ */
 void client_enter(struct dnsblv6 *client);
 /* Gives the lock back, and then says what there is to say. */
 void client_leave(struct dnsblv6 *client);

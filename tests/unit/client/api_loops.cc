@@ -238,6 +238,28 @@ TEST_CASE("a check returns when a loop has read its reply", "[client][api]")
 	CHECK(longest_us < 20000000);
 }
 
+TEST_CASE("a thread that is cancelled in a call ends behind it", "[client][api]")
+{
+	handle bl;
+	bl.dns.trouble = world::SILENT;
+	bl.start();
+	std::atomic<bool> has_verdict{ false };
+	std::thread cancelled([&] {
+		const dnsblv6_ip parsed = ip("192.0.0.1");
+		dnsblv6_result result = {};
+		dnsblv6_check(bl.client, &parsed, 3000, &result);
+		has_verdict = result.verdict == DNSBLV6_UNKNOWN;
+	});
+	while (bl.server->count() == 0)
+		usleep(1000);
+	pthread_cancel(cancelled.native_handle());
+	// Another one waits beside it meanwhile.
+	CHECK(bl.check("192.0.3.1", 1).verdict == DNSBLV6_UNKNOWN);
+	cancelled.join();
+	CHECK(has_verdict);
+	CHECK(bl.check("192.0.6.1", 1).verdict == DNSBLV6_UNKNOWN);
+}
+
 TEST_CASE("threads get right answers, and each block costs one question", "[client][api]")
 {
 	handle bl;
