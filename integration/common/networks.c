@@ -33,12 +33,19 @@ const char *networks_add(struct networks *networks, const char *text, size_t tex
 	return NULL;
 }
 
+/* IPv4 by itself and before all else: ::/0 does not hold it, though its numbers are among those. */
+static int compare_addrs(struct dnsblv6_addr a, struct dnsblv6_addr b)
+{
+	int order = dnsblv6_addr_is_ipv4(b) - dnsblv6_addr_is_ipv4(a);
+	return order != 0 ? order : dnsblv6_addr_compare(a, b);
+}
+
 /* A wider one is before those that it holds. */
 static int compare(const void *a, const void *b)
 {
 	const struct dnsblv6_prefix *left = a;
 	const struct dnsblv6_prefix *right = b;
-	int order = dnsblv6_addr_compare(left->first, right->first);
+	int order = compare_addrs(left->first, right->first);
 	return order != 0 ? order : left->prefix_len - right->prefix_len;
 }
 
@@ -66,7 +73,7 @@ bool networks_contain(const struct networks *networks, struct dnsblv6_addr addr)
 	size_t high = networks->count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (dnsblv6_addr_compare(networks->prefixes[middle].first, addr) <= 0)
+		if (compare_addrs(networks->prefixes[middle].first, addr) <= 0)
 			low = middle + 1;
 		else
 			high = middle;

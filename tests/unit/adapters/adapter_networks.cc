@@ -70,6 +70,26 @@ TEST_CASE("addresses and prefixes of both families, comments and blanks are read
 	CHECK_FALSE(some.has("198.51.100.8"));
 }
 
+TEST_CASE("a prefix of IPv6 has no IPv4 address, however wide it is", "[adapter][networks]")
+{
+	const std::string wide = GENERATE("::/0", "::/64", "::/95");
+	CAPTURE(wide);
+	const set six(wide + "\n");
+	CHECK(six.has("::1"));
+	CHECK_FALSE(six.has("192.0.2.1"));
+	const set both("192.0.2.0/24\n::/0\n2001:db8::/32\n203.0.113.0/24\n" + wide);
+	CHECK(both.networks.count == 3);
+	CHECK(both.has("192.0.2.1"));
+	CHECK(both.has("203.0.113.1"));
+	CHECK_FALSE(both.has("198.51.100.1"));
+	CHECK_FALSE(both.has("255.255.255.255"));
+	CHECK(both.has("2001:db9::"));
+	CHECK(both.has("::fffe:ffff:ffff"));
+	const set all("::ffff:0:0/96\n");
+	CHECK(all.has("192.0.2.1"));
+	CHECK_FALSE(all.has("::1"));
+}
+
 TEST_CASE("a network within another does not hide the rest of that", "[adapter][networks]")
 {
 	const set nested("10.0.0.0/8\n10.1.0.0/16\n10.1.0.0/24\n10.200.0.1\n10.0.0.0/8\n");
