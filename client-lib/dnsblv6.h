@@ -340,9 +340,9 @@ DNSBLV6_API int dnsblv6_process(struct dnsblv6 *client);
  * nowhere in the text. Of a classic zone it is the TXT record, for which DNS is asked for at most
  * timeout_ms; with 0 DNS is not asked, and no classic zone has a text. At most size bytes with the
  * NUL, printable ASCII, cut if need be; 600 are always enough. Returns the length of what is
- * written, or -ENOENT when zones_listed is empty, or -EINVAL when size is 0. The text is empty when
- * nothing made the score but zones that failed and whose on-failure is closed: a program needs a
- * text of its own for that.
+ * written, or -EINVAL when size is 0, or -ENOENT when zones_listed is empty, also when the score
+ * was made by zones that failed and whose on-failure is closed: a program needs a text of its own
+ * for that.
  */
 DNSBLV6_API int dnsblv6_reason(struct dnsblv6 *client, const struct dnsblv6_ip *ip,
 			       const struct dnsblv6_result *result, int timeout_ms, char *ret_text,
@@ -355,7 +355,8 @@ DNSBLV6_API int dnsblv6_reason_name(struct dnsblv6 *client, const char *name,
 
 /*
  * The name that is asked for ip in zone: kind is "dotted", "flat" or "classic".
- * At most size bytes with the NUL (256 are always enough). Returns the length, -EINVAL or -ENOSPC.
+ * At most size bytes with the NUL: 256 are enough for a zone without escapes, 1024 for any. Returns
+ * the length, -EINVAL or -ENOSPC.
  */
 DNSBLV6_API int dnsblv6_qname(const struct dnsblv6_ip *ip, const char *kind, const char *zone,
 			      char *ret_name, size_t size);

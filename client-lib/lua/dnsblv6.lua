@@ -436,8 +436,8 @@ function M.qname(address, kind, zone)
   if not ip then
     return nil, why
   end
-  local text = ffi.new("char[256]")
-  local status = lib.dnsblv6_qname(ip, c(kind), c(zone), text, 256)
+  local text = ffi.new("char[1024]")
+  local status = lib.dnsblv6_qname(ip, c(kind), c(zone), text, 1024)
   if status < 0 then
     return nil, text_of(status)
   end

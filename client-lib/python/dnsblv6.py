@@ -484,7 +484,7 @@ class Client:
 
 def qname(address, kind, zone):
     """The name that is asked for: kind is "dotted", "flat" or "classic"."""
-    text = ctypes.create_string_buffer(256)
+    text = ctypes.create_string_buffer(1024)
     _must(_lib.dnsblv6_qname(_ip(address), _c(kind), _c(zone), text, len(text)))
     return text.value.decode()
 

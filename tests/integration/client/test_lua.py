@@ -199,6 +199,9 @@ class Lua(Served):
             eq(zones[2].state, "ok")
             assert(next(client:stats()))
             eq(dnsblv6.qname("192.0.2.66", "flat", "{NAME}"), "c000020.{NAME}")
+            local escaped = ("\\\\001"):rep(63)
+            eq(dnsblv6.qname("192.0.2.66", "flat", escaped .. "." .. escaped),
+              "c000020." .. escaped .. "." .. escaped)
             eq(dnsblv6.qname("192.0.2.66", "flat\\0", "{NAME}"), nil)
         """)
 

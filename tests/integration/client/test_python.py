@@ -279,6 +279,8 @@ class Python(Served):
 
     def test_names_are_made_without_a_client(self):
         self.assertEqual(dnsblv6.qname("192.0.2.66", "dotted", NAME), "0.2.0.192." + NAME)
+        escaped = ".".join(["\\001" * 63] * 3)
+        self.assertEqual(dnsblv6.qname("192.0.2.66", "flat", escaped), "c000020." + escaped)
         self.assertRegex(dnsblv6.version(), r"^\d+\.\d+\.\d+$")
 
 
