@@ -261,16 +261,12 @@ class Bombs(Tool):
         lines = self.scan("-i", self.write("mixed", content), status=1)
         self.assertTrue(any("bomb: " in line for line in lines), lines)
 
-    def test_a_million_members(self):
-        out = io.BytesIO()
-        header = tarfile.TarInfo("a").tobuf()
-        for _ in range(1000):
-            out.write(header * 1000)
-        lines = self.scan("-i", self.write("many.tar", out.getvalue()), status=1)
+    def test_a_hundred_thousand_members(self):
+        lines = self.scan("-i", self.write("many.tar", tarfile.TarInfo("a").tobuf() * 100000), status=1)
         self.assertIn("bomb: members FOUND", "".join(lines))
 
     def test_time(self):
-        content = lzma.compress(os.urandom(1 << 20) * 20)
+        content = lzma.compress(os.urandom(1 << 20) * 20, preset=1)  # the lowest that looks back so far
         path = self.write("slow.xz", content)
         lines = self.scan("--limit-cpu", "1", "--limit-ratio", "1000000", path, status=1)
         self.assertIn("bomb: time FOUND", "".join(lines))
