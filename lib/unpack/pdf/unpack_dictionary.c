@@ -156,54 +156,79 @@ uint64_t pdf_dictionary_number(const char *dictionary, const char *name)
 	return *at >= '0' && *at <= '9' ? 0 : number;
 }
 
-/* To its end, or to that of the text. */
-static size_t skip_array(const char *text)
+/* Of what begins with a bracket. */
+static size_t bracket_size(const char *text, char begin, char end)
 {
 	size_t at = 0;
 	for (unsigned depth = 0; text[at] != '\0'; at++) {
-		if (text[at] == '[')
+		if (text[at] == begin)
 			depth++;
-		else if (text[at] == ']' && --depth == 0)
+		else if (text[at] == end && --depth == 0)
 			break;
 	}
 	return at;
 }
 
-/*
- * A name may be a key or a value, which follow each other. Of a key that is said twice most readers take
- * the last value. NULL: none is said.
- */
-static char *find_filters(char *dictionary)
+size_t pdf_dictionary_size(const char *value)
 {
-	static const char name[] = "/Filter";
-	const size_t name_size = sizeof(name) - 1;
+	if (*value == '[')
+		return bracket_size(value, '[', ']');
+	if (*value == '<')
+		return bracket_size(value, '<', '>');
+	return *value == '/' ? 1 + strcspn(value + 1, NAME_ENDS) : 0;
+}
+
+/* A name may be a key or a value, which follow each other. */
+char *pdf_dictionary_value(char *dictionary, const char *name)
+{
+	const size_t name_size = strlen(name);
 	char *value = NULL;
 	bool has_key = false;
 	for (char *at = dictionary; *at != '\0';) {
-		const size_t size = *at == '/'	 ? 1 + strcspn(at + 1, NAME_ENDS)
-				    : *at == '[' ? skip_array(at)
-						 : 1;
+		const size_t size = *at == '/' || *at == '[' ? pdf_dictionary_size(at) : 1;
 		const bool is_key = *at == '/' && !has_key;
 		has_key = is_key || (has_key && pdf_is_space((uint8_t)*at));
 		if (is_key && size == name_size && memcmp(at, name, name_size) == 0)
 			value = at + size;
 		at += size;
 	}
-	return value;
+	return value != NULL ? value + strspn(value, BLANKS) : NULL;
+}
+
+static size_t skip_value(const char *text)
+{
+	size_t size = pdf_dictionary_size(text);
+	if (size == 0)
+		size = strcspn(text, NAME_ENDS);
+	else if (*text != '/' && text[size] != '\0')
+		size++;
+	if (size == 0)
+		size = *text != '\0' ? 1 : 0;
+	return size + strspn(text + size, BLANKS);
+}
+
+/* As readers have it: an array for an array, and a value for a name. */
+char *pdf_dictionary_parameters(char *values, const char *filters, const char *filter)
+{
+	if (values == NULL || (*filters == '[') != (*values == '['))
+		return NULL;
+	if (*filters != '[')
+		return values;
+	filters += 1 + strspn(filters + 1, BLANKS);
+	values += 1 + strspn(values + 1, BLANKS);
+	while (filters < filter && *values != '\0' && *values != ']') {
+		filters += skip_value(filters);
+		values += skip_value(values);
+	}
+	return *values == '<' || (*values >= '0' && *values <= '9') ? values : NULL;
 }
 
 const char *pdf_dictionary_filters(char *dictionary)
 {
-	char *value = find_filters(dictionary);
+	char *value = pdf_dictionary_value(dictionary, "/Filter");
 	if (value == NULL)
 		return NULL;
-	value += strspn(value, BLANKS);
-	if (*value == '[')
-		value[strcspn(value, "]")] = '\0';
-	else if (*value == '/')
-		value[1 + strcspn(value + 1, NAME_ENDS)] = '\0';
-	else
-		*value = '\0';
+	value[pdf_dictionary_size(value)] = '\0';
 	return value;
 }
 

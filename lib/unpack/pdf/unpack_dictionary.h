@@ -28,7 +28,16 @@ extern "C" {
 #define PDF_TEXT_SIZE 640 /* of a text that is looked at at a time */
 #define PDF_INNER     "\1"
 
-enum pdf_filter { PDF_PLAIN, PDF_HEX, PDF_ASCII85, PDF_RUNS, PDF_LZW, PDF_FLATE, PDF_INFLATED };
+enum pdf_filter {
+	PDF_PLAIN,
+	PDF_HEX,
+	PDF_ASCII85,
+	PDF_RUNS,
+	PDF_LZW,
+	PDF_ROWS, /* what a predictor has made; no name of a filter */
+	PDF_FLATE,
+	PDF_INFLATED,
+};
 
 /* Where a byte is. */
 struct pdf_place {
@@ -52,8 +61,14 @@ bool pdf_dictionary_copy(const uint8_t *text, size_t size, struct pdf_place *pla
 const char *pdf_dictionary_find(const char *dictionary, const char *name);
 /* 0: it does not stand here, but in an object of its own, perhaps. */
 uint64_t pdf_dictionary_number(const char *dictionary, const char *name);
+/* Of a key of its own, the last as most readers have it, up to the end of the dictionary. NULL: none. */
+char *pdf_dictionary_value(char *dictionary, const char *name);
+/* Of a name, an array or a dictionary, without the last bracket, or as far as the text goes. */
+size_t pdf_dictionary_size(const char *value);
 /* Where its filters begin; what follows them is cut off. NULL: none are said. */
 const char *pdf_dictionary_filters(char *dictionary);
+/* Of values of /DecodeParms, or NULL, those of a filter among the filters; NULL: it has none. */
+char *pdf_dictionary_parameters(char *values, const char *filters, const char *filter);
 /* The next one behind *at, which goes there; PDF_PLAIN, too, when there is none. */
 enum pdf_filter pdf_dictionary_filter(const char **at);
 

@@ -3,6 +3,7 @@
 
 #include "lib/unpack/pdf/unpack_dictionary.h"
 #include "lib/unpack/pdf/unpack_lzw.h"
+#include "lib/unpack/pdf/unpack_predictor.h"
 #include "lib/unpack/unpack_inflate.h"
 
 /*
@@ -14,7 +15,8 @@
  * and what is compressed with its own end, also where the length is an object elsewhere. A length is
  * believed as far as the word within it is data; one that is a lie hides no stream and no key behind it.
  * Filters are read from the dictionary as far as ASCII, runs and LZW go, before FlateDecode and behind it; what stands
- * for that and begins as zlib is that, whatever is said. Images are decompressed as long as they are not dense: a white page is as dense as a bomb.
+ * for that and begins as zlib is that, whatever is said. What a predictor has made
+ * of rows is undone, unless they are long, or TIFF's of few bits. Images are decompressed as long as they are not dense: a white page is as dense as a bomb.
  * What has other filters is given as it is, and what is encrypted, which is said.
  */
 enum pdf_mode {
@@ -62,10 +64,10 @@ struct pdf_stage {
 	uint32_t group;	    /* ...and their value; of a run, see take_runs() */
 };
 
-/* Behind the last of each stands PDF_PLAIN or PDF_INFLATED. */
+/* Behind the last of each stands PDF_PLAIN or PDF_INFLATED; there is room for PDF_ROWS besides. */
 struct pdf_stages {
-	struct pdf_stage before[STAGES_MAX + 1]; /* what is compressed */
-	struct pdf_stage behind[STAGES_MAX + 1];
+	struct pdf_stage before[STAGES_MAX + 2]; /* what is compressed */
+	struct pdf_stage behind[STAGES_MAX + 2];
 };
 
 struct pdf_state {
@@ -85,8 +87,10 @@ struct pdf_state {
 	/* Of the stream, or what its dictionary has said until now. */
 	uint64_t length; /* 0: not said */
 	struct pdf_stages stages;
-	bool is_late;		/* LZW's codes become longer when they have to */
-	struct pdf_place place; /* of the text's first byte */
+	enum pdf_filter predicted; /* what .predictor is of */
+	bool is_late;		   /* LZW's codes become longer when they have to */
+	bool is_unpredicted;	   /* there is a predictor that is not known here */
+	struct pdf_place place;	   /* of the text's first byte */
 	unsigned text_size;
 	unsigned piece_size;
 	unsigned given_size;
@@ -97,6 +101,7 @@ struct pdf_state {
 	const struct pdf_stage *lzw_stage; /* of the first that has bytes; NULL: none */
 	uint64_t lzw_out;
 	struct unpack_lzw lzw;
+	struct pdf_predictor predictor;
 };
 
 _Static_assert(sizeof(struct pdf_state) <= UNPACK_HERE_STATE, "the row has room for it");
@@ -325,6 +330,13 @@ static void take_lzw(struct unpack *unpack, struct pdf_stage *stage, uint8_t byt
 	}
 }
 
+static void take_rows(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
+{
+	struct pdf_state *state = unpack->state;
+	if (pdf_predictor_take(&state->predictor, &byte))
+		take_data(unpack, stage + 1, byte);
+}
+
 /* Bounded by STAGES_MAX. */
 static void take_data(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
 {
@@ -338,6 +350,8 @@ static void take_data(struct unpack *unpack, struct pdf_stage *stage, uint8_t by
 		take_runs(unpack, stage, byte);
 	else if (stage->filter == PDF_LZW)
 		take_lzw(unpack, stage, byte);
+	else if (stage->filter == PDF_ROWS)
+		take_rows(unpack, stage, byte);
 	else if (byte == (stage->filter == PDF_HEX ? '>' : '~'))
 		end_filter(unpack, stage);
 	else if (stage->filter == PDF_HEX)
@@ -348,7 +362,7 @@ static void take_data(struct unpack *unpack, struct pdf_stage *stage, uint8_t by
 
 static void end_stages(struct unpack *unpack, struct pdf_stage *stages)
 {
-	for (size_t i = 0; stages[i].filter >= PDF_HEX && stages[i].filter <= PDF_LZW; i++)
+	for (size_t i = 0; stages[i].filter >= PDF_HEX && stages[i].filter <= PDF_ROWS; i++)
 		end_filter(unpack, &stages[i]);
 }
 
@@ -388,6 +402,40 @@ static enum pdf_filter take_filters(const char **at, enum pdf_filter last,
 	return filter;
 }
 
+/* What an object elsewhere says of a predictor is not known. */
+static void set_parameters(struct pdf_state *state, char *parameters)
+{
+	char *end = parameters + pdf_dictionary_size(parameters);
+	const char kept = *end;
+	const bool is_elsewhere = *parameters >= '0' && *parameters <= '9';
+	*end = '\0';
+	state->is_unpredicted = !pdf_predictor_set(&state->predictor, parameters) || is_elsewhere;
+	state->is_late = pdf_dictionary_find(parameters, EARLY) != NULL &&
+			 pdf_dictionary_number(parameters, EARLY) == 0;
+	*end = kept;
+}
+
+/* What is compressed twice is opened once here: a predictor of the second is not known. */
+static void take_parameters(struct pdf_state *state, const char *filters, char *values)
+{
+	const char *at = filters;
+	enum pdf_filter filter = PDF_PLAIN;
+	bool has_flate = false;
+	char *parameters = NULL;
+	state->is_unpredicted = false;
+	state->is_late = false;
+	state->predictor.row_size = 0;
+	while (parameters == NULL && filters != NULL &&
+	       (filter = pdf_dictionary_filter(&at)) != PDF_PLAIN) {
+		if (filter == PDF_FLATE || filter == PDF_LZW)
+			parameters = pdf_dictionary_parameters(values, filters, at - 1);
+		state->predicted = filter == PDF_FLATE && has_flate ? PDF_PLAIN : filter;
+		has_flate = has_flate || filter == PDF_FLATE;
+	}
+	if (parameters != NULL)
+		set_parameters(state, parameters);
+}
+
 /* What the text has of a dictionary, whose begin may have been left behind: its length, and its filters. */
 static void take_dictionary(struct pdf_state *state, bool is_whole)
 {
@@ -396,15 +444,17 @@ static void take_dictionary(struct pdf_state *state, bool is_whole)
 	const size_t size = state->text_size - (is_whole ? STREAM_WORD_SIZE : 0);
 	const bool has_begin =
 		pdf_dictionary_copy(state->text, size, &state->place, is_whole, dictionary);
-	const bool has_early = pdf_dictionary_find(dictionary, EARLY) != NULL;
 	const uint64_t length = pdf_dictionary_number(dictionary, "/Length");
 	state->is_image = pdf_dictionary_find(dictionary, "/Image") != NULL &&
 			  pdf_dictionary_find(dictionary, "/EmbeddedFile") == NULL;
 	if (has_begin || length > 0)
 		state->length = length;
-	if (has_begin || has_early)
-		state->is_late = has_early && pdf_dictionary_number(dictionary, EARLY) == 0;
+	char *values = pdf_dictionary_value(dictionary, "/DecodeParms");
 	const char *at = pdf_dictionary_filters(dictionary);
+	if (has_begin || (at != NULL && values != NULL))
+		take_parameters(state, at, values);
+	else if (values != NULL)
+		state->is_unpredicted = true;
 	if (!has_begin && at == NULL)
 		return;
 	if (take_filters(&at, PDF_PLAIN, stages.before) == PDF_FLATE)
@@ -448,6 +498,29 @@ static void begin_text(struct pdf_state *state)
 	memset(&state->place, 0, sizeof(state->place));
 }
 
+static void add_predictor(struct pdf_state *state)
+{
+	struct pdf_stages *stages = &state->stages;
+	struct pdf_stage *at = stages->behind;
+	const struct pdf_stage *last = &stages->behind[STAGES_MAX + 1];
+	if (state->predictor.row_size == 0)
+		return;
+	if (state->predicted != PDF_FLATE) {
+		for (at = stages->before; at->filter != PDF_LZW; at++) {
+			if (at->filter == PDF_PLAIN) {
+				state->is_unpredicted = true;
+				return;
+			}
+		}
+		at++;
+		last = &stages->before[STAGES_MAX + 1];
+	}
+	pdf_predictor_begin(&state->predictor);
+	memmove(at + 1, at, (size_t)(last - at) * sizeof(*at));
+	memset(at, 0, sizeof(*at));
+	at->filter = PDF_ROWS;
+}
+
 static void begin_stream(struct unpack *unpack)
 {
 	struct pdf_state *state = unpack->state;
@@ -466,6 +539,9 @@ static void begin_stream(struct unpack *unpack)
 	state->taken = 0;
 	put_number(name + strlen(name), ++state->count);
 	unpack_open(unpack, name);
+	add_predictor(state);
+	if (state->is_unpredicted && !state->is_image)
+		unpack_tell(unpack, UNPACK_UNSUPPORTED);
 }
 
 static void end_stream(struct unpack *unpack)
@@ -480,6 +556,8 @@ static void end_stream(struct unpack *unpack)
 	state->mode = PDF_TEXT;
 	state->stages.before[0].filter = PDF_PLAIN;
 	state->stages.behind[0].filter = PDF_INFLATED;
+	state->predictor.row_size = 0;
+	state->is_unpredicted = false;
 	state->length = 0;
 }
 
@@ -658,6 +736,7 @@ int unpack_pdf_begin(struct unpack *unpack)
 	memset(state, 0, offsetof(struct pdf_state, inflate));
 	memset(&state->inflate, 0, offsetof(struct unpack_inflate, out_bytes));
 	state->lzw_stage = NULL;
+	state->predictor.row_size = 0;
 	state->stages.behind[0].filter = PDF_INFLATED;
 	return unpack_inflate_init(&state->inflate);
 }

@@ -99,6 +99,36 @@ std::string lzw(const std::string &bytes, unsigned early)
 	return packed;
 }
 
+// As PNG has it, with each of its filters in turn.
+std::string predicted(const std::string &text, size_t row_size, size_t pixel_size)
+{
+	std::string rows;
+	for (size_t begin = 0; begin < text.size(); begin += row_size) {
+		const int tag = static_cast<int>(begin / row_size % 5);
+		rows += static_cast<char>(tag);
+		for (size_t at = begin; at < std::min(text.size(), begin + row_size); at++) {
+			const auto byte = [&](bool is_there, size_t back) {
+				return is_there ? static_cast<uint8_t>(text[at - back]) : 0;
+			};
+			const bool has_left = at - begin >= pixel_size;
+			const bool has_up = begin > 0;
+			const int left = byte(has_left, pixel_size);
+			const int up = byte(has_up, row_size);
+			const int corner = byte(has_left && has_up, row_size + pixel_size);
+			const int guess = left + up - corner;
+			const int to_left = std::abs(guess - left);
+			const int to_up = std::abs(guess - up);
+			const int to_corner = std::abs(guess - corner);
+			const int paeth = to_left <= to_up && to_left <= to_corner ? left
+					  : to_up <= to_corner			   ? up
+										   : corner;
+			const int of[] = { 0, left, up, (left + up) / 2, paeth };
+			rows += static_cast<char>(text[at] - of[tag]);
+		}
+	}
+	return rows;
+}
+
 } // namespace
 
 TEST_CASE("streams come out as they are, and decompressed", "[unpack][pdf]")
@@ -220,6 +250,63 @@ TEST_CASE("filters are what the dictionary's own key says", "[unpack][pdf]")
 		      "stream 1=ab;");
 		CHECK(all_of("1 0 obj <</X(" + pad + ")/Length 3>>stream\nabcendstream ") ==
 		      "stream 1=abc;");
+	}
+}
+
+TEST_CASE("what a predictor has made of a PDF's stream is undone", "[unpack][pdf]")
+{
+	std::string text;
+	for (unsigned i = 0; i < 600; i++)
+		text += static_cast<char>(i * i / 7);
+	for (const unsigned colors : { 1U, 3U }) {
+		INFO(colors);
+		const std::string parms = "/DecodeParms [null<</Columns 8 /Colors " +
+					  std::to_string(colors) + " /Predictor ";
+		const std::string said = "/Filter [/AHx /Fl /AHx] " + parms;
+		const auto packed = [](const std::string &rows) {
+			return hex(deflated(rows, 15)) + ">";
+		};
+		const std::string rows = predicted(hex(text), 8 * colors, colors);
+		CHECK(all_of(stream_of(said + "15>>]", packed(rows))) == "stream 1=" + text + ";");
+		CHECK(all_of(stream_of(said + "1>>]", packed(hex(text)))) ==
+		      "stream 1=" + text + ";");
+		CHECK(all_of(stream_of("/Filter [/AHx /LZW] " + parms + "10>>]",
+				       hex(lzw(rows, 1)) + ">")) == "stream 1=" + hex(text) + ";");
+		std::string tiff = hex(text);
+		for (size_t at = tiff.size(); at-- > 0;)
+			tiff[at] = static_cast<char>(
+				tiff[at] - (at % (8 * colors) < colors ? 0 : tiff[at - colors]));
+		CHECK(all_of(stream_of(said + "2>>]", packed(tiff))) == "stream 1=" + text + ";");
+	}
+	const std::string one = deflated("\2ab\2\1\1", 15);
+	CHECK(all_of(stream_of("/Filter /Fl /DecodeParms<</Predictor 12/Columns 2>>", one) +
+		     stream_of("/Filter /Fl", one)) == "stream 1=abbc;stream 2=\2ab\2\1\1;");
+	// Only the parameters' own; one that is not known here, or elsewhere, is said.
+	CHECK(all_of(stream_of("/Filter /Fl /DecodeParms <<>> /X <</Predictor 12>>", one)) ==
+	      "stream 1=\2"
+	      "ab\2\1\1;");
+	for (const char *other :
+	     { "[null <</Predictor 12>>]", "/Predictor", "[<</X [<<>>]>> <</Predictor 2>>]", "[]",
+	       "<</Predictor 12>>" }) {
+		INFO(other);
+		const std::string said = std::string("/Filter [/Fl] /DecodeParms ") + other;
+		CHECK(all_of(stream_of(said, one)) == "stream 1=\2"
+						      "ab\2\1\1;");
+	}
+	// Of what else is compressed within it.
+	for (const char *within : { "/LZW", "/Fl" })
+		CHECK(unpack_all(CONTENT_PDF,
+				 stream_of(std::string("/Filter [/Fl ") + within +
+						   "] /DecodeParms [null <</Predictor 12>>]",
+					   one))
+			      .has("unsupported method: stream 1"));
+	for (const char *other : { "<</Predictor 2 /BitsPerComponent 4>>", "9 0 R",
+				   "<</Predictor 12 /Columns 9000>>" }) {
+		const std::string said = std::string("/Filter /Fl /DecodeParms ") + other;
+		CHECK(unpack_all(CONTENT_PDF, stream_of(said, one))
+			      .has("unsupported method: stream 1"));
+		CHECK(unpack_all(CONTENT_PDF, stream_of(said + "/Subtype /Image", one))
+			      .flaws.empty());
 	}
 }
 
