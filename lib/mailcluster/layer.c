@@ -81,14 +81,6 @@ static int layer_list(struct maillayer *layer, struct mailname mailbox, uint64_t
 	return boxes_list(cluster_of(layer), mailbox, from, room, ret_entries, ret_count);
 }
 
-static int layer_find(struct maillayer *layer, struct mailname mailbox, uint64_t from,
-		      struct mailentry *ret_entry)
-{
-	size_t count = 0;
-	int ret = boxes_list(cluster_of(layer), mailbox, from, 1, ret_entry, &count);
-	return ret == 0 && count == 0 ? DNSBLV6_ENOTFOUND : ret;
-}
-
 static int layer_counts(struct maillayer *layer, struct mailname mailbox,
 			struct mailcounts *ret_counts)
 {
@@ -338,7 +330,6 @@ int mailcluster_layer(struct mailcluster *cluster, struct maillayer **ret_layer)
 		.sync = layer_sync,
 		.flush = layer_sync,
 		.make_id = layer_make_id,
-		.find = layer_find,
 		.list = layer_list,
 		.counts = layer_counts,
 		.peek_counts = layer_peek_counts,

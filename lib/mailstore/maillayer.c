@@ -53,12 +53,6 @@ static int log_make_id(struct maillayer *layer, struct mailid *ret_id)
 	return mailstore_make_id(store_of(layer), ret_id);
 }
 
-static int log_find(struct maillayer *layer, struct mailname mailbox, uint64_t from,
-		    struct mailentry *ret_entry)
-{
-	return mailstore_find(store_of(layer), mailbox, from, ret_entry);
-}
-
 static int log_list(struct maillayer *layer, struct mailname mailbox, uint64_t from, size_t room,
 		    struct mailentry *ret_entries, size_t *ret_count)
 {
@@ -142,7 +136,6 @@ static const struct maillayer_ops log_ops = {
 	.sync_end = log_sync_end,
 	.flush = log_flush,
 	.make_id = log_make_id,
-	.find = log_find,
 	.list = log_list,
 	.counts = log_counts,
 	.peek_counts = log_peek_counts,
@@ -213,8 +206,9 @@ int maillayer_make_id(struct maillayer *layer, struct mailid *ret_id)
 int maillayer_find(struct maillayer *layer, struct mailname mailbox, uint64_t from,
 		   struct mailentry *ret_entry)
 {
-	return layer->ops->find != NULL ? layer->ops->find(layer, mailbox, from, ret_entry)
-					: -EOPNOTSUPP;
+	size_t count = 0;
+	int ret = maillayer_list(layer, mailbox, from, 1, ret_entry, &count);
+	return ret == 0 && count == 0 ? DNSBLV6_ENOTFOUND : ret;
 }
 
 int maillayer_list(struct maillayer *layer, struct mailname mailbox, uint64_t from, size_t room,

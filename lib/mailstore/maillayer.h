@@ -36,8 +36,6 @@ struct maillayer_ops {
 	int (*sync_end)(struct maillayer *layer, const struct mailstore_sync *sync, int status);
 	int (*flush)(struct maillayer *layer);
 	int (*make_id)(struct maillayer *layer, struct mailid *ret_id);
-	int (*find)(struct maillayer *layer, struct mailname mailbox, uint64_t from,
-		    struct mailentry *ret_entry);
 	int (*list)(struct maillayer *layer, struct mailname mailbox, uint64_t from, size_t room,
 		    struct mailentry *ret_entries, size_t *ret_count);
 	int (*counts)(struct maillayer *layer, struct mailname mailbox,

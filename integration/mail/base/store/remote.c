@@ -217,14 +217,6 @@ static int remote_list(struct maillayer *layer, struct mailname mailbox, uint64_
 	return ret;
 }
 
-static int remote_find(struct maillayer *layer, struct mailname mailbox, uint64_t from,
-		       struct mailentry *ret_entry)
-{
-	size_t count;
-	int ret = remote_list(layer, mailbox, from, 1, ret_entry, &count);
-	return ret == 0 && count == 0 ? DNSBLV6_ENOTFOUND : ret;
-}
-
 static int ask_boxes(struct remote *remote, struct mailname behind)
 {
 	struct storewire_request request = { .type = STOREWIRE_BOXES, .mailbox = behind };
@@ -490,7 +482,6 @@ int remote_store_open(const char *socket_path, int timeout_ms, struct maillayer 
 		.erase = remote_erase,
 		.sync = remote_sync,
 		.make_id = remote_make_id,
-		.find = remote_find,
 		.list = remote_list,
 		.next_box = remote_next_box,
 		.find_id = remote_find_id,
