@@ -72,15 +72,6 @@ static void find_kept(struct disk *disk, const char *path, struct kept *ret_kept
 	ret_kept->reader = NULL;
 }
 
-/* What the index knows of a segment: DNSBLV6_ENOTFOUND. */
-static int find_row(const struct kept *kept, uint64_t segment, struct segmentrow *ret_row)
-{
-	uint64_t found;
-	int ret = kept->reader == NULL ? DNSBLV6_ENOTFOUND
-				       : mailindex_segment(kept->reader, segment, &found, ret_row);
-	return ret == STORE_OK && found != segment ? DNSBLV6_ENOTFOUND : ret;
-}
-
 /* ---- a disk on which nothing is changed ---- */
 
 struct frozen {
@@ -107,7 +98,7 @@ static int list_object(void *context, uint64_t object)
 	struct segmentrow row;
 	int ret = STORE_OK;
 	if (object != MAILIDENTITY_OBJECT && object < listing->kept->facts.next_segment)
-		ret = find_row(listing->kept, object, &row);
+		ret = mailindex_segment_row(listing->kept->reader, object, &row);
 	if (ret == DNSBLV6_ENOTFOUND && listing->kept->reader != NULL)
 		return 0;
 	return ret == STORE_OK || ret == DNSBLV6_ENOTFOUND ? listing->fn(listing->context, object)
@@ -226,7 +217,7 @@ static int add_size(void *context, uint64_t object)
 static int note_end(struct pass *pass, uint64_t segment, struct maillog_finding *found)
 {
 	struct segmentrow row;
-	int ret = find_row(pass->kept, segment, &row);
+	int ret = mailindex_segment_row(pass->kept->reader, segment, &row);
 	if (ret != STORE_OK)
 		return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
 	if (found->end >= row.end || found->size < row.end)

@@ -657,13 +657,27 @@ int mailindex_counts(struct reader *reader, struct mailname name, struct mailcou
 	return ret == STORE_OK ? decode_counts(value, ret_counts) : ret;
 }
 
-int mailindex_mail(struct reader *reader, uint64_t mail, struct mailrow *ret_row)
+static int read_number_row(struct reader *reader, unsigned table, uint64_t number,
+			   struct store_bytes *ret_value)
 {
 	uint8_t key[8];
+	encode_number(number, key);
+	return reader_get(reader, table, key, sizeof(key), ret_value);
+}
+
+int mailindex_mail(struct reader *reader, uint64_t mail, struct mailrow *ret_row)
+{
 	struct store_bytes value;
-	encode_number(mail, key);
-	int ret = reader_get(reader, MAILINDEX_MAILS, key, sizeof(key), &value);
+	int ret = read_number_row(reader, MAILINDEX_MAILS, mail, &value);
 	return ret == STORE_OK ? decode_row(value, ret_row) : ret;
+}
+
+int mailindex_segment_row(struct reader *reader, uint64_t segment, struct segmentrow *ret_row)
+{
+	struct store_bytes value;
+	int ret = reader == NULL ? DNSBLV6_ENOTFOUND
+				 : read_number_row(reader, MAILINDEX_SEGMENTS, segment, &value);
+	return ret == STORE_OK ? decode_segment(value, ret_row) : ret;
 }
 
 int mailindex_id(struct reader *reader, const struct mailid *id, uint64_t *ret_mail)

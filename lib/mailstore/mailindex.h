@@ -161,6 +161,8 @@ int mailindex_list(struct reader *reader, struct mailname name, uint64_t from, s
 int mailindex_counts(struct reader *reader, struct mailname name, struct mailcounts *ret_counts);
 int mailindex_mail(struct reader *reader, uint64_t mail, struct mailrow *ret_row);
 int mailindex_id(struct reader *reader, const struct mailid *id, uint64_t *ret_mail);
+/* Of that very segment; reader is NULL when there is no index. */
+int mailindex_segment_row(struct reader *reader, uint64_t segment, struct segmentrow *ret_row);
 /* The first segment whose number is at least from. */
 int mailindex_segment(struct reader *reader, uint64_t from, uint64_t *ret_segment,
 		      struct segmentrow *ret_row);

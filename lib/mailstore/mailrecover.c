@@ -60,15 +60,6 @@ static int find_lost(struct mailrecover *recover)
 	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
 }
 
-static int read_row(struct mailrecover *recover, uint64_t number, struct segmentrow *ret_row)
-{
-	uint64_t found;
-	if (recover->reader == NULL)
-		return DNSBLV6_ENOTFOUND;
-	int ret = mailindex_segment(recover->reader, number, &found, ret_row);
-	return ret == STORE_OK && found != number ? DNSBLV6_ENOTFOUND : ret;
-}
-
 static void note_damage(struct mailrecover *recover, uint64_t segment, uint64_t at, uint64_t count)
 {
 	if (recover->recovery->damaged == 0)
@@ -153,7 +144,7 @@ static int examine_one(struct mailrecover *recover, struct mailrecover_segment *
 {
 	struct segmentrow row;
 	uint64_t size;
-	int ret = read_row(recover, segment->number, &row);
+	int ret = mailindex_segment_row(recover->reader, segment->number, &row);
 	if (ret == DNSBLV6_ENOTFOUND)
 		return examine_unknown(recover, segment);
 	if (ret != STORE_OK)
