@@ -7,7 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define DEBUG	    7	 /* of syslog(3) */
+#define WARNING	    4 /* of syslog(3) */
+#define DEBUG	    7
 #define LINE_MAX    1280 /* a name has up to 1024 */
 #define VALUE_MAX   (sizeof("A") + MESSAGE_A_MAX * INET_ADDRSTRLEN)
 #define SERVER_SIZE (DNSBLV6_ADDR_TEXT_SIZE + 6)
@@ -63,6 +64,12 @@ uint64_t zone_word(const struct zone *zone)
 	return cache_zone_get(zone->all->cache, zone->index, CACHE_ZONE_WORD);
 }
 
+/* For texts that others read. */
+static const char *name_of(const struct zone *zone)
+{
+	return zone->config->labels[0] != '\0' ? zone->config->labels : zone->config->text;
+}
+
 /* A change of state is logged. */
 static void set_word(struct zone *zone, uint64_t word, const char *reason)
 {
@@ -77,9 +84,7 @@ static void set_word(struct zone *zone, uint64_t word, const char *reason)
 	cache_zone_set(all->cache, zone->index, CACHE_ZONE_WORD, word);
 	if (health_unpack(word).state == DNSBLV6_ZONE_UNREACHABLE)
 		zone_note_vain(zone);
-	const struct config_zone *config = zone->config;
-	int level = health_line(config->labels[0] != '\0' ? config->labels : config->text, old_word,
-				word, reason, line);
+	int level = health_line(name_of(zone), old_word, word, reason, line);
 	if (level >= 0 && all->log != NULL)
 		all->log(all->log_context, level, line);
 }
@@ -161,6 +166,19 @@ void zone_note_late(struct waiters *list)
 	keep_evidence(zone, word, answer_failure_text(ANSWER_SILENT));
 }
 
+/* One that is copied from the list's classic zone may be for other codes. */
+static void warn_of_filters(const struct zone *zone)
+{
+	const struct zones *all = zone->all;
+	char line[HEALTH_LINE_MAX];
+
+	if (all->log == NULL || zone->entries->bitmap_entries == zone->entries->entries)
+		return;
+	snprintf(line, sizeof(line),
+		 "[%s] a filter fits no listing (what a bitmap lists is 127.0.0.2)", name_of(zone));
+	all->log(all->log_context, WARNING, line);
+}
+
 void zone_note_probe(struct zone *zone, const struct health_probe *found)
 {
 	const char *reason;
@@ -176,6 +194,8 @@ void zone_note_probe(struct zone *zone, const struct health_probe *found)
 	end_doubt(zone);
 	enum health_mode was = health_unpack(old_word).mode;
 	enum health_mode is = health_unpack(word).mode;
+	if (health_is_bitmap(is) && !health_is_bitmap(was))
+		warn_of_filters(zone);
 	/* Names of the wrong style were denied, whatever is listed. */
 	if (was != is && health_is_bitmap(was) && health_is_bitmap(is))
 		cache_forget_denials(zone->all->cache, zone->index);

@@ -34,6 +34,25 @@ bool is_answered(engine *tested)
 }
 } // namespace
 
+TEST_CASE("a filter that fits no listing of a bitmap is told once", "[client][engine]")
+{
+	const bool is_fitting = GENERATE(true, false);
+	CAPTURE(is_fitting);
+	inquiry client;
+	client.dns.add_bitmap_zone("bl6.example", DNSBLV6_STYLE_FLAT);
+	client.dns.list("bl6.example", "192.0.2.1");
+	client.set("zones", is_fitting ? "bl6.example=127.0.0.[2..4]=SBL"
+				       : "bl6.example=127.0.0.[2;3]=SBL bl6.example=127.0.0.4=XBL");
+	const dnsblv6_result found = client.check("192.0.2.1");
+	CHECK(found.zones_listed == 1);
+	test_clock::pass(90000);
+	CHECK(client.check("192.0.2.129").queries > 0);
+	CHECK(client.lines ==
+	      (is_fitting ? std::vector<std::string>()
+			  : std::vector<std::string>{ "4 [SBL,XBL] a filter fits no listing (what "
+						      "a bitmap lists is 127.0.0.2)" }));
+}
+
 TEST_CASE("one question answers for 128 addresses", "[client][engine]")
 {
 	const auto style = GENERATE(DNSBLV6_STYLE_DOTTED, DNSBLV6_STYLE_FLAT);
