@@ -14,6 +14,7 @@ import pwd
 import re
 import resource
 import shlex
+import shutil
 import stat
 import subprocess
 import unittest
@@ -225,6 +226,12 @@ class Migrate(RbldnsdTest):
         os.remove(f"{store}-lock")
         self.run_zone("dump", "--store", store)
         self.assertEqual([os.stat(path).st_uid for path in (store, f"{store}-lock")], [0, 0])
+        others = [self.path("one.mdb"), self.path("two.mdb")]
+        for other in others:
+            shutil.copy(store, other)
+            os.chown(other, nobody.pw_uid, nobody.pw_gid)
+        self.run_zone("diff", *others)
+        self.assertEqual([os.stat(f"{other}-lock").st_uid for other in others], [nobody.pw_uid] * 2)
 
 
 if __name__ == "__main__":
