@@ -450,11 +450,17 @@ static int run_until_it_fits(MDB_env *env, const char *path, const struct store_
 	return settle(env, path, ret);
 }
 
+/* As environment_check_file() says it. */
+static bool is_unbegun(int status)
+{
+	return status == -ENOENT || status == STORE_EUNFINISHED;
+}
+
 static int run_at(const char *path, const struct store_kind *kind, writer_fn fn, void *context)
 {
 	MDB_env *env = NULL;
 	int ret = environment_check_file(path);
-	bool is_new = ret == -ENOENT || ret == STORE_EUNFINISHED;
+	bool is_new = is_unbegun(ret);
 	if (!is_new && ret != STORE_OK)
 		return ret;
 
@@ -465,8 +471,8 @@ static int run_at(const char *path, const struct store_kind *kind, writer_fn fn,
 		ret = STORE_EREPLACED;
 	if (env != NULL)
 		mdb_env_close(env);
-	else if (is_new && environment_check_file(path) == STORE_EUNFINISHED)
-		remove_store(path); /* LMDB could not even begin it */
+	else if (is_new && is_unbegun(environment_check_file(path)))
+		remove_store(path); /* LMDB could not even begin it, or its lock file alone */
 	return ret;
 }
 

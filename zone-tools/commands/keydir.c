@@ -288,7 +288,7 @@ static int make_key(struct keydir *dir, struct rollover_key *ret_key)
 {
 	uint16_t taken[ROLLOVER_KEYS_MAX];
 	struct key *key = NULL;
-	bool is_new = access(dir->directory, F_OK) != 0;
+	dir->is_made = access(dir->directory, F_OK) != 0;
 	for (size_t i = 0; i < dir->rollover.key_count; i++)
 		taken[i] = rollover_key_tag(&dir->rollover.keys[i]);
 	int ret = keyring_make(dir->directory, &dir->zone, choose_algorithm(dir), taken,
@@ -297,7 +297,7 @@ static int make_key(struct keydir *dir, struct rollover_key *ret_key)
 		dir->made_path[0] = '\0';
 		return ret;
 	}
-	if (is_new)
+	if (dir->is_made)
 		handover_give(dir->directory);
 	handover_give(dir->made_path);
 	memset(ret_key, 0, sizeof(*ret_key));
@@ -457,11 +457,14 @@ static void end_plan(struct keydir *dir, bool is_written)
 		remove_files(dir);
 	if (!is_written && dir->made_path[0] != '\0')
 		keyring_remove(dir->made_path);
+	if (!is_written && dir->is_made)
+		(void)rmdir(dir->directory); /* unless another run's key is in it by now */
 	for (size_t i = 0; i < dir->key_count; i++)
 		key_free(dir->keys[i]);
 	dir->key_count = 0;
 	dir->step_count = 0;
 	dir->made_path[0] = '\0';
+	dir->is_made = false;
 }
 
 int keydir_settle(struct keydir *dir, struct keyset *set, const struct resign_job *how)

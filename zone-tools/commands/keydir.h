@@ -59,6 +59,7 @@ struct keydir {
 	enum rollover_step steps[4]; /* made in memory */
 	size_t step_count;
 	char made_path[KEYRING_PATH_MAX]; /* of a key made in this run; empty: none */
+	bool is_made;			  /* the directory, in this run */
 	struct store_settings *recalled;
 };
 

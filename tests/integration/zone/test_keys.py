@@ -12,6 +12,7 @@ import base64
 import hashlib
 import os
 import pty
+import resource
 import select
 import shutil
 import stat
@@ -243,6 +244,20 @@ class Keys(Case):
                                     stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
         self.assertEqual((result.returncode, result.stderr),
                          (EX_IOERR, "error: output not written (No space left on device)\n"))
+
+    def test_a_first_build_without_room_leaves_nothing(self):
+        store, keys = self.path("new/bl6.mdb"), self.path("new/keys")
+        one = self.write("list", "192.0.2.1\n")
+        os.mkdir(self.path("new"))
+        for size in (0, 4096, 100_000):  # of the key, of the lock file, of the store
+            result = self.build(store, "--keys", keys, one, expect=EX_IOERR, preexec_fn=lambda size=size:
+                                resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+            self.assertRegex(result.err, r"^error: \[.*new/(keys|bl6\.mdb)\] .* \(File too large\)\n$")
+            self.assertEqual(os.listdir(self.path("new")), [], size)
+        os.mkdir(keys)  # which is the operator's
+        self.build(store, "--keys", keys, one, expect=EX_IOERR, preexec_fn=lambda:
+                   resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+        self.assertEqual(os.listdir(self.path("new")), ["keys"])
 
     def test_wrong_use_names_the_word(self):
         both = ("--zone", ZONE, "--key", self.key)
