@@ -381,17 +381,17 @@ size_t dnsblv6_name_format(const uint8_t *labels, size_t size, char *ret_text)
 	return (size_t)(out - ret_text);
 }
 
-/* One character of a label; *text moves behind it. Negative when it is no good escape. */
+/*
+ * One character of a label; *text moves behind it. Negative when it is no good escape, or not ASCII:
+ * a name in UTF-8 is asked for by its A-labels, which are other bytes.
+ */
 static int read_character(const char **text)
 {
 	const char *s = *text;
-	if (s[0] != '\\') {
+	if (s[0] != '\\' || s[1] < '0' || s[1] > '9') {
+		s += s[0] == '\\';
 		*text = s + 1;
-		return (uint8_t)s[0];
-	}
-	if (s[1] < '0' || s[1] > '9') {
-		*text = s + 2;
-		return s[1] != '\0' ? (uint8_t)s[1] : -1;
+		return s[0] != '\0' && (uint8_t)s[0] < 0x80 ? s[0] : -1;
 	}
 	for (int i = 1; i <= 3; i++) {
 		if (s[i] < '0' || s[i] > '9')

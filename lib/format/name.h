@@ -104,7 +104,7 @@ void dnsblv6_name_make_classic(struct dnsblv6_addr addr, struct dnsblv6_labels *
  * Presentation form and back, without a final dot; bytes outside printable
  * ASCII and those that a master file reads specially (. \ " $ ( ) ; @) are \DDD
  * (RFC 1035 section 5.1). "@" is the empty name both ways. ret_text has DNSBLV6_NAME_TEXT_SIZE
- * bytes.
+ * bytes. DNSBLV6_ENAME also for a byte that is not ASCII and no \DDD.
  */
 #define DNSBLV6_NAME_TEXT_SIZE 1024 /* four characters for every octet, and the NUL */
 size_t dnsblv6_name_format(const uint8_t *labels, size_t size, char *ret_text);

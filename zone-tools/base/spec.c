@@ -28,6 +28,15 @@ static const char *add_glue(struct spec *spec, size_t ns, const char *text)
 	return NULL;
 }
 
+const char *spec_explain_name(const char *text)
+{
+	for (; *text != '\0'; text++) {
+		if ((unsigned char)*text >= 0x80)
+			return "not a domain name: in ASCII, with A-labels (xn--...)";
+	}
+	return "not a domain name";
+}
+
 static bool is_same_name(const struct dnsblv6_labels *a, const struct dnsblv6_labels *b)
 {
 	return a->size == b->size &&
@@ -44,7 +53,7 @@ const char *spec_add_ns(struct spec *spec, char *text)
 		return "more than 32 name servers";
 	int ret = dnsblv6_name_from_text(server, &name);
 	if (ret != DNSBLV6_OK || name.size == 0)
-		return "not a domain name";
+		return spec_explain_name(server);
 	for (size_t i = 0; i < spec->ns_count; i++) {
 		struct dnsblv6_labels other;
 		if (dnsblv6_name_from_text(spec->ns[i], &other) == DNSBLV6_OK &&
@@ -64,9 +73,7 @@ const char *spec_take_mailbox(void *mailbox, const char *text)
 {
 	struct dnsblv6_labels name;
 	*(const char **)mailbox = text;
-	return dnsblv6_name_from_text(text, &name) == DNSBLV6_OK
-		       ? NULL
-		       : "not a domain name (hostmaster.example.net.)";
+	return dnsblv6_name_from_text(text, &name) == DNSBLV6_OK ? NULL : spec_explain_name(text);
 }
 
 const char *spec_take_classic(void *classic, const char *text)
@@ -74,7 +81,8 @@ const char *spec_take_classic(void *classic, const char *text)
 	struct dnsblv6_labels name;
 	bool is_name = dnsblv6_name_from_text(text, &name) == DNSBLV6_OK && name.size > 0;
 	*(const char **)classic = text;
-	return is_name && strlen(text) <= DNSBLV6_METADATA_VALUE_MAX ? NULL : "not a domain name";
+	return is_name && strlen(text) <= DNSBLV6_METADATA_VALUE_MAX ? NULL
+								     : spec_explain_name(text);
 }
 
 const char *spec_take_reason(void *reason, const char *text)

@@ -45,6 +45,9 @@ struct spec {
 	bool has_zonemd; /* a digest of the zone, RFC 8976 */
 };
 
+/* Why a text is no domain name, static; such as for one that dnsblv6_name_from_text() has refused. */
+const char *spec_explain_name(const char *text);
+
 /*
  * "ns1.example.net." or "ns1.bl6.example.,192.0.2.53,2001:db8::53". text is
  * cut into pieces in place. Returns NULL, or what is wrong with it.

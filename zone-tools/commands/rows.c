@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/commands/rows.h"
 
+#include "zone-tools/base/spec.h"
 #include "zone-tools/keys/anchor.h"
 
 const char *rows_take_name(void *member, const char *argument)
 {
-	return anchor_parse_zone(argument, member) == DNSBLV6_OK ? NULL : "not a domain name";
+	return anchor_parse_zone(argument, member) == DNSBLV6_OK ? NULL
+								 : spec_explain_name(argument);
 }
 
 const char *rows_take_except(void *member, const char *argument)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/lists/rbldnsd_reader.h"
 
+#include "zone-tools/base/spec.h"
 #include "zone-tools/lists/rbldnsd_address.h"
 
 #include "lib/format/ascii.h"
@@ -45,7 +46,7 @@ static const char *take_name(const char **at, struct dnsblv6_labels *ret_name)
 	text[size] = '\0';
 	int ret = dnsblv6_name_from_text(text, ret_name);
 	if (ret != DNSBLV6_OK)
-		return ret == DNSBLV6_ENAMESIZE ? too_long : "not a domain name";
+		return ret == DNSBLV6_ENAMESIZE ? too_long : spec_explain_name(text);
 	rbldnsd_lower(ret_name);
 	*at = rbldnsd_skip_blanks(*at + size);
 	return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/lists/rbldnsd_reader.h"
 
+#include "zone-tools/base/spec.h"
 #include "zone-tools/lists/rbldnsd.h"
 
 #include <errno.h>
@@ -95,7 +96,7 @@ static char *take_name(const char **at, const char **ret_fault)
 	memcpy(name, word, size);
 	name[size] = '\0';
 	if (strcmp(name, "@") == 0 || dnsblv6_name_from_text(name, &labels) != DNSBLV6_OK) {
-		*ret_fault = "not a domain name";
+		*ret_fault = spec_explain_name(name);
 		free(name);
 		return NULL;
 	}

@@ -266,6 +266,7 @@ class Keys(Case):
             (("keygen", "--zone", ZONE), "--key is missing"),
             (("keygen", "--key", self.key), "--zone is missing"),
             (("keygen", "--zone", "a..b", "--key", self.key), "'a..b': not a domain name"),
+            (("keygen", "--zone", "bl\u00e9.example", "--key", self.key), ": in ASCII, with A-labels (xn--...)"),
             (("keygen", "--zone", ".", "--key", self.key), "'.': not a domain name"),
             (("keygen", *both, "--algorithm", "rsa"), "'rsa': neither"),
             (("keygen", *both, "more"), "'more'"),

@@ -245,6 +245,14 @@ TEST_CASE("a backslash quotes a character that is no digit", "[format][name]")
 	CHECK(wire_of(name) == labels_of("john\\046doe.example"));
 }
 
+TEST_CASE("a byte that is not ASCII is one of a name as \\DDD alone", "[format][name]")
+{
+	dnsblv6_labels name;
+	CHECK(dnsblv6_name_from_text("b\\195\\169.example", &name) == DNSBLV6_OK);
+	CHECK(dnsblv6_name_from_text("b\u00e9.example", &name) == DNSBLV6_ENAME);
+	CHECK(dnsblv6_name_from_text("\\\u00e9.example", &name) == DNSBLV6_ENAME);
+}
+
 TEST_CASE("a name of 254 octets is read and one of 255 is refused", "[format][name]")
 {
 	const std::string longest = std::string(63, 'a') + "." + std::string(63, 'b') + "." +

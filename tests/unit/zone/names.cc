@@ -65,6 +65,8 @@ TEST_CASE("lines of names that cannot be are refused with their place", "[zone-t
 		sample{ "dnset", "a..b", "not a domain name" },
 		sample{ "dnset", "..a", "not a domain name" },
 		sample{ "dnset", "a\\256", "not a domain name" },
+		sample{ "dnset", "b\u00e9.example",
+			"not a domain name: in ASCII, with A-labels (xn--...)" },
 		sample{ "dnset", "a\\", "not a domain name" },
 		sample{ "dnset", long_label, "too long" },
 		sample{ "dnset", label + "." + label + "." + label + "." + label, "too long" },
