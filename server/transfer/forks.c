@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/common/log.h"
+#include "lib/dns/peer.h"
 
 #define CONNECTION_FD (STDERR_FILENO + 1)
 /* Processes that answer go first when there is not enough of the processor for both. */
@@ -58,22 +59,34 @@ int forks_start(struct forks *forks, const struct transfer *transfer, int fd,
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
 		return -error;
-	forks->children[forks->child_count++] = (struct forks_child){ pid, transfer->face, *asker };
+	forks->children[forks->child_count++] =
+		(struct forks_child){ pid, transfer->name, transfer->client, transfer->face,
+				      *asker };
 	uv_ref((uv_handle_t *)&forks->sigchld);
 	return 0;
 }
 
 /* ---- its end ---- */
 
-static void bury(struct forks *forks, size_t index, int status)
+/* In the place of a process that could not say it. */
+static void tell_killed(const struct forks_child *child, int number, bool is_time_up)
+{
+	char client[PEER_TEXT_SIZE];
+	peer_format((const struct sockaddr *)&child->client, client);
+	if (is_time_up)
+		log_warning(child->name->text, "transfer failed, client=%s (drain-timeout is over)",
+			    client);
+	else
+		log_error(child->name->text, "transfer died, client=%s signal=%d", client, number);
+}
+
+static void bury(struct forks *forks, size_t index, int status, bool is_time_up)
 {
 	int end = WIFEXITED(status) ? WEXITSTATUS(status) : TRANSFER_END_CUT;
 	bool is_done = end == TRANSFER_END_WHOLE;
 	const struct tcp_asker asker = forks->children[index].asker;
-	/* SIGKILL is ours, and whose time was up has said so. */
-	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
-		log_error("dnsblv6d", "transfer died, pid=%d signal=%d",
-			  (int)forks->children[index].pid, WTERMSIG(status));
+	if (WIFSIGNALED(status))
+		tell_killed(&forks->children[index], WTERMSIG(status), is_time_up);
 	uint64_t *counters = counters_of_face(&forks->counters, forks->children[index].face);
 	counters_count(
 		&counters[is_done ? COUNTERS_FACE_TRANSFERS : COUNTERS_FACE_TRANSFERS_FAILED]);
@@ -92,7 +105,7 @@ static void sigchld_on_signal(uv_signal_t *handle, int number)
 	for (size_t i = forks->child_count; i > 0; i--) {
 		int status = 0;
 		if (waitpid(forks->children[i - 1].pid, &status, WNOHANG) > 0)
-			bury(forks, i - 1, status);
+			bury(forks, i - 1, status, false);
 	}
 }
 
@@ -126,7 +139,7 @@ void forks_stop(struct forks *forks)
 		kill(pid, SIGKILL);
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			continue;
-		bury(forks, forks->child_count - 1, status);
+		bury(forks, forks->child_count - 1, status, true);
 	}
 	uv_close((uv_handle_t *)&forks->sigchld, NULL);
 }

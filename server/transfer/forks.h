@@ -29,6 +29,8 @@ extern "C" {
 
 struct forks_child {
 	pid_t pid;
+	const struct settings_name *name; /* of the zone, borrowed */
+	struct sockaddr_storage client;
 	size_t face;
 	struct tcp_asker asker;
 };

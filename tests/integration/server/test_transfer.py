@@ -27,7 +27,7 @@ import dns.tsig
 import dns.tsigkeyring
 
 from harness import (ANY_SIZE, CLASSIC, DEADLINE_S, IS_SANITIZED, NOERROR, REFUSED, SERVFAIL, SOA, ZONE,
-                     Case, Reply, Server, ask, config_text, data_file, framed, main, numbers, peer,
+                     Case, Reply, Server, ask, children_of, config_text, data_file, framed, main, numbers, peer,
                      program, query, wait_for, wire_name)
 from passing import join
 from secondaries import SOURCE, Secondary, axfr, serial_of
@@ -566,6 +566,22 @@ class SlowClientTest(TransferCase):
             with Transfer(server.address, SOURCE) as second:
                 self.assertEqual(second.message().rcode, SERVFAIL)
             server.wait_for_log(r"transfer refused, .*\(too many transfers under way\)")
+
+    def test_a_transfer_that_outlasts_its_worker_is_named(self):
+        server = self.primary(lines=["drain-timeout: 0s"])
+        with Transfer(server.address, SOURCE, small_window=True) as transfer:
+            self.assertEqual(transfer.message().rcode, NOERROR)
+            server.send_signal(signal.SIGHUP)
+            server.wait_for_log(r"^warning: \[bl6\.example\.\] transfer failed, client=127\.0\.0\.1"
+                                r" \(drain-timeout is over\)$")
+
+    def test_a_transfer_that_is_killed_is_named(self):
+        server = self.primary(lines=["workers: 1", "verify-interval: 0s"])  # no other child
+        with Transfer(server.address, SOURCE, small_window=True) as transfer:
+            self.assertEqual(transfer.message().rcode, NOERROR)
+            worker, = server.children()
+            os.kill(*children_of(worker), signal.SIGKILL)
+            server.wait_for_log(r"^error: \[bl6\.example\.\] transfer died, client=127\.0\.0\.1 signal=9$")
 
     def test_a_transfer_may_finish_when_its_worker_is_replaced(self):
         server = self.primary(lines=["drain-timeout: 20s"])
