@@ -88,9 +88,10 @@ struct pdf_state {
 	uint64_t length; /* 0: not said */
 	struct pdf_stages stages;
 	enum pdf_filter predicted; /* what .predictor is of */
-	bool is_late;		   /* LZW's codes become longer when they have to */
-	bool is_unpredicted;	   /* there is a predictor that is not known here */
-	struct pdf_place place;	   /* of the text's first byte */
+	bool is_flate;
+	bool is_late;		/* LZW's codes become longer when they have to */
+	bool is_unpredicted;	/* there is a predictor that is not known here */
+	struct pdf_place place; /* of the text's first byte */
 	unsigned text_size;
 	unsigned piece_size;
 	unsigned given_size;
@@ -205,6 +206,9 @@ static void put(struct unpack *unpack, uint8_t byte)
 {
 	struct pdf_state *state = unpack->state;
 	if (state->body == PDF_HEAD) {
+		/* Lenient readers pass empty lines before what is compressed. */
+		if (state->is_flate && state->head_size == 0 && (byte == '\r' || byte == '\n'))
+			return;
 		state->head[state->head_size++] = byte;
 		if (state->head_size == 2)
 			take_head(unpack);
@@ -457,7 +461,8 @@ static void take_dictionary(struct pdf_state *state, bool is_whole)
 		state->is_unpredicted = true;
 	if (!has_begin && at == NULL)
 		return;
-	if (take_filters(&at, PDF_PLAIN, stages.before) == PDF_FLATE)
+	state->is_flate = take_filters(&at, PDF_PLAIN, stages.before) == PDF_FLATE;
+	if (state->is_flate)
 		take_filters(&at, PDF_INFLATED, stages.behind);
 	else
 		stages.behind[0].filter = PDF_INFLATED;
@@ -558,6 +563,7 @@ static void end_stream(struct unpack *unpack)
 	state->stages.behind[0].filter = PDF_INFLATED;
 	state->predictor.row_size = 0;
 	state->is_unpredicted = false;
+	state->is_flate = false;
 	state->length = 0;
 }
 

@@ -147,6 +147,10 @@ TEST_CASE("streams come out as they are, and decompressed", "[unpack][pdf]")
 	      "stream 1=" + text + ";");
 	CHECK(all_of(stream_of("", deflated(text, 15) + "behind it")) == "stream 1=" + text + ";");
 	CHECK(all_of(stream_of("/Filter /FlateDecode", "plain")) == "stream 1=plain;");
+	// Empty lines before it.
+	CHECK(all_of(stream_of("/Filter /Fl", "\r\n\n" + deflated(text, 15))) ==
+	      "stream 1=" + text + ";");
+	CHECK(all_of(stream_of("", "\r\n\nplain")) == "stream 1=\r\n\nplain;");
 }
 
 TEST_CASE("filters of ASCII behind compression are undone", "[unpack][pdf]")
