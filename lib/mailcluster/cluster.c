@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 /* ---- writing and reading ---- */
 
@@ -141,7 +141,7 @@ static int make_identity(struct mailcluster *cluster)
 	struct patience patience = cluster_patience();
 	uint8_t random[sizeof(identity.store) + sizeof(identity.key)];
 	uint8_t bytes[MAILIDENTITY_SIZE];
-	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+	if (getentropy(random, sizeof(random)) != 0)
 		return -errno;
 	memcpy(identity.store, random, sizeof(identity.store));
 	memcpy(identity.key, random + sizeof(identity.store), sizeof(identity.key));

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 /* A batch that has as much goes into the index; with twice as much, nothing is taken any more. */
 #define BATCH_COUNT 4096
@@ -225,7 +225,7 @@ int mailstore_open(const struct mailstore_setup *setup, struct mailstore **ret_s
 	store->disk = setup->disk;
 	store->index_path = strdup(setup->index_path);
 	int ret = store->index_path == NULL ? -ENOMEM : 0;
-	if (ret == 0 && getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+	if (ret == 0 && getentropy(random, sizeof(random)) != 0)
 		ret = -errno;
 	if (ret == 0)
 		ret = maillog_open(&store->log, store->disk, random, size);
@@ -277,7 +277,7 @@ int mailstore_append(struct mailstore *store, unsigned generation, struct mailre
 int mailstore_make_id(struct mailstore *store, struct mailid *ret_id)
 {
 	uint8_t random[8];
-	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+	if (getentropy(random, sizeof(random)) != 0)
 		return -errno;
 	return mailid_make(store->log.identity.key, random, ret_id);
 }

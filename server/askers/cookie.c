@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include "lib/common/siphash.h"
 #include "lib/format/hex.h"
@@ -27,8 +27,8 @@ int cookie_fill(struct cookie_random *cookie, uint64_t now_s, struct cookie_secr
 	uint64_t age_s = now_s - cookie->made_s;
 	if (secrets->count == 0 || age_s >= COOKIE_ROLL_S) {
 		uint8_t fresh[COOKIE_SECRET_SIZE];
-		if (getrandom(fresh, sizeof(fresh), 0) != (ssize_t)sizeof(fresh))
-			return errno != 0 ? -errno : -EIO;
+		if (getentropy(fresh, sizeof(fresh)) != 0)
+			return -errno;
 		memcpy(secrets->bytes[1], secrets->bytes[0], COOKIE_SECRET_SIZE);
 		memcpy(secrets->bytes[0], fresh, COOKIE_SECRET_SIZE);
 		secrets->count = secrets->count == 0 ? 1 : 2;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "server/process/worker.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -241,8 +242,8 @@ static int open_limit(struct worker *worker)
 					     .network_count = settings->rate_limit_networks };
 	if (options.rate == 0)
 		return 0;
-	if (getrandom(&options.seed, sizeof(options.seed), 0) != (ssize_t)sizeof(options.seed))
-		return -EIO;
+	if (getentropy(&options.seed, sizeof(options.seed)) != 0)
+		return -errno;
 	int ret = ratelimit_new(&options, &worker->limit);
 	if (ret == 0)
 		answer_set_limit(worker->answer, worker->limit);

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,7 +37,7 @@ static void ask(const struct inquiry *inquiry, struct inquiry_target *target, ui
 	bool has_hurry = is_behind && now_ms < target->hurry_until_ms;
 	stop(target);
 	target->next_ms = now_ms + (has_hurry ? TICK_MS : IDLE_MS);
-	if (getrandom(&target->id, sizeof(target->id), 0) < 0)
+	if (getentropy(&target->id, sizeof(target->id)) != 0)
 		return;
 	target->fd = outward_open(inquiry->settings, target->address);
 	size_t size = soa_make_question(zone->apex, zone->apex_size, target->id, wire);

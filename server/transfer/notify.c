@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -157,7 +156,7 @@ static void begin(struct notify *notify, struct notify_target *target, uint32_t 
 	target->serial = serial;
 	target->tries = 0;
 	target->is_asking = true;
-	if (getrandom(&target->id, sizeof(target->id), 0) < 0)
+	if (getentropy(&target->id, sizeof(target->id)) != 0)
 		target->id = (uint16_t)now_ms; /* so few bytes are always to be had */
 	send_try(notify, target, now_ms);
 }

@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -191,7 +190,7 @@ static int ask_by_udp(const struct sockaddr_storage *address, const struct dnsbl
 	int fd = open_socket(address, SOCK_DGRAM);
 	if (fd < 0)
 		return fd;
-	int ret = getrandom(&id, sizeof(id), 0) == (ssize_t)sizeof(id) ? DNSBLV6_OK : -EIO;
+	int ret = getentropy(&id, sizeof(id)) == 0 ? DNSBLV6_OK : -errno;
 	size_t size = ret == DNSBLV6_OK ? parent_make_question(zone, id, question) : 0;
 	if (ret == DNSBLV6_OK)
 		ret = size == 0 ? -ENOMEM : PARENT_ESILENT;

@@ -7,7 +7,6 @@
 
 #include <poll.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 enum {
@@ -61,7 +60,7 @@ static void ask(struct asked *asked, const struct apex *apex, uint64_t now_ms)
 	close_socket(asked);
 	asked->again_ms = now_ms + TRY_MS;
 	asked->fd = socket(address->ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (asked->fd < 0 || getrandom(&asked->id, sizeof(asked->id), 0) != sizeof(asked->id))
+	if (asked->fd < 0 || getentropy(&asked->id, sizeof(asked->id)) != 0)
 		return;
 	size_t size = soa_make_question(apex->name, apex->size, asked->id, question);
 	if (connect(asked->fd, (const struct sockaddr *)address, values_address_size(address)) == 0)

@@ -17,13 +17,13 @@
 // Random bytes that are the same in each run, so that states that were seen can be told.
 static uint64_t random_count;
 
-extern "C" ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned flags);
-ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned)
+extern "C" int __wrap_getentropy(void *bytes, size_t size);
+int __wrap_getentropy(void *bytes, size_t size)
 {
 	std::mt19937_64 engine(++random_count);
 	for (size_t i = 0; i < size; i++)
 		static_cast<uint8_t *>(bytes)[i] = static_cast<uint8_t>(engine());
-	return static_cast<ssize_t>(size);
+	return 0;
 }
 
 namespace

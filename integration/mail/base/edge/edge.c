@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sysexits.h>
 #include <time.h>
@@ -168,8 +167,8 @@ static int open_memory(struct edge *edge)
 {
 	struct limits_rules network = edge->rules->network;
 	uint64_t random[2] = { 0, 0 };
-	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-		return -EIO;
+	if (getentropy(random, sizeof(random)) != 0)
+		return -errno;
 	edge->next_id = random[0];
 	network.held_max = share_of(edge->rules);
 	edge->counts_held = network.connections_max > 0 || network.held_max > 0;

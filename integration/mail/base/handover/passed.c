@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include "lib/format/address.h"
 
@@ -32,7 +32,7 @@ int passed_open(uint64_t now_ms, struct passed **ret_passed)
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (passed == MAP_FAILED)
 		return -errno;
-	if (getrandom(passed->seeds, sizeof(passed->seeds), 0) != (ssize_t)sizeof(passed->seeds)) {
+	if (getentropy(passed->seeds, sizeof(passed->seeds)) != 0) {
 		munmap(passed, sizeof(*passed));
 		return -EIO;
 	}

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 #include <sys/socket.h>
 
 #include <openssl/ec.h>
@@ -37,10 +37,7 @@ int remotekey_holder_init(struct remotekey_holder *ret_holder, int fd)
 	memset(ret_holder, 0, sizeof(*ret_holder));
 	ret_holder->fd = fd;
 	ret_holder->patience_ms = REMOTEKEY_PATIENCE_MS;
-	if (getrandom(&ret_holder->number, sizeof(ret_holder->number), 0) !=
-	    (ssize_t)sizeof(ret_holder->number))
-		return -EIO;
-	return 0;
+	return getentropy(&ret_holder->number, sizeof(ret_holder->number)) == 0 ? 0 : -errno;
 }
 
 /* Waits for events until deadline. */

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include <openssl/crypto.h>
 
@@ -60,7 +60,7 @@ static bool make_mock(struct users_password *password)
 	char text[BASE64_SIZE(RANDOM_BYTES) + 1];
 	char setting[CRYPT_GENSALT_OUTPUT_SIZE];
 	uint8_t random[RANDOM_BYTES];
-	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random) ||
+	if (getentropy(random, sizeof(random)) != 0 ||
 	    crypt_gensalt_rn("$y$", 0, NULL, 0, setting, (int)sizeof(setting)) == NULL)
 		return false;
 	(void)base64_encode(random, sizeof(random), text);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-proxy/process/proxyworker.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -135,8 +135,8 @@ static void term_on_raise(uv_signal_t *raised, int number)
 static int open_limits(struct proxyworker *worker)
 {
 	uint64_t random[2] = { 0, 0 };
-	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-		return -EIO;
+	if (getentropy(random, sizeof(random)) != 0)
+		return -errno;
 	worker->loop.next_id = random[0];
 	return limits_new((size_t)worker->loop.pair_max * 4, random[1],
 			  &worker->setup->limits.network, &worker->loop.limits);

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 static const char context[] = "mail-stored";
 
@@ -39,8 +39,7 @@ static int reach(const struct cluster *cluster, struct mailcluster **ret_cluster
 	int ret = cluster->start.open(own, &setup.objects);
 	if (ret != 0)
 		return ret;
-	if (getrandom(setup.incarnation, sizeof(setup.incarnation), 0) !=
-	    sizeof(setup.incarnation)) {
+	if (getentropy(setup.incarnation, sizeof(setup.incarnation)) != 0) {
 		objects_close(setup.objects);
 		return -EIO;
 	}

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "lib/format/array.h"
@@ -290,7 +289,7 @@ int layer_sort_open(const char *directory, struct maillayer **ret_layer)
 	sort->layer.ops = &ops;
 	sort->root_fd = -1;
 	int ret = gethostname(sort->hostname, sizeof(sort->hostname) - 1) == 0 ? 0 : -errno;
-	if (ret == 0 && getrandom(&first, sizeof(first), 0) != (ssize_t)sizeof(first))
+	if (ret == 0 && getentropy(&first, sizeof(first)) != 0)
 		ret = -errno;
 	if (ret == 0)
 		ret = maildir_open_root(directory, &sort->root_fd);

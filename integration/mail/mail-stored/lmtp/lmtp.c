@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 #include <sysexits.h>
 #include <time.h>
 
@@ -152,7 +152,7 @@ static void make_clients(struct lmtp *lmtp)
 		.owner = lmtp,
 	};
 	/* Numbers are to differ from those of the process before; no more is asked of them. */
-	if (getrandom(&lmtp->clients.next_id, sizeof(lmtp->clients.next_id), 0) < 0)
+	if (getentropy(&lmtp->clients.next_id, sizeof(lmtp->clients.next_id)) != 0)
 		lmtp->clients.next_id = (uint64_t)lmtp->world.now_s << 16;
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <sys/random.h>
+#include <unistd.h>
 #include <sys/socket.h>
 
 #define TRIES 2
@@ -241,10 +241,9 @@ int logins_open(uv_loop_t *loop, int fd, struct logins **ret_logins)
 	STAILQ_INIT(&logins->waiting);
 	STAILQ_INIT(&logins->paused);
 	/* Answers to a process before this one are none of these. */
-	int ret = getrandom(&logins->serial, sizeof(logins->serial), 0) ==
-				  (ssize_t)sizeof(logins->serial)
+	int ret = getentropy(&logins->serial, sizeof(logins->serial)) == 0
 			  ? uv_poll_init(loop, &logins->poll, fd)
-			  : -EIO;
+			  : -errno;
 	logins->serial >>= 1;
 	if (ret != 0) {
 		free(logins);

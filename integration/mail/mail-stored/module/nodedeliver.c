@@ -6,7 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #define STATUS_SIZE 4
 
@@ -189,7 +189,7 @@ static int split(struct nodework *work, struct mailname sender)
 	int ret = make_groups(work, &groups);
 	/* The same id at all nodes, of which none has made it. */
 	if (ret == 0 && has_copies(work) && !work->request.has_id &&
-	    getrandom(work->request.id.bytes, MAILID_SIZE, 0) != MAILID_SIZE)
+	    getentropy(work->request.id.bytes, MAILID_SIZE) != 0)
 		ret = -EAGAIN;
 	if (has_copies(work) || work->request.has_id)
 		work->request.has_id = work->request.is_moved = true;

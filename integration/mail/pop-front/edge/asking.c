@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 #include <sys/socket.h>
 
 #include <openssl/crypto.h>
@@ -192,9 +192,8 @@ void asking_cancel(struct asking *asking, struct asking_wait *wait)
 static int draw_serial(uint64_t *ret_serial)
 {
 	uint64_t random = 0;
-	const ssize_t size = getrandom(&random, sizeof(random), 0);
-	if (size != (ssize_t)sizeof(random))
-		return size < 0 ? -errno : -EIO;
+	if (getentropy(&random, sizeof(random)) != 0)
+		return -errno;
 	*ret_serial = random / 2 + 1;
 	return 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/pop-front/edge/popedge.h"
 
+#include <errno.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include "integration/mail/base/edge/edge.h"
 #include "integration/mail/base/edge/handout.h"
@@ -33,8 +34,8 @@ static int open_failures(struct pop_edge *pop)
 	uint64_t seed = 0;
 	rules.connections_max = rules.held_max = 0;
 	rules.rate_max = setup->login.failure_rate;
-	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
-		return -EIO;
+	if (getentropy(&seed, sizeof(seed)) != 0)
+		return -errno;
 	return limits_new((size_t)pop->edge.session_max * FAILURES_OF_SESSION, seed, &rules,
 			  &pop->failures);
 }

@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sysexits.h>
@@ -147,7 +147,7 @@ static enum check_answer answer_first(struct checker *checker, const struct chec
 {
 	uint8_t random[NONCE_BYTES];
 	struct scram scram;
-	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+	if (getentropy(random, sizeof(random)) != 0)
 		return CHECK_FAILED;
 	(void)base64_encode(random, sizeof(random), reply->nonce);
 	const enum check_answer answer = challenge(checker, request, reply->nonce, &scram, reply);

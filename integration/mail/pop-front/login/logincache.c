@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -29,7 +29,7 @@ int logincache_new(uint64_t keep_ms, struct logincache **ret_cache)
 	if (cache == NULL)
 		return -ENOMEM;
 	cache->keep_ms = keep_ms;
-	if (getrandom(cache->key, sizeof(cache->key), 0) != (ssize_t)sizeof(cache->key)) {
+	if (getentropy(cache->key, sizeof(cache->key)) != 0) {
 		free(cache);
 		return -EIO;
 	}

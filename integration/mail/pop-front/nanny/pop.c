@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -157,8 +156,8 @@ int pop_run(const struct daemon_command *command)
 		.counters = &popcount_table,
 		.event_numbers = numbers,
 	};
-	if (getrandom(&keys, sizeof(keys), 0) != (ssize_t)sizeof(keys)) {
-		log_error(context, "keys not made (%s)", strerror(EIO));
+	if (getentropy(&keys, sizeof(keys)) != 0) {
+		log_error(context, "keys not made (%s)", strerror(errno));
 		return EX_OSERR;
 	}
 	return nanny_run(&program, command);

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -164,7 +163,7 @@ const char *users_hash_make_scram(uint32_t iterations, const char *password, cha
 	static const char name[] = "scram=";
 	struct scram_keys keys = { .salt_size = SCRAM_SALT_SIZE, .iterations = iterations };
 	_Static_assert(sizeof(name) + SCRAM_TEXT_SIZE <= USERS_HASH_WORD_SIZE, "a word has room");
-	if (getrandom(keys.salt, SCRAM_SALT_SIZE, 0) != SCRAM_SALT_SIZE)
+	if (getentropy(keys.salt, SCRAM_SALT_SIZE) != 0)
 		return "no random salt";
 	if (!scram_derive(password, &keys))
 		return "libcrypto has failed";

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -51,8 +50,8 @@ static int open_asker(struct worker *worker)
 		.connect_timeout_ms = setup->trust.forward_timeout_ms,
 		.timeout_ms = setup->trust.forward_timeout_ms,
 	};
-	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
-		return -EIO;
+	if (getentropy(&seed, sizeof(seed)) != 0)
+		return -errno;
 	const int ret = answers_new(seed, &worker->parts.known);
 	if (ret < 0)
 		return ret;
