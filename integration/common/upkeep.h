@@ -5,7 +5,7 @@
  * upkeep.h - what the loop of an adapter does beside its work: its handle of libdnsblv6, signals, and
  *            a file of metrics.
  *
- * Flow: policy_service.c and its like -> upkeep_open() -> upkeep_run(): uvhandle.h; SIGUSR1 and every
+ * Flow: main.c of a daemon -> upkeep_open() -> upkeep_run(): uvhandle.h; SIGUSR1 and every
  *       15 seconds: measure() of the program -> report.h, for the log or for the file. SIGHUP: reload().
  *       SIGTERM and SIGINT: stop(), which has to call upkeep_close() sooner or later.
  *

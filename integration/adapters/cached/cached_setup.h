@@ -5,7 +5,7 @@
  * cached_setup.h - the configuration of dnsblv6-cached: cached.conf, read and checked.
  *
  * Flow: program.h -> cached_setup_parse() -> lib/common/conf.c, and handle.h for each item of
- *       "library" -> cached_service.c has the directory, the zones and a handle to start.
+ *       "library" -> main.c has the directory, the zones and a handle to start.
  *
  *     cached:
  *         directory: /run/dnsblv6-cached

@@ -4,7 +4,7 @@
 /*
  * milter.h - libmilter, and what it calls.
  *
- * Flow: main.c -> milter_open() while it may be root -> milter_service.c, milterloop.h -> libmilter, in
+ * Flow: main.c -> milter_open() while it may be root -> milterloop.h -> libmilter, in
  *       threads of its own -> session.c for each event.
  *
  * Beside milterloop.h this file alone knows libmilter. That has one filter in a process and hands nothing to the first

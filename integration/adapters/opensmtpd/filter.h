@@ -5,7 +5,7 @@
  * filter.h - what becomes of the lines that OpenSMTPD says: which clients are asked about, and
  *            what is answered when.
  *
- * Flow: filter_service.c -> filter_take() for each line -> means.ask() when a client has connected ->
+ * Flow: main.c -> filter_take() for each line -> means.ask() when a client has connected ->
  *       filter_judge() with the verdict -> means.say() when OpenSMTPD waits for it, or will.
  *
  *     link-connect   the address is asked about

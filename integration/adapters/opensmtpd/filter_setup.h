@@ -5,7 +5,7 @@
  * filter_setup.h - the configuration of dnsblv6-filter: filter.conf, read and checked.
  *
  * Flow: program.h -> filter_setup_parse() -> lib/common/conf.c, judge.h and handle.h for the items of
- *       their sections -> filter_service.c has options, a judge and a handle to start.
+ *       their sections -> main.c has options, a judge and a handle to start.
  *
  *     filter:
  *         phase: mail-from

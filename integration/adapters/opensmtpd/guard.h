@@ -5,7 +5,7 @@
  * guard.h - stands between OpenSMTPD and the process that judges, so that OpenSMTPD always has
  *           an answer.
  *
- * Flow: OpenSMTPD -> standard input -> guard.c -> a socket -> filter_service.c, in a child, and the
+ * Flow: OpenSMTPD -> standard input -> guard.c -> a socket -> main.c, in a child, and the
  *       same way back.
  *
  * OpenSMTPD ends when one of its filters does, and a session waits for an answer as long as it

@@ -5,7 +5,7 @@
  * policy_setup.h - the configuration of dnsblv6-policy: policy.conf, read and checked.
  *
  * Flow: program.h -> policy_setup_parse() -> lib/common/conf.c, judge.h and handle.h for two of its sections ->
- *       sockets.c has the places, peers.c and policy_service.c the rest.
+ *       sockets.c has the places, peers.c and main.c the rest.
  *
  *     policy:
  *         listen: [ /var/spool/postfix/dnsblv6-policy/socket, 127.0.0.1@10030 ]

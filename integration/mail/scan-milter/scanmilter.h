@@ -4,7 +4,7 @@
 /*
  * scanmilter.h - libmilter, and what it calls to have mails scanned.
  *
- * Flow: main.c -> scanmilter_open() while it may be root -> scanservice.c, milterloop.h -> libmilter, in
+ * Flow: main.c -> scanmilter_open() while it may be root -> milterloop.h -> libmilter, in
  *       threads of its own -> scansession.c for each event.
  *
  * Beside milterloop.h this file alone knows libmilter. That has one filter in a process and hands nothing to the first
