@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +23,7 @@
 #include "lib/common/wholefile.h"
 #include "lib/format/array.h"
 #include "lib/process/clock.h"
+#include "lib/process/listening.h"
 #include "server/control/request.h"
 
 #define TIMEOUT_MAX_S 3600
@@ -114,22 +113,8 @@ static struct command read_command(int argc, char **argv)
 /* Waits where more clients wait than the socket keeps. */
 static int connect_to(const char *path, unsigned timeout_s, int *ret_fd)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	struct timeval timeout = { .tv_sec = timeout_s };
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
-		int ret = errno == EAGAIN ? -ETIMEDOUT : -errno;
-		close(fd);
-		return ret;
-	}
-	*ret_fd = fd;
-	return 0;
+	int ret = listening_connect_path(path, SOCK_STREAM, timeout_s, ret_fd);
+	return ret == -EAGAIN ? -ETIMEDOUT : ret;
 }
 
 /* 0, -ETIMEDOUT or -errno. */

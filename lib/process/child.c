@@ -111,3 +111,11 @@ int child_wait_signal(const sigset_t *waited, uint64_t until_ms)
 	const struct timespec left = make_time(until_ms > now_ms ? until_ms - now_ms : 0);
 	return sigtimedwait(waited, NULL, until_ms == CREW_NEVER ? NULL : &left);
 }
+
+void child_ignore_signals(void)
+{
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGUSR1, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+}

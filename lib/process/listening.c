@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -113,6 +114,23 @@ int listening_bind_path(const char *path, int type, int *ret_fd)
 	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
 		ret = -errno;
 	umask(mask);
+	return settle(ret, fd, ret_fd);
+}
+
+int listening_connect_path(const char *path, int type, unsigned timeout_s, int *ret_fd)
+{
+	const struct timeval timeout = { .tv_sec = timeout_s };
+	struct sockaddr_un address;
+	int ret = make_address(path, &address);
+	if (ret != 0)
+		return ret;
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
+		ret = -errno;
 	return settle(ret, fd, ret_fd);
 }
 

@@ -38,6 +38,12 @@ int listening_bind_path(const char *path, int type, int *ret_fd);
 int listening_clear_path(const char *path, int type);
 
 /*
+ * The other end: a socket of that type, close-on-exec, connected to the one at path. What blocks gives up
+ * after timeout_s, of which 0 is never. 0 or -errno; -EAGAIN where its queue is full, or was for so long.
+ */
+int listening_connect_path(const char *path, int type, unsigned timeout_s, int *ret_fd);
+
+/*
  * The next client, non-blocking and close-on-exec; ret_peer may be NULL. Its descriptor; -EAGAIN
  * when none waits; or another -errno when the system has none, or no memory: until it has, the
  * client would be announced again and again. One that has gone meanwhile is left out.

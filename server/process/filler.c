@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "lib/common/log.h"
+#include "lib/process/child.h"
 #include "lib/process/clock.h"
 #include "server/confine/confine.h"
 #include "server/xdp-kernel/fill.h"
@@ -524,10 +525,7 @@ static void set_signals(void)
 {
 	struct sigaction action = { .sa_handler = on_sigterm };
 	sigset_t none;
-	signal(SIGINT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGUSR1, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
+	child_ignore_signals();
 	sigaction(SIGTERM, &action, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

@@ -14,6 +14,7 @@
 #include "lib/common/log.h"
 #include "lib/dns/tcp.h"
 #include "lib/dns/udp.h"
+#include "lib/process/child.h"
 #include "server/answer/answer.h"
 #include "server/zone/catalog.h"
 #include "server/confine/confine.h"
@@ -207,10 +208,7 @@ static void watch_on_decided(void *context)
 
 static void set_signals(void)
 {
-	signal(SIGINT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGUSR1, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
+	child_ignore_signals();
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include <fstrm.h>
 
 #include "lib/process/clock.h"
+#include "lib/process/listening.h"
 
 #define CONTENT	    "protobuf:dnstap.Dnstap"
 #define LENGTH_SIZE sizeof(uint32_t)
@@ -135,19 +134,9 @@ static int read_control(const struct frames *frames, fstrm_control_type type)
 
 static int open_socket(struct frames *frames)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	struct timeval patience = { .tv_sec = FRAMES_PATIENCE_S };
-	if (strlen(frames->path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	memcpy(address.sun_path, frames->path, strlen(frames->path) + 1);
-	frames->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (frames->fd < 0)
-		return -errno;
-	setsockopt(frames->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	setsockopt(frames->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (connect(frames->fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
-		return -errno;
-	int ret = write_control(frames, FSTRM_CONTROL_READY);
+	int ret = listening_connect_path(frames->path, SOCK_STREAM, FRAMES_PATIENCE_S, &frames->fd);
+	if (ret == 0)
+		ret = write_control(frames, FSTRM_CONTROL_READY);
 	return ret == 0 ? read_control(frames, FSTRM_CONTROL_ACCEPT) : ret;
 }
 

@@ -58,10 +58,7 @@ static void set_signals(sigset_t *ret_waiting)
 {
 	struct sigaction action = { .sa_handler = on_sigterm };
 	sigset_t blocked;
-	signal(SIGINT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGUSR1, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
+	child_ignore_signals();
 	sigaction(SIGTERM, &action, NULL);
 	sigemptyset(ret_waiting);
 	sigemptyset(&blocked);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "integration/mail/base/nanny/generation.h"
 #include "integration/mail/base/tls/keyholder.h"
 #include "lib/common/log.h"
+#include "lib/process/child.h"
 
 struct role {
 	const struct generation *generation;
@@ -205,14 +205,6 @@ const char *roles_name(const struct nanny_program *program, unsigned role)
 	return names[role];
 }
 
-/* What a terminal, or a service manager, sends to all is for the nanny alone. */
-static void ignore_signals(void)
-{
-	signal(SIGINT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGUSR1, SIG_IGN);
-}
-
 void roles_run(struct nanny *nanny, struct generation *generation, const struct crew_slot *slot)
 {
 	int status = EX_OK;
@@ -220,7 +212,7 @@ void roles_run(struct nanny *nanny, struct generation *generation, const struct 
 	close_fd(&generation->ready_ends[NANNY_READY_NANNY]);
 	close_fd(&generation->word_ends[NANNY_WORD_NANNY]);
 	log_set_level((enum log_level)generation->values.log_level);
-	ignore_signals();
+	child_ignore_signals();
 	sigprocmask(SIG_SETMASK, &nanny->before, NULL);
 	if (slot->role == NANNY_KEYHOLDER)
 		status = run_keyholder(nanny, generation);

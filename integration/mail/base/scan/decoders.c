@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <malloc.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -17,6 +16,7 @@
 #include "integration/mail/base/scan/template.h"
 #include "lib/common/log.h"
 #include "lib/process/capabilities.h"
+#include "lib/process/child.h"
 #include "lib/unpack/unpack.h"
 
 /* The user that owns nothing. */
@@ -226,9 +226,7 @@ int decoders_fork(const struct scan_settings *settings, const char *context, pid
 	const pid_t pid = fork();
 	if (pid == 0) {
 		/* Those are for the program, which closes its end when it is over. */
-		signal(SIGINT, SIG_IGN);
-		signal(SIGHUP, SIG_IGN);
-		signal(SIGUSR1, SIG_IGN);
+		child_ignore_signals();
 		close_others(ends[TEMPLATE_OWN]);
 		_exit(run(settings, context, ends[TEMPLATE_OWN], drop_rights, NULL, true));
 	}

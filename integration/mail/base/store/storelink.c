@@ -2,16 +2,15 @@
 #include "integration/mail/base/store/storelink.h"
 
 #include "lib/process/clock.h"
+#include "lib/process/listening.h"
 #include "lib/process/packet.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define PARTS_MAX 3
@@ -36,21 +35,8 @@ static int wait_for(int fd, short events, uint64_t deadline_ms)
 
 int storelink_begin(const char *path, struct storelink *ret_link)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	*ret_link = (struct storelink){ .fd = -1 };
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
-		int ret = -errno;
-		close(fd);
-		return ret;
-	}
-	ret_link->fd = fd;
-	return 0;
+	return listening_connect_path(path, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, &ret_link->fd);
 }
 
 int storelink_greet(struct storelink *link)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/store/errand.h"
 
+#include "lib/process/child.h"
 #include "lib/process/packet.h"
 
 #include <errno.h>
@@ -40,9 +41,7 @@ __attribute__((noreturn)) static void run(const struct errand *errand, int fd)
 	for (int other = STDERR_FILENO + 1; other < fd; other++)
 		close(other);
 	signal(SIGTERM, SIG_IGN);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGUSR1, SIG_IGN);
+	child_ignore_signals();
 	if (errand->confine(errand->data) != 0)
 		_exit(EXIT_FAILURE);
 	serve(errand, fd);
