@@ -43,6 +43,8 @@ enum mailstore_status {
 
 /* Text for these, for STORE_ values and for -errno. Static, never NULL. */
 const char *mailstore_strerror(int status);
+/* Of sysexits.h, for a tool that ends with one of these. */
+int mailstore_exit_status(int status);
 
 #ifdef __cplusplus
 }

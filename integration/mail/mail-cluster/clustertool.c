@@ -4,41 +4,10 @@
 #include "integration/mail/base/store/remote.h"
 #include "integration/mail/mail-cluster/clusterlines.h"
 #include "lib/common/log.h"
-#include "lib/lmdb/store.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sysexits.h>
-
-static int exit_status(int status)
-{
-	switch (status) {
-	case -EAGAIN:
-	case -EBUSY:
-	case -ECONNREFUSED:
-	case -ECONNRESET:
-	case -ENOTCONN:
-	case -EPIPE:
-	case -ESHUTDOWN:
-	case -ETIMEDOUT:
-	case MAILSTORE_EAWAY:
-	case MAILSTORE_EFAILED:
-		return EX_TEMPFAIL;
-	case -EOPNOTSUPP:
-		return EX_UNAVAILABLE;
-	case -ENOENT:
-		return EX_NOINPUT;
-	case -E2BIG:
-	case -EBADMSG:
-	case -EPROTO:
-	case -EPROTOTYPE:
-		return EX_DATAERR;
-	case MAILSTORE_EBOX:
-		return EX_USAGE;
-	default:
-		return store_exit_status(status);
-	}
-}
 
 int clustertool_fail(const struct clustertool *tool, const char *what, int status)
 {
@@ -46,7 +15,8 @@ int clustertool_fail(const struct clustertool *tool, const char *what, int statu
 				     ? "the store there has no cluster, or one that cannot say this"
 				     : mailstore_strerror(status);
 	log_error(NULL, "%s, store=%s (%s)", what, tool->socket, reason);
-	return exit_status(status);
+	/* Of a cluster it is an object that others change; of a disk it would be something else. */
+	return status == -EAGAIN ? EX_TEMPFAIL : mailstore_exit_status(status);
 }
 
 int clustertool_open(const struct clustertool *tool, unsigned usual_timeout_s,

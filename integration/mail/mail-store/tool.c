@@ -24,41 +24,10 @@
 
 /* ---- what goes wrong ---- */
 
-static int exit_status(int status)
-{
-	switch (status) {
-	case -EBUSY:
-	case -ECONNREFUSED:
-	case -ECONNRESET:
-	case -EPIPE:
-	case -ETIMEDOUT:
-	case MAILSTORE_EFAILED:
-	case MAILSTORE_EAWAY:
-		return EX_TEMPFAIL;
-	case -EOPNOTSUPP:
-		return EX_UNAVAILABLE;
-	case MAILSTORE_EMAIL:
-	case -ENOENT:
-		return EX_NOINPUT;
-	case -EEXIST:
-		return EX_CANTCREAT;
-	case -EBADMSG:
-	case -EPROTO:
-	case -EPROTOTYPE:
-	case MAILSTORE_EDAMAGED:
-		return EX_DATAERR;
-	case MAILSTORE_EBOX:
-	case MAILSTORE_ERECIPIENTS:
-		return EX_USAGE;
-	default:
-		return store_exit_status(status);
-	}
-}
-
 int tool_fail(const char *store, const char *what, int status)
 {
 	log_error(NULL, "%s, store=%s (%s)", what, store, mailstore_strerror(status));
-	return exit_status(status);
+	return mailstore_exit_status(status);
 }
 
 int tool_fail_open(const char *store, int status)
@@ -66,20 +35,20 @@ int tool_fail_open(const char *store, int status)
 	if (status != -EBUSY)
 		return tool_fail(store, "store not opened", status);
 	log_error(NULL, "store not opened, store=%s (%s)", store, BUSY_TEXT);
-	return exit_status(status);
+	return mailstore_exit_status(status);
 }
 
 int tool_fail_mail(const char *store, const char *what, const char *id, int status)
 {
 	log_error(NULL, "%s, store=%s id=%.40s (%s)", what, store, id, mailstore_strerror(status));
-	return exit_status(status);
+	return mailstore_exit_status(status);
 }
 
 int tool_fail_after(const char *store, const char *what, uint64_t count, int status)
 {
 	log_error(NULL, "%s, store=%s mails=%" PRIu64 " (%s)", what, store, count,
 		  mailstore_strerror(status));
-	return exit_status(status);
+	return mailstore_exit_status(status);
 }
 
 /* ---- begin ---- */
