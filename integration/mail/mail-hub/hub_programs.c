@@ -93,17 +93,23 @@ static void print_store(const struct hub_setup *setup, FILE *out)
 	print_cluster(setup, out);
 }
 
+/* What both front servers have; workers of POP3 stay outside of the root, as the store's socket is. */
+static void print_front(const struct hub_setup *setup, const char *program, FILE *out)
+{
+	put_user(out, setup);
+	/* Only root can change it, and root without a user keeps what it has. */
+	if (setup->owner.user[0] != '\0')
+		put_path(out, "chroot", setup->run, "empty");
+	put_metrics(out, setup, program);
+	put_text(out, "log-level", conf_log_levels[setup->log_level]);
+}
+
 static void print_smtp(const struct hub_setup *setup, FILE *out)
 {
 	fputs("front:\n", out);
 	put_text(out, "hostname", setup->hostname);
 	put_list(out, "listen", &setup->smtp);
-	put_user(out, setup);
-	/* Only root can change it, and root without a user keeps what it has. */
-	if (setup->owner.user[0] != '\0')
-		put_path(out, "chroot", setup->run, "empty");
-	put_metrics(out, setup, "smtp-front");
-	put_text(out, "log-level", conf_log_levels[setup->log_level]);
+	print_front(setup, "smtp-front", out);
 	fputs("trust:\n", out);
 	put_path(out, "users", setup->directory, "users.mdb");
 	put_certificate(out, setup);
@@ -114,10 +120,8 @@ static void print_smtp(const struct hub_setup *setup, FILE *out)
 	put_list(out, "zones", &setup->zones);
 	if (setup->signatures[0] != '\0' || setup->clamd[0] != '\0')
 		fputs("scan:\n", out);
-	if (setup->signatures[0] != '\0')
-		put_text(out, "signatures", setup->signatures);
-	if (setup->clamd[0] != '\0')
-		put_text(out, "clamd", setup->clamd);
+	put_given(out, "signatures", setup->signatures);
+	put_given(out, "clamd", setup->clamd);
 }
 
 static void print_pop(const struct hub_setup *setup, FILE *out)
@@ -126,12 +130,7 @@ static void print_pop(const struct hub_setup *setup, FILE *out)
 	put_text(out, "hostname", setup->hostname);
 	put_list(out, "listen", &setup->pop3);
 	put_list(out, "listen-tls", &setup->pop3s);
-	put_user(out, setup);
-	/* As for SMTP; workers stay outside, as the store's socket is. */
-	if (setup->owner.user[0] != '\0')
-		put_path(out, "chroot", setup->run, "empty");
-	put_metrics(out, setup, "pop-front");
-	put_text(out, "log-level", conf_log_levels[setup->log_level]);
+	print_front(setup, "pop-front", out);
 	fputs("store:\n", out);
 	put_path(out, "socket", setup->run, "store");
 	fputs("login:\n", out);
