@@ -39,20 +39,10 @@ void refusals_log_recipient(struct session *session, const char *recipient, cons
 
 void refusals_log_command(struct session *session, const char *line, size_t line_size)
 {
-	const struct dialogue_event *event = &smtp_edge_of(session)->event;
 	struct maillog_session facts = session_of(session);
-	const bool is_recipient = event->verb == COMMAND_RCPT;
-	if (event->reply_code < 400 || (!is_recipient && event->verb != COMMAND_MAIL))
-		return;
-	/* Outside of a mail there is none. */
-	if (!is_recipient || smtp_session(session)->dialogue.state <= DIALOGUE_AT_HELO)
-		facts.sender = NULL;
-	const struct maillog_refusal refusal = {
-		.what = is_recipient ? "recipient" : "sender",
-		.command = line,
-		.command_size = line_size,
-		.reply = event->reply,
-		.reason = "protocol",
-	};
-	log_refusal(session, &facts, &refusal);
+	struct maillog_refusal refusal;
+	if (maillog_make_refusal(&smtp_edge_of(session)->event,
+				 smtp_session(session)->dialogue.state, line, line_size, &facts,
+				 &refusal))
+		log_refusal(session, &facts, &refusal);
 }

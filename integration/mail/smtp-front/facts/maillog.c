@@ -234,6 +234,26 @@ size_t maillog_format_refusal(const struct maillog_session *session,
 	return text.size;
 }
 
+bool maillog_make_refusal(const struct dialogue_event *event, enum dialogue_state state,
+			  const char *line, size_t line_size, struct maillog_session *session,
+			  struct maillog_refusal *ret_refusal)
+{
+	const bool is_recipient = event->verb == COMMAND_RCPT;
+	if (event->reply_code < 400 || (!is_recipient && event->verb != COMMAND_MAIL))
+		return false;
+	/* Outside of a mail there is none, but that of the mail before may still be known. */
+	if (!is_recipient || state <= DIALOGUE_AT_HELO)
+		session->sender = NULL;
+	*ret_refusal = (struct maillog_refusal){
+		.what = is_recipient ? "recipient" : "sender",
+		.command = line,
+		.command_size = line_size,
+		.reply = event->reply,
+		.reason = "protocol",
+	};
+	return true;
+}
+
 void maillog_mail(const struct maillog_session *session, const struct maillog_mail *mail)
 {
 	char id[SESSION_ID_SIZE];

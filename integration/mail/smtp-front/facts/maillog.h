@@ -26,6 +26,7 @@
 
 #include "integration/mail/base/edge/session_facts.h"
 #include "lib/common/log.h"
+#include "lib/smtp/dialogue.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -76,6 +77,14 @@ size_t maillog_format_mail(const struct maillog_session *session, const struct m
 			   char *ret_text);
 size_t maillog_format_refusal(const struct maillog_session *session,
 			      const struct maillog_refusal *refusal, char *ret_text);
+
+/*
+ * Of a line that the dialogue has refused by itself, without any other part of the server: event is the
+ * answer, state behind it. False: it is neither MAIL nor RCPT, or was not refused.
+ */
+bool maillog_make_refusal(const struct dialogue_event *event, enum dialogue_state state,
+			  const char *line, size_t line_size, struct maillog_session *session,
+			  struct maillog_refusal *ret_refusal);
 
 /* At level info. */
 void maillog_mail(const struct maillog_session *session, const struct maillog_mail *mail);

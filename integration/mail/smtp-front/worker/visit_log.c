@@ -67,22 +67,11 @@ void visit_log_refusal(struct visit *visit, const char *recipient, const char *r
 
 void visit_log_command(struct visit *visit, const char *line, size_t line_size)
 {
-	const struct dialogue_event *event = &visit->event;
 	struct maillog_session session = session_of(visit);
-	const bool is_recipient = event->verb == COMMAND_RCPT;
-	if (event->reply_code < 400 || (!is_recipient && event->verb != COMMAND_MAIL))
-		return;
-	/* The sender of this mail is not known, or the one of the mail before. */
-	if (!is_recipient || visit->dialogue->state <= DIALOGUE_AT_HELO)
-		session.sender = NULL;
-	const struct maillog_refusal refusal = {
-		.what = is_recipient ? "recipient" : "sender",
-		.command = line,
-		.command_size = line_size,
-		.reply = event->reply,
-		.reason = "protocol",
-	};
-	log_refusal(visit, &session, &refusal);
+	struct maillog_refusal refusal;
+	if (maillog_make_refusal(&visit->event, visit->dialogue->state, line, line_size, &session,
+				 &refusal))
+		log_refusal(visit, &session, &refusal);
 }
 
 void visit_log_end(struct visit *visit)
