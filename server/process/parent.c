@@ -127,46 +127,32 @@ static void start_slot(struct parent *parent, struct generation *generation, str
 		start_worker(parent, generation, slot);
 }
 
-static void bury_filler(struct generation *generation, struct crew_slot *slot, int status)
-{
-	char end[CHILD_END_TEXT_SIZE];
-	pid_t pid = slot->pid;
-	uint64_t now_ms = clock_now_ms();
-	crew_ended(slot, false, now_ms);
-	child_format_end(status, end);
-	if (generation_is_draining(generation)) {
-		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-			log_warning(context, "filler died while it drained, pid=%d %s", (int)pid,
-				    end);
-		return;
-	}
-	generation->filler_restarts++;
-	log_error(context, "filler died, pid=%d %s restart_ms=%llu%s", (int)pid, end,
-		  (unsigned long long)crew_slot_pause_ms(slot, now_ms),
-		  child_has_broken_filter(status) ? forbidden_call : "");
-}
-
 static void bury(struct generation *generation, struct crew_slot *slot, int status)
 {
 	char end[CHILD_END_TEXT_SIZE];
+	char worker[32] = "";
+	const bool is_filler = slot->role == GENERATION_FILLER;
+	const char *name = is_filler ? "filler" : "worker";
 	pid_t pid = slot->pid;
 	uint64_t now_ms = clock_now_ms();
-	if (slot->role == GENERATION_FILLER) {
-		bury_filler(generation, slot, status);
-		return;
-	}
 	child_format_end(status, end);
 	crew_ended(slot, false, now_ms);
-	generation->states[slot->index].word = WORKER_SILENT;
+	if (!is_filler) {
+		generation->states[slot->index].word = WORKER_SILENT;
+		snprintf(worker, sizeof(worker), "worker=%u ", slot->index);
+	}
 	if (generation_is_draining(generation)) {
 		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-			log_warning(context, "worker died while it drained, worker=%u pid=%d %s",
-				    slot->index, (int)pid, end);
+			log_warning(context, "%s died while it drained, %spid=%d %s", name, worker,
+				    (int)pid, end);
 		return;
 	}
-	generation->states[slot->index].restarts++;
-	log_error(context, "worker died, worker=%u pid=%d %s restart_ms=%llu%s", slot->index,
-		  (int)pid, end, (unsigned long long)crew_slot_pause_ms(slot, now_ms),
+	if (is_filler)
+		generation->filler_restarts++;
+	else
+		generation->states[slot->index].restarts++;
+	log_error(context, "%s died, %spid=%d %s restart_ms=%llu%s", name, worker, (int)pid, end,
+		  (unsigned long long)crew_slot_pause_ms(slot, now_ms),
 		  child_has_broken_filter(status) ? forbidden_call : "");
 }
 
