@@ -30,7 +30,7 @@ def plain(user, password):
 
 def tls_context():
     """Believes anything: it is about what is inside."""
-    context = ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the system's authorities take 30 ms of a processor to read
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     return context

@@ -23,7 +23,7 @@ USER = "user1"
 
 def untrusting():
     """A context for a certificate that has signed itself."""
-    context = ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
 

@@ -136,10 +136,13 @@ class Client(Connection):
 
     def starttls(self, server_hostname=None, cafile=None):
         self.say("STARTTLS", 220)
-        context = ssl.create_default_context(cafile=cafile)
+        # The system's authorities, which a default context has, take 30 ms of a processor to read.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if cafile is None:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
+        else:
+            context.load_verify_locations(cafile)
         self.socket = context.wrap_socket(self.socket, server_hostname=server_hostname)
 
 
