@@ -121,6 +121,19 @@ void reader_close(struct reader *reader)
 	free(reader);
 }
 
+int reader_start(const char *path, const struct store_kind *kind, struct reader **ret_reader)
+{
+	struct reader *reader = NULL;
+	int ret = reader_open(path, kind, &reader);
+	if (ret == STORE_OK)
+		ret = reader_begin(reader);
+	if (ret == STORE_OK)
+		*ret_reader = reader;
+	else
+		reader_close(reader);
+	return ret;
+}
+
 bool reader_is_current(const struct reader *reader)
 {
 	struct stat st;

@@ -8,14 +8,11 @@
  *       A table is a number, the place of its name in the kind.
  *
  *     struct reader *reader = NULL;
- *     int ret = reader_open("bl6.mdb", &zone_store, &reader);
- *     if (ret == STORE_OK)
- *             ret = reader_begin(reader);
+ *     int ret = reader_start("bl6.mdb", &zone_store, &reader);
  *     if (ret == STORE_OK) {
  *             struct store_bytes value;
  *             ret = reader_get(reader, STORE_RECORDS, key, key_size, &value);
- *             // value is borrowed until reader_end()
- *             reader_end(reader);
+ *             // value is borrowed until reader_end() or reader_close()
  *     }
  *     reader_close(reader);
  *
@@ -39,7 +36,9 @@ extern "C" {
  * (-ENOENT, -EACCES, ...) or a status above; *ret_reader on success only.
  */
 int reader_open(const char *path, const struct store_kind *kind, struct reader **ret_reader);
-/* Takes NULL. */
+/* The same, and within reader_begin(). */
+int reader_start(const char *path, const struct store_kind *kind, struct reader **ret_reader);
+/* Ends what has begun. Takes NULL. */
 void reader_close(struct reader *reader);
 
 int reader_begin(struct reader *reader);

@@ -33,16 +33,11 @@ struct report {
 static int read_all(const char *path, const struct store_kind *kind, void *ret_facts)
 {
 	struct reader *reader = NULL;
-	int ret = reader_open(path, kind, &reader);
-	if (ret != STORE_OK)
-		return ret;
-	ret = reader_begin(reader);
-	if (ret == STORE_OK) {
+	int ret = reader_start(path, kind, &reader);
+	if (ret == STORE_OK)
 		ret = reader_verify(reader);
-		if (ret == STORE_OK)
-			ret = kind->read_facts(reader, ret_facts);
-		reader_end(reader);
-	}
+	if (ret == STORE_OK)
+		ret = kind->read_facts(reader, ret_facts);
 	reader_close(reader);
 	return ret;
 }

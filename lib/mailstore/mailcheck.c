@@ -15,28 +15,6 @@ struct kept {
 	struct mailfacts facts;
 };
 
-static int open_index(const char *path, struct reader **ret_reader)
-{
-	struct reader *reader;
-	int ret = reader_open(path, &mailindex_kind, &reader);
-	if (ret != STORE_OK)
-		return ret;
-	ret = reader_begin(reader);
-	if (ret == STORE_OK)
-		*ret_reader = reader;
-	else
-		reader_close(reader);
-	return ret;
-}
-
-static void close_index(struct reader *reader)
-{
-	if (reader == NULL)
-		return;
-	reader_end(reader);
-	reader_close(reader);
-}
-
 /* One that is whole and of this store. */
 static int open_kept(struct disk *disk, const char *path, struct kept *kept)
 {
@@ -44,7 +22,7 @@ static int open_kept(struct disk *disk, const char *path, struct kept *kept)
 	struct mailidentity identity;
 	int ret = verify_store(path, &mailindex_kind, &kept->facts);
 	if (ret == STORE_OK)
-		ret = open_index(path, &kept->reader);
+		ret = reader_start(path, &mailindex_kind, &kept->reader);
 	if (ret != STORE_OK)
 		return ret;
 	ret = disk->ops->read(disk, MAILIDENTITY_OBJECT, 0, bytes, sizeof(bytes));
@@ -68,7 +46,7 @@ static void find_kept(struct disk *disk, const char *path, struct kept *ret_kept
 	ret_kept->status = open_kept(disk, path, ret_kept);
 	if (ret_kept->status == STORE_OK)
 		return;
-	close_index(ret_kept->reader);
+	reader_close(ret_kept->reader);
 	ret_kept->reader = NULL;
 }
 
@@ -419,7 +397,7 @@ static int check_index(struct mailcheck *check, const struct kept *kept, struct 
 {
 	struct reader *made;
 	struct mailfacts truth;
-	int ret = open_index(scratch_path, &made);
+	int ret = reader_start(scratch_path, &mailindex_kind, &made);
 	if (ret != STORE_OK)
 		return ret;
 	ret = mailindex_facts(made, &truth);
@@ -434,7 +412,7 @@ static int check_index(struct mailcheck *check, const struct kept *kept, struct 
 		find_wrong(check, mailstore_strerror(MAILSTORE_EINDEX));
 	else if (kept->status != STORE_OK || ret != STORE_OK)
 		find_wrong(check, "index: damaged");
-	close_index(made);
+	reader_close(made);
 	return STORE_OK;
 }
 
@@ -452,6 +430,6 @@ int mailcheck_run(struct mailcheck *check, struct disk *disk, const char *index_
 		ret = build(check, &frozen.disk, scratch_path);
 	if (ret == 0)
 		ret = check_index(check, &kept, disk, scratch_path);
-	close_index(kept.reader);
+	reader_close(kept.reader);
 	return ret;
 }

@@ -29,30 +29,16 @@ struct mailstore {
 
 static void close_reader(struct mailstore *store)
 {
-	if (store->reader != NULL) {
-		reader_end(store->reader);
-		reader_close(store->reader);
-	}
+	reader_close(store->reader);
 	store->reader = NULL;
 }
 
 static int open_reader(struct mailstore *store)
 {
-	struct reader *reader;
 	if (store->reader != NULL)
 		return STORE_OK;
-	int ret = reader_open(store->index_path, &mailindex_kind, &reader);
-	if (ret == -ENOENT && store->batch.lsn_known > 0)
-		return MAILSTORE_ENOINDEX;
-	if (ret != STORE_OK)
-		return ret;
-	ret = reader_begin(reader);
-	if (ret != STORE_OK) {
-		reader_close(reader);
-		return ret;
-	}
-	store->reader = reader;
-	return STORE_OK;
+	int ret = reader_start(store->index_path, &mailindex_kind, &store->reader);
+	return ret == -ENOENT && store->batch.lsn_known > 0 ? MAILSTORE_ENOINDEX : ret;
 }
 
 /*

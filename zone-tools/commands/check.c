@@ -152,10 +152,7 @@ static int check_table(struct check *check, struct reader *reader, enum store_ta
 
 static int check_records(struct check *check, struct reader *reader)
 {
-	int ret = reader_begin(reader);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	ret = read_signing(check, reader);
+	int ret = read_signing(check, reader);
 	if (ret == DNSBLV6_OK)
 		ret = check_table(check, reader, STORE_RECORDS, check_record);
 	if (ret == DNSBLV6_OK && check->signing.expires_s != 0)
@@ -166,7 +163,6 @@ static int check_records(struct check *check, struct reader *reader)
 		ret = check_table(check, reader, STORE_SEGMENTS, check_segment);
 	if (ret == DNSBLV6_OK)
 		ret = validity_check(reader, check->store, check->sources.now_s, &check->findings);
-	reader_end(reader);
 	return ret;
 }
 
@@ -176,7 +172,7 @@ static int check_store(struct check *check, struct dnsblv6_facts *ret_facts)
 	struct findings_place place = { check->store, 0 };
 	int ret = verify_store(check->store, &zone_store, ret_facts);
 	if (ret == DNSBLV6_OK)
-		ret = reader_open(check->store, &zone_store, &reader);
+		ret = reader_start(check->store, &zone_store, &reader);
 	if (ret == DNSBLV6_OK)
 		ret = check_records(check, reader);
 	reader_close(reader);

@@ -206,16 +206,11 @@ static int print_chosen(struct dump *dump)
 /* What damage has taken away looks like an end: only the checksum tells. */
 static int print_all(struct dump *dump)
 {
-	int ret = reader_open(dump->store, &zone_store, &dump->reader);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	ret = reader_begin(dump->reader);
-	if (ret == DNSBLV6_OK) {
+	int ret = reader_start(dump->store, &zone_store, &dump->reader);
+	if (ret == DNSBLV6_OK)
 		ret = print_chosen(dump);
-		if (ret == DNSBLV6_OK)
-			ret = reader_verify(dump->reader);
-		reader_end(dump->reader);
-	}
+	if (ret == DNSBLV6_OK)
+		ret = reader_verify(dump->reader);
 	reader_close(dump->reader);
 	return ret;
 }

@@ -420,17 +420,11 @@ static void parse_command_line(struct history_log *log, int argc, char **argv)
 
 static int print_all(struct history_log *log)
 {
-	int ret = reader_open(log->store, &zone_store, &log->reader);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	ret = reader_begin(log->reader);
-	if (ret == DNSBLV6_OK) {
+	int ret = reader_start(log->store, &zone_store, &log->reader);
+	if (ret == DNSBLV6_OK)
 		ret = contents_read_facts(log->reader, &log->facts);
-		if (ret == DNSBLV6_OK)
-			ret = log->since_serial != SINCE_NONE ? print_since(log)
-							      : print_changes(log);
-		reader_end(log->reader);
-	}
+	if (ret == DNSBLV6_OK)
+		ret = log->since_serial != SINCE_NONE ? print_since(log) : print_changes(log);
 	reader_close(log->reader);
 	return ret;
 }

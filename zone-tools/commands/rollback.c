@@ -93,13 +93,9 @@ static int load_version(struct rollback *rollback)
 	struct dnsblv6_facts facts;
 	int ret = verify_store(rollback->job.path, &zone_store, &facts);
 	if (ret == DNSBLV6_OK)
-		ret = reader_open(rollback->job.path, &zone_store, &reader);
+		ret = reader_start(rollback->job.path, &zone_store, &reader);
 	if (ret == DNSBLV6_OK)
-		ret = reader_begin(reader);
-	if (ret == DNSBLV6_OK) {
 		ret = find_version(rollback, reader);
-		reader_end(reader);
-	}
 	reader_close(reader);
 	return ret;
 }

@@ -440,22 +440,6 @@ static int run(struct compare *compare)
 	return ret;
 }
 
-static int run_between(struct compare *compare)
-{
-	int ret = reader_begin(compare->reader);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	if (compare->later != NULL)
-		ret = reader_begin(compare->later);
-	if (ret == DNSBLV6_OK) {
-		ret = run(compare);
-		if (compare->later != NULL)
-			reader_end(compare->later);
-	}
-	reader_end(compare->reader);
-	return ret;
-}
-
 int compare_store(const struct compare_job *job, struct compare_result *ret_result)
 {
 	struct compare compare = {
@@ -464,11 +448,11 @@ int compare_store(const struct compare_job *job, struct compare_result *ret_resu
 	compare.data = malloc(SET_DATA_MAX);
 	if (compare.data == NULL)
 		return -ENOMEM;
-	int ret = reader_open(job->store, &zone_store, &compare.reader);
+	int ret = reader_start(job->store, &zone_store, &compare.reader);
 	if (ret == DNSBLV6_OK && job->later != NULL)
-		ret = reader_open(job->later, &zone_store, &compare.later);
+		ret = reader_start(job->later, &zone_store, &compare.later);
 	if (ret == DNSBLV6_OK)
-		ret = run_between(&compare);
+		ret = run(&compare);
 	if (ret == DNSBLV6_OK) {
 		difference_end(&compare.difference);
 		*ret_result = compare.result;

@@ -44,15 +44,11 @@ static int read_memo(struct reader *reader, struct keystate *state)
 
 static int read_all(struct reader *reader, uint64_t now_s, struct keystate *state)
 {
-	int ret = reader_begin(reader);
-	if (ret != STORE_OK)
-		return ret;
-	ret = contents_read_facts(reader, &state->facts);
+	int ret = contents_read_facts(reader, &state->facts);
 	if (ret == DNSBLV6_OK)
 		ret = read_published(reader, now_s, &state->published);
 	if (ret == DNSBLV6_OK)
 		ret = read_memo(reader, state);
-	reader_end(reader);
 	return ret;
 }
 
@@ -60,7 +56,7 @@ int keystate_read(const char *path, uint64_t now_s, struct keystate *ret_state)
 {
 	struct reader *reader = NULL;
 	memset(ret_state, 0, sizeof(*ret_state));
-	int ret = reader_open(path, &zone_store, &reader);
+	int ret = reader_start(path, &zone_store, &reader);
 	if (ret == -ENOENT || ret == STORE_EUNFINISHED)
 		return DNSBLV6_OK;
 	if (ret == DNSBLV6_OK)

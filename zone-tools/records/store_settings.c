@@ -100,22 +100,16 @@ static int decode(struct store_bytes bytes, struct store_settings *settings)
 static int read_from(struct reader *reader, struct store_settings *settings)
 {
 	struct store_bytes value;
-	int ret = reader_begin(reader);
-	if (ret != STORE_OK)
-		return ret;
-	ret = reader_get(reader, STORE_FACTS, DNSBLV6_FACT_SETTINGS, strlen(DNSBLV6_FACT_SETTINGS),
-			 &value);
-	if (ret == STORE_OK)
-		ret = decode(value, settings);
-	reader_end(reader);
-	return ret;
+	int ret = reader_get(reader, STORE_FACTS, DNSBLV6_FACT_SETTINGS,
+			     strlen(DNSBLV6_FACT_SETTINGS), &value);
+	return ret == STORE_OK ? decode(value, settings) : ret;
 }
 
 int store_settings_read(const char *path, struct store_settings *ret_settings)
 {
 	struct store_settings settings = { 0 };
 	struct reader *reader = NULL;
-	int ret = reader_open(path, &zone_store, &reader);
+	int ret = reader_start(path, &zone_store, &reader);
 	if (ret == STORE_OK)
 		ret = read_from(reader, &settings);
 	reader_close(reader);
