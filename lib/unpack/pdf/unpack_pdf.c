@@ -14,9 +14,10 @@
  * A file in it is a stream, and so is a script. A stream ends with the word, or where another begins,
  * and what is compressed with its own end, also where the length is an object elsewhere. A length is
  * believed as far as the word within it is data; one that is a lie hides no stream and no key behind it.
- * Filters are read from the dictionary as far as ASCII, runs and LZW go, before FlateDecode and behind it; what stands
- * for that and begins as zlib is that, whatever is said. What a predictor has made
- * of rows is undone, unless they are long, or TIFF's of few bits. Images are decompressed as long as they are not dense: a white page is as dense as a bomb.
+ * Filters are read from the dictionary as far as ASCII, runs and LZW go, before FlateDecode and behind it;
+ * what stands for that and begins as zlib is that, whatever is said. What a predictor has made of rows is
+ * undone, unless they are long, or TIFF's of few bits. Images are decompressed as long as they are not
+ * dense: a white page is as dense as a bomb.
  * What has other filters is given as it is, and what is encrypted, which is said.
  */
 enum pdf_mode {
