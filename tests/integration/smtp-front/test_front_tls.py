@@ -699,7 +699,8 @@ class ReloadTest(TlsCase):
         for kind in ("ec", "rsa", "ec"):
             certificate.renew(kind)
             front.process.send_signal(signal.SIGHUP)
-            # Of either certificate, and whoever is told to come again does; the last one when the new key was read.
+            # With either certificate, and again when it is told to come again; with the last one behind them, which shows
+            # that the new key was read.
             for wanted in [None] * 10 + [certificate]:
                 client = wait_for(lambda wanted=wanted: self.park_if(wanted), "an edge")
                 self.finish(self.prove(client))
