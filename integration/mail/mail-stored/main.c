@@ -68,8 +68,7 @@ static int check(void *data)
 		mailcheckup_path(context, &setup->owner, log, R_OK | W_OK | X_OK);
 	}
 	mailcheckup_path(context, &setup->owner, setup->users, R_OK);
-	/* One that comes from the cluster may come later. */
-	return setup->cluster.has_users ? EX_OK : mailcheckup_users(context, setup->users);
+	return EX_OK;
 }
 
 static int run(void *data)
@@ -83,9 +82,8 @@ static int run(void *data)
 	if (geteuid() == 0 && setup->owner.user[0] == '\0')
 		log_warning(context, "no user is given, the store's processes stay root");
 	int status = owner_make_directory(&setup->owner, setup->directory, 0700, context);
-	/* Here, so that one process says it; no wrong configuration, as it may be there soon. */
-	if (status == EX_OK && check(setup) != EX_OK)
-		status = EX_NOINPUT;
+	if (status == EX_OK)
+		status = check(setup);
 	if (status == EX_OK && nodesetup_is_on(&setup->nodes))
 		status = check_spread(setup);
 	return status == EX_OK ? stored_run(setup) : status;
