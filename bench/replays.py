@@ -37,11 +37,35 @@ Setting = collections.namedtuple("Setting", "name minimisation strict aggressive
 STOCK = Setting("minimisation on, aggressive NSEC on (stock)", "yes", "no", "yes", False)
 
 
-def end_on_signals():
+class Ending:
     """SIGTERM and SIGHUP end a program like an exit: its servers do not stay behind."""
+
+    is_held, number = False, None
+
+    def take(self, number, _frame):
+        self.number = number
+        if not self.is_held:
+            sys.exit(128 + number)
+
+    @contextlib.contextmanager
+    def held(self):
+        """Not within this: a server that is begun, but not kept anywhere, could not be ended."""
+        self.is_held = True
+        try:
+            yield
+        finally:
+            self.is_held = False
+            if self.number is not None:
+                sys.exit(128 + self.number)
+
+
+ENDING = Ending()
+
+
+def end_on_signals():
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:  # as of nohup
-            signal.signal(number, lambda number, _frame: sys.exit(128 + number))
+            signal.signal(number, ENDING.take)
 
 
 # A test that imports us ends as before.
