@@ -45,10 +45,11 @@ class PopProxy:
         next_hop     (host, port)
         certificate  "CHAIN:KEY", or None
         tls          of the listener in the clear: "own", "pass", "none"; None: what is usual
+        preload      a library of tests/integration/meson.build that is loaded before it
         sections     items over the usual: pop3={"hold-first": "1K"}
     """
 
-    def __init__(self, case, next_hop, certificate=None, tls=None, **sections):
+    def __init__(self, case, next_hop, certificate=None, tls=None, preload=None, **sections):
         self.case = case
         self.address = case.free_address()
         self.tls_address = case.free_address() if certificate else None
@@ -69,7 +70,11 @@ class PopProxy:
         for name, items in usual.items():
             lines += [f"{name}:"] * bool(items) + [f"    {key}: {value}" for key, value in items.items()]
         config = case.write("proxy.conf", "\n".join(lines) + "\n")
-        self.process = case.start([harness.program("mail-proxy"), "--config", config], "proxy")
+        library = os.path.join(harness.BUILD, f"tests/integration/{preload}.so")
+        if preload and not os.path.exists(library):  # the loader would go on without
+            raise AssertionError(f"{library} is not built")
+        environment = {**os.environ, "LD_PRELOAD": library} if preload else None
+        self.process = case.start([harness.program("mail-proxy"), "--config", config], "proxy", env=environment)
         self.process.wait_for_log(r"^info: \[mail-proxy\] ready, ")
         self.process.wait_for_log(r"^info: \[mail-proxy\] process ready, ", usual["proxy"]["processes"])
 

@@ -450,6 +450,18 @@ class Misfits(Case):
         session.quit()
         self.assertNotIn(b"USER evil\r\n", server.commands)
 
+    def test_nothing_counts_that_was_said_while_the_answer_to_stls_was_on_its_way(self):
+        server = Misfit(self, [MAILS[0]])
+        proxy = PopProxy(self, server.address, certificate=make_certificate(self), preload="held_send")
+        with Client(proxy.address) as client:
+            client.send(b"STLS\r\n")
+            wait_for(lambda: client.socket.recv(1, socket.MSG_PEEK), "the first byte of the answer")
+            client.send(b"USER evil\r\n")
+            client.expect("+OK Begin TLS")
+            with self.assertRaises(OSError):
+                client.begin_tls()
+        self.assertEqual((proxy.ends(), server.commands), (["tls"], []))
+
     def test_small_holds(self):
         """Of the limits of configuration: no more than some bytes wait."""
         proxy = PopProxy(self, Misfit(self, [*MAILS, SMALL]).address, pop3={"hold-first": "1K", "hold-last": "100"})

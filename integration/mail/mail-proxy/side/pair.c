@@ -277,8 +277,12 @@ static void shake(struct pair *pair)
 
 int pair_begin_tls(struct pair *pair)
 {
+	size_t early_size = 0;
 	/* What is said before the handshake is little, and a socket's buffer is large. */
 	(void)side_flush(pair->client);
+	(void)side_bytes(pair->client, &early_size);
+	if (early_size > 0)
+		return -EPROTO;
 	if (side_waiting(pair->client) > 0)
 		return -EAGAIN;
 	return side_begin_tls(pair->client);

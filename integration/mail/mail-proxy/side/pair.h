@@ -140,7 +140,8 @@ int pair_connect(struct pair *pair);
 void pair_drop(struct pair *pair);
 /*
  * What is written to the client goes out first, then the handshake begins: pair->client is
- * SIDE_SHAKING, then SIDE_OPEN or SIDE_FAILED. 0; -EAGAIN: it has not gone out yet; or a failure.
+ * SIDE_SHAKING, then SIDE_OPEN or SIDE_FAILED. 0; -EAGAIN: it has not gone out yet; or a failure,
+ * which is -EPROTO where bytes have come in the clear, as they would seem to be said under TLS.
  */
 int pair_begin_tls(struct pair *pair);
 /* The handshake has failed: counts it, and a line in the log says why. */

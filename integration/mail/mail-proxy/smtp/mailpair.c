@@ -203,7 +203,6 @@ static void use_io(struct mailpair *own, const struct mailtalk_io *io)
 static void begin_tls(struct mailpair *own)
 {
 	struct pair *pair = &own->pair;
-	size_t size = 0;
 	if (pair->client->state == SIDE_SHAKING)
 		return;
 	if (pair->client->state == SIDE_FAILED) {
@@ -217,8 +216,7 @@ static void begin_tls(struct mailpair *own)
 		mailtalk_secured(&own->talk);
 		return;
 	}
-	(void)side_bytes(pair->client, &size);
-	int ret = size > 0 ? -EPROTO : pair_begin_tls(pair);
+	int ret = pair_begin_tls(pair);
 	if (ret != 0 && ret != -EAGAIN)
 		pair_close(pair, "tls");
 }
