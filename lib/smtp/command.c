@@ -74,14 +74,16 @@ void command_parse(const char *line, size_t line_size, struct command *ret_comma
 			ret_command->verb = verbs[i].verb;
 }
 
-bool command_is_helo(const char *text, size_t text_size)
+bool command_take_helo(const char *text, size_t text_size, char *ret_helo)
 {
 	if (text_size == 0 || text_size > ENVELOPE_HELO_MAX)
 		return false;
-	for (size_t i = 0; i < text_size; i++)
-		if (!ascii_is_alnum(text[i]) &&
-		    (text[i] == '\0' || strchr("-._:[]", text[i]) == NULL))
-			return false;
+	for (size_t i = 0; i < text_size; i++) {
+		const bool is_harmful =
+			text[i] <= ' ' || text[i] > '~' || strchr("<>()\\\";@", text[i]) != NULL;
+		ret_helo[i] = is_harmful ? '?' : text[i];
+	}
+	ret_helo[text_size] = '\0';
 	return true;
 }
 

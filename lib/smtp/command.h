@@ -5,7 +5,7 @@
  * command.h - the syntax of commands: which it is, and what MAIL, RCPT and BDAT say.
  *
  * Flow: dialogue.c has a line -> command_parse() -> by its verb command_parse_mail(),
- *       command_parse_rcpt(), command_parse_bdat(), command_is_helo() -> the state of dialogue.c.
+ *       command_parse_rcpt(), command_parse_bdat(), command_take_helo() -> the state of dialogue.c.
  *
  *     MAIL FROM:<a@example.org> SIZE=4711 BODY=8BITMIME SMTPUTF8 RET=HDRS ENVID=x+2Dy
  *     RCPT TO:<b@example.net> NOTIFY=SUCCESS,DELAY ORCPT=rfc822;b@example.net
@@ -68,8 +68,12 @@ struct command_bad {
 
 void command_parse(const char *line, size_t line_size, struct command *ret_command);
 
-/* A word that may stand behind HELO and EHLO: a name or an address literal, or nearly so. */
-bool command_is_helo(const char *text, size_t text_size);
+/*
+ * What stands behind HELO and EHLO, to ret_helo of ENVELOPE_HELO_MAX + 1 bytes. Many clients say
+ * something that is no name; as with Postfix a byte that could do harm in a header becomes "?".
+ * False: there is nothing, or too much.
+ */
+bool command_take_helo(const char *text, size_t text_size, char *ret_helo);
 
 /* What stands behind "MAIL" and "RCPT". False: ret_bad is the reply. */
 bool command_parse_mail(const char *text, size_t text_size, unsigned withheld,

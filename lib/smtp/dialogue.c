@@ -233,12 +233,10 @@ static enum dialogue_action take_helo(struct step *step, bool is_esmtp)
 {
 	struct dialogue *dialogue = step->dialogue;
 	struct dialogue_event *event = step->event;
-	if (!command_is_helo(step->arguments, step->arguments_size))
+	if (!command_take_helo(step->arguments, step->arguments_size, dialogue->helo))
 		return say_error(step, DIALOGUE_REPLY, 501, "5.5.4 Syntax: a host name is wanted");
 	enum dialogue_action action = is_at(dialogue, IN_MAIL) ? DIALOGUE_RESET : DIALOGUE_REPLY;
 	end_transaction(dialogue);
-	memset(dialogue->helo, 0, sizeof(dialogue->helo));
-	memcpy(dialogue->helo, step->arguments, step->arguments_size);
 	dialogue->is_esmtp = is_esmtp;
 	dialogue->withheld = step->limits->withheld;
 	move(dialogue, DIALOGUE_AT_HELO);

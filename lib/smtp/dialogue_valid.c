@@ -71,12 +71,14 @@ static bool is_offered(const struct dialogue *dialogue)
 static bool is_valid_helo(const struct dialogue *dialogue)
 {
 	const char *helo = dialogue->helo;
+	char taken[ENVELOPE_HELO_MAX + 1];
 	if (!is_text(helo, sizeof(dialogue->helo)))
 		return false;
 	if (helo[0] == '\0')
 		return !is_at(dialogue, WITH_HELO) && !dialogue->is_esmtp &&
 		       dialogue->withheld == 0;
-	return !is_at(dialogue, AT(START)) && command_is_helo(helo, strlen(helo));
+	return !is_at(dialogue, AT(START)) && command_take_helo(helo, strlen(helo), taken) &&
+	       strcmp(taken, helo) == 0;
 }
 
 static bool has_valid_counts(const struct dialogue *dialogue)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/format/ascii.h"
 #include "lib/smtp/xclient.h"
 
 #include <string.h>
@@ -45,22 +44,6 @@ static bool decode(const char *text, size_t text_size, char *ret_text)
 
 /* ---- values ---- */
 
-/* A HELO or a login goes to the log and into a header; Postfix does the same to it. */
-static void make_harmless(char *text)
-{
-	for (; *text != '\0'; text++)
-		if (*text <= ' ' || *text > '~' || strchr("<>()\\\";@", *text) != NULL)
-			*text = '?';
-}
-
-static bool is_host_name(const char *text)
-{
-	for (; *text != '\0'; text++)
-		if (!ascii_is_alnum(*text) && strchr("-._", *text) == NULL)
-			return false;
-	return true;
-}
-
 static bool take_addr(const char *text, struct dnsblv6_addr *ret_addr)
 {
 	static const char tag[] = "IPV6:";
@@ -72,44 +55,19 @@ static bool take_addr(const char *text, struct dnsblv6_addr *ret_addr)
 	       dnsblv6_addr_parse(text, strlen(text), ret_addr) == DNSBLV6_OK;
 }
 
-static bool take_proto(const char *text, bool *ret_is_esmtp)
-{
-	*ret_is_esmtp = strcasecmp(text, "ESMTP") == 0;
-	return *ret_is_esmtp || strcasecmp(text, "SMTP") == 0;
-}
-
-static bool take_text(const char *text, char *ret_text)
-{
-	memcpy(ret_text, text, strlen(text) + 1);
-	make_harmless(ret_text);
-	return true;
-}
-
-static bool take_name(const char *text, char *ret_name)
-{
-	memcpy(ret_name, text, strlen(text) + 1);
-	return is_host_name(text);
-}
-
 static bool take_value(struct xclient *xclient, enum xclient_attribute attribute, const char *text)
 {
 	switch (attribute) {
-	case XCLIENT_NAME:
-		return take_name(text, xclient->name);
 	case XCLIENT_ADDR:
 		return take_addr(text, &xclient->client_addr);
 	case XCLIENT_PORT:
 		return word_parse_port(text, strlen(text), &xclient->client_port);
-	case XCLIENT_PROTO:
-		return take_proto(text, &xclient->is_esmtp);
-	case XCLIENT_HELO:
-		return take_text(text, xclient->helo);
-	case XCLIENT_LOGIN:
-		return take_text(text, xclient->login);
 	case XCLIENT_DESTADDR:
 		return take_addr(text, &xclient->local_addr);
-	default:
+	case XCLIENT_DESTPORT:
 		return word_parse_port(text, strlen(text), &xclient->local_port);
+	default:
+		return true; /* nothing asks for it */
 	}
 }
 

@@ -11,14 +11,11 @@
  *     XCLIENT NAME=spike.example.org ADDR=168.100.189.2 PORT=[UNAVAILABLE]
  *
  *     ATTRIBUTE   VALUE
- *     NAME        a host name
  *     ADDR        an IPv4 address, or IPV6: and one of IPv6 (Postfix takes it without, so do we)
  *     PORT        a decimal without leading zeros
- *     PROTO       SMTP or ESMTP
- *     HELO        as the client said it
- *     LOGIN       a name
  *     DESTADDR    as ADDR
  *     DESTPORT    as PORT
+ *     NAME, PROTO, HELO, LOGIN    any text, which is not kept
  *
  * Values are xtext. [UNAVAILABLE] is "there is none", [TEMPUNAVAIL] "it is not known now"; of an
  * attribute that is not named nothing changes.
@@ -52,13 +49,9 @@ enum xclient_attribute {
 
 struct xclient {
 	unsigned named; /* bit n: attribute n was named */
-	unsigned known; /* bit n: with a value, which is below; a part of named */
-	char name[XCLIENT_TEXT_MAX + 1];
+	unsigned known; /* bit n: with a value, which is below if it is kept; a part of named */
 	struct dnsblv6_addr client_addr;
 	uint16_t client_port;
-	bool is_esmtp;
-	char helo[XCLIENT_TEXT_MAX + 1];
-	char login[XCLIENT_TEXT_MAX + 1];
 	struct dnsblv6_addr local_addr;
 	uint16_t local_port;
 };

@@ -178,10 +178,7 @@ static void act(struct run *run, enum dialogue_action action)
 		answer(run, event->recipient.address);
 		return;
 	case DIALOGUE_XCLIENT:
-		check_text(event->xclient.name, false);
-		check_text(event->xclient.helo, false);
-		check_text(event->xclient.login, false);
-		answer(run, event->xclient.login);
+		answer(run, (const char[]){ (char)event->xclient.client_port, '\0' });
 		return;
 	case DIALOGUE_STARTTLS:
 		begin_tls(run);

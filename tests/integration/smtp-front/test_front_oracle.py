@@ -32,8 +32,9 @@ COMMANDS = (
     *[TO + word for word in (
         b" NOTIFY=NEVER", b" NOTIFY=SUCCESS,FAILURE,DELAY", b" NOTIFY=NEVER,DELAY", b" NOTIFY=x",
         b" ORCPT=rfc822;a+2Bb@c.example", b" ORCPT=rfc822;", b" ORCPT=x", b" FOO=1")],
-    b"EHLO a.example", b"HELO a.example", b"EHLO [127.0.0.1]", b"EHLO", b"HELO", b"RSET", b"NOOP", b"NOOP x", b"FOO",
-    b"", b"\xff\xfe", b"x" * 600)
+    b"EHLO a.example", b"HELO a.example", b"EHLO [127.0.0.1]", b"EHLO", b"HELO", b"EHLO %COMPUTERNAME%",
+    b"HELO my pc", b"EHLO <a>", b"EHLO a(b", b"HELO \"a;b", "EHLO büro".encode(), b"HELO \x01\x7f", b"RSET", b"NOOP",
+    b"NOOP x", b"FOO", b"", b"\xff\xfe", b"x" * 600)
 BODIES = (b"Subject: x\r\n\r\nhello\r\n", b"", b"..dot\r\n", b"x" * 2500 + b"\r\n", b"\xff\xfe\r\n", b"y\r\n" * 3000)
 
 

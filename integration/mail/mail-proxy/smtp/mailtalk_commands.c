@@ -68,13 +68,13 @@ static void connect_again(struct mailtalk *talk, bool says_helo)
 
 /* ---- each command ---- */
 
-/* Code 0: it is none that is refused. */
-static struct command_bad refuse_helo(const struct call *call)
+/* Code 0: it is none that is refused, and talk->helo is its name. */
+static struct command_bad check_helo(const struct call *call)
 {
 	const struct command *command = &call->command;
 	if (call->talk->rules->is_lmtp != (command->verb == COMMAND_LHLO))
 		return (struct command_bad){ 500, "5.5.1 Not in this protocol" };
-	if (!command_is_helo(command->arguments, command->arguments_size))
+	if (!command_take_helo(command->arguments, command->arguments_size, call->talk->helo))
 		return (struct command_bad){ 501,
 					     "5.5.4 Syntax: a host name, or an address literal" };
 	return (struct command_bad){ 0, NULL };
@@ -87,13 +87,11 @@ static void take_helo(const struct call *call)
 	static const char *const verbs[] = {
 		[COMMAND_HELO] = "HELO", [COMMAND_EHLO] = "EHLO", [COMMAND_LHLO] = "LHLO"
 	};
-	const struct command_bad bad = refuse_helo(call);
+	const struct command_bad bad = check_helo(call);
 	if (bad.code != 0) {
 		answer(call, bad.code, bad.text);
 		return;
 	}
-	memcpy(talk->helo, command->arguments, command->arguments_size);
-	talk->helo[command->arguments_size] = '\0';
 	mailtalk_say(call->io, "%s %s\r\n", verbs[command->verb], talk->helo);
 	mailtalk_push(talk, command->verb == COMMAND_HELO ? MAILTALK_HELO : MAILTALK_EHLO, 0, NULL);
 	mailtalk_answer_then(talk, MAILTALK_AT_COMMAND);
@@ -493,7 +491,7 @@ static bool take_line(const struct call *call, size_t used)
 	if (!rule->is_pipelined && talk->pending_count > 0)
 		return false;
 	/* RFC 5321, 4.1.4: as RSET; one that is refused changes nothing. */
-	if (rule->take == take_helo && refuse_helo(call).code == 0)
+	if (rule->take == take_helo && check_helo(call).code == 0)
 		forget_chunks(talk);
 	if (!has_hop(talk, rule))
 		return talk->at != before;

@@ -4,27 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/format/ascii.h"
 #include "lib/smtp/envelope.h"
 #include "lib/wire/date.h"
-
-/*
- * What a client calls itself, as a domain or an address literal; "?" for each byte that may not
- * stand in one. Beyond ASCII only in a mail that is UTF-8 anyway.
- */
-static void format_helo(const struct trace *trace, char *ret_text, size_t room)
-{
-	size_t size = 0;
-	for (const char *at = trace->helo; *at != '\0' && size + 1 < room; at++) {
-		const unsigned char byte = (unsigned char)*at;
-		const bool is_fine = ascii_is_alnum(byte) || strchr(".-_:[]", byte) != NULL ||
-				     (byte >= 0x80 && trace->is_utf8);
-		ret_text[size++] = (char)(is_fine ? byte : '?');
-	}
-	ret_text[size] = '\0';
-	if (size == 0)
-		(void)snprintf(ret_text, room, "unknown");
-}
 
 /* RFC 3848, and RFC 6531 3.7.3 where the mail is SMTPUTF8. */
 static const char *protocol_of(const struct trace *trace)
@@ -46,25 +27,23 @@ static void format_for(const struct trace *trace, char *ret_text, size_t room)
 
 size_t trace_make(const struct trace *trace, char *ret_text)
 {
-	char helo[ENVELOPE_HELO_MAX + 1];
 	char ip[DNSBLV6_IP_TEXT_SIZE];
 	char tls[160] = "";
 	char recipient[ENVELOPE_ADDRESS_MAX + 16];
 	char id[SESSION_ID_SIZE];
 	char date[DATE_TEXT_SIZE];
 
-	format_helo(trace, helo, sizeof(helo));
 	(void)dnsblv6_ip_format(&trace->facts.client_ip, ip);
 	if (trace->tls_protocol[0] != '\0')
 		(void)snprintf(tls, sizeof(tls), "\r\n\t(using %.32s with cipher %.80s)",
 			       trace->tls_protocol, trace->tls_cipher);
 	format_for(trace, recipient, sizeof(recipient));
-	const int size =
-		snprintf(ret_text, TRACE_MAX,
-			 "Received: from %s ([%s%s])%s\r\n"
-			 "\tby %s (smtp-front) with %s id %s.%u%s;\r\n\t%s\r\n",
-			 helo, strchr(ip, ':') != NULL ? "IPv6:" : "", ip, tls, trace->hostname,
-			 protocol_of(trace), session_facts_format_id(trace->facts.id, id),
-			 trace->mail_number, recipient, date_format(trace->now_s, date));
+	const int size = snprintf(ret_text, TRACE_MAX,
+				  "Received: from %s ([%s%s])%s\r\n"
+				  "\tby %s (smtp-front) with %s id %s.%u%s;\r\n\t%s\r\n",
+				  trace->helo, strchr(ip, ':') != NULL ? "IPv6:" : "", ip, tls,
+				  trace->hostname, protocol_of(trace),
+				  session_facts_format_id(trace->facts.id, id), trace->mail_number,
+				  recipient, date_format(trace->now_s, date));
 	return (size_t)size;
 }

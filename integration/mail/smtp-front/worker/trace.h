@@ -33,7 +33,7 @@ extern "C" {
 
 /* Texts are borrowed; none is NULL. */
 struct trace {
-	const char *helo;
+	const char *helo; /* as command_take_helo() has it */
 	struct session_facts facts;
 	const char *hostname;
 	const char *tls_protocol; /* "": clear */

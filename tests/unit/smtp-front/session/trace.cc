@@ -77,20 +77,6 @@ TEST_CASE("the protocol is one of RFC 3848 and RFC 6531", "[front][trace]")
 	CHECK(has(made(trace), " with UTF8SMTPS id"));
 }
 
-TEST_CASE("no HELO can end the comment, the line or the header", "[front][trace]")
-{
-	struct trace trace = simple();
-	trace.helo = "a)\r\nX: (\xc3\xa4\x7f";
-	CHECK(has(made(trace), "from a???X:?????? ([192.0.2.7])\r\n") == false);
-	CHECK(has(made(trace), "from a???X:????? ([192.0.2.7])\r\n"));
-	trace.is_utf8 = true;
-	CHECK(has(made(trace), "from a???X:??\xc3\xa4? ([192.0.2.7])\r\n"));
-	trace.helo = "";
-	CHECK(has(made(trace), "from unknown ([192.0.2.7])\r\n"));
-	trace.helo = "[IPv6:2001:db8::7]";
-	CHECK(has(made(trace), "from [IPv6:2001:db8::7] ([192.0.2.7])\r\n"));
-}
-
 TEST_CASE("the longest texts fit, in lines that RFC 5322 allows", "[front][trace]")
 {
 	struct trace trace = simple("2001:db8:1111:2222:3333:4444:5555:6666");
