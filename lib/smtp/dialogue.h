@@ -160,10 +160,10 @@ enum dialogue_refusal {
 	DIALOGUE_NOT_OURS,     /* 550 5.7.1, a relay */
 	DIALOGUE_TRY_LATER,    /* 451 4.3.0 */
 	DIALOGUE_NO_TLS,       /* 454 4.7.0 */
-	DIALOGUE_NOT_TRUSTED,  /* 550 5.7.0, XCLIENT */
 	/* These end the session, and may be said at any time. */
 	DIALOGUE_EARLY_INPUT,	/* 521 5.5.1: before the greeting, behind STARTTLS */
 	DIALOGUE_BUSY,		/* 421 4.3.2 */
+	DIALOGUE_OTHER_CLIENT,	/* 421 4.3.2: XCLIENT in a session that is one client's */
 	DIALOGUE_LIMITED,	/* 421 4.7.0: beyond what its network may have */
 	DIALOGUE_SHUTTING_DOWN, /* 421 4.3.2 */
 	DIALOGUE_TIMED_OUT,	/* 421 4.4.2 */

@@ -181,6 +181,19 @@ class Verdicts(EdgeCase):
         client.say(f"RCPT TO:<{INBOX}>", 250)
         client.say("QUIT", 221)
 
+    def test_a_relay_is_to_come_again_for_another_client_behind_a_mail(self):
+        self.front(front={"xclient": [f"{outside(CLIENT)}/32"]}, sink={"kind": "maildir"})
+        for address in CLEAR, "192.0.2.77":
+            client = self.client()
+            client.hello()
+            client.say(f"XCLIENT ADDR={address}", 220)
+            client.say("EHLO other.example", 250)
+            client.send_mail("a@b.example", [INBOX], b"A: b\r\n")
+            client.say(f"XCLIENT ADDR={LISTED}", 421)
+            self.assertTrue(client.is_closed())
+        self.assertEqual([line["client"] for line in self.fixture.wait_for_sessions(2)],
+                         [CLEAR, "192.0.2.77"])
+
     def test_xclient_is_for_those_who_may(self):
         self.front()
         client = self.client()

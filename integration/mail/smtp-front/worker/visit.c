@@ -236,7 +236,7 @@ static void act(struct visit *visit, enum dialogue_action action)
 		visit_refuse(visit, DIALOGUE_NO_TLS);
 		break;
 	case DIALOGUE_XCLIENT:
-		visit_refuse(visit, DIALOGUE_NOT_TRUSTED);
+		visit_refuse(visit, DIALOGUE_OTHER_CLIENT);
 		break;
 	case DIALOGUE_SWALLOW:
 		if (swallow(visit, visit->event.chunk_size))
@@ -340,6 +340,7 @@ static void begin_session(struct visit *visit, struct capsule *capsule, int fd)
 	visit->lingers = false;
 	visit->takes_lf = setup_takes_lf(visit->parts.setup, &capsule->facts.client_ip);
 	visit->limits.withheld = sink_lacks(visit->parts.sink);
+	visit->limits.offers_xclient = capsule->facts.is_xclient;
 	visit->session = (struct sink_session){
 		.facts = capsule->facts,
 		.helo = capsule->dialogue.helo,
@@ -459,7 +460,6 @@ int visit_new(const struct visit_parts *parts, struct visit **ret_visit)
 		.offers_tls = false,
 		/* The edge has seen to that, and in a worker TLS cannot begin any more. */
 		.requires_tls = false,
-		.offers_xclient = false,
 		.hostname = setup->front.hostname,
 	};
 	*ret_visit = visit;

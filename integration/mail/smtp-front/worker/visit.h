@@ -8,9 +8,9 @@
  *       the recipient -> commands by dialogue.h, recipients by users.h, mails by parcel.h -> one
  *       line of account.h.
  *
- * The dialogue goes on in the state in which the edge has left it: the client cannot tell. What
- * only an edge can do is no longer offered: STARTTLS, and XCLIENT, as the blacklists are not asked
- * here about the client that it names.
+ * The dialogue goes on in the state in which the edge has left it: the client cannot tell. STARTTLS,
+ * which only an edge can do, is no longer offered. XCLIENT is answered with 421, so that its relay
+ * comes again with that client: the blacklists are not asked about it here.
  *
  * 250 behind a mail is said when the sink has committed it, and only then. When the client is gone
  * before the end of a mail, nothing is committed. When it is gone before it has got that 250, the

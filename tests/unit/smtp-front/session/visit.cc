@@ -466,13 +466,24 @@ TEST_CASE("a lone LF in a command ends the session", "[front][visit]")
 	CHECK(visit.mails().empty());
 }
 
-TEST_CASE("a worker no longer offers what only an edge can do", "[front][visit]")
+TEST_CASE("a worker no longer offers TLS, and XCLIENT is for those who may", "[front][visit]")
 {
 	visit_fixture visit;
-	visit.capsule->facts.is_xclient = true;
 	const std::string heard = visit.talk("", "EHLO x.example\r\nSTARTTLS\r\n"
 						 "XCLIENT ADDR=192.0.2.1\r\nQUIT\r\n");
 	CHECK(codes(heard) == "250 250 502 550 221");
 	CHECK(heard.find("STARTTLS\r\n") == std::string::npos);
 	CHECK(heard.find("XCLIENT ") == heard.rfind("XCLIENT "));
+}
+
+TEST_CASE("the next client of a relay comes by a session of its own", "[front][visit]")
+{
+	visit_fixture visit;
+	visit.capsule->facts.is_xclient = true;
+	const std::string heard = visit.talk("", "DATA\r\nx\r\n.\r\nXCLIENT ADDR=192.0.2.1\r\n"
+						 "EHLO x.example\r\nMAIL FROM:<a@b.example>\r\n");
+	CHECK(codes(heard) == "250 354 250 421");
+	CHECK(heard.find("421 4.3.2 mx.example.org another client, come again\r\n") !=
+	      std::string::npos);
+	CHECK(visit.mails().size() == 1);
 }
