@@ -471,7 +471,7 @@ DNSBLV6_API int dnsblv6_set_resolver(struct dnsblv6 *client,
 /*
  * A descriptor of the cache of a handle with "role" writer, which is that of dnsblv6-cached: sealed
  * and for reading, to be sent to the daemon's clients. Borrowed until dnsblv6_free(). -ENOENT for
- * another handle.
+ * another handle, -EINVAL before the start.
  */
 DNSBLV6_API int dnsblv6_shared_fd(const struct dnsblv6 *client);
 

@@ -70,9 +70,14 @@ int dnsblv6_new(struct dnsblv6 **ret_client)
 
 int dnsblv6_set(struct dnsblv6 *client, const char *key, const char *value)
 {
-	if (client == NULL || key == NULL || value == NULL)
+	if (client == NULL)
 		return -EINVAL;
 	client->error[0] = '\0';
+	if (key == NULL || value == NULL) {
+		snprintf(client->error, sizeof(client->error), "%.64s is%s NULL",
+			 key == NULL ? "the key" : key, key == NULL ? "" : " set to");
+		return -EINVAL;
+	}
 	if (client->engine != NULL) {
 		snprintf(client->error, sizeof(client->error),
 			 "%.64s cannot be set after the start", key);

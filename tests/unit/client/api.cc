@@ -52,6 +52,12 @@ TEST_CASE("wrong arguments are refused", "[client][api]")
 	CHECK(dnsblv6_fd(bl.client) == -EINVAL);
 	CHECK(dnsblv6_set(bl.client, "no-such-key", "1") == -EINVAL);
 	CHECK(std::string(dnsblv6_error(bl.client)).find("no-such-key") != std::string::npos);
+	// As of getenv(), of a variable that is not set: the line is not that of the call before.
+	CHECK(dnsblv6_set(bl.client, "servers", nullptr) == -EINVAL);
+	CHECK(std::string(dnsblv6_error(bl.client)) == "servers is set to NULL");
+	CHECK(dnsblv6_set(bl.client, nullptr, "1") == -EINVAL);
+	CHECK(std::string(dnsblv6_error(bl.client)) == "the key is NULL");
+	CHECK(dnsblv6_shared_fd(bl.client) == -EINVAL);
 	bl.start();
 	CHECK(dnsblv6_check(bl.client, &address, 0, &result) == -EINVAL);
 	CHECK(dnsblv6_check(bl.client, &address, 3600001, &result) == -EINVAL);
