@@ -138,7 +138,7 @@ show_pop_scan() {
 	fetch_scanned 2
 	grep -q 'Eicar-Test-Signature' "$run/curl.out" || fail "curl does not have the notice"
 	grep -q "$(cat "$run/eicar.com" | cut -c 30-60)" "$run/curl.out" && fail "curl has what was found"
-	sed -n '/Eicar/p' "$run/curl.out" | tr -d '\r' | sed 's/^/      /'
+	sed -n '/^ *Eicar/p' "$run/curl.out" | tr -d '\r' | sed 's/^/      /'
 }
 
 show_scan() {

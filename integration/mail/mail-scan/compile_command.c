@@ -61,17 +61,13 @@ static void print_table(const struct compile *compile)
 	printf("wrong lines: %u\n", compile_bad_lines(compile));
 }
 
+/* What is wrong has been said, with its file. */
 static int add_all(struct compile *compile, int count, char **paths)
 {
-	for (int i = 0; i < count; i++) {
-		const int ret = compile_add_file(compile, paths[i]);
-		if (ret != 0) {
-			fprintf(stderr, "mail-scan compile: %s: not read (%s)\n", paths[i],
-				ret == -EBADMSG ? "a line is wrong" : strerror(-ret));
-			return ret;
-		}
-	}
-	return 0;
+	int ret = 0;
+	for (int i = 0; i < count && ret == 0; i++)
+		ret = compile_add_file(compile, paths[i]);
+	return ret;
 }
 
 int compile_command(int argc, char **argv)

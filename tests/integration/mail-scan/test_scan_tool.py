@@ -321,6 +321,12 @@ class Itself(Tool):
         with open(self.path("some"), "rb") as file:
             self.assertEqual(file.read(), before)
 
+    def test_a_list_that_is_not_read_has_one_line(self):
+        for path, why in ((self.path("none.ndb"), "No such file or directory"),
+                          (self.write("README", b""), "its name ends in no format that is known")):
+            done = self.compile(self.path("some"), path, status=66)
+            self.assertEqual(done.stderr.decode(), f"mail-scan compile: {path}: {why}\n")
+
     def test_a_decoder_that_is_killed(self):
         # The tool reads a pipe that ends only when the process has been killed.
         tar = tarred("e.com", bytes(1 << 20))
