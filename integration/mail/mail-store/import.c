@@ -417,10 +417,13 @@ static bool is_box(const char *root, const char *name)
 {
 	char path[4096];
 	struct stat st;
-	snprintf(path, sizeof(path), "%s/%s%s", root, name, strcmp(name, "tmp") == 0 ? "/cur" : "");
+	const int size = snprintf(path, sizeof(path), "%s/%s%s", root, name,
+				  strcmp(name, "tmp") == 0 ? "/cur" : "");
 	if (name[0] == '.')
 		return false;
-	/* One that cannot be looked at is named when it is read. */
+	/* One that cannot be looked at is named when it is read; so is one below too long a path. */
+	if (size >= (int)sizeof(path))
+		return true;
 	return stat(path, &st) == 0 ? S_ISDIR(st.st_mode) : errno != ENOENT && errno != ENOTDIR;
 }
 

@@ -178,6 +178,25 @@ class Exchange(Tool):
         self.assertIn(f'maildir not read, path="{box}" (', result.stderr.decode())
         self.assertEqual(result.returncode, EX_IOERR)
 
+    def test_a_mailbox_whose_path_is_too_long_is_named_and_not_passed_over(self):
+        path, top = self.path("long"), os.open(self.directory, os.O_RDONLY)
+        self.addCleanup(os.close, top)
+        name, at = "long", top
+        while True:  # a path of this length is made in pieces alone
+            os.mkdir(name, dir_fd=at)
+            at = os.open(name, os.O_RDONLY, dir_fd=at)
+            self.addCleanup(os.close, at)
+            if len(path) > 3900:
+                break
+            name = "d" * min(200, 4050 - len(path) - 1)
+            path += f"/{name}"
+        box = "x" * 60 + "@example.org"
+        for part in ("", "/new", "/cur"):
+            os.mkdir(box + part, dir_fd=at)
+        _, said = self.call("import", "--maildirs", path, expect=EX_IOERR)
+        self.assertIn("maildir not read, path=", said)
+        self.assertIn("File name too long", said)
+
     def test_an_mbox_that_becomes_shorter_meanwhile_gives_what_it_has(self):
         self.deliver()
         mails = [b"From a@example.org Tue Nov 24 12:00:00 2026\n%s\n" % (b"%d\n" % i * 300000) for i in range(5)]
