@@ -243,6 +243,7 @@ class Processes(Case):
         sessions["sent"].socket.sendall(b"Subject: lost\r\n\r\n.\r\n")
         self.kill_store(store)
         self.assertEqual([sessions["sent"].reply() for _ in BOXES], [LATER] * 3)
+        store.wait_for_log(r"warning: \[mail-stored\] store is not there, path=\S+ \(Connection reset by peer\)")
         store.wait_for_log(r"info: \[mail-stored\] store is there, ")
         ident = sessions["data"].say_text(TEXT, 3)[0].split()[-1]
         self.assertEqual(store.text_of(ident)[1], TEXT)

@@ -217,8 +217,9 @@ static void take_greeting(struct lmtp_store *store)
 static void poll_on_event(uv_poll_t *poll, int status, int events)
 {
 	struct lmtp_store *store = poll->data;
+	/* libuv says -EBADF of a socket whose other end was killed with something unread. */
 	if (status < 0) {
-		lose(store, status);
+		lose(store, -ECONNRESET);
 		return;
 	}
 	if (!store->is_greeted) {
