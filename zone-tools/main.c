@@ -82,12 +82,12 @@ static int end_fence(const char *store, const char *done, int ret, int status)
 
 int commands_fence(const char *store, const char *done, int (*run)(void *context), void *context)
 {
-	struct handover handover;
+	const bool is_new = handover_is_absent(store);
 	int status = 0;
 	fflush(stdout);
-	handover_begin(&handover, store);
 	int ret = fence_run(run, context, &status);
-	handover_end(&handover);
+	if (is_new)
+		handover_give(store);
 	return end_fence(store, done, ret, status);
 }
 

@@ -49,31 +49,38 @@ char *environment_resolve(const char *path)
 	return resolved != NULL || errno == ENOMEM ? resolved : strdup(path);
 }
 
-static bool has_setgid_directory(const char *path)
+static bool find_directory(const char *path, struct stat *ret_st)
 {
 	char copy[PATH_MAX];
-	struct stat st;
 	return snprintf(copy, sizeof(copy), "%s", path) < (int)sizeof(copy) &&
-	       stat(dirname(copy), &st) == 0 && (st.st_mode & S_ISGID) != 0;
+	       stat(dirname(copy), ret_st) == 0;
 }
 
-/* O_PATH: closing any other descriptor of the file would end LMDB's own lock on it. */
-static void share_lock(const char *path)
+/*
+ * In a directory that hands its group down (setgid) a store of a kind with write permission for the
+ * group is for that group, so a lock file of ours gets it whatever umask says: readers need it.
+ */
+static void share_lock(int fd, const char *path, const struct store_kind *kind)
 {
-	char lock[PATH_MAX];
-	if (snprintf(lock, sizeof(lock), "%s-lock", path) >= (int)sizeof(lock))
-		return;
-	int fd = open(lock, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return;
 	struct stat st;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-	    (st.st_mode & S_IWGRP) == 0) {
-		char name[sizeof("/proc/self/fd/") + 3 * sizeof(fd)];
-		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-		(void)chmod(name, (st.st_mode & ALLPERMS) | S_IRGRP | S_IWGRP);
-	}
-	close(fd);
+	if ((kind->mode & S_IWGRP) != 0 && find_directory(path, &st) &&
+	    (st.st_mode & S_ISGID) != 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+	    (st.st_mode & S_IWGRP) == 0)
+		(void)fchmod(fd, (st.st_mode & ALLPERMS) | S_IRGRP | S_IWGRP);
+}
+
+/*
+ * A lock file of root's would lock out the owner of the store, or of its directory where the store is
+ * new or root's: it is that owner's. What refuses this refuses no more than it did before.
+ */
+static void give_lock(int fd, const char *path)
+{
+	struct stat st;
+	if (geteuid() != 0 ||
+	    ((stat(path, &st) != 0 || st.st_uid == 0) && !find_directory(path, &st)))
+		return;
+	if (st.st_uid != 0)
+		(void)fchownat(fd, "", st.st_uid, st.st_gid, AT_EMPTY_PATH);
 }
 
 static bool is_allocated(int fd, off_t size)
@@ -106,9 +113,16 @@ static int prepare_lock(const char *path, const struct store_kind *kind)
 	char lock[PATH_MAX];
 	if (snprintf(lock, sizeof(lock), "%s-lock", path) >= (int)sizeof(lock))
 		return MDB_SUCCESS;
-	int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, kind->mode);
+	/* Through no link: a store's owner may have put it there for root. */
+	int fd = open(lock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kind->mode);
+	const bool is_made = fd >= 0;
+	if (!is_made)
+		fd = open(lock, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return MDB_SUCCESS;
+	share_lock(fd, path, kind);
+	if (is_made)
+		give_lock(fd, path);
 	int code = allocate(fd, size);
 	close(fd);
 	return code;
@@ -183,18 +197,12 @@ static int check_length(MDB_env *env)
 	return (uint64_t)st.st_size / stat_.ms_psize < page_count ? STORE_ECUT : STORE_OK;
 }
 
-/*
- * In a directory that hands its group down (setgid) a store of a kind with write permission for the
- * group is for that group, so a lock file of ours gets it whatever umask says: readers need it.
- */
 static int open_file(MDB_env *env, const char *path, const struct store_kind *kind, unsigned flags)
 {
 	int code = prepare_lock(path, kind);
 	/* MDB_NOTLS: a reader's place belongs to its transaction and not to the thread. */
 	if (code == MDB_SUCCESS)
 		code = mdb_env_open(env, path, flags | MDB_NOSUBDIR | MDB_NOTLS, kind->mode);
-	if (code == MDB_SUCCESS && (kind->mode & S_IWGRP) != 0 && has_setgid_directory(path))
-		share_lock(path);
 	return code;
 }
 

@@ -10,7 +10,8 @@
  *
  * A store is one file (PATH) and its lock file (PATH-lock). Readers need read
  * access to the first and write access to the second; in a setgid directory the
- * lock file of a kind that is for a group is made writable for it. LMDB's own caveats hold:
+ * lock file of a kind that is for a group is made writable for it. One that root
+ * makes is the store's owner's, or its directory's. LMDB's own caveats hold:
  * never on a network file system, never the same file opened twice in one
  * process, never an open reader carried through fork(): open after it.
  *

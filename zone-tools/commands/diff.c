@@ -9,7 +9,6 @@
 
 #include "zone-tools/base/findings.h"
 #include "zone-tools/reading/compare.h"
-#include "zone-tools/zones/handover.h"
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
@@ -90,24 +89,13 @@ static int compare(void *context)
 	return compare_is_same(&result) ? EX_OK : 1;
 }
 
-static int run(struct diff *diff)
-{
-	int status = verify(diff);
-	if (status != EX_OK || is_same_file(diff))
-		return status;
-	snprintf(diff->both, sizeof(diff->both), "%s or %s", diff->paths[0], diff->paths[1]);
-	return commands_fence(diff->both, "read", compare, diff);
-}
-
 int diff_command(int argc, char **argv)
 {
 	struct diff diff = { .lines_max = FINDINGS_SHOWN };
 	parse_command_line(&diff, argc, argv);
-	struct handover handovers[2];
-	for (unsigned i = 0; i < 2; i++)
-		handover_begin(&handovers[i], diff.paths[i]);
-	int status = run(&diff);
-	for (unsigned i = 0; i < 2; i++)
-		handover_end(&handovers[i]);
-	return status;
+	int status = verify(&diff);
+	if (status != EX_OK || is_same_file(&diff))
+		return status;
+	snprintf(diff.both, sizeof(diff.both), "%s or %s", diff.paths[0], diff.paths[1]);
+	return commands_fence(diff.both, "read", compare, &diff);
 }

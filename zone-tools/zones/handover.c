@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,73 +18,35 @@ static bool is_ours(const struct stat *file)
 	       (S_ISDIR(file->st_mode) || (S_ISREG(file->st_mode) && file->st_nlink == 1));
 }
 
-static int give(int fd, const char *like)
+static int give(int fd, const char *directory)
 {
 	struct stat owner;
 	struct stat file;
-	if (stat(like, &owner) != 0 || fstat(fd, &file) != 0)
+	if (stat(directory, &owner) != 0 || fstat(fd, &file) != 0)
 		return -errno;
 	if (owner.st_uid == 0 || !is_ours(&file))
 		return 0;
 	return fchownat(fd, "", owner.st_uid, owner.st_gid, AT_EMPTY_PATH) == 0 ? 0 : -errno;
 }
 
-static void give_like(const char *path, const char *like)
-{
-	if (geteuid() != 0)
-		return;
-	int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT) /* it was not made after all */
-		return;
-	int ret = fd < 0 ? -errno : give(fd, like);
-	if (ret != 0)
-		log_warning(path, "owner not changed, and it is root's (%s)", strerror(-ret));
-	if (fd >= 0)
-		close(fd);
-}
-
 void handover_give(const char *path)
 {
 	char *copy = strdup(path);
-	if (copy != NULL)
-		give_like(path, dirname(copy));
+	if (copy == NULL || geteuid() != 0) {
+		free(copy);
+		return;
+	}
+	int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	int ret = fd < 0 ? -errno : give(fd, dirname(copy));
+	if (ret != 0 && ret != -ENOENT) /* it was not made after all */
+		log_warning(path, "owner not changed, and it is root's (%s)", strerror(-ret));
+	if (fd >= 0)
+		close(fd);
 	free(copy);
 }
 
-/* ---- a store ---- */
-
-static bool is_absent(const char *path)
+bool handover_is_absent(const char *path)
 {
 	struct stat file;
 	return lstat(path, &file) != 0 && errno == ENOENT;
-}
-
-/* The lock file is beside the store itself, where that is a symbolic link. */
-void handover_begin(struct handover *handover, const char *store)
-{
-	*handover = (struct handover){ 0 };
-	if (geteuid() != 0)
-		return;
-	handover->store = realpath(store, NULL);
-	if (handover->store == NULL)
-		handover->store = strdup(store);
-	if (handover->store == NULL || asprintf(&handover->lock, "%s-lock", handover->store) < 0) {
-		handover->lock = NULL;
-		return;
-	}
-	handover->is_store_new = is_absent(handover->store);
-	handover->is_lock_new = is_absent(handover->lock);
-}
-
-void handover_end(struct handover *handover)
-{
-	if (handover->is_store_new)
-		handover_give(handover->store);
-	/* Without room for a store its lock file may be there alone. */
-	if (handover->is_lock_new && handover->is_store_new)
-		handover_give(handover->lock);
-	else if (handover->is_lock_new)
-		give_like(handover->lock, handover->store);
-	free(handover->store);
-	free(handover->lock);
 }

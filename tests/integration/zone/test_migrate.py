@@ -221,11 +221,11 @@ class Migrate(RbldnsdTest):
             self.assertEqual((found.st_uid, found.st_gid), (nobody.pw_uid, nobody.pw_gid), path)
             if path.endswith(".pem"):
                 self.assertEqual(stat.S_IMODE(found.st_mode), 0o600)
-        # What is there stays whose it is.
+        # What is there stays whose it is; a new lock file is the directory's owner's all the same.
         os.chown(store, 0, 0)
         os.remove(f"{store}-lock")
         self.run_zone("dump", "--store", store)
-        self.assertEqual([os.stat(path).st_uid for path in (store, f"{store}-lock")], [0, 0])
+        self.assertEqual([os.stat(path).st_uid for path in (store, f"{store}-lock")], [0, nobody.pw_uid])
         others = [self.path("one.mdb"), self.path("two.mdb")]
         for other in others:
             shutil.copy(store, other)

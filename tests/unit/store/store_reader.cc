@@ -395,6 +395,51 @@ TEST_CASE("a reader that makes the lock file makes one that others can use", "[s
 	CHECK(st.st_size >= 512 * 64); // a place for each reader, as a writer's has
 }
 
+TEST_CASE("a lock file that root makes is the store's owner's, or its directory's",
+	  "[store][reader]")
+{
+	if (!is_root()) {
+		SUCCEED();
+		return;
+	}
+	const tmpdir dir;
+	const std::string path = dir.file("a.mdb");
+	const std::string lock = path + "-lock";
+	make_store(path, { { "a", "1" } });
+	auto lock_owner = [&](uid_t owner, uid_t of_directory) {
+		struct stat st = {};
+		unlink(lock.c_str());
+		CHECK(chown(path.c_str(), owner, owner) == 0);
+		CHECK(chown(dir.path().c_str(), of_directory, of_directory) == 0);
+		CHECK(open_status(path) == STORE_OK);
+		CHECK(stat(lock.c_str(), &st) == 0);
+		return std::make_pair(st.st_uid, st.st_gid);
+	};
+	CHECK(lock_owner(0, 0) == std::make_pair<uid_t, gid_t>(0, 0));
+	CHECK(lock_owner(1234, 0) == std::make_pair<uid_t, gid_t>(1234, 1234));
+	CHECK(lock_owner(1234, 2345) == std::make_pair<uid_t, gid_t>(1234, 1234));
+	CHECK(lock_owner(0, 2345) == std::make_pair<uid_t, gid_t>(2345, 2345));
+}
+
+TEST_CASE("a link in the place of the lock file gives away nothing", "[store][reader]")
+{
+	if (!is_root()) {
+		SUCCEED();
+		return;
+	}
+	const tmpdir dir;
+	const std::string path = dir.file("a.mdb");
+	const std::string other = dir.file("other");
+	make_store(path, { { "a", "1" } });
+	REQUIRE(rename((path + "-lock").c_str(), other.c_str()) == 0);
+	REQUIRE(symlink(other.c_str(), (path + "-lock").c_str()) == 0);
+	REQUIRE(chown(path.c_str(), 1234, 1234) == 0);
+	(void)open_status(path);
+	struct stat st;
+	REQUIRE(stat(other.c_str(), &st) == 0);
+	CHECK(st.st_uid == 0);
+}
+
 // Takes reader slots in this process until there are none.
 static MDB_env *take_all_slots(const std::string &path)
 {
