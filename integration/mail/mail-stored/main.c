@@ -67,6 +67,9 @@ static int check(void *data)
 		mailcheckup_path(context, &setup->owner, setup->directory, R_OK | W_OK | X_OK);
 		mailcheckup_path(context, &setup->owner, log, R_OK | W_OK | X_OK);
 	}
+	if (!setup->cluster.has_users)
+		return mailcheckup_users(context, &setup->owner, setup->users);
+	/* It may come later. */
 	mailcheckup_path(context, &setup->owner, setup->users, R_OK);
 	return EX_OK;
 }
@@ -82,8 +85,9 @@ static int run(void *data)
 	if (geteuid() == 0 && setup->owner.user[0] == '\0')
 		log_warning(context, "no user is given, the store's processes stay root");
 	int status = owner_make_directory(&setup->owner, setup->directory, 0700, context);
-	if (status == EX_OK)
-		status = check(setup);
+	/* Here, so that one process says it; no wrong configuration, as it may be there soon. */
+	if (status == EX_OK && check(setup) != EX_OK)
+		status = EX_NOINPUT;
 	if (status == EX_OK && nodesetup_is_on(&setup->nodes))
 		status = check_spread(setup);
 	return status == EX_OK ? stored_run(setup) : status;

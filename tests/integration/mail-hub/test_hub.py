@@ -280,15 +280,20 @@ class Refusals(Case):
             self.assertEqual(file.read(), before)
 
     def test_check_asks_each_program_and_leaves_nothing(self):
-        hub = Hub(self, lmtp=self.path("lmtp"))
+        hub = Hub(self, lmtp=self.path("lmtp"), pop3="127.0.0.1@110", plain_logins="yes")
         before = {name for name in os.listdir("/tmp") if name.startswith("mail-hub-")}
+        locks = [os.path.join(hub.directory, name) for name in ("users.mdb-lock", "logins.mdb-lock")]
+        for lock in locks:
+            os.unlink(lock)
         result = hub.call("--check")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "configuration OK\n", ""))
+        # Root has made them, and the user is to write to them.
+        self.assertEqual({os.stat(lock).st_uid for lock in locks}, {os.stat(hub.directory).st_uid})
         os.unlink(os.path.join(hub.directory, "users.mdb"))
         result = hub.call("--check")
         self.assertEqual((result.returncode, result.stdout), (EX_CONFIG, ""))
-        self.assertRegex(result.stderr, r"^error: \[smtp-front\] recipients not opened, users=.*/users.mdb")
-        self.assertRegex(result.stderr, r"\nerror: \[mail-hub\] configuration refused, program=smtp-front status=78\n$")
+        self.assertRegex(result.stderr, r"^error: \[mail-stored\] recipients not opened, users=.*/users.mdb")
+        self.assertRegex(result.stderr, r"\nerror: \[mail-hub\] configuration refused, program=mail-stored status=78\n$")
         left = {name for name in os.listdir("/tmp") if name.startswith("mail-hub-")} - before
         # Those of other tests that run now go soon.
         wait_for(lambda: not any(os.path.exists(f"/tmp/{name}") for name in left), f"{left} to be gone")

@@ -589,14 +589,21 @@ class Processes(Case):
 
     def test_what_is_not_there_ends_the_start_with_one_line(self):
         store = Stored(self, is_started=False)
-        for items, pattern in (({"directory": self.write("file", "")}, "store not opened, directory=.*/file "),
-                               ({"users": self.path("missing.mdb")}, "recipients not opened, path=.*/missing.mdb ")):
-            config = store.write_config(stored=items)
+        lmtp = {"listen": [self.path("lmtp")]}  # which wants them as well
+        for sections, pattern in (
+                ({"stored": {"directory": self.write("file", "")}}, "store not opened, directory=.*/file "),
+                ({"stored": {"users": self.path("missing.mdb")}, "lmtp": lmtp},
+                 "recipients not opened, users=.*/missing.mdb ")):
+            config = store.write_config(**sections)
             result = subprocess.run([program("mail-stored"), "--config", config], capture_output=True,
                                     text=True, timeout=DEADLINE_S, check=False)
             self.assertEqual(result.returncode, os.EX_NOINPUT, result.stderr)
             self.assertRegex(result.stderr, rf"^error: \[mail-stored\] {pattern}")
             self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        result = subprocess.run([program("mail-stored"), "--check", "--config", config], capture_output=True,
+                                text=True, timeout=DEADLINE_S, check=False)
+        self.assertEqual(result.returncode, EX_CONFIG, result.stderr)
+        self.assertRegex(result.stderr, rf"^error: \[mail-stored\] {pattern}")
 
     def test_what_is_not_for_the_user_is_told_with_both(self):
         if os.geteuid() != 0:

@@ -114,7 +114,7 @@ TEST_CASE("a socket that the user of a process may not use is told with both", "
 
 TEST_CASE("what a configuration does not have is fine", "[mail][mailcheckup]")
 {
-	CHECK(mailcheckup_users("x", "") == EX_OK);
+	CHECK(mailcheckup_users("x", nullptr, "") == EX_OK);
 	CHECK(mailcheckup_chroot("x", "") == EX_OK);
 	CHECK(mailcheckup_keys("x", nullptr) == EX_OK);
 }

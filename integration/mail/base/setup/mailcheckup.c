@@ -13,16 +13,6 @@
 #include "integration/mail/base/users/users.h"
 #include "lib/common/log.h"
 
-int mailcheckup_users(const char *context, const char *path)
-{
-	struct users_facts facts;
-	const int ret = path[0] == '\0' ? 0 : users_verify(path, &facts);
-	if (ret == 0)
-		return EX_OK;
-	log_error(context, "recipients not opened, users=%s (%s)", path, users_strerror(ret));
-	return EX_CONFIG;
-}
-
 int mailcheckup_chroot(const char *context, const char *path)
 {
 	struct stat status;
@@ -85,6 +75,27 @@ static int look_at_path(const void *what)
 			    wanted->owner->user[0] != '\0' ? wanted->owner->user : "-",
 			    strerror(errno));
 	return EX_OK;
+}
+
+static int look_at_users(const void *what)
+{
+	const struct wanted *wanted = what;
+	struct users_facts facts;
+	const int ret = users_verify(wanted->path, &facts);
+	if (ret == 0)
+		return EX_OK;
+	log_error(wanted->context, "recipients not opened, users=%s (%s)", wanted->path,
+		  users_strerror(ret));
+	return EX_CONFIG;
+}
+
+int mailcheckup_users(const char *context, const struct owner *owner, const char *path)
+{
+	const struct wanted wanted = { context, owner, path, 0 };
+	if (path[0] == '\0')
+		return EX_OK;
+	return owner == NULL ? look_at_users(&wanted)
+			     : mailcheckup_as(context, owner, look_at_users, &wanted);
 }
 
 void mailcheckup_path(const char *context, const struct owner *owner, const char *path, int mode)

@@ -18,8 +18,8 @@
 extern "C" {
 #endif
 
-/* Reads all of a users database, in a child process. */
-int mailcheckup_users(const char *context, const char *path);
+/* Reads all of a users database, in a child process: as the owner that opens it later, or with NULL as the caller. */
+int mailcheckup_users(const char *context, const struct owner *owner, const char *path);
 /* Is it a directory? */
 int mailcheckup_chroot(const char *context, const char *path);
 /* Are the private keys those of the certificates? */

@@ -71,7 +71,7 @@ struct confine_rights pop_rights(const void *own, unsigned role)
 int pop_check(const void *own)
 {
 	const struct popsetup *setup = own;
-	int status = mailcheckup_users(context, setup->login.users);
+	int status = mailcheckup_users(context, NULL, setup->login.users);
 	if (status == EX_OK)
 		status = mailcheckup_chroot(context, setup->pop.chroot);
 	if (status == EX_OK)

@@ -80,7 +80,7 @@ static void check_sockets(const struct setup *setup, const char *context)
 
 int precheck_run(const struct setup *setup, const char *context)
 {
-	int status = mailcheckup_users(context, setup->trust.users);
+	int status = mailcheckup_users(context, NULL, setup->trust.users);
 	if (status == EX_OK)
 		status = mailcheckup_chroot(context, setup->front.chroot);
 	if (status == EX_OK && setup->sink.kind == SETUP_SINK_MAILDIR)
