@@ -548,7 +548,7 @@ class Processes(BadCase):
             return client.ask("CAPA")
 
     def test_a_good_configuration_is_taken_and_a_bad_one_is_not(self):
-        front = self.serve_pop()
+        front = self.serve_pop(pop={"drain": "1m"})
         self.deliver(JOHN, MAIL)
         inside = self.client(JOHN)
         self.expect_log("not reloaded", "not opened, users=", r"pop\.conf")
@@ -556,7 +556,7 @@ class Processes(BadCase):
         self.assertTrue(self.try_login(MARY).startswith("+OK"))
         self.assertFalse(front.reload(login={"users": front.users_path, "mechanisms": ["digest-md5"]}))
         self.assertTrue(self.try_login(MARY).startswith("+OK"))
-        self.assertTrue(front.reload(login={"mechanisms": ["plain"]}, pop={"drain": "1m"}))
+        self.assertTrue(front.reload(login={"mechanisms": ["plain"]}))
         # The old generation's edge may take some more clients before it hears of it.
         wait_for(lambda: "SASL PLAIN" in self.capabilities(), "the new generation")
         with self.client() as client:
@@ -566,6 +566,7 @@ class Processes(BadCase):
             client.say("QUIT", "+OK")
         # The old generation has this one still, and its maildrop.
         self.assertEqual(inside.mail(1), MAIL)
+        inside.say("QUIT", "+OK")
 
     def is_listening(self):
         with socket.socket() as probe:
