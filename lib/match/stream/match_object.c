@@ -16,7 +16,7 @@
 #define BATCH_MAX	16 /* findings that are put in order */
 #define PIECE_MAX	(1U << 30)
 #define SECTION_DIGESTS 4    /* sections of a program that may overlap */
-#define FIRST_SIZE	1024 /* of a program, that are kept while its headers are read */
+#define FIRST_SIZE	1024 /* of a program, that wait for its headers */
 #define PAGE_SIZE	4096
 #define VECTOR_SIZE	64 /* bytes of the largest that Vectorscan has */
 
@@ -39,7 +39,7 @@ struct hashed {
 /* What few objects use: it takes no page before. */
 struct rare {
 	struct hashed hashed[PE_SECTIONS]; /* by where they begin */
-	uint8_t first[FIRST_SIZE];	   /* of a program */
+	uint8_t first[FIRST_SIZE];	   /* of what may be a program */
 	struct pending batch[BATCH_MAX];   /* findings among the bytes of one push, by place */
 	/* Findings, with hashes of harmless objects in the database. */
 	struct pending pending[PENDING_MAX];
@@ -65,6 +65,7 @@ struct match_object {
 	struct match_digest section_digests[SECTION_DIGESTS];
 	unsigned hashed_count;
 	uint64_t section_end; /* of the one that is looked up */
+	unsigned held_size;   /* of .rare->first */
 	/* Of .rare. */
 	unsigned batch_count;
 	unsigned pending_count;
@@ -401,15 +402,13 @@ static uint64_t end_of(const struct pe_section *section)
 	return (uint64_t)section->raw_offset + section->raw_size;
 }
 
-/* By where they begin. One that has begun already, with a part of the headers, has a hash if that was kept. */
+/* By where they begin. One that has begun already, with a part of long headers, has no hash. */
 static void sort_sections(struct match_object *object)
 {
 	const struct pe_section *sections = object->pe.sections;
-	const bool is_kept = object->position <= FIRST_SIZE;
 	object->hashed_count = 0;
 	for (unsigned i = 0; i < object->pe.section_count; i++) {
-		if (sections[i].raw_size == 0 ||
-		    (!is_kept && sections[i].raw_offset < object->position))
+		if (sections[i].raw_size == 0 || sections[i].raw_offset < object->position)
 			continue;
 		unsigned at = object->hashed_count++;
 		for (; at > 0 &&
@@ -461,16 +460,6 @@ static void hash_section(struct match_object *object, const struct hashed *hashe
 	match_digest_push(digest, bytes + (at - object->position), (size_t)(stop - at));
 	if (stop == end)
 		end_section(object, hashed, end);
-}
-
-/* Hashes the part of each section that the headers, which were kept, have of it. */
-static void hash_headers(struct match_object *object)
-{
-	const uint64_t size = object->position;
-	object->position = 0;
-	for (unsigned i = 0; i < object->hashed_count && size <= FIRST_SIZE; i++)
-		hash_section(object, &object->rare->hashed[i], object->rare->first, (size_t)size);
-	object->position = size;
 }
 
 /* Sections that were to go on behind the end have ended there, as ClamAV has it. */
@@ -610,6 +599,7 @@ void match_begin(struct match_object *object, match_found_fn *found, void *conte
 	match_digest_begin(&object->digest);
 	pe_begin(&object->pe);
 	object->hashed_count = 0;
+	object->held_size = 0;
 }
 
 void match_copy(struct match_object *object, const struct match_object *from, match_found_fn *found,
@@ -640,8 +630,8 @@ void match_copy(struct match_object *object, const struct match_object *from, ma
 			hs_reset_and_copy_stream(object->streams[i], from->streams[i], NULL, NULL,
 						 NULL);
 	}
-	if (from->pe.state == PE_MORE)
-		memcpy(object->rare->first, from->rare->first, FIRST_SIZE);
+	object->held_size = from->held_size;
+	memcpy(object->rare->first, from->rare->first, from->held_size);
 	match_digest_copy(&object->digest, &from->digest);
 	for (unsigned i = 0; i < SECTION_DIGESTS; i++)
 		match_digest_copy(&object->section_digests[i], &from->section_digests[i]);
@@ -691,41 +681,55 @@ static void push_piece(struct match_object *object, const uint8_t *bytes, size_t
 	object->position += size;
 }
 
+static void know_sections(struct match_object *object)
+{
+	if (object->pe.state == PE_READY && object->db->has_section_hashes)
+		give_digests(object);
+}
+
 /*
- * Bytes up to the end of a program's headers. What is found in them is found before entry point
- * and sections are known, wherever the bytes are cut.
+ * The first bytes of a program wait for its headers, as code and sections may stand in them and before them. Of
+ * longer headers what is found is found before entry point and sections are known, wherever the bytes are cut.
  */
+static void let_go(struct match_object *object)
+{
+	const unsigned size = object->held_size;
+	object->held_size = 0;
+	know_sections(object);
+	push_piece(object, object->rare->first, size);
+}
+
+static size_t hold(struct match_object *object, const uint8_t *bytes, size_t size)
+{
+	const size_t room = FIRST_SIZE - object->held_size;
+	const size_t some = size < room ? size : room;
+	pe_push(&object->pe, bytes, some);
+	if (object->pe.state == PE_NOT && object->held_size == 0)
+		return 0;
+	memcpy(object->rare->first + object->held_size, bytes, some);
+	object->held_size += (unsigned)some;
+	if (object->pe.state != PE_MORE || object->held_size == FIRST_SIZE)
+		let_go(object);
+	return some;
+}
+
 static size_t push_headers(struct match_object *object, const uint8_t *bytes, size_t size)
 {
 	struct pe pe = object->pe;
-	pe_push(&pe, bytes, size);
-	if (pe.state != PE_NOT && object->position < FIRST_SIZE) {
-		const size_t room = FIRST_SIZE - (size_t)object->position;
-		memcpy(object->rare->first + object->position, bytes, size < room ? size : room);
-	}
-	if (pe.state == PE_MORE) {
-		push_piece(object, bytes, size);
-		object->pe = pe;
-		return size;
-	}
 	size_t used = 0;
-	while (used < size && object->pe.state == PE_MORE)
-		pe_push(&object->pe, bytes + used++, 1);
-	pe = object->pe;
-	object->pe.state = PE_MORE;
+	while (used < size && pe.state == PE_MORE)
+		pe_push(&pe, bytes + used++, 1);
 	push_piece(object, bytes, used);
 	object->pe = pe;
-	if (pe.state == PE_READY && object->db->has_section_hashes) {
-		give_digests(object);
-		hash_headers(object);
-	}
+	know_sections(object);
 	return used;
 }
 
 void match_push(struct match_object *object, const uint8_t *bytes, size_t size)
 {
-	if (object->pe.state == PE_MORE && size > 0 && object->db->numbers[IMAGE_WANTS_PE]) {
-		const size_t used = push_headers(object, bytes, size);
+	while (object->pe.state == PE_MORE && size > 0 && object->db->numbers[IMAGE_WANTS_PE]) {
+		const size_t used = object->position == 0 ? hold(object, bytes, size)
+							  : push_headers(object, bytes, size);
 		bytes += used;
 		size -= used;
 	}
@@ -740,6 +744,8 @@ void match_push(struct match_object *object, const uint8_t *bytes, size_t size)
 void match_end(struct match_object *object)
 {
 	const struct match_db *db = object->db;
+	if (object->held_size > 0)
+		let_go(object);
 	/* What is only known to be at the end is found now. */
 	for (unsigned i = 0; i < IMAGE_GROUP_COUNT; i++)
 		if (object->is_open[i])

@@ -237,6 +237,23 @@ TEST_CASE("places of programs are counted from entry point and sections", "[matc
 	CHECK(database.find(program(), CONTENT_ELF) == Found{});
 }
 
+TEST_CASE("a program may begin before the end of its headers", "[match][streams]")
+{
+	Database database(Files{ { "a.ndb", "E:1:EP+0:45504142\nM:1:EP-4:51515151*43444546\n"
+					    "S:1:S0+16:45504142\nN:1:EP+0:50414243\n" } });
+	std::string bytes = program();
+	bytes[88 + 16] = 32; // the entry point is in the header of DOS
+	bytes[88 + 17] = 0;
+	bytes[88 + 224 + 20] = 16; // a place that is rounded down to 0
+	bytes[88 + 224 + 21] = 0;
+	bytes.replace(28, 8, "QQQQEPAB");
+	bytes.replace(16, 4, "EPAB");
+	CHECK(database.find(bytes, CONTENT_PE) == Found{ "E@36", "M@704", "S@20" });
+	// Of these nothing but headers is there, or less.
+	CHECK(database.find(bytes.substr(0, 40), CONTENT_PE) == Found{});
+	CHECK(database.find(bytes.substr(0, 352), CONTENT_PE) == Found{ "E@36", "S@20" });
+}
+
 static std::string md5_of(const std::string &bytes);
 
 TEST_CASE("sections of programs have hashes", "[match][streams]")
