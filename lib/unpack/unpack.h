@@ -67,7 +67,7 @@ struct unpack_budget {
 struct unpack_events {
 	/*
 	 * A member, or what is in a compressed file, whose name is "" when it has none. NULL: not wanted. It ends
-	 * before the next begins, but for files of OneNote, which may be in one another.
+	 * before the next begins, but for files of OneNote and scripts of a PDF, which may be in one another.
 	 */
 	void *(*begin)(void *context, const char *name);
 	void (*data)(void *context, void *member, const uint8_t *bytes, size_t size);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/unpack/pdf/unpack_dictionary.h"
 #include "lib/unpack/pdf/unpack_lzw.h"
 #include "lib/unpack/pdf/unpack_predictor.h"
+#include "lib/unpack/pdf/unpack_script.h"
 #include "lib/unpack/unpack_inflate.h"
 
 /*
@@ -11,7 +13,7 @@
  *
  *     12 0 obj << /Length 544 /Filter [/ASCIIHexDecode /FlateDecode] >> stream CRLF ... CRLF endstream
  *
- * A file in it is a stream, and so is a script. A stream ends with the word, or where another begins,
+ * A file in it is a stream, and a script is one, or a string. A stream ends with the word, or where another begins,
  * and what is compressed with its own end, also where the length is an object elsewhere. A length is
  * believed as far as the word within it is data; one that is a lie hides no stream and no key behind it.
  * Filters are read from the dictionary as far as ASCII, runs and LZW go, before FlateDecode and behind it;
@@ -104,6 +106,10 @@ struct pdf_state {
 	uint64_t lzw_out;
 	struct unpack_lzw lzw;
 	struct pdf_predictor predictor;
+	bool has_objects; /* the stream */
+	unsigned script_count;
+	struct pdf_script outside; /* of all bytes of the file */
+	struct pdf_script inside;  /* of streams that have objects */
 };
 
 _Static_assert(sizeof(struct pdf_state) <= UNPACK_HERE_STATE, "the row has room for it");
@@ -117,6 +123,15 @@ int unpack_digit(uint8_t byte)
 }
 
 /* ---- what comes out of a stream's filters ---- */
+
+static bool give_out(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	struct pdf_state *state = unpack->state;
+	unpack_give(unpack, bytes, size);
+	for (size_t i = 0; i < size && state->has_objects && !unpack->is_over; i++)
+		pdf_script_take(&state->inside, unpack, &state->script_count, bytes[i]);
+	return !unpack->is_over;
+}
 
 static bool is_enough(const struct unpack *unpack, uint64_t out, uint64_t in)
 {
@@ -166,7 +181,7 @@ static void give_piece(struct unpack *unpack, const uint8_t *bytes, size_t size)
 	}
 	unpack->in += size;
 	if (state->body == PDF_RAW)
-		unpack_give(unpack, bytes, size);
+		give_out(unpack, bytes, size);
 }
 
 /* RFC 1950 2.2, as far as two bytes go. */
@@ -186,7 +201,7 @@ static void take_head(struct unpack *unpack)
 	if (is_deflate) {
 		unpack_inflate_reset(&state->inflate);
 		state->inflate.give =
-			state->stages.behind[0].filter != PDF_INFLATED ? give_behind : NULL;
+			state->stages.behind[0].filter != PDF_INFLATED ? give_behind : give_out;
 		unpack->in += 2;
 	} else if (state->head_size > 0) {
 		give_piece(unpack, state->head, state->head_size);
@@ -225,7 +240,7 @@ static void flush_given(struct unpack *unpack)
 	struct pdf_state *state = unpack->state;
 	const unsigned size = state->given_size;
 	state->given_size = 0;
-	unpack_give(unpack, state->given, size);
+	give_out(unpack, state->given, size);
 }
 
 static void put_given(struct unpack *unpack, uint8_t byte)
@@ -450,6 +465,7 @@ static void take_dictionary(struct pdf_state *state, bool is_whole)
 	const bool has_begin =
 		pdf_dictionary_copy(state->text, size, &state->place, is_whole, dictionary);
 	const uint64_t length = pdf_dictionary_number(dictionary, "/Length");
+	state->has_objects = pdf_dictionary_find(dictionary, "/ObjStm") != NULL;
 	state->is_image = pdf_dictionary_find(dictionary, "/Image") != NULL &&
 			  pdf_dictionary_find(dictionary, "/EmbeddedFile") == NULL;
 	if (has_begin || length > 0)
@@ -486,18 +502,6 @@ static void look_for_key(struct unpack *unpack)
 	}
 }
 
-static void put_number(char *out, unsigned number)
-{
-	char digits[12];
-	size_t size = 0;
-	do
-		digits[size++] = (char)('0' + number % 10);
-	while ((number /= 10) > 0);
-	while (size > 0)
-		*out++ = digits[--size];
-	*out = '\0';
-}
-
 static void begin_text(struct pdf_state *state)
 {
 	state->text_size = 0;
@@ -530,7 +534,7 @@ static void add_predictor(struct pdf_state *state)
 static void begin_stream(struct unpack *unpack)
 {
 	struct pdf_state *state = unpack->state;
-	char name[32] = "stream ";
+	char name[32];
 	take_dictionary(state, true);
 	look_for_key(unpack);
 	state->mode = PDF_STREAM;
@@ -543,7 +547,7 @@ static void begin_stream(struct unpack *unpack)
 	state->has_word = false;
 	state->lzw_stage = NULL;
 	state->taken = 0;
-	put_number(name + strlen(name), ++state->count);
+	snprintf(name, sizeof(name), "stream %u", ++state->count);
 	unpack_open(unpack, name);
 	add_predictor(state);
 	if (state->is_unpredicted && !state->is_image)
@@ -558,6 +562,7 @@ static void end_stream(struct unpack *unpack)
 		take_head(unpack);
 	flush(unpack);
 	end_behind(unpack);
+	pdf_script_end(&state->inside, unpack);
 	unpack_close(unpack, true);
 	state->mode = PDF_TEXT;
 	state->stages.before[0].filter = PDF_PLAIN;
@@ -729,12 +734,14 @@ static void take_word(struct unpack *unpack, uint8_t byte)
 
 static void take_byte(struct unpack *unpack, uint8_t byte)
 {
-	const struct pdf_state *state = unpack->state;
+	struct pdf_state *state = unpack->state;
 	if (state->mode == PDF_STREAM)
 		take_stream(unpack, byte);
 	else
 		unpack->in++;
 	take_word(unpack, byte);
+	if (!unpack->is_over)
+		pdf_script_take(&state->outside, unpack, &state->script_count, byte);
 }
 
 int unpack_pdf_begin(struct unpack *unpack)
@@ -745,6 +752,10 @@ int unpack_pdf_begin(struct unpack *unpack)
 	state->lzw_stage = NULL;
 	state->predictor.row_size = 0;
 	state->stages.behind[0].filter = PDF_INFLATED;
+	state->has_objects = false;
+	state->script_count = 0;
+	pdf_script_begin(&state->outside);
+	pdf_script_begin(&state->inside);
 	return unpack_inflate_init(&state->inflate);
 }
 
@@ -754,17 +765,24 @@ void unpack_pdf_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
 		take_byte(unpack, bytes[i]);
 }
 
-/* A stream without its end is one as far as it goes. */
-void unpack_pdf_end(struct unpack *unpack, bool is_whole)
+/* A stream or a script without its end is one as far as it goes. */
+static void end_all(struct unpack *unpack)
 {
 	struct pdf_state *state = unpack->state;
-	(void)is_whole;
-	if (unpack->is_over)
-		return;
 	if (state->mode == PDF_TEXT || state->has_word)
 		look_for_key(unpack);
 	if (state->mode == PDF_TEXT)
 		return;
 	release(unpack, 0);
 	end_stream(unpack);
+}
+
+void unpack_pdf_end(struct unpack *unpack, bool is_whole)
+{
+	struct pdf_state *state = unpack->state;
+	(void)is_whole;
+	if (!unpack->is_over)
+		end_all(unpack);
+	pdf_script_end(&state->inside, unpack);
+	pdf_script_end(&state->outside, unpack);
 }

@@ -122,7 +122,7 @@ static inline void unpacked_run(enum content_kind kind, const struct unpack_budg
 	struct unpack_budget left = *budget;
 	struct unpack *unpack = NULL;
 	void *memory = NULL;
-	unpacked->may_nest = kind == CONTENT_ONENOTE;
+	unpacked->may_nest = kind == CONTENT_ONENOTE || kind == CONTENT_PDF;
 	unpacked_say(unpacked, "object\n");
 	if (unpack_place(row) == UNPACK_HERE)
 		memory = malloc(UNPACK_HERE_MEMORY);

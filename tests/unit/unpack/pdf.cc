@@ -314,6 +314,53 @@ TEST_CASE("what a predictor has made of a PDF's stream is undone", "[unpack][pdf
 	}
 }
 
+TEST_CASE("scripts in strings of a PDF are given as they are meant", "[unpack][pdf]")
+{
+	const std::string text = "app.alert(1)";
+	const std::string wide = "\xfe\xff" + std::string("\0a\x20\xac\0b", 6);
+	const std::pair<std::string, std::string> cases[] = {
+		{ "/JS <" + hex(text) + ">", text },
+		{ "/JS%>\r<" + hex(text).insert(3, "\n ") + ">", text },
+		{ "/J#53(app\\056alert\\(1\\))", text },
+		{ "/#4a#53 (a\\12\\n\\8(b)\\\nc)", "a\n\n8(b)c" },
+		{ "/JS<61626>", "ab`" },
+		{ "/JS <" + hex(wide) + ">", "a\x20\xac"
+					     "b" },
+		{ "/JS (\\376\\377\\000a)", "a" },
+		{ "/JS <FE61>", "\xfe"
+				"a" },
+		{ "/JS (", "" },
+	};
+	for (const auto &[string, script] : cases) {
+		INFO(string);
+		const std::string given = "script 1=" + script + ";";
+		CHECK(all_of("1 0 obj << " + string + " >>\nendobj\n") ==
+		      (script.empty() ? "script 1= >>\nendobj\ntrailer <<>>\n;" : given));
+		CHECK(all_of("1 0 obj\n" + string.substr(string.find_first_of("(<")) + "\nendobj\n")
+			      .find(script) != std::string::npos);
+	}
+	for (const char *other : { "/JS <</A 1>>", "/JSX <61>", "/A/JS/B (a)", "/ID [<61><62>]",
+				   "xobj (a)", "/J#5 <61>", "/JS 4 0 R (a)", "/JS [ (a) ]" })
+		CHECK(all_of(std::string("1 0 obj << ") + other + " >>\nendobj\n") == "");
+	// A comment begins one, and hides none.
+	CHECK(all_of("% /JS (\n1 0 obj << /JS <6161> >>\n") ==
+	      "script 1=\n1 0 obj << /JS <;script 2=aa;");
+}
+
+TEST_CASE("scripts in strings of a PDF's object streams are given", "[unpack][pdf]")
+{
+	const std::string objects = "5 0 << /JS <6161> >> << /JS (";
+	const std::string script(1000, 'x');
+	const std::string given =
+		"stream 1=" + objects + script + ";script 1=aa;script 2=" + script + ";";
+	CHECK(all_of(stream_of("/Type /ObjStm /Filter /FlateDecode",
+			       deflated(objects + script, 15))) == given);
+	CHECK(all_of(stream_of("/Type /ObjStm /Filter [/AHx /Fl]",
+			       hex(deflated(objects + script, 15)) + ">")) == given);
+	CHECK(all_of(stream_of("/Type /XObject /Filter /FlateDecode", deflated(objects, 15))) ==
+	      "stream 1=" + objects + ";");
+}
+
 TEST_CASE("runs in a PDF are undone", "[unpack][pdf]")
 {
 	// Two bytes as they are, three and 128 of one kind; nothing is behind the end.
