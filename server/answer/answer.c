@@ -194,14 +194,8 @@ static enum settings_action judge_access(const struct answer *answer,
 
 static bool is_unlimited(const struct settings *settings, const struct sockaddr *client)
 {
-	if (settings == NULL || settings->rate_limit_allow.count == 0)
-		return false;
-	struct dnsblv6_addr address = peer_address(client);
-	for (size_t i = 0; i < settings->rate_limit_allow.count; i++) {
-		if (dnsblv6_prefix_contains(settings->rate_limit_allow.all[i], address))
-			return true;
-	}
-	return false;
+	return settings != NULL && settings->rate_limit_allow.count > 0 &&
+	       settings_prefixes_have(&settings->rate_limit_allow, peer_address(client));
 }
 
 /* Takes a token once for each query. */

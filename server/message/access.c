@@ -10,11 +10,7 @@ static bool is_address_of(const struct settings_secondary *secondary, struct dns
 		if (dnsblv6_addr_compare(peer_address(address), client) == 0)
 			return true;
 	}
-	for (size_t i = 0; i < secondary->allow.count; i++) {
-		if (dnsblv6_prefix_contains(secondary->allow.all[i], client))
-			return true;
-	}
-	return false;
+	return settings_prefixes_have(&secondary->allow, client);
 }
 
 enum access access_decide(const struct settings *settings, const struct settings_zone *zone,
@@ -46,11 +42,8 @@ static bool has_rule(const struct settings_rule *rule, const struct dnsblv6_addr
 {
 	if (rule->key != NULL && rule->key != key)
 		return false;
-	for (size_t i = 0; i < rule->addresses.count; i++) {
-		if (client != NULL && dnsblv6_prefix_contains(rule->addresses.all[i], *client))
-			return true;
-	}
-	return rule->addresses.count == 0;
+	return rule->addresses.count == 0 ||
+	       (client != NULL && settings_prefixes_have(&rule->addresses, *client));
 }
 
 enum settings_action access_judge(const struct settings *settings, const struct settings_zone *zone,

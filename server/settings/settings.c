@@ -282,6 +282,18 @@ const char *settings_store_path(const struct settings *settings, size_t index)
 										    : path;
 }
 
+bool settings_prefixes_have(const struct settings_prefixes *prefixes, struct dnsblv6_addr client)
+{
+	bool is_ipv4 = dnsblv6_addr_is_ipv4(client);
+	for (size_t i = 0; i < prefixes->count; i++) {
+		struct dnsblv6_prefix prefix = prefixes->all[i];
+		if (dnsblv6_prefix_is_ipv4(prefix) == is_ipv4 &&
+		    dnsblv6_prefix_contains(prefix, client))
+			return true;
+	}
+	return false;
+}
+
 void settings_log_warnings(const char *path, const struct settings *settings)
 {
 	if (settings->is_exposed)

@@ -54,7 +54,7 @@ struct settings_owner {
 	gid_t gid;
 };
 
-/* In memory of its own. */
+/* Clients, in memory of its own. A prefix of IPv6, ::/0 too, has none of IPv4. */
 struct settings_prefixes {
 	struct dnsblv6_prefix *all;
 	size_t count;
@@ -222,6 +222,8 @@ int settings_parse(struct settings *settings, const char *text, size_t text_size
  * of it in the path. One that lies elsewhere is returned as it is.
  */
 const char *settings_store_path(const struct settings *settings, size_t index);
+
+bool settings_prefixes_have(const struct settings_prefixes *prefixes, struct dnsblv6_addr client);
 
 /* Logs a warning for what is permitted and should not be. */
 void settings_log_warnings(const char *path, const struct settings *settings);

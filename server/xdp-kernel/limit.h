@@ -34,14 +34,19 @@ XDP_INLINE uint64_t xdp_network(const struct xdp_scratch *scratch)
 	return high != 0 ? high : (uint64_t)0xff01 << 48;
 }
 
+/* As settings_prefixes_have() of server/settings/settings.h: a mask of IPv6 that has the numbers of IPv4
+ * leaves out some of their first 96 bits. */
 XDP_INLINE bool xdp_is_unlimited(const struct xdp_scratch *scratch, const struct xdp_config *config)
 {
 	uint64_t high = xdp_get64(scratch->client);
 	uint64_t low = xdp_get64(scratch->client + 8);
+	bool is_ipv4 = xdp_is_ipv4(scratch);
 	for (uint32_t i = 0; i < XDP_PREFIXES_MAX; i++) {
 		const struct xdp_prefix *prefix = &config->prefixes[i];
 		if (i >= config->prefix_count)
 			break;
+		if (is_ipv4 && prefix->mask[1] >> 32 != UINT32_MAX)
+			continue;
 		if ((high & prefix->mask[0]) == prefix->bits[0] &&
 		    (low & prefix->mask[1]) == prefix->bits[1])
 			return true;

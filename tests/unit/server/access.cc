@@ -94,6 +94,37 @@ TEST_CASE("a zone without rules answers every client", "[server][access]")
 	CHECK(p.judge("nobody") == SETTINGS_ALLOW);
 }
 
+TEST_CASE("a prefix of one family has no client of the other", "[server][access]")
+{
+	ruled six("access:\n  - id: six\n    address: ::/0\n" + zone_with("six"));
+	CHECK(six.judge("2001:db8::1") == SETTINGS_ALLOW);
+	CHECK(six.judge("::1") == SETTINGS_ALLOW);
+	CHECK(six.judge("192.0.2.1") == SETTINGS_REFUSE);
+	CHECK(six.judge("::ffff:192.0.2.1") == SETTINGS_REFUSE);
+	for (const char *all : { "0.0.0.0/0", "::ffff:0:0/96" }) {
+		ruled four(std::string("access:\n  - id: four\n    address: ") + all + "\n" +
+			   zone_with("four"));
+		CAPTURE(all);
+		CHECK(four.judge("192.0.2.1") == SETTINGS_ALLOW);
+		CHECK(four.judge("::ffff:192.0.2.1") == SETTINGS_ALLOW);
+		CHECK(four.judge("2001:db8::1") == SETTINGS_REFUSE);
+	}
+}
+
+TEST_CASE("a secondary with all of IPv6 does not open its zones to IPv4", "[server][access]")
+{
+	ruled p("secondary:\n  - id: ns2\n    allow: ::/0\n"
+		"zone:\n  - domain: a.example\n    store: a\n    secondary: ns2\n");
+	const settings_secondary *found = nullptr;
+	for (const char *client : { "2001:db8::1", "192.0.2.1", "::ffff:192.0.2.1" }) {
+		sockaddr_storage from = address(client);
+		CAPTURE(client);
+		CHECK(access_decide(&p.value, &p.value.zones[0],
+				    reinterpret_cast<sockaddr *>(&from), nullptr, &found) ==
+		      (client[0] == '2' ? ACCESS_PERMITTED : ACCESS_ADDRESS));
+	}
+}
+
 TEST_CASE("a wrong rule is refused with the reason", "[server][access]")
 {
 	struct {

@@ -409,6 +409,38 @@ TEST_CASE("a network gets as many answers at once as from the server, and no mor
 	CHECK((dropped > 0) == (slip != 1));
 }
 
+TEST_CASE("a prefix without a limit has the clients that it has for the server",
+	  "[xdp][oracle][ratelimit]")
+{
+	auto text = GENERATE(as<std::string>{}, "::/0", "0.0.0.0/0", "::ffff:0:0/96", "::/8",
+			     "2001:db8::/32", "192.0.2.0/24");
+	auto client = GENERATE(as<std::string>{}, "192.0.2.1", "198.51.100.1", "2001:db8::1", "::1",
+			       "2001:db9::1");
+	CAPTURE(text, client);
+	dnsblv6_prefix prefix;
+	REQUIRE(dnsblv6_prefix_parse(text.data(), text.size(), &prefix) == DNSBLV6_OK);
+	tables_rules rules = {};
+	rules.rate = 1;
+	rules.unlimited = &prefix;
+	rules.unlimited_count = 1;
+	both zone({}, rules, "    rate-limit-allow: \"" + text + "\"\n");
+	REQUIRE(zone.fill() == FILL_OK);
+	zone.server->limit(1, 0);
+	zone.server->client = client;
+	xdp_question asked;
+	asked.name = split(labels("0.2.0.192.bl6.example."));
+	unsigned dropped = 0;
+	for (unsigned i = 0; i < 2 * RATELIMIT_BURST_S; i++) {
+		bytes quick;
+		bool is_dropped = zone.memory.ask(asked.wire(), quick, client) == XDP_NATIVE_DROP;
+		zone.server->now_ms = zone.memory.time.now_ns / 1000000;
+		CHECK(zone.server->make(asked.wire(), false, XDP_NOW_S).empty() == is_dropped);
+		dropped += is_dropped;
+	}
+	if (text == "::/0" || text == "0.0.0.0/0")
+		CHECK((dropped == 0) == ((text[0] == ':') == (client.find(':') != client.npos)));
+}
+
 TEST_CASE("over time a network gets as many answers as from the server, at every rate",
 	  "[xdp][oracle][ratelimit]")
 {
