@@ -202,6 +202,14 @@ static bool find_choice(const char *const *choices, const char *text, int64_t *r
 	return false;
 }
 
+/* A name in UTF-8 is asked for by its A-labels, which are other bytes. */
+static bool is_ascii(const char *text)
+{
+	while (*text != '\0' && (unsigned char)*text < 0x80)
+		text++;
+	return *text == '\0';
+}
+
 static bool convert_name(struct reading *r, struct conf_value *value)
 {
 	if (knot_dname_from_str(r->name, value->text, sizeof(r->name)) == NULL)
@@ -248,6 +256,8 @@ static const char *convert(struct reading *r, struct conf_value *value, char *ex
 	case CONF_PLACE:
 		return values_parse_place(value->text, &value->place);
 	case CONF_NAME:
+		if (!is_ascii(value->text))
+			return "not a domain name: in ASCII, with A-labels (xn--...)";
 		is_good = convert_name(r, value);
 		break;
 	}
