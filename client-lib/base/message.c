@@ -417,17 +417,25 @@ static void keep_text(struct message_reply *reply, const uint8_t *rdata, size_t 
 	}
 }
 
+/*
+ * Sorted. When there are more than room, the last place is that of the highest: an error code, which is
+ * above all listings, must not be lost behind them.
+ */
 static void keep_address(struct message_reply *reply, const uint8_t *rdata)
 {
-	unsigned at = reply->a_count < MESSAGE_A_MAX ? reply->a_count++ : MESSAGE_A_MAX;
+	const size_t size = sizeof(reply->a[0]);
+	const bool is_full = reply->a_count == MESSAGE_A_MAX;
+	const unsigned room = is_full ? MESSAGE_A_MAX - 1 : MESSAGE_A_MAX;
+	unsigned at = is_full ? room : reply->a_count++;
 
-	while (at > 0 && memcmp(reply->a[at - 1], rdata, sizeof(reply->a[0])) > 0) {
-		at--;
-		if (at + 1 < MESSAGE_A_MAX)
-			memcpy(reply->a[at + 1], reply->a[at], sizeof(reply->a[0]));
+	if (is_full && memcmp(reply->a[room], rdata, size) < 0)
+		memcpy(reply->a[room], rdata, size);
+	for (; at > 0 && memcmp(reply->a[at - 1], rdata, size) > 0; at--) {
+		if (at < room)
+			memcpy(reply->a[at], reply->a[at - 1], size);
 	}
-	if (at < MESSAGE_A_MAX)
-		memcpy(reply->a[at], rdata, sizeof(reply->a[0]));
+	if (at < room)
+		memcpy(reply->a[at], rdata, size);
 }
 
 static void keep_record(struct message_reply *reply, const struct record *record,

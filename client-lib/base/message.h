@@ -77,7 +77,7 @@ struct message_reply {
 	uint32_t soa_serial;		 /* the same */
 	unsigned aaaa_count;		 /* all of them; the first is kept */
 	uint8_t aaaa[16];
-	unsigned a_count; /* kept, the MESSAGE_A_MAX lowest, sorted */
+	unsigned a_count; /* kept, sorted: of more than MESSAGE_A_MAX the lowest and the highest */
 	uint8_t a[MESSAGE_A_MAX][4];
 	unsigned text_count; /* TXT records; the first is kept */
 	size_t text_size;    /* its strings, joined, cut at MESSAGE_TEXT_MAX */

@@ -260,28 +260,28 @@ TEST_CASE("two AAAA records are counted, and the first is kept", "[client][messa
 	CHECK(memcmp(out.aaaa, bitmap.data(), 16) == 0);
 }
 
-TEST_CASE("up to 16 A records are kept", "[client][message]")
+TEST_CASE("of more addresses than there is room for the lowest and the highest are kept",
+	  "[client][message]")
 {
-	Reply reply("2.0.0.127.bl.example", A);
-	for (char i = 1; i <= 20; i++)
-		reply.answer(record(question_name, A, 60, Bytes("\x7f\0\0", 3) + i));
-	const message_reply out = parsed(reply);
-	CHECK(out.a_count == MESSAGE_A_MAX);
-	CHECK(out.a[0][3] == 1);
-	CHECK(out.a[15][3] == 16);
-	CHECK(out.kind == MESSAGE_ANSWER);
-}
-
-TEST_CASE("A records are sorted, whatever order they come in", "[client][message]")
-{
-	Reply reply("2.0.0.127.bl.example", A);
-	for (char i = 20; i >= 1; i--)
-		reply.answer(record(question_name, A, 60, Bytes("\x7f\0\0", 3) + i));
-	const message_reply out = parsed(reply);
-	REQUIRE(out.a_count == MESSAGE_A_MAX);
-	for (uint8_t i = 0; i < MESSAGE_A_MAX; i++) {
-		CAPTURE(i);
-		CHECK(out.a[i][3] == i + 1);
+	/* 1 to 40 and an error, upwards, mixed and downwards, with each of them once at the end. */
+	for (unsigned step : { 1U, 7U, 40U }) {
+		for (unsigned start = 0; start < 41; start++) {
+			Reply reply(block, A);
+			for (unsigned i = 0; i < 41; i++) {
+				const unsigned value = (start + i * step) % 41;
+				reply.answer(record(question_name, A, 60,
+						    value == 0 ? Bytes("\x7f\xff\xff\x02", 4)
+							       : Bytes("\x7f\0\0", 3) +
+									 static_cast<char>(value)));
+			}
+			const message_reply out = parsed(reply);
+			CAPTURE(step, start);
+			CHECK(out.kind == MESSAGE_ANSWER);
+			REQUIRE(out.a_count == MESSAGE_A_MAX);
+			for (unsigned i = 0; i + 1 < MESSAGE_A_MAX; i++)
+				CHECK(out.a[i][3] == i + 1);
+			CHECK(out.a[MESSAGE_A_MAX - 1][1] == 255);
+		}
 	}
 }
 
