@@ -499,6 +499,41 @@ static int check_secure(const struct config *config, char *ret_error)
 	return 0;
 }
 
+const uint8_t config_errors[CONFIG_KINDS][4] = {
+	[CONFIG_NAMES] = { 127, 0, 1, 255 },
+	[CONFIG_SITES] = { 127, 0, 0, 1 },
+};
+
+/* In 127.0.0.0/8. */
+static bool fits_only(const struct config_filter *filter, const uint8_t *a)
+{
+	for (unsigned i = 1; i < 4; i++) {
+		uint64_t only[4] = { 0 };
+
+		only[a[i] / 64] = UINT64_C(1) << a[i] % 64;
+		if (memcmp(filter->octets[i], only, sizeof(only)) != 0)
+			return false;
+	}
+	return filter->is_set;
+}
+
+/* Errors are no listings whatever the filter: an entry that waits for one would never count. */
+static int check_filters(const struct config *config, char *ret_error)
+{
+	for (unsigned i = 0; i < config->entry_count; i++) {
+		const struct config_entry *entry = &config->entries[i];
+		const struct config_zone *zone = &config->zones[entry->zone];
+
+		if (config_errors[zone->kind][0] != 0 &&
+		    fits_only(&entry->filter, config_errors[zone->kind]))
+			return words_refuse(
+				"zones", words_whole(zone->text),
+				"its filter fits nothing but an answer that is an error",
+				ret_error);
+	}
+	return 0;
+}
+
 int config_finish(struct config *config, char *ret_error)
 {
 	int ret = check(config, ret_error);
@@ -508,6 +543,9 @@ int config_finish(struct config *config, char *ret_error)
 	if (ret != 0)
 		return ret;
 	set_zone_policies(config);
+	ret = check_filters(config, ret_error);
+	if (ret != 0)
+		return ret;
 	set_topics(config);
 	set_trust(config, find_servers(config));
 	return check_secure(config, ret_error);

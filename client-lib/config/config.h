@@ -217,6 +217,9 @@ static inline uint64_t config_entries(const struct config *config, enum config_t
 	return zones == 0 ? config->asked[topic] : zones & config->askable[topic];
 }
 
+/* Beside 127.255.255.0/24, the A record that is an error of a list of that kind, or no listing in 127/8. */
+extern const uint8_t config_errors[CONFIG_KINDS][4];
+
 /* a_be32: an A record as it comes. */
 bool config_filter_fits(const struct config_filter *filter, uint32_t a_be32);
 

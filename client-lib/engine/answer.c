@@ -70,10 +70,8 @@ static uint32_t clamp_ttl(const struct config *config, uint32_t ttl_s, bool is_n
  */
 static bool is_refusal(enum config_kind kind, const uint8_t *a)
 {
-	static const uint8_t barred[4] = { 127, 0, 0, 1 };
-
 	return (a[0] == 127 && a[1] == 255 && a[2] == 255) ||
-	       (kind == CONFIG_SITES && memcmp(a, barred, sizeof(barred)) == 0);
+	       (kind == CONFIG_SITES && memcmp(a, config_errors[kind], 4) == 0);
 }
 
 /* ---- what is wrong with a reply whatever was asked ---- */
@@ -180,9 +178,7 @@ static void keep_values(const struct message_reply *reply, struct cache_entry *e
  */
 static bool is_misasked(enum config_kind kind, const uint8_t *a)
 {
-	static const uint8_t misasked[4] = { 127, 0, 1, 255 };
-
-	return kind == CONFIG_NAMES && memcmp(a, misasked, sizeof(misasked)) == 0;
+	return kind == CONFIG_NAMES && memcmp(a, config_errors[kind], 4) == 0;
 }
 
 static enum answer_failure read_values(const struct answer_question *question,

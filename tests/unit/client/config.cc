@@ -632,6 +632,23 @@ TEST_CASE("a kind or test point that is none is refused", "[client][config]")
 	CHECK(config.finish() == "test-point \"b.example\": \"zones\" does not have it");
 }
 
+TEST_CASE("a filter that has nothing but the error of its zone's kind is refused",
+	  "[client][config]")
+{
+	static const char only[] = "its filter fits nothing but an answer that is an error";
+	Config config;
+	REQUIRE(config.set("zones", "a.example=127.0.0.1 b.example=127.0.0.[1;2]") == "");
+	CHECK(config.finish() == "");
+	REQUIRE(config.set("kind", "b.example=sites") == "");
+	CHECK(config.finish() == "");
+	REQUIRE(config.set("kind", "sites") == "");
+	CHECK(contains(config.finish(), std::string("zones \"a.example\": ") + only));
+	REQUIRE(config.set("zones", "a.example b.example=[126;127].0.1.255") == "");
+	CHECK(config.finish() == "");
+	REQUIRE(config.set("kind", "b.example=names") == "");
+	CHECK(contains(config.finish(), std::string("zones \"b.example\": ") + only));
+}
+
 TEST_CASE("zones are asked in mode auto and fail open, unless told", "[client][config]")
 {
 	Config config;
@@ -645,27 +662,6 @@ TEST_CASE("zones are asked in mode auto and fail open, unless told", "[client][c
 	CHECK(config->zones[1].on_failure == CONFIG_OPEN);
 	CHECK(config->zones[2].mode == CONFIG_AUTO);
 	CHECK(config->zones[2].on_failure == CONFIG_OPEN);
-}
-
-TEST_CASE("what has to be validated needs a server that is believed", "[client][config]")
-{
-	Config config;
-	REQUIRE(config.set("zones", "a.example b.example") == "");
-	REQUIRE(config.set("servers", "192.0.2.1") == "");
-	REQUIRE(config.finish() == "");
-	CHECK(config->zones[0].secure == CONFIG_SECURE_AUTO);
-	CHECK_FALSE(config_trusts_servers(config.operator->()));
-	REQUIRE(config.set("secure", "no b.example=yes") == "");
-	CHECK(config.finish() ==
-	      "secure \"yes\": there is no server whose AD is believed, see trusted");
-	REQUIRE(config.set("trusted", "192.0.2.1") == "");
-	CHECK(config.finish() == "");
-	CHECK(config_trusts_servers(config.operator->()));
-	CHECK(config->zones[0].secure == CONFIG_SECURE_NO);
-	CHECK(config->zones[1].secure == CONFIG_SECURE_YES);
-	REQUIRE(config.set("servers", "192.0.2.1 192.0.2.2") == "");
-	CHECK(config.finish() == "");
-	CHECK_FALSE(config_trusts_servers(config.operator->()));
 }
 
 TEST_CASE("a mode or on-failure of a zone that is not asked is refused at the end",

@@ -86,6 +86,27 @@ TEST_CASE("with trusted none not even loopback is believed", "[client][config]")
 	CHECK(servers_with(file.path, "none") == "::ffff:127.0.0.1@53");
 }
 
+TEST_CASE("what has to be validated needs a server that is believed", "[client][config]")
+{
+	Config config;
+	REQUIRE(config.set("zones", "a.example b.example") == "");
+	REQUIRE(config.set("servers", "192.0.2.1") == "");
+	REQUIRE(config.finish() == "");
+	CHECK(config->zones[0].secure == CONFIG_SECURE_AUTO);
+	CHECK_FALSE(config_trusts_servers(config.operator->()));
+	REQUIRE(config.set("secure", "no b.example=yes") == "");
+	CHECK(config.finish() ==
+	      "secure \"yes\": there is no server whose AD is believed, see trusted");
+	REQUIRE(config.set("trusted", "192.0.2.1") == "");
+	CHECK(config.finish() == "");
+	CHECK(config_trusts_servers(config.operator->()));
+	CHECK(config->zones[0].secure == CONFIG_SECURE_NO);
+	CHECK(config->zones[1].secure == CONFIG_SECURE_YES);
+	REQUIRE(config.set("servers", "192.0.2.1 192.0.2.2") == "");
+	CHECK(config.finish() == "");
+	CHECK_FALSE(config_trusts_servers(config.operator->()));
+}
+
 TEST_CASE("a link-local server keeps its interface", "[client][config]")
 {
 	Config config;
