@@ -91,6 +91,7 @@ def _carries(kind, level, sentence, rfc="1939", section="5"):
 
 _carries("dots", "MUST", "RETR gives lines that begin with dots as they were", section="3")
 _carries("dot-last", "MUST", "RETR gives a last line that is a dot as it was", section="3")
+_carries("dot-first", "MUST", "RETR gives a first line that begins with a dot as it was", section="3")
 _carries("long-line", "MUST", "RETR gives lines of 998 octets as they were")
 _carries("very-long-line", "SHOULD", "RETR gives a line of 20000 octets as it was")
 _carries("eight-bit", "MUST", "RETR gives octets beyond ASCII as they were")

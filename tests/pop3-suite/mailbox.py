@@ -30,6 +30,7 @@ def _kinds():
     return {
         "dots": mail("dots", ".\n..\n...\n.first\nin.the.middle\n.\n\n.\nlast\n"),
         "dot-last": mail("dot last", "text\n.\n"),
+        "dot-first": b".first: no field\r\n" + mail("dot first", "text\n"),
         "long-line": mail("long line", f"{long_line}\n.{long_line[1:]}\nend\n"),
         "very-long-line": mail("very long line", "x" * 20000 + "\nend\n"),
         "eight-bit": mail("eight bit", "Grüße, χαῖρε\r\n".encode(), "MIME-Version: 1.0",

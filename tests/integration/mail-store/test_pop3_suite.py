@@ -67,7 +67,8 @@ class Broken(Case):
 
     def test_forgotten_dots_are_found(self):
         self.assertEqual(self.failures("stuffing"), (1, {
-            "retr-dots", "retr-dot-last", "retr-long-line", "retr-deleted", "byte-stuffing", "octets", "numbers"}))
+            "retr-dots", "retr-dot-first", "retr-dot-last", "retr-long-line", "retr-deleted", "byte-stuffing", "octets",
+            "numbers"}))
 
     def test_deletion_at_once_is_found(self):
         self.assertEqual(self.failures("at-once"), (1, {"drop-removes-nothing", "rset", "cut-quit-removes-nothing"}))
