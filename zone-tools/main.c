@@ -100,5 +100,7 @@ int main(int argc, char **argv)
 		.rows = commands,
 		.row_count = sizeof(commands) / sizeof(commands[0]),
 	};
+	/* A finding is printed in parts: as one write no line of another job comes between them. */
+	(void)setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
 	return subcommands_run(&table, argc, argv);
 }

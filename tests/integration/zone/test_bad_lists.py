@@ -14,6 +14,7 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -328,6 +329,20 @@ class Output(Case):
             pipe.read()
         self.assertRegex(dump.communicate()[1], r"^error: output not written \(.*\)$")
         self.assertEqual(dump.returncode, EX_IOERR)
+
+    def test_a_line_of_a_finding_is_one_write(self):
+        """Two jobs that have one terminal, or one file, mix no lines."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours, theirs:
+            build = subprocess.run([program("dnsblv6-zone"), "build", "--zone", ZONE, "--ns", "ns1.example.net.",
+                                    "--store", self.path("bl6.mdb"), self.write("list", "300.1.1.1\n9.0.0.010\n")],
+                                   stderr=theirs, check=False)
+            theirs.close()
+            writes = list(iter(lambda: ours.recv(1 << 16), b""))
+        self.assertEqual(build.returncode, EX_DATAERR)
+        self.assertGreaterEqual(len(writes), 2)
+        for write in writes:
+            self.assertRegex(write, rb"^(error|warning): [^\n]*\n$")
 
     def test_a_reader_that_has_enough_is_the_end_in_silence(self):
         """More than a pipe holds, as every third address is no network."""
