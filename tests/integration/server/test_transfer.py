@@ -240,8 +240,8 @@ class SecondariesTest(TransferCase):
         listed = self.random_updates(listed | {int(ipaddress.ip_address("192.0.2.77"))})
         mine = self.check_all()
         # They take differences, not all of the zone. A secondary that a busy machine kept waiting
-        # in the middle of some may give up and begin anew: a few times, of hundreds.
-        self.assertLessEqual(self.transfers("axfr", "ixfr-as-axfr"), full + UPDATES // 20)
+        # in the middle of some may give up and begin anew: some times, of hundreds.
+        self.assertLessEqual(self.transfers("axfr", "ixfr-as-axfr"), full + UPDATES // 5)
         self.assertNotIn("transfer failed", self.server.log())
 
         final = self.write("final.txt", "".join(
@@ -543,7 +543,7 @@ class SlowClientTest(TransferCase):
 
     def test_a_client_that_stops_reading_blocks_no_other_and_is_given_up(self):
         # Long enough for the other one where the machine is busy.
-        server = self.primary(lines=["transfer-max: 2", "transfer-idle-timeout: 5s"])
+        server = self.primary(lines=["transfer-max: 2", "transfer-idle-timeout: 10s"])
         with Transfer(server.address, SOURCE, small_window=True) as stuck:
             self.assertEqual(stuck.message().rcode, NOERROR)
             self.assertEqual(server.ask(ZONE, SOA).rcode, NOERROR)
@@ -584,7 +584,7 @@ class SlowClientTest(TransferCase):
             server.wait_for_log(r"^error: \[bl6\.example\.\] transfer died, client=127\.0\.0\.1 signal=9$")
 
     def test_a_transfer_may_finish_when_its_worker_is_replaced(self):
-        server = self.primary(lines=["drain-timeout: 20s"])
+        server = self.primary(lines=["drain-timeout: 5m"])
         with Transfer(server.address, SOURCE, small_window=True) as transfer:
             first = transfer.message().answer[0]
             server.send_signal(signal.SIGHUP)
