@@ -9,6 +9,7 @@ three Tor lists.
 
 import ipaddress
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -532,14 +533,22 @@ class OneConnectionTest(TransferCase):
 
 
 class SlowClientTest(TransferCase):
+    built = {}  # files of one zone for all tests: signing it takes seconds
+
     def setUp(self):
         super().setUp()
         self.expect_log("transfer failed")
-        # More than the kernel keeps for a connection that nobody reads.
+        if not self.built:
+            self.build_large()
+        for name, content in self.built.items():
+            os.chmod(self.write(name, content), 0o600)
+
+    def build_large(self):
+        """More than the kernel keeps for a connection that nothing reads."""
         blocks = self.random.sample(range(0x0B000000, 0x60000000, 128), 40000)
-        self.list = self.write("list.txt", "".join(f"{ipaddress.ip_address(n)}\n"
-                                                   for n in blocks))
-        self.build(self.path("bl6.mdb"), *self.make_key(), self.list)
+        self.build(self.path("bl6.mdb"), *self.make_key(),
+                   self.write("list.txt", "".join(f"{ipaddress.ip_address(n)}\n" for n in blocks)))
+        self.built.update({name: pathlib.Path(self.path(name)).read_bytes() for name in ("key.pem", "bl6.mdb")})
 
     def test_a_client_that_stops_reading_blocks_no_other_and_is_given_up(self):
         # Long enough for the other one where the machine is busy.
