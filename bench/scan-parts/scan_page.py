@@ -32,7 +32,7 @@ FORWARD, OWN, BESIDE = "mail-proxy, no scan", "mail-proxy", "mail-proxy, clamd"
 FRONT = "smtp-front"
 DIRECT = "the next hop alone"
 AT_ONCE, LINK_MBITS = ", as fast as it is taken", 50
-MATCHER, MAIL_PARTS = "matcher, over Vectorscan's own loop", "MIME and base64, MB/s"
+MATCHER, MAIL_PARTS = "matcher, over the library's own loop", "MIME and base64, MB/s"
 HELD_MAILS = ("text", "gzip", "zip")
 THESIS = {  # Mbit/s: Chen, NCTU 2005: forward, scan, scan and decompress
     "forward": (65.2, 9.51), "scan": (21.79, 6.9), "decompress": (8.05, 3.82)}
@@ -81,7 +81,7 @@ def limits(options, results):
         yield Limit("KB more for a MB more of a mail", slope_of(results.slope.get(OWN)), 1)
     if "s" in options.parts:
         speeds = results.speeds
-        yield Limit("matcher on plain bytes over Vectorscan's own loop", speeds.get(MATCHER), 0.7,
+        yield Limit("matcher on plain bytes over the library's own loop", speeds.get(MATCHER), 0.7,
                     False)
         yield Limit("MB/s of MIME and base64 on one core", speeds.get(MAIL_PARTS), 400, False)
 

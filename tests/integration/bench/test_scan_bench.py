@@ -67,7 +67,7 @@ class ScanBench(Case):
         for mail in ("text", "gzip", "zip"):
             self.assertNotIn("-", found[f"mail-proxy, {mail}"])
         found = rows(page, "Parts")
-        for what in ("matcher, over Vectorscan's own loop", "MIME and base64, MB/s",
+        for what in ("matcher, over the library's own loop", "MIME and base64, MB/s",
                      "zip as it flows, over inflate()"):
             self.assertGreater(float(found[what][0]), 0)
 
