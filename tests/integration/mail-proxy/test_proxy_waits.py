@@ -93,9 +93,10 @@ def hand_over(client, clamd):
 
 
 class Waits(Case):
-    def start_proxy(self, clamd_path, limits=None, **scan):
+    def start_proxy(self, clamd_path, limits=None, proxy_of=(), **scan):
         self.hop = Hop(self)
-        self.proxy = MailProxy(self, [{"next-hop": self.hop.address}], limits=limits or {},
+        items = {"next-hop": self.hop.address, **({"proxy-of": proxy_of} if proxy_of else {})}
+        self.proxy = MailProxy(self, [items], limits=limits or {},
                                scan={"clamd": clamd_path, **scan})
         self.address = self.proxy.addresses[0]
 
@@ -217,6 +218,24 @@ class Waits(Case):
             clamd.may_answer.set()
             client.expect(250)
         self.send(MAIL)
+
+    def test_slow_mails_of_one_network_leave_places_to_others(self):
+        clamd = Clamd(self)
+        clamd.may_answer.clear()
+        self.start_proxy(clamd.path, limits={"connections": 100}, proxy_of="127.0.0.0/8", mails=4)
+        with Client(self.address) as slow, Client(self.address) as beside, Client(self.address) as other:
+            for client, address in ((slow, "192.0.2.1"), (beside, "192.0.2.2"), (other, "198.51.100.1")):
+                client.send(f"PROXY TCP4 {address} 203.0.113.1 51234 25\r\n")
+            hand_over(slow, clamd)
+            for client, code in ((beside, 451), (other, 354)):
+                client.begin()
+                client.say(f"MAIL FROM:<{SENDER}>", 250)
+                client.say(f"RCPT TO:<{RECIPIENT}>", 250)
+                client.say("DATA", code)
+            clamd.may_answer.set()
+            slow.expect(250)
+            beside.say("RSET", 250)
+            beside.begin_mail()
 
     def test_an_archive_that_a_process_opens(self):
         seven = peer("7z")

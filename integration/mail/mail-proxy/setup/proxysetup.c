@@ -152,9 +152,16 @@ static enum proxy_tls usual_tls(const struct proxysetup *setup,
 	return setup->tls.certificate_count > 0 ? PROXY_TLS_OWN : PROXY_TLS_PASS;
 }
 
+/* So that slow mails of one network leave most of the scans to others. */
+static unsigned share_of_scans(const struct proxysetup *setup)
+{
+	return setup->limits.network.connections_max > 0 ? (setup->scan.mails + 3) / 4 : 0;
+}
+
 static void complete(struct proxysetup *setup)
 {
 	struct proxysetup_proxy *proxy = &setup->proxy;
+	setup->limits.network.held_max = share_of_scans(setup);
 	if (proxy->processes == 0)
 		proxy->processes = mailsetup_count_cores();
 	if (proxy->key_owner.user[0] == '\0')

@@ -43,11 +43,8 @@ static void finish(struct pair *pair)
 	pair->client = NULL;
 	pair->server = NULL;
 	wheel_clear(&pair->timer);
-	if (pair->is_counted) {
-		struct dnsblv6_ip ip;
-		dnsblv6_addr_to_bytes(pair->ends.client_addr, ip.bytes);
-		limits_leave(loop->limits, &ip);
-	}
+	if (pair->is_counted)
+		limits_leave(loop->limits, &pair->client_ip);
 	if (pair->is_again)
 		TAILQ_REMOVE(&loop->again, pair, again);
 	TAILQ_REMOVE(&loop->pairs, pair, link);
@@ -181,14 +178,13 @@ static void refuse(struct pair *pair, enum pair_refusal refusal)
 static bool count_client(struct pair *pair, enum pair_refusal *ret_refusal)
 {
 	struct proxyloop *loop = pair->loop;
-	struct dnsblv6_ip ip;
 	/* Clients of these are mail servers of ours, and all come from a few addresses. */
 	if (pair->listener->mode == PROXY_FILTER || pair->listener->speech == PROXY_LMTP ||
 	    networks_contain(&loop->setup->limits.unlimited, pair->ends.client_addr))
 		return true;
-	dnsblv6_addr_to_bytes(pair->ends.client_addr, ip.bytes);
-	const enum limits_answer answer =
-		limits_enter(loop->limits, &ip, proxyloop_now(loop), &pair->is_counted);
+	dnsblv6_addr_to_bytes(pair->ends.client_addr, pair->client_ip.bytes);
+	const enum limits_answer answer = limits_enter(loop->limits, &pair->client_ip,
+						       proxyloop_now(loop), &pair->is_counted);
 	*ret_refusal = answer == LIMITS_RATE ? PAIR_RATE : PAIR_CONNECTIONS;
 	return answer == LIMITS_FINE;
 }

@@ -85,6 +85,7 @@ enum pair_phase {
 struct pairscan {
 	struct scan *scan;
 	bool is_on;
+	bool is_held; /* it is one of its network's share */
 	int epoll_fd; /* what the scan waits for; 0: none */
 	uv_poll_t *poll;
 	int fds[SCAN_POLL_MAX];
@@ -100,7 +101,7 @@ struct pair {
 	TAILQ_ENTRY(pair) again;
 	bool is_again;
 	bool is_begun;	 /* begin() was called */
-	bool is_counted; /* in the limits */
+	bool is_counted; /* in the limits, by client_ip */
 	bool is_turning;
 	enum pair_phase phase;
 	struct side *client;
@@ -109,6 +110,7 @@ struct pair {
 	uint64_t begun_ms;	       /* by the loop's clock */
 	struct proxy ends;	       /* both addresses: of the sockets, or of a PROXY header */
 	struct sockaddr_storage local; /* the destination that the client had */
+	struct dnsblv6_ip client_ip;
 	char client_text[PAIR_CLIENT_TEXT_SIZE];
 	char id[PAIR_ID_SIZE];
 	const char *why; /* pair_close()'s word for the log */

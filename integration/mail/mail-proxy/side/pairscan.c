@@ -37,8 +37,13 @@ int pair_scan_begin(struct pair *pair, const struct scan_envelope *envelope)
 	pair_scan_free(pair);
 	if (pair->loop->scanner == NULL)
 		return 0;
+	if (pair->is_counted && !limits_hold(pair->loop->limits, &pair->client_ip))
+		return -EAGAIN;
+	scanning->is_held = pair->is_counted;
 	int ret = scan_begin(pair->loop->scanner, INSPECT_MAIL, envelope, &scanning->scan);
 	scanning->is_on = ret == 0;
+	if (ret != 0)
+		pair_scan_free(pair);
 	return ret;
 }
 
@@ -85,6 +90,8 @@ void pair_scan_free(struct pair *pair)
 		unwatch(scanning);
 		scan_free(scanning->scan);
 	}
+	if (scanning->is_held)
+		limits_release(pair->loop->limits, &pair->client_ip);
 	if (scanning->poll != NULL) {
 		uv_poll_stop(scanning->poll);
 		scanning->poll->data = NULL;
