@@ -135,4 +135,4 @@ class Machines:
         self.shell(name, f"cat >{path}", typed=text)
 
     def wait_for(self, name, text, what):
-        wait_for(lambda: self.run(name, text).returncode == 0, what)
+        wait_for(lambda: self.run(name, text).returncode == 0, what, 3 * DEADLINE_S)
