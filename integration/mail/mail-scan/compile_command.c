@@ -84,13 +84,16 @@ int compile_command(int argc, char **argv)
 		say(NULL, strerror(-ret));
 		return EX_OSERR;
 	}
+	int failure = EX_NOINPUT;
 	ret = add_all(compile, argc - optind, argv + optind);
-	if (ret == 0)
+	if (ret == 0) {
+		failure = EX_CANTCREAT;
 		ret = compile_write(compile, options.output);
+	}
 	if (ret == 0 && !options.is_quiet)
 		print_table(compile);
 	compile_free(compile);
-	return ret == 0 ? EX_OK : ret == -EBADMSG ? EX_DATAERR : EX_NOINPUT;
+	return ret == 0 ? EX_OK : ret == -EBADMSG ? EX_DATAERR : failure;
 }
 
 /* ---- info ---- */

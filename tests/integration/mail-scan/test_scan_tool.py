@@ -327,6 +327,12 @@ class Itself(Tool):
             done = self.compile(self.path("some"), path, status=66)
             self.assertEqual(done.stderr.decode(), f"mail-scan compile: {path}: {why}\n")
 
+    def test_a_database_that_is_not_written(self):
+        path = self.write("good.ndb", b"Test.Good:0:*:" + b"goodgood".hex().encode() + b"\n")
+        output = self.path("none/some")
+        done = self.compile(output, path, status=73)
+        self.assertEqual(done.stderr.decode(), f"mail-scan compile: {output}: No such file or directory\n")
+
     def test_a_decoder_that_is_killed(self):
         # The tool reads a pipe that ends only when the process has been killed.
         tar = tarred("e.com", bytes(1 << 20))
