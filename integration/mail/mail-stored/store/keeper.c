@@ -21,7 +21,8 @@ static void note(struct keeper *keeper, const char *what, int status)
 	if (status == MAILSTORE_EFAILED || status == -EIO || status == MAILSTORE_ENOINDEX)
 		keeper->fail(keeper->owner, status);
 	else
-		log_warning(context, "%s (%s)", what, mailstore_strerror(status));
+		log_warning(context, "%s, path=%s (%s)", what, keeper->setup->directory,
+			    mailstore_strerror(status));
 }
 
 /* ---- the index ---- */
