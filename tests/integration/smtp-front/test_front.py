@@ -37,10 +37,11 @@ def count_listening(address):
 
 
 class Configuration(FrontCase):
-    def check(self, text, expect):
-        """What --check says of that file on standard error."""
+    def check(self, text, expect, *, is_start=False):
+        """What --check, or the start, says of that file on standard error."""
         path = self.write("checked.conf", text)
-        result = subprocess.run([harness.program("smtp-front"), "--config", path, "--check"],
+        options = [] if is_start else ["--check"]
+        result = subprocess.run([harness.program("smtp-front"), "--config", path, *options],
                                 capture_output=True, text=True, check=False, timeout=DEADLINE_S)
         self.assertEqual(sanitizer_reports(result.stderr), [])
         self.assertEqual(result.returncode, expect, result.stderr)
@@ -97,8 +98,16 @@ class Configuration(FrontCase):
         damaged = self.write("damaged.mdb", os.urandom(5000))
         errors = self.check(self.config(trust={"users": damaged}), EX_CONFIG).stderr
         self.assertIn(f"recipients not opened, users={damaged} (", errors)
-        errors = self.check(self.config(front={"chroot": missing}), EX_CONFIG).stderr
-        self.assertIn(f"directory refused, chroot={missing} (No such file or directory)", errors)
+        errors = self.check(self.config(front={"chroot": damaged}), EX_CONFIG).stderr
+        self.assertIn(f"directory refused, chroot={damaged} (Not a directory)", errors)
+
+    def test_a_root_directory_that_systemd_makes_for_the_start_is_missed_by_the_start_alone(self):
+        missing = self.path("none")
+        config = self.config(front={"chroot": missing})
+        self.assertIn(f"directory not there yet, chroot={missing} (No such file or directory)",
+                      self.check(config, 0).stderr)
+        self.assertIn(f"directory refused, chroot={missing} (No such file or directory)",
+                      self.check(config, EX_CONFIG, is_start=True).stderr)
 
     def test_lines_of_the_documentation(self):
         """docs/mta.md has one to paste; its files and its user are the test's here."""

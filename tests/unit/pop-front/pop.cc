@@ -80,13 +80,28 @@ TEST_CASE("a root directory that is none is refused", "[mail][mailcheckup]")
 	const std::string file = directory.file("file");
 	write_file(file, "");
 	int status = EX_OK;
-	CHECK(logged([&] { status = mailcheckup_chroot("x", file.c_str()); }) ==
+	CHECK(logged([&] { status = mailcheckup_chroot("x", file.c_str(), false); }) ==
 	      "error: [x] directory refused, chroot=" + file + " (Not a directory)\n");
 	CHECK(status == EX_CONFIG);
 	const std::string none = directory.file("none");
-	CHECK(logged([&] { status = mailcheckup_chroot("x", none.c_str()); }) ==
+	CHECK(logged([&] { status = mailcheckup_chroot("x", none.c_str(), true); }) ==
 	      "error: [x] directory refused, chroot=" + none + " (No such file or directory)\n");
 	CHECK(status == EX_CONFIG);
+}
+
+TEST_CASE("a root directory that comes with the start is no mistake before it", "[pop][check]")
+{
+	const tmpdir directory;
+	const auto setup = std::make_unique<popsetup>();
+	const std::string none = directory.file("none");
+	REQUIRE(build(directory.file("users.mdb"), { "john@example.org" }) == 0);
+	set(setup->login.users, directory.file("users.mdb"));
+	set(setup->pop.chroot, none);
+	int status = EX_CONFIG;
+	CHECK(logged([&] { status = pop_check(setup.get()); }) ==
+	      "warning: [pop-front] directory not there yet, chroot=" + none +
+		      " (No such file or directory)\n");
+	CHECK(status == EX_OK);
 }
 
 TEST_CASE("a socket that the user of a process may not use is told with both", "[pop][check]")
@@ -115,7 +130,7 @@ TEST_CASE("a socket that the user of a process may not use is told with both", "
 TEST_CASE("what a configuration does not have is fine", "[mail][mailcheckup]")
 {
 	CHECK(mailcheckup_users("x", nullptr, "") == EX_OK);
-	CHECK(mailcheckup_chroot("x", "") == EX_OK);
+	CHECK(mailcheckup_chroot("x", "", true) == EX_OK);
 	CHECK(mailcheckup_keys("x", nullptr) == EX_OK);
 }
 

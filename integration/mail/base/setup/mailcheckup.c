@@ -13,7 +13,7 @@
 #include "integration/mail/base/users/users.h"
 #include "lib/common/log.h"
 
-int mailcheckup_chroot(const char *context, const char *path)
+int mailcheckup_chroot(const char *context, const char *path, bool is_start)
 {
 	struct stat status;
 	if (path[0] == '\0')
@@ -21,6 +21,11 @@ int mailcheckup_chroot(const char *context, const char *path)
 	const int ret = stat(path, &status) != 0 ? -errno : S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
 	if (ret == 0)
 		return EX_OK;
+	if (ret == -ENOENT && !is_start) {
+		log_warning(context, "directory not there yet, chroot=%s (%s)", path,
+			    strerror(-ret));
+		return EX_OK;
+	}
 	log_error(context, "directory refused, chroot=%s (%s)", path, strerror(-ret));
 	return EX_CONFIG;
 }

@@ -68,12 +68,11 @@ struct confine_rights pop_rights(const void *own, unsigned role)
 	};
 }
 
-int pop_check(const void *own)
+static int look(const struct popsetup *setup, bool is_start)
 {
-	const struct popsetup *setup = own;
 	int status = mailcheckup_users(context, NULL, setup->login.users);
 	if (status == EX_OK)
-		status = mailcheckup_chroot(context, setup->pop.chroot);
+		status = mailcheckup_chroot(context, setup->pop.chroot, is_start);
 	if (status == EX_OK)
 		status = mailcheckup_keys(context, setup->tls.chains);
 	if (status == EX_OK)
@@ -81,11 +80,16 @@ int pop_check(const void *own)
 	return status;
 }
 
+int pop_check(const void *own)
+{
+	return look(own, false);
+}
+
 /* Also the library: all edges of a generation share its cache. */
 static int prepare(const void *own)
 {
 	const struct popsetup *setup = own;
-	int status = pop_check(setup);
+	int status = look(setup, true);
 	dnsblv6_set_log(setup->handle.client, handle_log, (void *)(uintptr_t)context);
 	if (status == EX_OK && setup->has_zones)
 		status = program_start_library(context, setup->handle.client);

@@ -86,18 +86,22 @@ struct confine_rights front_rights(const void *own, unsigned role)
 	};
 }
 
+static int look(const struct setup *setup, bool is_start)
+{
+	const int status = precheck_run(setup, context, is_start);
+	return status == EX_OK ? scanner_check(&setup->scan, context) : status;
+}
+
 static int check(const void *own)
 {
-	const struct setup *setup = own;
-	const int status = precheck_run(setup, context);
-	return status == EX_OK ? scanner_check(&setup->scan, context) : status;
+	return look(own, false);
 }
 
 /* Also the library: all edges of a generation share its cache. */
 static int prepare(const void *own)
 {
 	const struct setup *setup = own;
-	int status = check(setup);
+	int status = look(setup, true);
 	dnsblv6_set_log(setup->handle.client, handle_log, (void *)(uintptr_t)context);
 	if (status == EX_OK && setup->has_zones)
 		status = program_start_library(context, setup->handle.client);

@@ -78,11 +78,11 @@ static void check_sockets(const struct setup *setup, const char *context)
 	mailcheckup_scan(context, &front->worker_owner, &setup->scan);
 }
 
-int precheck_run(const struct setup *setup, const char *context)
+int precheck_run(const struct setup *setup, const char *context, bool is_start)
 {
 	int status = mailcheckup_users(context, NULL, setup->trust.users);
 	if (status == EX_OK)
-		status = mailcheckup_chroot(context, setup->front.chroot);
+		status = mailcheckup_chroot(context, setup->front.chroot, is_start);
 	if (status == EX_OK && setup->sink.kind == SETUP_SINK_MAILDIR)
 		status = check_maildir(setup, context);
 	if (status == EX_OK)

@@ -14,12 +14,14 @@
 
 #include "integration/mail/smtp-front/setup/setup.h"
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* An exit status; what is not EX_OK is logged under context. */
-int precheck_run(const struct setup *setup, const char *context);
+/* An exit status; what is not EX_OK is logged under context. is_start as of mailcheckup_chroot(). */
+int precheck_run(const struct setup *setup, const char *context, bool is_start);
 
 #ifdef __cplusplus
 }
