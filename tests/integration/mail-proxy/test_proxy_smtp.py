@@ -550,12 +550,29 @@ class WithPostfix(Servers, Case):
 
 
 class WithExim(Servers, Case):
+    settings = ()
+
     def start_server(self):
-        server = mta.Exim(self, proxy=False, main=["accept_8bitmime = true"]).start()
+        server = mta.Exim(self, proxy=False, main=["accept_8bitmime = true", *self.settings]).start()
         return server.address, server.delivered
 
     def test_mails(self):
         self.check()
+
+    def test_without_pipelining(self):
+        """Exim drops a client that goes on before a reply then; PIPELINING is the proxy's own offer."""
+        self.settings = ("pipelining_advertise_hosts =",)
+        server, mails = self.start_server()
+        proxy = MailProxy(self, [{"next-hop": server}])
+        with Client(proxy.addresses[0]) as client:
+            self.assertIn("PIPELINING", client.begin())
+            client.send(f"MAIL FROM:<{SENDER}>\r\n" + f"RCPT TO:<{RECIPIENT}>\r\n" * 3 + "DATA\r\n")
+            for code in (250, 250, 250, 250, 354):
+                client.expect(code)
+            client.send(TEXTS["short"] + b".\r\n")
+            client.expect(250)
+            client.say("QUIT", 221)
+        wait_for(mails, "the mail", PATIENCE_S)
 
 
 class WithOpenSmtpd(Servers, Case):

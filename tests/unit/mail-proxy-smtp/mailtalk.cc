@@ -167,6 +167,31 @@ TEST_CASE("recipients are passed on together, and replies in their order", "[mai
 	CHECK(talked.recipients == Texts{ "b@y.test", "d@y.test" });
 }
 
+TEST_CASE("a next hop that offers no PIPELINING gets one command at a time", "[mailtalk]")
+{
+	const bool is_esmtp = GENERATE(true, false);
+	const std::string commands = "MAIL FROM:<a@x.test>\r\nRCPT TO:<b@y.test>\r\nRCPT "
+				     "TO:<c@y.test>\r\nNOOP\r\nRSET\r\n";
+	Talked talked;
+	if (is_esmtp)
+		talked.greet("250-hop\r\n250 8BITMIME\r\n");
+	else
+		talked.greet();
+	if (!is_esmtp) {
+		talked.client("HELO c.test\r\n");
+		talked.server("250 hop\r\n");
+		CHECK(talked.heard() == "HELO c.test\r\n");
+	}
+	talked.client(commands);
+	std::string all;
+	for (std::string line; all.size() < commands.size(); all += line) {
+		line = talked.heard();
+		REQUIRE(line.find('\n') + 1 == line.size());
+		CHECK(talked.server("250 Ok\r\n") == "250 Ok\r\n");
+	}
+	CHECK(all == commands);
+}
+
 TEST_CASE("other ends of a mail are refused at its true end", "[mailtalk]")
 {
 	const std::string ends[] = { "\n.\n", "\n.\r\n", "\r\n.\n", "\r.\r", "\r\n.\r" };

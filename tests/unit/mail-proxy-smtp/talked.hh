@@ -31,7 +31,8 @@ class Talked
 		go();
 	}
 	// Greeting and EHLO, with what the next hop offers.
-	void greet(const std::string &offers = "250-hop.test\r\n250-8BITMIME\r\n250 DSN\r\n")
+	void greet(const std::string &offers = "250-hop.test\r\n250-8BITMIME\r\n"
+					       "250-PIPELINING\r\n250 DSN\r\n")
 	{
 		begin();
 		server("220 hop.test ESMTP\r\n");

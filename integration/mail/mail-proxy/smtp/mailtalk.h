@@ -48,9 +48,9 @@
  * has some, the session ends without another: which of two codes counts differs from client to client.
  * One that says what it was not asked for is gone, too.
  *
- * RCPT, RSET and NOOP are passed on without waiting for replies (RFC 2920); all others wait until
- * what was said before is answered, also when they came with it. So what comes out does not depend
- * on how input is cut.
+ * RCPT, RSET and NOOP are passed on without waiting for replies where the next hop offers PIPELINING
+ * (RFC 2920); all others, and these where it does not, wait until what was said before is answered, also
+ * when they came with it. So what comes out does not depend on how input is cut.
  *
  * A plain value; rules are borrowed. No function here does I/O, keeps another pointer, allocates or
  * logs.

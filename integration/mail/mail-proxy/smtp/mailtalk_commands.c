@@ -488,7 +488,10 @@ static bool take_line(const struct call *call, size_t used)
 	struct mailtalk *talk = call->talk;
 	const struct rule *rule = &rules[call->command.verb];
 	const unsigned before = talk->at;
-	if (!rule->is_pipelined && talk->pending_count > 0)
+	/* One that does not offer it may drop what comes before its reply, or the connection. */
+	const bool is_pipelined =
+		rule->is_pipelined && (talk->offered & MAILTALK_OFFERS_PIPELINING) != 0;
+	if (!is_pipelined && talk->pending_count > 0)
 		return false;
 	/* RFC 5321, 4.1.4: as RSET; one that is refused changes nothing. */
 	if (rule->take == take_helo && check_helo(call).code == 0)

@@ -67,6 +67,7 @@ enum {
 	MAILTALK_OFFERS_XCLIENT = 4,
 	MAILTALK_OFFERS_XFORWARD = 8,
 	MAILTALK_OFFERS_SIZE = 16,
+	MAILTALK_OFFERS_PIPELINING = 32,
 };
 
 /* Bytes of a chunk that are read although it is refused: behind more the session ends. */

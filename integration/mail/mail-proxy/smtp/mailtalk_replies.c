@@ -54,6 +54,7 @@ static const struct offer offers[] = {
 	{ "XCLIENT", MAILTALK_OFFERS_XCLIENT, 0, true, true },
 	{ "XFORWARD", MAILTALK_OFFERS_XFORWARD, 0, true, true },
 	{ "STARTTLS", MAILTALK_OFFERS_STARTTLS, 0, false, false },
+	{ "PIPELINING", MAILTALK_OFFERS_PIPELINING, 0, false, false },
 };
 
 static const struct offer *find_offer(const struct mailtalk *talk, const char *text)
@@ -228,7 +229,7 @@ static void end_helo(struct mailtalk *talk, bool is_esmtp)
 		return;
 	talk->is_esmtp = is_esmtp;
 	if (!is_esmtp)
-		talk->withheld = 0; /* the next hop knows what it takes */
+		talk->offered = talk->withheld = 0; /* the next hop knows what it takes */
 	mailtalk_reset(talk);
 }
 
