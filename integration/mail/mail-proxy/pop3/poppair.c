@@ -31,7 +31,9 @@ struct poppair {
 	bool is_leaving; /* the client has gone, and the server is to see that */
 	enum waits waits;
 	uint64_t moved;
-	uint64_t mail_ms; /* when the mail on its way began; 0: there is none */
+	bool was_idle;
+	uint64_t answer_count;
+	uint64_t answer_ms; /* when the answer that is due began */
 	uint64_t mail_count;
 	uint64_t withheld_count;
 };
@@ -457,30 +459,43 @@ static enum waits waits_of(const struct poppair *own)
 		return pair_scan_is_busy(&own->pair) ? FOR_VERDICT : FOR_POOL;
 	if (popproxy_is_in_mail(&own->proxy) || side_waiting(own->pair.client) > 0)
 		return FOR_MAIL;
-	return popproxy_is_at_client(&own->proxy) ? FOR_COMMAND : FOR_REPLY;
+	/* Part of a line that the server was not asked for: no command is taken before that has an end. */
+	size_t unread = 0;
+	(void)side_bytes(own->pair.server, &unread);
+	return popproxy_is_at_client(&own->proxy) && unread == 0 ? FOR_COMMAND : FOR_REPLY;
 }
 
-/* The time for a mail runs until a byte of it comes or goes, but ends with that for all of it. */
+/* By which the time is begun anew: bytes of a mail, or else whole lines. */
+static uint64_t moved_of(const struct poppair *own, enum waits waits)
+{
+	const struct pair *pair = &own->pair;
+	if (waits != FOR_MAIL)
+		return own->proxy.line_count;
+	return pair->client->bytes_in + pair->client->bytes_out + pair->server->bytes_in +
+	       pair->server->bytes_out;
+}
+
+/*
+ * The time for a mail runs until a byte of it comes or goes, that for a command or another answer until a line
+ * does, but any answer's ends with that for all of a mail.
+ */
 static void set_time(struct poppair *own)
 {
 	struct pair *pair = &own->pair;
 	const uint64_t now_ms = proxyloop_now(pair->loop);
-	const uint64_t all_ms = pair->loop->setup->limits.mail_ms;
 	const enum waits waits = waits_of(own);
-	uint64_t moved = pair->client->bytes_in + pair->client->bytes_out;
-	if (pair->server != NULL)
-		moved += pair->server->bytes_in + pair->server->bytes_out;
+	const uint64_t moved = moved_of(own, waits);
+	if (own->was_idle || own->proxy.answer_count != own->answer_count)
+		own->answer_ms = now_ms;
+	own->was_idle = popproxy_is_idle(&own->proxy);
+	own->answer_count = own->proxy.answer_count;
 	if (waits == own->waits && waits != FOR_POOL && moved == own->moved)
 		return;
 	own->waits = waits;
 	own->moved = moved;
-	if (!popproxy_is_in_mail(&own->proxy))
-		own->mail_ms = 0;
-	else if (own->mail_ms == 0)
-		own->mail_ms = now_ms;
 	unsigned ms = patience_of(own);
-	if (waits == FOR_MAIL && own->mail_ms != 0) {
-		const uint64_t end_ms = own->mail_ms + all_ms;
+	if (waits == FOR_MAIL || waits == FOR_REPLY) {
+		const uint64_t end_ms = own->answer_ms + pair->loop->setup->limits.mail_ms;
 		const uint64_t left_ms = end_ms > now_ms ? end_ms - now_ms : 1;
 		ms = left_ms < ms ? (unsigned)left_ms : ms;
 	}
@@ -490,7 +505,7 @@ static void set_time(struct poppair *own)
 static bool is_pool_slow(const struct poppair *own)
 {
 	const unsigned most_ms = own->pair.loop->setup->limits.reply_ms;
-	if (proxyloop_now(own->pair.loop) - own->mail_ms < most_ms)
+	if (proxyloop_now(own->pair.loop) - own->answer_ms < most_ms)
 		return false;
 	proxyloop_count(own->pair.loop, PROXY_BUSY, 1);
 	return true;

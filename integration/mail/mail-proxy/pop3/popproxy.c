@@ -85,6 +85,7 @@ bool popproxy_server_line(struct popproxy *proxy, struct popproxy_io *io,
 		return false;
 	}
 	io->server_used += size + LINES_END_SIZE;
+	proxy->line_count++;
 	*ret_line = (struct popproxy_line){ (const char *)bytes, size };
 	return true;
 }
@@ -190,6 +191,7 @@ void popproxy_pop(struct popproxy *proxy)
 	proxy->ask_begin = (proxy->ask_begin + 1) % POPPROXY_ASKS;
 	proxy->ask_count--;
 	proxy->sent_count--;
+	proxy->answer_count++;
 	proxy->is_in_lines = false;
 }
 

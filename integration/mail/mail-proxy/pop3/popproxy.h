@@ -224,7 +224,9 @@ struct popproxy {
 	const char *why;	      /* it has ended, static: a word for the log */
 	unsigned error_count;
 	unsigned command_count;
-	size_t hold_first; /* rounded */
+	uint64_t line_count;   /* of both, that were used */
+	uint64_t answer_count; /* complete ones */
+	size_t hold_first;     /* rounded */
 	size_t hold_last;
 	struct popproxy_ask asks[POPPROXY_ASKS];
 	size_t ask_begin;

@@ -413,6 +413,7 @@ bool popproxy_ask(struct popproxy *proxy, struct popproxy_io *io)
 	}
 	io->client_used += size + LINES_END_SIZE;
 	proxy->command_count++;
+	proxy->line_count++;
 	if (proxy->limits->commands_max > 0 && !proxy->is_closing && !proxy->is_sasl_due &&
 	    proxy->command_count >= proxy->limits->commands_max && proxy->ask_count < POPPROXY_ASKS)
 		answer_last(proxy, "-ERR [SYS/TEMP] Too many commands", "commands");
