@@ -99,6 +99,15 @@ class Liars(Case):
         client.expect("+OK")
         self.assertEqual(proxy.ends(), ["quit"])
 
+    def test_a_server_without_unique_ids_that_counts_errors(self):
+        server = Liar(self, MAILS, has_uids=False, errors=3)
+        proxy, client = self.begin(server)
+        for i, mail in enumerate(MAILS):
+            client.say(f"RETR {i + 1}", "+OK")
+            self.assertEqual(client.body(), mail)
+        client.say("QUIT", "+OK")
+        self.assertEqual(proxy.ends(), ["quit"])
+
 
 if __name__ == "__main__":
     main()

@@ -32,7 +32,8 @@
  *     no verdict to be had           -ERR [SYS/TEMP], or the connection ends as above
  *
  * A mail that is known for what was found later is known by its unique id, for which the server is
- * asked before RETR and TOP (UIDL with its number), or if it has none by its first bytes. A mail
+ * asked before RETR and TOP (UIDL with its number), or if it has none by its first bytes. A server
+ * that has refused this for a mail that it has is not asked again, as some count errors. A mail
  * that a header field is to be added to gets it if it was all held; a longer one is passed on as it
  * is. What LIST and STAT say is the server's word: a notice has another size, which clients have to
  * bear (RFC 1939 has sizes of mails with other line ends in mind).
@@ -198,6 +199,7 @@ struct popproxy_body {
 	bool is_early;
 	bool is_small; /* the hold is what a mail needs that flows */
 	bool has_key;
+	bool is_uid_refused;
 	enum popproxy_fate fate;
 	uint64_t octets;
 	uint8_t key[POPPROXY_KEY_SIZE];
@@ -226,6 +228,7 @@ struct popproxy {
 	unsigned command_count;
 	uint64_t line_count;   /* of both, that were used */
 	uint64_t answer_count; /* complete ones */
+	bool lacks_uids;       /* the server has refused UIDL, of a mail that is there */
 	size_t hold_first;     /* rounded */
 	size_t hold_last;
 	struct popproxy_ask asks[POPPROXY_ASKS];

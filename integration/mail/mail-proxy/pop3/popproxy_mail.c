@@ -365,7 +365,8 @@ static bool start(struct popproxy *proxy, struct popproxy_io *io)
 	if (!popproxy_has_room(io->to_server_room, io->to_server_size))
 		return false;
 	body->phase = AT_SCAN;
-	if (!proxy->limits->is_scanning || !proxy->is_logged_in || proxy->user[0] == '\0')
+	if (!proxy->limits->is_scanning || !proxy->is_logged_in || proxy->user[0] == '\0' ||
+	    proxy->lacks_uids)
 		return true;
 	const int size = snprintf(line, sizeof(line), "UIDL %llu\r\n",
 				  (unsigned long long)popproxy_head(proxy)->number);
@@ -400,6 +401,7 @@ static bool answer_uid(struct popproxy *proxy, struct popproxy_io *io)
 	if (!popproxy_server_answer(proxy, io, &line, &sign))
 		return false;
 	body->phase = AT_SCAN;
+	body->is_uid_refused = sign == POPPROXY_ERR;
 	if (sign == POPPROXY_OK)
 		take_uid(proxy, line);
 	if (body->has_key && proxy->calls->knows(proxy->context, body->key, body->name))
@@ -448,6 +450,7 @@ static bool answer_mail(struct popproxy *proxy, struct popproxy_io *io)
 		done(proxy);
 		return true;
 	}
+	proxy->lacks_uids = proxy->lacks_uids || body->is_uid_refused;
 	const size_t size = line.size < sizeof(body->text) ? line.size : sizeof(body->text) - 1;
 	memcpy(body->text, line.at, size);
 	body->text[size] = '\0';
