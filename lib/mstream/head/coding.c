@@ -302,6 +302,18 @@ static bool take_qp(struct qp *decoder, uint8_t byte, uint8_t **out, enum coding
 	decoder->is_behind_cr = false;
 	if (is_behind_cr && byte == '\n')
 		return true;
+	/* A gateway has made CR CR LF of a soft line break's CR LF. */
+	if (is_behind_cr && byte == '\r') {
+		hold(decoder, byte);
+		return true;
+	}
+	if (decoder->held_size > 0 && decoder->held[0] == '\r') {
+		if (byte != '\n')
+			*(*out)++ = '\r';
+		decoder->held_size = 0;
+		if (byte == '\n')
+			return true;
+	}
 	if (decoder->held_size > 0 && decoder->held[0] == '=')
 		return take_escape(decoder, byte, out, event);
 	if (decoder->held_size > 0 || decoder->is_long || ascii_is_blank(byte)) {

@@ -175,6 +175,8 @@ MAILS = {**GOOD, **BAD}
 MAILS.update({"crlf " + name: text.replace(b"\n", b"\r\n") for name, text in MAILS.items()
               if "8bit" not in name})
 # What a gateway makes of CRLF that takes LF for the end of a line.
+MAILS["quoted-printable with CR CR LF"] = (FROM + FILE + b"Content-Transfer-Encoding: quoted-printable\n\n" +
+                                           QP).replace(b"\n", b"\r\r\n")
 MAILS["CR CR LF"] = (FROM + multipart(plain(), CODED)).replace(b"\n", b"\r\r\n")
 
 
@@ -183,4 +185,4 @@ def both(*names):
 
 
 WITHOUT_PAYLOAD = both("text alone", "no MIME at all", "quoted-printable text", "8bit", "a text's coding of blanks")
-ODD = both(*BAD, "CR CR LF")
+ODD = both(*BAD, "CR CR LF", "quoted-printable with CR CR LF")

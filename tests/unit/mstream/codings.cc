@@ -136,6 +136,7 @@ TEST_CASE("quoted-printable", "[mstream][codings]")
 	} all[] = {
 		{ "a=3Db=3db=41\n", "a=b=bA\n", false },
 		{ "soft=\nbreak=\r\ning=\rit\n", "softbreakingit\n", false },
+		{ "CR CR LF=\r\r\nis=\r\rone=\r\rx\n", "CR CR LFis\rone\rx\n", false },
 		{ "blanks = \t \nhere\n", "blanks here\n", false },
 		{ "the end=", "the end", false },
 		{ "the end= ", "the end", false },
