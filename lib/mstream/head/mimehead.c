@@ -249,19 +249,21 @@ static size_t read_strictly(struct span value, uint8_t *ret_bytes, bool *ret_is_
 	return put;
 }
 
-/* As it stands there, without the quotes around it. */
+/* As it stands there, without the quotes around it: some readers take them away twice. */
 static struct span read_loosely(struct span value)
 {
-	if (value.size == 0 || (value.bytes[0] != '"' && value.bytes[0] != '\''))
+	const uint8_t quote = value.size > 0 ? value.bytes[0] : '\0';
+	if (quote != '"' && quote != '\'')
 		return value;
-	const uint8_t quote = value.bytes[0];
-	value.bytes++;
-	value.size--;
-	size_t end = value.size;
-	while (end > 0 && value.bytes[end - 1] != quote)
-		end--;
-	if (end > 0)
-		value.size = end - 1;
+	while (value.size > 0 && value.bytes[0] == quote) {
+		value.bytes++;
+		value.size--;
+		size_t end = value.size;
+		while (end > 0 && value.bytes[end - 1] != quote)
+			end--;
+		if (end > 0)
+			value.size = end - 1;
+	}
 	return value;
 }
 
@@ -284,9 +286,9 @@ static size_t boundary_used(const struct mimehead *head)
 	return (size_t)last->at + last->size;
 }
 
-static void add_boundary(struct mimehead *head, struct span text, bool is_section)
+static void add_boundary(struct mimehead *head, struct span text, uint32_t next_section)
 {
-	while (!is_section && text.size > 0 && is_blank(text.bytes[text.size - 1]))
+	while (next_section == 0 && text.size > 0 && is_blank(text.bytes[text.size - 1]))
 		text.size--;
 	const size_t used = boundary_used(head);
 	if (text.size == 0 || text.size > MSTREAM_BOUNDARY_MAX)
@@ -311,19 +313,25 @@ static void add_boundary(struct mimehead *head, struct span text, bool is_sectio
 		.at = (uint16_t)used,
 		.size = (uint16_t)text.size,
 		.type = head->type,
-		.is_section = is_section,
+		.next_section = next_section,
 	};
 }
 
-/* Another section of the boundary that was the last. False: it was none. */
-static bool go_on_boundary(struct mimehead *head, struct span text)
+/*
+ * Another section of the boundary that was the last. False: it was none. In another order than that of
+ * their numbers the first stays alone: it is how lines begin for readers that sort them.
+ */
+static bool go_on_boundary(struct mimehead *head, struct span text, uint32_t section)
 {
 	if (head->boundary_count == 0)
 		return false;
 	struct mimehead_boundary *last = &head->boundaries[head->boundary_count - 1];
 	const size_t used = boundary_used(head);
-	if (!last->is_section || last->type != head->type)
+	if (last->next_section == 0 || last->type != head->type)
 		return false;
+	if (last->next_section != section)
+		return true;
+	last->next_section++;
 	if (last->size + text.size > MSTREAM_BOUNDARY_MAX ||
 	    text.size > sizeof(head->boundary_bytes) - used) {
 		odd(head, MSTREAM_BAD_BOUNDARY);
@@ -347,14 +355,46 @@ static struct span read_extended(struct span text, enum partname_charset *ret_ch
 	return (struct span){ two + 1, (size_t)(end - two) - 1 };
 }
 
-/* Without quotes some readers stop at a byte that is of no token but common in none that is meant. */
-static struct span cut_token(struct span strict)
+/*
+ * Readers in C stop at a NUL, and without quotes some do at a byte that is of no token but common in
+ * none that is meant.
+ */
+static struct span cut_token(struct span strict, bool is_quoted)
 {
+	const char *ends = is_quoted ? "" : "\",\\";
 	size_t size = 0;
 	while (size < strict.size && strict.bytes[size] != '\0' &&
-	       strchr("\",\\", strict.bytes[size]) == NULL)
+	       strchr(ends, strict.bytes[size]) == NULL)
 		size++;
 	return (struct span){ strict.bytes, size };
+}
+
+/* With encoded words undone, which RFC 2047 forbids there, and without NULs. */
+static void add_decoded(struct mimehead *head, struct span strict)
+{
+	struct partname decoded;
+	if (memchr(strict.bytes, '\0', strict.size) == NULL &&
+	    memmem(strict.bytes, strict.size, "=?", 2) == NULL)
+		return;
+	partname_begin(&decoded);
+	partname_add_words(&decoded, strict.bytes, strict.size);
+	partname_finish(&decoded);
+	/* Both make it shorter, and so does what is cut of a long one. */
+	if (decoded.size < strict.size && strict.size < MSTREAM_NAME_SIZE)
+		add_boundary(head, (struct span){ (const uint8_t *)decoded.text, decoded.size }, 0);
+}
+
+/* Each run of blanks as one: so some readers undo a folding. */
+static void add_unfolded(struct mimehead *head, struct span strict)
+{
+	uint8_t bytes[MIMEHEAD_TEXT_SIZE];
+	size_t size = 0;
+	for (size_t i = 0; i < strict.size; i++) {
+		const bool is_space = ascii_is_blank(strict.bytes[i]);
+		if (!is_space || size == 0 || bytes[size - 1] != ' ')
+			bytes[size++] = is_space ? ' ' : strict.bytes[i];
+	}
+	add_boundary(head, (struct span){ bytes, size }, 0);
 }
 
 static void take_boundary(struct mimehead *head, const struct param *param, struct span strict,
@@ -362,11 +402,15 @@ static void take_boundary(struct mimehead *head, const struct param *param, stru
 {
 	struct partname decoded;
 	if (!param->has_star) {
-		const struct span token = cut_token(strict);
-		add_boundary(head, strict, false);
-		add_boundary(head, loose, false);
-		if (token.size > 0 && param->value.bytes[0] != '"')
-			add_boundary(head, token, false);
+		const bool is_quoted = param->value.size > 0 && param->value.bytes[0] == '"';
+		const struct span token = cut_token(strict, is_quoted);
+		add_boundary(head, strict, 0);
+		add_boundary(head, loose, 0);
+		if (token.size > 0)
+			add_boundary(head, token, 0);
+		add_boundary(head, trim(strict), 0);
+		add_unfolded(head, strict);
+		add_decoded(head, strict);
 		return;
 	}
 	odd(head, MSTREAM_BAD_FIELD); /* nothing writes a boundary like that in good faith */
@@ -378,9 +422,9 @@ static void take_boundary(struct mimehead *head, const struct param *param, stru
 		partname_add_percent(&decoded, PARTNAME_UTF_8, strict.bytes, strict.size);
 		strict = (struct span){ (const uint8_t *)decoded.text, decoded.size };
 	}
-	if (param->is_section && param->section > 0 && go_on_boundary(head, strict))
+	if (param->is_section && param->section > 0 && go_on_boundary(head, strict, param->section))
 		return;
-	add_boundary(head, strict, param->is_section);
+	add_boundary(head, strict, param->is_section ? param->section + 1 : 0);
 }
 
 /* Of two names the one that readers prefer: filename before name, and with a star before without. */

@@ -51,7 +51,7 @@ struct mimehead_boundary {
 	uint16_t at;   /* in .boundary_bytes */
 	uint16_t size; /* 0: delimiters are dashes alone */
 	uint8_t type;
-	bool is_section; /* of a parameter in sections, which may have another one */
+	uint32_t next_section; /* of a parameter in sections (RFC 2231, 3); 0: it is in none */
 };
 
 struct mimehead {

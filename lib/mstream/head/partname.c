@@ -187,7 +187,8 @@ void partname_add_words(struct partname *name, const uint8_t *bytes, size_t size
 	for (size_t at = 0; at < size;) {
 		const size_t some = add_word(name, bytes + at, size - at);
 		if (some == 0) {
-			put_byte(name, PARTNAME_UTF_8, bytes[at]);
+			/* A fold within quotes may be a tab. */
+			put_byte(name, PARTNAME_UTF_8, bytes[at] == '\t' ? ' ' : bytes[at]);
 			at++;
 			continue;
 		}

@@ -229,13 +229,17 @@ static size_t take_header_dashes(struct mstream *mail, struct entity *entity, co
 static size_t take_header_blank(struct mstream *mail, struct entity *entity, const uint8_t *bytes,
 				size_t size)
 {
+	const bool is_quoted = entity->is_field_open && entity->head.is_quoted;
 	size_t used = 0;
 	while (used < size && ascii_is_blank(bytes[used]))
 		used++;
+	/* In a quoted string they are data (RFC 5322, 2.2.3); outside they may be very many. */
+	if (is_quoted)
+		mimehead_value(&entity->head, bytes, used);
 	if (used == size)
 		return used;
 	if (!is_line_end(bytes[used])) {
-		if (entity->is_field_open)
+		if (entity->is_field_open && !is_quoted)
 			mimehead_value(&entity->head, (const uint8_t *)" ", 1);
 		entity->line = entity->is_field_open ? LINE_VALUE : LINE_SKIP;
 		return used;

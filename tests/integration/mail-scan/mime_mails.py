@@ -159,6 +159,13 @@ BAD = {
     "a boundary in sections": FROM + multipart(plain(), CODED).replace(b'boundary="bound"', b'boundary*0="bo"; boundary*1="und"'),
     "a boundary without its quote": FROM + multipart(plain(), CODED, written=b'"bound'),
     "a boundary with a comment": FROM + multipart(plain(), CODED, written=b"bound (a comment)"),
+    "a boundary of an encoded word": FROM + multipart(plain(), CODED, written=b'"=?us-ascii?Q?bo=75nd?="'),
+    "a boundary behind a blank": FROM + multipart(plain(), CODED, written=b'" bound"'),
+    "a boundary in two quotes": FROM + multipart(plain(), CODED, written=b'""bound""'),
+    "a boundary with a NUL": FROM + multipart(plain(), CODED, written=b'"bound\0ary"'),
+    "a boundary folded by a tab": FROM + multipart(plain(), CODED, written=b'"bo\n\tund"', boundary=b"bo\tund"),
+    "a boundary in sections, not in their order": FROM + multipart(plain(), CODED).replace(
+        b'boundary="bound"', b'boundary*1="u"; boundary*0="bo"; boundary*2="nd"'),
     "something behind a delimiter": FROM + multipart(plain(), CODED).replace(b"\n--bound\n", b"\n--bound.\n", 1),
     # ---- fields ----
     "two types, the first": FROM + b"Content-Type: text/plain\n" + multipart(plain(), CODED),

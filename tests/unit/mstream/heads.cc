@@ -64,6 +64,7 @@ TEST_CASE("boundaries, however they are written", "[mstream][heads]")
 	CHECK(finds("; boundary=abc (a comment; boundary=def)", "abc", true));
 	CHECK(finds("; (a comment; boundary=def) boundary=abc", "abc"));
 	CHECK(finds("; boundary=\"abc \"", "abc"));
+	CHECK(finds("; boundary=\"'abc'\"", "'abc'"));
 	CHECK(finds("; boundary=" + std::string(256, 'a'), std::string(256, 'a')));
 	// In more than one way.
 	CHECK(finds("; boundary=\"a\\b\"", "ab", true));
@@ -91,6 +92,56 @@ TEST_CASE("boundaries, however they are written", "[mstream][heads]")
 	CHECK(finds("; boundary=abc\"", "abc", true));
 	CHECK(finds("; boundary=abc,d", "abc", true));
 	CHECK(finds("; boundary=abc,d", "abc,d", true));
+}
+
+TEST_CASE("boundaries as some readers take them, and none should be written", "[mstream][heads]")
+{
+	using namespace std::string_literals;
+	// Encoded words.
+	CHECK(finds("; boundary=\"=?us-ascii?Q?a=62c?=\"", "abc", true));
+	CHECK(finds("; boundary==?us-ascii?B?YWJj?=", "abc", true));
+	CHECK(finds("; boundary=\"=?us-ascii?Q?abc?=\"", "=?us-ascii?Q?abc?=", true));
+	// NUL ends it, or is left out.
+	CHECK(finds("; boundary=\"ab\0cd\""s, "ab", true));
+	CHECK(finds("; boundary=\"ab\0cd\""s, "abcd", true));
+	CHECK(finds("; boundary=\"ab\0cd\""s, "ab\0cd"s, true));
+	// Blanks before it, and quotes within quotes.
+	CHECK(finds("; boundary=\" \tabc\"", "abc", true));
+	CHECK(finds("; boundary=\" abc\"", " abc", true));
+	CHECK(finds("; boundary=\"\"abc\"\"", "abc", true));
+}
+
+TEST_CASE("a fold within a boundary is its blanks, or one", "[mstream][heads]")
+{
+	CHECK(finds("; boundary=\"a\n b\"", "a b"));
+	CHECK(finds("; boundary=\"a\n  b\"", "a  b", true));
+	CHECK(finds("; boundary=\"a\n \t b\"", "a b", true));
+	CHECK(finds("; boundary=\"a\n\tb\"", "a\tb", true));
+	CHECK(finds("; boundary=\"\n abc\"", "abc", true));
+	CHECK(name_of("Content-Disposition: attachment; filename=\"a\n\tb.txt\"") == "a b.txt");
+}
+
+TEST_CASE("sections of a boundary may be in any order", "[mstream][heads]")
+{
+	const struct {
+		const char *parameters, *boundary;
+	} all[] = {
+		{ "boundary*1=b; boundary*0=a; boundary*2=c", "abc" },
+		{ "boundary*2=c; boundary*0=a; boundary*1=b", "abc" },
+		{ "boundary*2=c; boundary*1=b; boundary*0=a", "abc" },
+		// One is missing: those before it alone, or all.
+		{ "boundary*0=ab; boundary*2=c", "ab" },
+		{ "boundary*0=ab; boundary*2=c", "abc" },
+	};
+	for (const auto &one : all) {
+		Mail mail;
+		const std::string line = "--" + std::string(one.boundary);
+		read_all("Content-Type: multipart/mixed; " + std::string(one.parameters) + "\n\n" +
+				 line + "\nContent-Transfer-Encoding: base64\n\naGVsbG8=\n" + line +
+				 "--\n",
+			 mail);
+		CHECK(mail.has("hello"));
+	}
 }
 
 TEST_CASE("a boundary that is too long to be kept is known by its beginning", "[mstream][heads]")
