@@ -636,6 +636,14 @@ bool mimehead_open(struct mimehead *head, const uint8_t *name, size_t name_size)
 	return true;
 }
 
+bool mimehead_has_field(const struct mimehead *head)
+{
+	bool has_one = false;
+	for (unsigned i = 0; i < MIMEHEAD_FIELD_COUNT; i++)
+		has_one = has_one || head->has_field[i];
+	return has_one;
+}
+
 void mimehead_finish(struct mimehead *head)
 {
 	if (head->type_count == 0) {

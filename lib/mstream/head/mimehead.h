@@ -88,6 +88,8 @@ bool mimehead_open(struct mimehead *head, const uint8_t *name, size_t name_size)
 /* Without ends of lines. */
 void mimehead_value(struct mimehead *head, const uint8_t *bytes, size_t size);
 void mimehead_close(struct mimehead *head);
+/* Has one of its fields been there? */
+bool mimehead_has_field(const struct mimehead *head);
 void mimehead_finish(struct mimehead *head);
 
 /* Does a type, which is in lower case, begin with word? */

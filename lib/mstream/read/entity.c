@@ -26,6 +26,7 @@ void entity_begin_header(struct entity *entity, bool is_digest)
 	entity->is_field_open = false;
 	entity->has_fields = false;
 	entity->has_forked = false;
+	entity->is_behind_gap = false;
 	entity->is_margin = false;
 	entity->is_too_deep = false;
 	mimehead_begin(&entity->head, is_digest);

@@ -109,6 +109,7 @@ struct entity {
 	bool has_fields;      /* a line of this header has been read */
 	bool has_forked;      /* at a line of this header */
 	bool is_tentative;    /* to be dropped when it is no header */
+	bool is_behind_gap;   /* an empty line was before this header of a part */
 	bool is_gone;	      /* is to be dropped at the end of this line */
 	bool is_at_delimiter; /* behind one that ends in this line */
 	bool is_too_deep;     /* the body that begins is one level too many */

@@ -103,9 +103,28 @@ static void close_field(struct entity *entity)
 	entity->head.text_size = 0;
 }
 
+static void give_up(struct entity *entity)
+{
+	entity->phase = ENTITY_STOPPED;
+	entity->is_gone = true;
+}
+
+/* Behind an empty line lines are a text, unless a field of MIME is one of them. */
+static bool is_text(const struct entity *entity)
+{
+	return entity->is_behind_gap && !mimehead_has_field(&entity->head);
+}
+
 static void end_header(struct mstream *mail, struct entity *entity)
 {
 	close_field(entity);
+	if (is_text(entity)) {
+		give_up(entity);
+		return;
+	}
+	if (entity->is_behind_gap)
+		mstream_odd(mail, entity, MSTREAM_BAD_FIELD);
+	entity->is_behind_gap = false;
 	entity->is_tentative = false;
 	readings_begin(mail, entity);
 }
@@ -119,14 +138,22 @@ static bool is_from_line(const struct entity *entity)
 		(head->text_size >= 6 && memcmp(head->text, ">From ", 6) == 0));
 }
 
-/* Editors of texts put the mark of UTF-8 before a mail: what is behind it is a field all the same. */
-static void pass_mark(struct entity *entity)
+/*
+ * Some readers pass bytes that are none of a name, such as NUL, and the mark of UTF-8 that editors of
+ * texts put before a mail: without them it may be a field all the same.
+ */
+static void pass_foreign(struct entity *entity)
 {
 	struct mimehead *head = &entity->head;
-	if (head->text_size <= 3 || memcmp(head->text, "\xef\xbb\xbf", 3) != 0)
+	uint16_t kept = 0;
+	for (unsigned i = 0; i < head->text_size; i++) {
+		if (head->text[i] > ' ' && head->text[i] < 0x7f)
+			head->text[kept++] = head->text[i];
+	}
+	/* Of dashes it would be a delimiter. */
+	if (kept == head->text_size || head->text[0] == '-')
 		return;
-	head->text_size -= 3;
-	memmove(head->text, head->text + 3, head->text_size);
+	head->text_size = kept;
 	entity->line = LINE_NAME;
 }
 
@@ -142,16 +169,15 @@ static void take_garbage(struct mstream *mail, struct entity *entity)
 	entity->line = LINE_SKIP;
 	if (is_from || entity->has_forked)
 		return;
-	if (entity->is_tentative && !has_fields) {
-		entity->phase = ENTITY_STOPPED;
-		entity->is_gone = true;
+	if ((entity->is_tentative && !has_fields) || is_text(entity)) {
+		give_up(entity);
 		return;
 	}
 	entity->has_forked = true;
 	mstream_odd(mail, entity, MSTREAM_BAD_FIELD);
 	struct entity *other = mstream_fork(mail, entity);
-	if (other != NULL && !has_fields)
-		pass_mark(other);
+	if (other != NULL)
+		pass_foreign(other);
 	const uint32_t passing = mail->fresh;
 	const uint32_t own = ENTITY_BIT(mstream_index(mail, entity));
 	memcpy(line, head->text, size);
@@ -245,7 +271,9 @@ static size_t take_header_blank(struct mstream *mail, struct entity *entity, con
 		return used;
 	}
 	entity->line = LINE_SKIP;
-	if (!entity->has_forked) {
+	if (is_text(entity)) {
+		give_up(entity);
+	} else if (!entity->has_forked) {
 		entity->has_forked = true;
 		mstream_odd(mail, entity, MSTREAM_BAD_FIELD);
 		struct entity *other = mstream_fork(mail, entity);
@@ -253,6 +281,19 @@ static size_t take_header_blank(struct mstream *mail, struct entity *entity, con
 			other->line = LINE_START;
 	}
 	return used;
+}
+
+/* Some readers pass over an empty line before the header of a part: a field of MIME tells. */
+static void pass_gap(struct mstream *mail, struct entity *entity)
+{
+	if (entity->has_fields || entity->depth == 0)
+		return;
+	const struct level *level = &entity->levels[entity->depth - 1];
+	if (level->kind != LEVEL_MULTIPART || level->is_digest)
+		return;
+	struct entity *other = mstream_fork(mail, entity);
+	if (other != NULL)
+		other->is_behind_gap = true;
 }
 
 static size_t start_header_line(struct mstream *mail, struct entity *entity, const uint8_t *bytes)
@@ -264,7 +305,8 @@ static size_t start_header_line(struct mstream *mail, struct entity *entity, con
 		}
 		const size_t used = pass_line_end(entity, bytes);
 		const bool is_first = entity->depth == 0 && !entity->has_fields;
-		if (is_first && entity->has_forked)
+		if ((is_first && entity->has_forked) ||
+		    (entity->is_behind_gap && !entity->has_fields))
 			return used;
 		/* Some readers pass over empty lines before all of a mail. */
 		if (is_first) {
@@ -272,6 +314,7 @@ static size_t start_header_line(struct mstream *mail, struct entity *entity, con
 			mstream_odd(mail, entity, MSTREAM_BAD_FIELD);
 			mstream_fork(mail, entity);
 		}
+		pass_gap(mail, entity);
 		end_header(mail, entity);
 		return used;
 	}

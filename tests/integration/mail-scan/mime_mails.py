@@ -174,6 +174,8 @@ BAD = {
     "no semicolon": FROM + multipart(plain(), CODED).replace(b"mixed;", b"mixed"),
     "a type that is none": FROM + multipart(plain(), CODED).replace(b"multipart/mixed", b"multipart"),
     "a line that is no field": FROM + b"not a field\n" + multipart(plain(), CODED),
+    "a NUL in a field's name": coded(B64).replace(b"Encoding:", b"Encoding\0:"),
+    "an empty line before a part's header": FROM + multipart(plain(), b"\n" + CODED),
     "a line of blanks": FROM + multipart(plain(), CODED, fields=b" \t\n"),
     "a part without an empty line": FROM + multipart(b"no field here", CODED),
 }

@@ -35,6 +35,7 @@ DIFFERENCES = {
     ("a boundary without its quote", "python"): "no multipart, and the whole body, as it stands, is one part",
     ("no semicolon", "python"): "the same",
     ("uuencode without an end", "ripmime"): "an empty file",
+    ("a NUL in a field's name", "munpack"): "the base64 as it stands, behind what of the name is before the NUL",
     ("quoted-printable with CR CR LF", "ripmime"): "an empty line before it, and one in each soft line break",
     ("quoted-printable with CR CR LF", "munpack"): "the same",
     ("CR CR LF", "ripmime"): "a file of what stands between CR CR and LF",

@@ -144,6 +144,56 @@ TEST_CASE("sections of a boundary may be in any order", "[mstream][heads]")
 	}
 }
 
+TEST_CASE("an empty line before the header of a part is passed over by some readers",
+	  "[mstream][heads]")
+{
+	const std::string field = "Content-Transfer-Encoding: base64\n\naGVsbG8=\n";
+	for (const std::string before : { "\n", "\n\n\n", "\r\n" }) {
+		for (const std::string fields : { "", "X: y\n" }) {
+			Mail mail;
+			read_all("Content-Type: multipart/mixed; boundary=a\n\n--a\n" + before +
+					 fields + field + "--a--\n",
+				 mail);
+			CHECK(mail.has("hello"));
+			CHECK(mail.is_odd("bad field"));
+		}
+	}
+	// A text, also one that begins as fields do.
+	for (const std::string text :
+	     { "text\n", "Note: text\n\nmore\n", " text\n\nmore\n", "a: b\nc d\n", "a: b\n",
+	       "\n\n\ntext", " \n \ntext\n", "a: b\n \ntext\n", "--\ntext\n" }) {
+		Mail mail;
+		read_all("Content-Type: multipart/mixed; boundary=a\n\n--a\n\n" + text +
+				 "\n--a\n\nsecond\n--a--\n",
+			 mail);
+		CHECK(mail.parts.size() == 2);
+		CHECK(mail.has(text));
+		CHECK(mail.has("second"));
+		CHECK(mail.odd.empty());
+	}
+	Mail digest;
+	read_all("Content-Type: multipart/digest; boundary=a\n\n--a\n\n" + field + "--a--\n",
+		 digest);
+	CHECK(digest.parts.size() == 1);
+	CHECK(digest.has("hello"));
+	CHECK(digest.odd.empty());
+}
+
+TEST_CASE("bytes that are of no name are passed over in one by some readers", "[mstream][heads]")
+{
+	using namespace std::string_literals;
+	for (const std::string &name :
+	     { "Content\0-Transfer-Encoding"s, "Content-Transfer-Encoding\0"s,
+	       "\v\0Content-Transfer-Encoding"s, "Content- Transfer-Encoding"s,
+	       "\xc2\xa0"
+	       "Content-Transfer-Encoding"s }) {
+		Mail mail;
+		read_all("X: y\n" + name + ": base64\n\naGVsbG8=\n", mail);
+		CHECK(mail.has("hello"));
+		CHECK(mail.is_odd("bad field"));
+	}
+}
+
 TEST_CASE("a boundary that is too long to be kept is known by its beginning", "[mstream][heads]")
 {
 	for (const size_t size : { 257, 500, 2000 }) {
