@@ -6,7 +6,7 @@ Flow: ./check unpacks Debian's sendmail-bin and sendmail-cf into build/unpacked
       (two mail servers cannot be installed at once) -> Sendmail(case, ...) writes
       a configuration with m4 and runs the daemon on the case's own address.
 
-    server = Sendmail(self, rules=["FEATURE(`dnsbl', `bl.example')dnl"],
+    server = Sendmail(self, rules=["FEATURE(`enhdnsbl', `bl.example')dnl"],
                       nameserver="127.9.9.9")     # port 53, as resolv.conf has no other
     with server.session("127.7.7.7") as smtp: ...  # smtplib, from that address
     server.mails()                                 # what was delivered, oldest first

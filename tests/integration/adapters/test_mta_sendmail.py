@@ -3,7 +3,7 @@
 """
 sendmail refuses by bitmaps through dnsblv6-translate, with the line of docs/mta.md.
 
-Its FEATURE(`dnsbl') knows IPv4 alone. Clients connect from outside, since sendmail believes only
+Its FEATURE(`enhdnsbl') knows IPv4 alone. Clients connect from outside, since sendmail believes only
 the connection. Needs root, unbound and an unpacked sendmail (./check
 does that), and is skipped otherwise.
 """
@@ -37,6 +37,15 @@ class Dnsbl(Case):
         self.wired.start()
         # Unbound keeps for a few seconds that there was no answer about this address.
         wait_for(lambda: self.server.send(LISTED)[0] == 550, "the list to count again", SESSION_S)
+
+
+class Misled(Case):
+    def test_an_address_that_is_no_code_of_a_list_refuses_nobody(self):
+        Translated(self, LIST, unbound_own=['local-zone: "bl.local" redirect',
+                                            'local-data: "bl.local A 203.0.113.80"'])
+        server = Sendmail(self, paste("sendmail"), nameserver=self.host)
+        code, text = server.send(OTHER)
+        self.assertEqual(code, 250, text)
 
 
 if __name__ == "__main__":
