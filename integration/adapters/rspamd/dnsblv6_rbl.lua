@@ -3,7 +3,7 @@
 dnsblv6_rbl.lua - a module of rspamd: asks DNS blacklists about a message's client, and about the
                   sites in it and its sender's domain, through libdnsblv6.
 
-Flow: modules.local.d/dnsblv6_rbl.conf -> one client of the library, before rspamd makes its
+Flow: dnsblv6_rbl of rspamd.conf.local -> one client of the library, before rspamd makes its
       workers, which share its cache -> check() for each message -> DNSBLV6_LISTED, with
       the zones as options, and DNSBLV6_NAME, with each listed name and its zones. A zone is
       called by its labels: its name may have a key in it, and options go into logs and headers.

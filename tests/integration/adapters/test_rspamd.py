@@ -9,6 +9,7 @@ reads. No message waits for a DNS that does not answer longer than it may, and n
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -20,6 +21,7 @@ from lookups import LIBRARY
 from mta import Authority
 from rbldnsd import start_rbldnsd
 from rspamd import rspamd_environment, rspamd_file, start_rspamd
+from translated import paste
 
 if harness.IS_SANITIZED:
     # The library wants a runtime that rspamd would have to be started with.
@@ -251,6 +253,46 @@ class Translated(Rspamd):
     def test_without_the_translator_a_message_passes(self):
         self.start_rbl((self.host, self.free_port()))
         self.assertNotIn("DNSBLV6_BL6", self.scan("192.0.2.66"))
+
+
+class Pages(Case):
+    """What the pages say to type, with the configuration that Debian's package brings."""
+
+    def setUp(self):
+        super().setUp()
+        share = rspamd_file("share/rspamd")  # or the test is skipped
+        etc = "/etc/rspamd" if share.startswith("/usr/") else os.path.join(share, "../../../etc/rspamd")
+        self.etc = shutil.copytree(etc, self.path("etc"))
+
+    def configuration(self):
+        environment = rspamd_environment(CONFDIR=self.etc, LOCAL_CONFDIR=self.etc)
+        places = [f"--var={name}={value}" for name, value in environment.items()
+                  if name.endswith("DIR")]
+        done = subprocess.run(
+            [rspamd_file("bin/rspamadm"), *places, "configdump", "--json", "--config",
+             self.etc + "/rspamd.conf"],
+            capture_output=True, text=True, check=False, timeout=3 * DEADLINE_S, env=environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout[done.stdout.index("{"):])
+
+    def test_the_module_is_installed_and_configured(self):
+        with open(os.path.join(SAMPLES, "README.md"), encoding="utf-8") as file:
+            commands = re.findall(r"^    ((?:install|cp|cat) .*)$", file.read(), re.MULTILINE)
+        self.assertTrue(commands)
+        script = "\n".join(["set -e", *commands]).replace("/etc/rspamd", self.etc)
+        for installed in ("/usr/share/dnsblv6/rspamd", "/usr/share/doc/lua-dnsblv6/examples/rspamd"):
+            script = script.replace(installed, SAMPLES)
+        subprocess.run(["/bin/sh", "-c", script], cwd=SAMPLES, check=True, timeout=DEADLINE_S)
+        self.assertTrue(os.path.exists(self.etc + "/plugins.d/dnsblv6_rbl.lua"))
+        self.assertIn("zones", self.configuration()["dnsblv6_rbl"]["library"])
+
+    def test_a_listing_has_a_score(self):
+        for name in ("rbl", "rbl_group"):
+            with open(f"{self.etc}/local.d/{name}.conf", "w", encoding="ascii") as file:
+                file.write("\n".join(paste(f"rspamd {name}")) + "\n")
+        found = self.configuration()
+        self.assertEqual(found["rbl"]["rbls"]["dnsblv6"]["returncodes"], {"DNSBLV6_BL6": "127.0.0.2"})
+        self.assertEqual(found["group"]["rbl"]["symbols"]["DNSBLV6_BL6"]["weight"], 4.0)
 
 
 if __name__ == "__main__":
