@@ -307,11 +307,11 @@ bool health_is_pin_over(uint64_t word, uint32_t now_s)
 	return parts.state == DNSBLV6_ZONE_INSECURE && health_age_s(&parts, now_s) >= HEALTH_PIN_S;
 }
 
-uint64_t health_looked_well(uint64_t trust, uint32_t now_s)
+uint64_t health_looked_well(uint64_t trust, uint32_t begun_s)
 {
 	struct health_trust parts = health_unpack_trust(trust);
 
-	parts.looked_s = now_s;
+	parts.looked_s = begun_s;
 	parts.had_vain = parts.was_lent = false;
 	return pack_trust(&parts);
 }

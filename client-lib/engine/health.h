@@ -55,7 +55,7 @@
  * HEALTH_LOOK_CREDIT looks at first, and one more for each HEALTH_LOOK_S without one.
  *
  *     BIT    its trust; 0 is "never"
- *     0-27   when it was last seen to deny what it must, seconds on the cache's clock
+ *     0-27   when the last look began that it denied what it must, seconds on the cache's clock
  *     28-55  when it has all of its credit again
  *     56     its answers were validated
  *     57     a look was in vain since then, or the zone out of reach
@@ -293,8 +293,8 @@ uint64_t health_secured(uint64_t trust, bool is_secure);
 /* Has the zone been INSECURE for so long that it is to be taken as it is? */
 bool health_is_pin_over(uint64_t word, uint32_t now_s);
 
-/* Both were denied: the new trust. */
-uint64_t health_looked_well(uint64_t trust, uint32_t now_s);
+/* Both were denied, in a look that began then: the new trust. */
+uint64_t health_looked_well(uint64_t trust, uint32_t begun_s);
 /* What was asked had no answer that tells: the new trust. */
 uint64_t health_looked_in_vain(uint64_t trust);
 /* Was it seen to deny that within HEALTH_LOOK_S? Then something is listed on its word. */

@@ -446,7 +446,7 @@ static void finish(struct probe *probe)
 	if (!probe->is_void)
 		zone_learn_secure(zone, &probe->found, !probe->is_brief);
 	if (has_denied(probe))
-		zone_note_denials(zone);
+		zone_note_denials(zone, probe->waiters.began_ms);
 	waiters_wake(&probe->waiters, NULL);
 	free(probe);
 }
@@ -540,7 +540,7 @@ static void finish_look(struct probe *look)
 	if (!zone->is_proven)
 		zone_note_vain(zone);
 	else if (!look->is_void)
-		zone_note_denials(zone);
+		zone_note_denials(zone, look->waiters.began_ms);
 	waiters_wake(&look->waiters, NULL);
 	free(look);
 }

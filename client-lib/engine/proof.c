@@ -91,12 +91,19 @@ enum proof_outcome proof_ask(struct zone *zone, int64_t asked_ms, const struct c
 {
 	bool is_odd = note_listing(zone, entry);
 
-	if (zone->has_denied && zone->denied_ms >= asked_ms)
+	if (zone->has_denied && zone->denied_ms >= asked_ms) {
+		if (asked_ms > zone->looked_ms)
+			(void)zone_claim_trust(zone);
 		return PROOF_GIVEN;
-	if (zone->look == NULL && (zone_claim_look(zone) || (is_odd && may_hurry(zone))))
+	}
+	bool is_own = zone->look == NULL && (zone_claim_look(zone) || (is_odd && may_hurry(zone)));
+	if (is_own)
 		probe_look(zone);
-	if (probe_join_look(zone, waiter))
+	if (probe_join_look(zone, waiter)) {
+		if (!is_own)
+			zone->lent_ms = zone->all->now_ms;
 		return PROOF_AWAITED;
+	}
 	return zone_claim_trust(zone) ? PROOF_GIVEN : PROOF_MISSING;
 }
 

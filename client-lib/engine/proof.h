@@ -30,7 +30,8 @@
  * few times, since packets are lost where many are held; if all of that was in vain, the zone's
  * state stays, and what was held fails. Then, or while the zone is out of reach, a fault that began
  * behind the last good look may end before the next one: that one makes void what was listed in
- * between, if something was without a look of its own.
+ * between, if something was without a look of its own. So may one that began while that look was under
+ * way: what was asked for behind its beginning was without one, too.
  */
 
 #include "client-lib/engine/zone.h"

@@ -223,16 +223,34 @@ static bool change_trust(struct zone *zone, uint64_t old_trust, uint64_t trust)
 	       cache_zone_swap(zone->all->cache, zone->index, CACHE_ZONE_TRUST, old_trust, trust);
 }
 
-void zone_note_denials(struct zone *zone)
+static bool claim(struct zone *zone, bool (*take)(uint64_t *trust, uint32_t now_s))
 {
+	uint64_t old_trust, trust;
+
+	do {
+		old_trust = trust = trust_of(zone);
+		if (!take(&trust, now_s(zone)))
+			return false;
+	} while (!change_trust(zone, old_trust, trust));
+	return true;
+}
+
+void zone_note_denials(struct zone *zone, int64_t begun_ms)
+{
+	const uint32_t took_s = (uint32_t)((zone->all->now_ms - begun_ms + 999) / 1000);
+	const uint32_t begun_s = now_s(zone) > took_s ? now_s(zone) - took_s : 1; /* 0 is "never" */
 	uint64_t trust;
 
 	zone->has_denied = true;
 	zone->denied_ms = zone->all->now_ms;
+	zone->looked_ms = begun_ms;
 	zone->listings.row = 0;
 	do
 		trust = trust_of(zone);
-	while (!change_trust(zone, trust, health_looked_well(trust, now_s(zone))));
+	while (!change_trust(zone, trust, health_looked_well(trust, begun_s)));
+	/* The fault may have begun since then, before what was listed meanwhile. */
+	if (zone->lent_ms >= begun_ms)
+		(void)claim(zone, health_lend);
 	/* A fault may have begun behind the look before that one, and be over. */
 	struct health_trust was = health_unpack_trust(trust);
 	if (was.had_vain && was.was_lent)
@@ -248,18 +266,6 @@ void zone_note_vain(struct zone *zone)
 	while (!change_trust(zone, trust, health_looked_in_vain(trust)));
 }
 
-static bool claim(struct zone *zone, bool (*take)(uint64_t *trust, uint32_t now_s))
-{
-	uint64_t old_trust, trust;
-
-	do {
-		old_trust = trust = trust_of(zone);
-		if (!take(&trust, now_s(zone)))
-			return false;
-	} while (!change_trust(zone, old_trust, trust));
-	return true;
-}
-
 bool zone_claim_look(struct zone *zone)
 {
 	return claim(zone, health_claim_look);
@@ -267,6 +273,7 @@ bool zone_claim_look(struct zone *zone)
 
 bool zone_claim_trust(struct zone *zone)
 {
+	zone->lent_ms = zone->all->now_ms;
 	return claim(zone, health_lend);
 }
 

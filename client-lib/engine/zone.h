@@ -89,6 +89,8 @@ struct zone {
 	bool is_proven;	    /* by the last one */
 	bool has_denied;
 	int64_t denied_ms; /* when a probe or a proof ended that found what it should */
+	int64_t looked_ms; /* when that one began */
+	int64_t lent_ms; /* when a listing was last to count on the word of a look that it did not begin */
 	struct listings listings;
 	struct style_look *style; /* NULL: none runs (style.h) */
 	bool has_looked;
@@ -140,8 +142,8 @@ void zone_note_failure(struct zone *zone, enum answer_failure failure);
 void zone_note_probe(struct zone *zone, const struct health_probe *found);
 /* What a look has found; false: the zone is not to be trusted any more. */
 bool zone_note_look(struct zone *zone, const struct health_probe *found);
-/* The zone has just denied what it must. */
-void zone_note_denials(struct zone *zone);
+/* The zone has denied what it must, in a look that began at begun_ms and has just ended. */
+void zone_note_denials(struct zone *zone, int64_t begun_ms);
 /* It could not be seen to: what was listed on its word since it was, or is until it is, may be wrong. */
 void zone_note_vain(struct zone *zone);
 /* Was it seen to deny that within HEALTH_LOOK_S, by whichever process? A listing is put on that. */

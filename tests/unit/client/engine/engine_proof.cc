@@ -298,6 +298,38 @@ TEST_CASE("listings on the word of a look are void behind an outage", "[client][
 	CHECK(check_later(client, clean(201)).verdict == DNSBLV6_CLEAR);
 }
 
+TEST_CASE("a listing that was asked for while a look was under way is void behind an outage",
+	  "[client][engine][proof]")
+{
+	inquiry client;
+	told kept, wrong;
+	client.dns.ttl_s = 1800; // no class rounds it
+	add(client, true);
+	REQUIRE(client.check(clean(200)).verdict == DNSBLV6_CLEAR);
+	client.pass(10);
+	client.dns.delay_ms = 200;
+	const size_t before = client.server().count();
+	client.ask(listed(50), kept, 60000);
+	until_looked(client);
+	while (client.server().count() < before + 3)
+		usleep(1000);
+	client.dns.trouble = world::CLOSED;
+	client.pass(10);
+	client.ask(clean(201), wrong, 60000);
+	client.until_told(kept);
+	client.until_told(wrong);
+	REQUIRE(wrong.result.verdict == DNSBLV6_LISTED);
+	REQUIRE(client.stat("looks") == 1);
+	client.dns.delay_ms = 0;
+
+	client.dns.trouble = world::SERVFAIL;
+	probe(client);
+	REQUIRE(client.state() == DNSBLV6_ZONE_UNREACHABLE);
+	client.dns.trouble = world::NONE;
+	probe(client);
+	CHECK(check_later(client, clean(201)).verdict == DNSBLV6_CLEAR);
+}
+
 TEST_CASE("a look that is lost on the way is tried again", "[client][engine][proof]")
 {
 	inquiry client;
