@@ -92,6 +92,7 @@ enum proof_outcome proof_ask(struct zone *zone, int64_t asked_ms, const struct c
 	bool is_odd = note_listing(zone, entry);
 
 	if (zone->has_denied && zone->denied_ms >= asked_ms) {
+		/* The zone may have fallen ill behind the look's beginning. */
 		if (asked_ms > zone->looked_ms)
 			(void)zone_claim_trust(zone);
 		return PROOF_GIVEN;
