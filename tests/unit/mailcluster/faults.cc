@@ -243,14 +243,13 @@ class campaign
 	}
 	void sweep(size_t node)
 	{
-		// It may take others for dead that live: what these have told to be refused is kept.
-		if (has_outlasted_[node]) {
-			outlasted_++;
-			for (size_t i = 0; i < NODES; i++)
-				if (i != node)
-					doubt(i);
-		}
+		// It may take others for dead that live: what these have told to be refused is kept, also
+		// what they refuse between its calls.
+		outlasted_ += has_outlasted_[node];
 		const int ret = world_.sweep(node);
+		for (size_t i = 0; has_outlasted_[node] && i < NODES; i++)
+			if (i != node)
+				doubt(i);
 		INFO("sweep: " << mailstore_strerror(ret));
 		HOLDS(ret == 0 || ret == -ETIMEDOUT || ret == -ESHUTDOWN || ret == -ENOSPC ||
 		      ret == -EACCES || ret == -EAGAIN || ret == MAILSTORE_EFAILED ||
