@@ -30,7 +30,7 @@ struct uses {
 static int add_use(struct uses *uses, const struct dnsblv6_segment *piece)
 {
 	size_t known = uses->capacity;
-	if (!array_reserve(uses->counts, piece->set + 1u, &uses->capacity))
+	if (!array_reserve(uses->counts, (size_t)piece->set + 1, &uses->capacity))
 		return -ENOMEM;
 	for (; known < uses->capacity; known++)
 		uses->counts[known] = 0;
