@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/format/ascii.h"
 #include "lib/mstream/addresses.h"
 
 #include <string.h>
 #include <strings.h>
 
+#include "lib/format/ascii.h"
 #include "lib/format/hex.h"
 
 void addresses_begin(struct addresses *ret_addresses)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/format/ascii.h"
 #include "lib/pop3/scram.h"
 
 #include <assert.h>
@@ -10,6 +9,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include "lib/format/ascii.h"
 #include "lib/pop3/base64.h"
 
 /* The client's last message without its proof, and the two before. */

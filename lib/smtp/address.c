@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "lib/format/ascii.h"
 #include "lib/smtp/address.h"
 
 #include <string.h>
@@ -7,6 +6,7 @@
 
 #include "lib/smtp/envelope.h"
 #include "lib/format/address.h"
+#include "lib/format/ascii.h"
 #include "lib/wire/utf8.h"
 
 #define LABEL_MAX  63 /* RFC 1035, 2.3.4 */

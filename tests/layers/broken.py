@@ -141,6 +141,13 @@ class Includes(Scratch):
         self.assert_crossing("server/planted.c", "#include HEADER")
         self.assert_crossing("server/planted.c", " # include <ldns/ldns.h>")
 
+    def test_a_file_with_a_header_includes_that_first(self):
+        own, other = '#include "server/planted.h"', '#include "server/known.h"'
+        self.plant("server/planted.h", "")
+        self.assert_fine("server/planted.c", f"{own}\n{other}")
+        self.assert_crossing("server/planted.c", f"{other}\n{own}")
+        self.assert_crossing("server/planted.c", "")
+
     def test_code_outside_the_directories_of_the_table_is_refused(self):
         self.assert_crossing("elsewhere/planted.c", "")
 

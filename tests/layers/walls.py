@@ -337,6 +337,16 @@ def check_includes(source_dir, path, text):
             yield f"{path}:{number}: {found.group(1).strip()} {reason}"
 
 
+def check_own_header(source_dir, path, text):
+    """A header with a .c is complete when that compiles, as it includes the header first."""
+    header = path[:-1] + "h"
+    if not path.endswith(".c") or not os.path.exists(os.path.join(source_dir, header)):
+        return
+    includes = [line for line in text.splitlines() if INCLUDE.match(line)]
+    if not includes or INCLUDE.match(includes[0]).group(1) != f'"{header}"':
+        yield f"{path}:1: its own header, {header}, is not what it includes first"
+
+
 # ---- licences ----
 
 
@@ -371,6 +381,7 @@ def check_sources(source_dir):
             text = file.read()
         if path.endswith(CODE):
             yield from check_includes(source_dir, path, text)
+            yield from check_own_header(source_dir, path, text)
         if needs_licence(path, text):
             yield from check_licence(path, text)
 

@@ -7,15 +7,15 @@
  * written before the last.
  */
 
-#include "zone-tools/commands/commands.h"
+#include "zone-tools/commands/build.h"
 
 #include "zone-tools/chain/builder.h"
 #include "zone-tools/chain/chain.h"
 #include "zone-tools/reading/compare.h"
 #include "zone-tools/plan/room.h"
 #include "zone-tools/plan/guard.h"
+#include "zone-tools/commands/commands.h"
 #include "zone-tools/commands/rows.h"
-#include "zone-tools/commands/build.h"
 #include "zone-tools/commands/followers.h"
 #include "zone-tools/commands/zonecall.h"
 #include "zone-tools/plan/plan.h"

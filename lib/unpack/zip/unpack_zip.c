@@ -13,12 +13,13 @@
  * open: bzip2, xz and zstd as they are, LZMA with the head of a .lzma file.
  */
 
+#include "lib/unpack/zip/unpack_zip.h"
+
 #include <string.h>
 
 #include "lib/content/little.h"
 #include "lib/content/zipmark.h"
 #include "lib/unpack/unpack_name.h"
-#include "lib/unpack/zip/unpack_zip.h"
 
 _Static_assert(sizeof(struct zip_state) <= UNPACK_HERE_STATE, "it fits");
 
