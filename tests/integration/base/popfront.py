@@ -29,6 +29,7 @@ from stored import USER, Stored
 HOSTNAME = "pop.example.org"
 MAILBOX, PASSWORD = "john@example.org", "Secret4all"
 ROLES = ("keyholder", "checker", "edge", "worker")
+DRAINS = r"^info: \[pop-front\] edge drains, "
 
 # What tests are not about, unless they say so.
 DEFAULTS = {
@@ -138,12 +139,20 @@ class PopFront:
         return self.process
 
     def reload(self, **sections):
-        """SIGHUP, with items over those before. Whether the new configuration was taken."""
+        """
+        SIGHUP, with items over those before. Whether the new configuration was taken; then no edge before takes
+        another session.
+        """
+        edges = self.sections["pop"]["edges"]
+        drained = len(re.findall(DRAINS, self.log(), re.MULTILINE))
         self.write_config(**sections)
         pattern = r"^(?:info: \[pop-front\] reloaded|warning: .* not reloaded),? ?.*"
         seen = len(re.findall(pattern, self.log(), re.MULTILINE))
         self.process.send_signal(signal.SIGHUP)
-        return self.process.wait_for_log(pattern, seen + 1)[-1].startswith("info")
+        is_taken = self.process.wait_for_log(pattern, seen + 1)[-1].startswith("info")
+        if is_taken:
+            self.process.wait_for_log(DRAINS, drained + edges)
+        return is_taken
 
     def stop(self):
         return self.process.stop()

@@ -98,8 +98,8 @@ static int begin(struct nanny *nanny, struct generation *generation)
 }
 
 /*
- * When another has begun, and before the log says so: a client that comes then is in other hands.
- * The sessions of the old one may be long; its keyholder is for these.
+ * When another has begun, and before the log says so. An edge that has not yet read the signal may
+ * still take a client. The sessions of the old one may be long; its keyholder is for these.
  */
 static void retire(struct generation *old)
 {
