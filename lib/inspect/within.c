@@ -61,7 +61,9 @@ void within_begin(struct object *object)
 	within->is_tnef = object->kind == CONTENT_TNEF;
 	within->file = NULL;
 	within->address = NULL;
+	within->value = NULL;
 	addresses_begin(&within->addresses);
+	inlined_begin(&within->inlined);
 	if (within->is_tnef)
 		tnef_begin(&within->of.tnef);
 	else
@@ -79,6 +81,8 @@ void within_push(struct object *object, const uint8_t *bytes, size_t size)
 	embedded_push(&within->of.embedded, bytes, size, &files, &finding);
 	finding.file = &within->address;
 	addresses_push(&within->addresses, bytes, size, &files, &finding);
+	finding.file = &within->value;
+	inlined_push(&within->inlined, bytes, size, &files, &finding);
 }
 
 void within_end(struct object *object, bool is_whole)
@@ -91,4 +95,6 @@ void within_end(struct object *object, bool is_whole)
 		embedded_end(&within->of.embedded, is_whole, &files, &finding);
 	finding.file = &within->address;
 	addresses_end(&within->addresses, is_whole, &files, &finding);
+	finding.file = &within->value;
+	inlined_end(&within->inlined, is_whole, &files, &finding);
 }

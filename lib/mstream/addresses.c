@@ -5,7 +5,6 @@
 #include <strings.h>
 
 #include "lib/format/ascii.h"
-#include "lib/format/hex.h"
 
 void addresses_begin(struct addresses *ret_addresses)
 {
@@ -127,9 +126,9 @@ static size_t find_mark(struct addresses *addresses, const uint8_t *bytes, size_
 	return at + 1;
 }
 
-/* Bytes as an address has them. */
-static void push_plain(struct addresses *addresses, const uint8_t *bytes, size_t size,
-		       struct outflow *out)
+/* Bytes with references undone: as an address has them. */
+static void push_run(struct addresses *addresses, const uint8_t *bytes, size_t size,
+		     struct outflow *out)
 {
 	size_t at = 0;
 	while (at < size) {
@@ -151,108 +150,6 @@ static void push_plain(struct addresses *addresses, const uint8_t *bytes, size_t
 	}
 }
 
-/* ---- references: a page may have any character by its number, and some by their names ---- */
-
-enum reference {
-	REFERENCE_NONE,
-	REFERENCE_NAME,
-	REFERENCE_NUMBER,
-	REFERENCE_DECIMAL,
-	REFERENCE_HEX
-};
-
-/* Those that an address with data is made of; 0: it is none of these. */
-static uint8_t find_named(const char *name)
-{
-	static const struct {
-		const char *name;
-		uint8_t character;
-	} named[] = {
-		{ "&Tab", '\t' },  { "&NewLine", '\n' }, { "&colon", ':' }, { "&semi", ';' },
-		{ "&comma", ',' }, { "&plus", '+' },	 { "&sol", '/' },   { "&equals", '=' },
-	};
-	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
-		if (strcmp(named[i].name, name) == 0)
-			return named[i].character;
-	}
-	return 0;
-}
-
-/* Ends the reference. false: it is none, and was text. */
-static bool end_reference(struct addresses *addresses, struct outflow *out)
-{
-	const bool is_name = addresses->reference == REFERENCE_NAME;
-	const uint32_t character = is_name ? find_named(addresses->name) : addresses->character;
-	const uint8_t byte = (uint8_t)character;
-	addresses->reference = REFERENCE_NONE;
-	if (character == 0 || character > 0x7f) {
-		push_plain(addresses, (const uint8_t *)addresses->name, addresses->name_size, out);
-		return false;
-	}
-	/* What is nothing in an address does not end one either. */
-	if (!is_blank(byte))
-		push_plain(addresses, &byte, 1, out);
-	return true;
-}
-
-/* Is the byte a part of the reference? Then it was taken. */
-static bool take_reference(struct addresses *addresses, uint8_t byte)
-{
-	const bool is_hex = addresses->reference == REFERENCE_HEX;
-	const int digit = hex_value((char)byte);
-	if (byte == '\0')
-		return true;
-	if (addresses->reference == REFERENCE_NAME && addresses->name_size == 1 && byte == '#') {
-		addresses->reference = REFERENCE_NUMBER;
-	} else if (addresses->reference == REFERENCE_NAME) {
-		if (!ascii_is_letter(byte) || addresses->name_size == ADDRESSES_NAME_SIZE - 1)
-			return false;
-		addresses->name[addresses->name_size++] = (char)byte;
-		addresses->name[addresses->name_size] = '\0';
-	} else if (addresses->reference == REFERENCE_NUMBER && (byte | 0x20) == 'x') {
-		addresses->reference = REFERENCE_HEX;
-	} else {
-		if (digit < 0 || (digit > 9 && !is_hex))
-			return false;
-		addresses->reference = is_hex ? REFERENCE_HEX : REFERENCE_DECIMAL;
-		if (addresses->character <= 0x7f)
-			addresses->character =
-				addresses->character * (is_hex ? 16 : 10) + (uint32_t)digit;
-	}
-	return true;
-}
-
-/* Does one begin at mark, as far as its next byte says? Most of a page's are passed by it. */
-static bool may_begin(const uint8_t *mark, const uint8_t *end)
-{
-	return mark + 1 == end || strchr("#TNcspe", mark[1]) != NULL; /* also behind a NUL */
-}
-
-/* How many bytes were used. */
-static size_t push_some(struct addresses *addresses, const uint8_t *bytes, size_t size,
-			struct outflow *out)
-{
-	if (addresses->reference != REFERENCE_NONE) {
-		if (take_reference(addresses, *bytes))
-			return 1;
-		const bool is_it = end_reference(addresses, out);
-		return is_it && *bytes == ';' ? 1 : 0;
-	}
-	const uint8_t *end = bytes + size;
-	const uint8_t *mark = bytes;
-	while ((mark = memchr(mark, '&', (size_t)(end - mark))) != NULL && !may_begin(mark, end))
-		mark++;
-	const size_t plain = mark != NULL ? (size_t)(mark - bytes) : size;
-	push_plain(addresses, bytes, plain, out);
-	if (mark == NULL)
-		return size;
-	addresses->reference = REFERENCE_NAME;
-	addresses->character = 0;
-	addresses->name_size = 1;
-	memcpy(addresses->name, "&", 2);
-	return plain + 1;
-}
-
 void addresses_push(struct addresses *addresses, const uint8_t *bytes, size_t size,
 		    const struct mstream_files *files, void *context)
 {
@@ -260,20 +157,27 @@ void addresses_push(struct addresses *addresses, const uint8_t *bytes, size_t si
 	out.files = files;
 	out.context = context;
 	out.size = 0;
-	for (size_t at = 0; at < size;)
-		at += push_some(addresses, bytes + at, size - at, &out);
+	for (size_t at = 0; at < size;) {
+		const uint8_t *run;
+		size_t run_size;
+		at += references_undo(&addresses->references, bytes + at, size - at, &run,
+				      &run_size);
+		push_run(addresses, run, run_size, &out);
+	}
 	outflow_flush(&out);
 }
 
 void addresses_end(struct addresses *addresses, bool is_whole, const struct mstream_files *files,
 		   void *context)
 {
+	const uint8_t *run;
+	size_t run_size;
 	struct outflow out;
 	out.files = files;
 	out.context = context;
 	out.size = 0;
-	if (addresses->reference != REFERENCE_NONE)
-		end_reference(addresses, &out);
+	references_end(&addresses->references, &run, &run_size);
+	push_run(addresses, run, run_size, &out);
 	outflow_flush(&out);
 	if (addresses->is_open)
 		files->end(context, is_whole);

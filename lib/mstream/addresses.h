@@ -21,24 +21,20 @@
  */
 
 #include "lib/mstream/datauri.h"
+#include "lib/mstream/references.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define ADDRESSES_TAIL_SIZE 64 /* before the data */
-#define ADDRESSES_NAME_SIZE 10 /* of "&NewLine", and a NUL */
 
 struct addresses {
 	/* All is addresses.c's own. */
 	bool is_open;
 	uint8_t tail_size; /* of what stood before, without blanks */
 	char tail[ADDRESSES_TAIL_SIZE];
-	/* What may be a reference to a character. */
-	uint8_t reference;
-	uint8_t name_size;
-	char name[ADDRESSES_NAME_SIZE]; /* from its "&" on */
-	uint32_t character;
+	struct references references;
 	struct datauri datauri;
 };
 

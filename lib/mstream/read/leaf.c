@@ -110,6 +110,8 @@ static void find(struct mstream *mail, struct entity *entity, struct leaf_stream
 	embedded_push(&finder->of.embedded, bytes, size, &files, &finding);
 	finding.part = &finder->address;
 	addresses_push(&finder->addresses, bytes, size, &files, &finding);
+	finding.part = &finder->value;
+	inlined_push(&finder->inlined, bytes, size, &files, &finding);
 }
 
 static bool begins_as_tnef(const struct leaf_stream *stream)
@@ -133,8 +135,10 @@ static void begin_finder(struct mstream *mail, struct entity *entity, struct lea
 	struct finder *finder = finder_of(mail, entity, stream);
 	finder->part = NULL;
 	finder->address = NULL;
+	finder->value = NULL;
 	finder->is_tnef = is_tnef;
 	addresses_begin(&finder->addresses);
+	inlined_begin(&finder->inlined);
 	if (is_tnef)
 		tnef_begin(&finder->of.tnef);
 	else
@@ -171,6 +175,8 @@ static void end_finder(struct mstream *mail, struct entity *entity, struct leaf_
 		embedded_end(&finder->of.embedded, is_whole, &files, &finding);
 	finding.part = &finder->address;
 	addresses_end(&finder->addresses, is_whole, &files, &finding);
+	finding.part = &finder->value;
+	inlined_end(&finder->inlined, is_whole, &files, &finding);
 	stream->has_finder = false;
 }
 

@@ -26,6 +26,7 @@
 #include "lib/mstream/addresses.h"
 #include "lib/mstream/head/coding.h"
 #include "lib/mstream/embedded.h"
+#include "lib/mstream/inlined.h"
 #include "lib/mstream/head/mimehead.h"
 #include "lib/mstream/mstream.h"
 #include "lib/mstream/tnef.h"
@@ -135,8 +136,10 @@ struct entity {
 struct finder {
 	void *part;    /* of the file that is open */
 	void *address; /* the same of one in an address, which may stand within that file's lines */
+	void *value;   /* the same of one in an element of XML, or in a line */
 	bool is_tnef;
 	struct addresses addresses;
+	struct inlined inlined;
 	union {
 		struct embedded embedded;
 		struct tnef tnef;

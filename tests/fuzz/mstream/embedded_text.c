@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * Any text: the files in it, and in its addresses, are the same in one piece and in pieces.
+ * Any text: the files in it, in its addresses, elements and lines are the same in one piece and in pieces.
  *
  *     OFFSET  SIZE  DESCRIPTION
  *        0      1   what the sizes of pieces are made of
@@ -10,6 +10,7 @@
 
 #include "lib/mstream/addresses.h"
 #include "lib/mstream/embedded.h"
+#include "lib/mstream/inlined.h"
 
 #include <string.h>
 
@@ -41,6 +42,25 @@ static void compare_addresses(const uint8_t *data, size_t size)
 	filelog_compare(&whole, &pieces, "addresses");
 }
 
+static void push_inlined(void *state, const uint8_t *bytes, size_t size, struct filelog *log)
+{
+	inlined_push(state, bytes, size, &filelog_files, log);
+}
+
+static void compare_inlined(const uint8_t *data, size_t size)
+{
+	struct inlined inlined;
+	struct filelog whole = { 0 };
+	struct filelog pieces = { 0 };
+	inlined_begin(&inlined);
+	inlined_push(&inlined, data + 1, size - 1, &filelog_files, &whole);
+	inlined_end(&inlined, data[0] % 2 == 0, &filelog_files, &whole);
+	inlined_begin(&inlined);
+	filelog_pieces(data + 1, size - 1, data[0], push_inlined, &inlined, &pieces);
+	inlined_end(&inlined, data[0] % 2 == 0, &filelog_files, &pieces);
+	filelog_compare(&whole, &pieces, "inlined");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct embedded embedded;
@@ -57,5 +77,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	embedded_end(&embedded, data[0] % 2 == 0, &filelog_files, &pieces);
 	filelog_compare(&whole, &pieces, "embedded_text");
 	compare_addresses(data, size);
+	compare_inlined(data, size);
 	return 0;
 }

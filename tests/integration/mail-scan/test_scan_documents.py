@@ -43,6 +43,18 @@ DOCUMENTS = {
                                      base64.a85encode(zlib.compress(EICAR)) + b"~>"), "stream 1"),
     "page.html": (b"<html><a href=\"data:;base64," + base64.b64encode(EICAR) + b"\">", "base64"),
     "plain.html": (b"<html><a href='data:text/html," + EICAR.replace(b"%", b"%25") + b"'>", "percent"),
+    "word.xml": (b"<?xml version=\"1.0\"?>\r\n<?mso-application progid=\"Word.Document\"?><w:wordDocument><w:binData "
+                 b"w:name=\"editdata.mso\">" + base64.encodebytes(documents.mso_of(
+                     documents.ole_of({"Macros/VBA/Module1": b"compiled" + documents.vba_of(MODULE)}))) +
+                 b"</w:binData></w:wordDocument>", "base64 / mso / vba/Module1"),
+    "flat.xml": (b"\xef\xbb\xbf<pkg:package><pkg:part><pkg:binaryData>" + base64.encodebytes(EICAR) +
+                 b"</pkg:binaryData></pkg:part></pkg:package>", "base64"),
+    "wide.xml": (("\ufeff<w:wordDocument><w:binData>" + base64.b64encode(EICAR).decode() + "</w:binData>" +
+                  "<w:p>ä</w:p>" * 400).encode("utf-16-le"), "base64"),
+    "event.ics": (b"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nATTACH;ENCODING=BASE64;VALUE=BINARY;X-FILENAME=a.com:" +
+                  base64.encodebytes(EICAR).replace(b"\n", b"\r\n ") + b"\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n", "base64"),
+    "card.vcf": (b"BEGIN:VCARD\r\nVERSION:2.1\r\nPHOTO;ENCODING=BASE64;TYPE=JPEG:\r\n" +
+                 base64.encodebytes(EICAR) + b"\r\nEND:VCARD\r\n", "base64"),
     "behind.pdf": (documents.pdf_of(b"/Filter [/FlateDecode /AHx]", zlib.compress(base64.b16encode(EICAR) + b">")),
                    "stream 1"),
     "note.one": (documents.onenote_of(b"<html>", zlib.compress(EICAR)), "file 2 / zlib"),

@@ -99,6 +99,10 @@ TEST_CASE("a text that is a file is searched for files", "[inspect][within]")
 	CHECK(inspect("<p>\nbegin 644 x\n#86)C\n" + image).objects == 3);
 	CHECK(inspect("<p>\n=ybegin line=1 name=x\n" + image).objects == 3);
 	CHECK(inspect("begin 644 x\n#86)C\n").ambiguous == 1);
+	const std::string file = "<w:binData>YWJj</w:binData>";
+	CHECK(inspect("<w:wordDocument>" + file + file).objects == 3);
+	CHECK(inspect("<x>" + file + "\nbegin 644 x\n#86)C\n" + image).objects == 4);
+	CHECK(inspect(file + file, INSPECT_FILE, 1 << 20, 100, 1).bombs == 1);
 }
 
 TEST_CASE("what lib/mstream has found in a mail is not found again", "[inspect][within]")
@@ -107,6 +111,12 @@ TEST_CASE("what lib/mstream has found in a mail is not found again", "[inspect][
 	CHECK(inspect(mail_of("text/plain", "7bit", uu), INSPECT_MAIL).objects == 3);
 	CHECK(inspect(mail_of("text/plain", "base64", base64(uu)), INSPECT_MAIL).objects == 3);
 	CHECK(inspect(mail_of("application/ms-tnef", "base64", base64(tnef_of("x"))), INSPECT_MAIL)
+		      .objects == 3);
+	const std::string event =
+		"BEGIN:VCALENDAR\r\nATTACH;ENCODING=BASE64:YWJj\r\nEND:VCALENDAR\r\n";
+	CHECK(inspect(mail_of("text/calendar", "7bit", event), INSPECT_MAIL).objects == 3);
+	CHECK(inspect(mail_of("text/xml", "base64", base64("<binData>YWJj</binData>")),
+		      INSPECT_MAIL)
 		      .objects == 3);
 	// What it has not: a text that is none by its type, and what is in a file that it has found.
 	CHECK(inspect(mail_of("application/octet-stream", "base64", base64(uu)), INSPECT_MAIL)
