@@ -37,7 +37,7 @@ enum object_route {
 
 /* Apart, as most objects have no use for it, and then it takes no page. */
 struct object_more {
-	struct within within; /* of OBJECT_WITHIN */
+	struct finder within; /* of OBJECT_WITHIN */
 	struct selfpack selfpack;
 };
 

@@ -5,7 +5,7 @@
  * within.h - files in texts and in TNEF that are no parts of a mail.
  *
  * Flow: object.c: a text out of an archive, a winmail.dat in another -> within_push() ->
- *       lib/mstream/embedded.h, addresses.h and inlined.h, or tnef.h -> for each file an object again.
+ *       lib/mstream/finder.h -> for each file an object again.
  *
  *     within_begin(object);
  *     within_push(object, bytes, size);
@@ -15,29 +15,13 @@
  * is counted against the budget, as runs of BinHex make much of little.
  */
 
-#include "lib/mstream/addresses.h"
-#include "lib/mstream/embedded.h"
-#include "lib/mstream/inlined.h"
-#include "lib/mstream/tnef.h"
+#include "lib/mstream/finder.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 struct object;
-
-struct within {
-	bool is_tnef;
-	struct object *file;	/* that is open; NULL: it is not wanted */
-	struct object *address; /* the same of one in an address */
-	struct object *value;	/* the same of one in an element of XML, or in a line */
-	struct addresses addresses;
-	struct inlined inlined;
-	union {
-		struct embedded embedded;
-		struct tnef tnef;
-	} of;
-};
 
 void within_begin(struct object *object);
 void within_push(struct object *object, const uint8_t *bytes, size_t size);

@@ -5,7 +5,7 @@
  * files.h - files within the bytes of a part: where a decoder says what it has found.
  *
  * Flow: the bytes of a text or of a TNEF part -> decoders of files in it -> the functions below ->
- *       leaf.c, which makes each file a part of its own.
+ *       finder.c, for which all of them look at the same bytes.
  *
  *     files->begin(context, MSTREAM_UUENCODE, "a.exe");
  *     files->data(context, bytes, size);

@@ -16,7 +16,6 @@ struct finding {
 	struct mstream *mail;
 	struct entity *entity;
 	struct leaf_stream *stream;
-	void **part;
 };
 
 static unsigned view_of(const struct entity *entity, unsigned stream)
@@ -53,7 +52,7 @@ static struct finder *finder_of(struct mstream *mail, const struct entity *entit
 	return &mail->finders[mstream_index(mail, entity)][stream - entity->streams];
 }
 
-static void begin_file(void *context, enum mstream_coding coding, const char *text)
+static void *begin_file(void *context, enum mstream_coding coding, const char *text)
 {
 	const struct finding *finding = context;
 	struct partname name;
@@ -67,22 +66,20 @@ static void begin_file(void *context, enum mstream_coding coding, const char *te
 		.name = name.text,
 		.coding = coding,
 	};
-	*finding->part = begin_part(finding->mail, finding->entity, &part);
+	return begin_part(finding->mail, finding->entity, &part);
 }
 
-static void file_data(void *context, const uint8_t *bytes, size_t size)
+static bool file_data(void *context, void *part, const uint8_t *bytes, size_t size)
 {
 	const struct finding *finding = context;
-	if (*finding->part != NULL)
-		finding->mail->events->data(finding->mail->context, *finding->part, bytes, size);
+	finding->mail->events->data(finding->mail->context, part, bytes, size);
+	return true;
 }
 
-static void end_file(void *context, bool is_whole)
+static void end_file(void *context, void *part, bool is_whole)
 {
 	const struct finding *finding = context;
-	if (*finding->part != NULL)
-		finding->mail->events->end(finding->mail->context, *finding->part, is_whole);
-	*finding->part = NULL;
+	finding->mail->events->end(finding->mail->context, part, is_whole);
 }
 
 static void odd_file(void *context, enum mstream_oddity oddity)
@@ -91,7 +88,7 @@ static void odd_file(void *context, enum mstream_oddity oddity)
 	mstream_odd(finding->mail, finding->entity, oddity);
 }
 
-static const struct mstream_files files = {
+static const struct finder_files files = {
 	.begin = begin_file,
 	.data = file_data,
 	.end = end_file,
@@ -101,17 +98,8 @@ static const struct mstream_files files = {
 static void find(struct mstream *mail, struct entity *entity, struct leaf_stream *stream,
 		 const uint8_t *bytes, size_t size)
 {
-	struct finder *finder = finder_of(mail, entity, stream);
-	struct finding finding = { mail, entity, stream, &finder->part };
-	if (finder->is_tnef) {
-		tnef_push(&finder->of.tnef, bytes, size, &files, &finding);
-		return;
-	}
-	embedded_push(&finder->of.embedded, bytes, size, &files, &finding);
-	finding.part = &finder->address;
-	addresses_push(&finder->addresses, bytes, size, &files, &finding);
-	finding.part = &finder->value;
-	inlined_push(&finder->inlined, bytes, size, &files, &finding);
+	struct finding finding = { mail, entity, stream };
+	finder_push(finder_of(mail, entity, stream), bytes, size, &files, &finding);
 }
 
 static bool begins_as_tnef(const struct leaf_stream *stream)
@@ -132,17 +120,7 @@ static void begin_finder(struct mstream *mail, struct entity *entity, struct lea
 		return;
 	}
 	stream->has_finder = true;
-	struct finder *finder = finder_of(mail, entity, stream);
-	finder->part = NULL;
-	finder->address = NULL;
-	finder->value = NULL;
-	finder->is_tnef = is_tnef;
-	addresses_begin(&finder->addresses);
-	inlined_begin(&finder->inlined);
-	if (is_tnef)
-		tnef_begin(&finder->of.tnef);
-	else
-		embedded_begin(&finder->of.embedded);
+	finder_begin(finder_of(mail, entity, stream), is_tnef);
 	if (stream->head_size > 0)
 		find(mail, entity, stream, stream->head, stream->head_size);
 }
@@ -167,16 +145,8 @@ static void end_finder(struct mstream *mail, struct entity *entity, struct leaf_
 		begin_finder(mail, entity, stream);
 	if (!stream->has_finder)
 		return;
-	struct finder *finder = finder_of(mail, entity, stream);
-	struct finding finding = { mail, entity, stream, &finder->part };
-	if (finder->is_tnef)
-		tnef_end(&finder->of.tnef, is_whole, &files, &finding);
-	else
-		embedded_end(&finder->of.embedded, is_whole, &files, &finding);
-	finding.part = &finder->address;
-	addresses_end(&finder->addresses, is_whole, &files, &finding);
-	finding.part = &finder->value;
-	inlined_end(&finder->inlined, is_whole, &files, &finding);
+	struct finding finding = { mail, entity, stream };
+	finder_end(finder_of(mail, entity, stream), is_whole, &files, &finding);
 	stream->has_finder = false;
 }
 

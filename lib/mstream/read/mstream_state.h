@@ -23,13 +23,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/mstream/addresses.h"
+#include "lib/mstream/finder.h"
 #include "lib/mstream/head/coding.h"
-#include "lib/mstream/embedded.h"
-#include "lib/mstream/inlined.h"
 #include "lib/mstream/head/mimehead.h"
 #include "lib/mstream/mstream.h"
-#include "lib/mstream/tnef.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -132,21 +129,8 @@ struct entity {
 #define FEED_OF(entity_index, stream_index)                                                        \
 	(uint8_t)(1 + (entity_index)*LEAF_STREAMS + (stream_index))
 
-/* What finds files in the bytes of a stream. */
-struct finder {
-	void *part;    /* of the file that is open */
-	void *address; /* the same of one in an address, which may stand within that file's lines */
-	void *value;   /* the same of one in an element of XML, or in a line */
-	bool is_tnef;
-	struct addresses addresses;
-	struct inlined inlined;
-	union {
-		struct embedded embedded;
-		struct tnef tnef;
-	} of;
-};
 /*
- * One for each stream that an entity begins with: were they shared, whether there is one left would
+ * A finder of files for each stream that an entity begins with: were they shared, whether there is one left would
  * depend on which of several entities was fed first, and that on where the mail is cut.
  */
 #define ENTITY_FINDERS MIMEHEAD_CODINGS
