@@ -12,11 +12,13 @@ enum inlined_mode {
 	MODE_OTHER, /* neither XML nor such lines: nothing is in it */
 	/* XML */
 	MODE_MARKUP,
-	MODE_NAME,    /* behind "<" */
-	MODE_TAG,     /* behind the name of an element that has a file */
-	MODE_ELEMENT, /* its data */
-	MODE_INNER,   /* behind "<" in these */
-	MODE_PASSED,  /* a comment and the like in these */
+	MODE_MARK,	  /* behind "<" */
+	MODE_NAME,	  /* of an element */
+	MODE_TAG,	  /* behind the name of one that has a file */
+	MODE_ELEMENT,	  /* its data */
+	MODE_ENTITY,	  /* behind "&" in these, when it is none of references.h */
+	MODE_DECLARATION, /* "<!", up to ">" */
+	MODE_PASSED,	  /* a comment, an instruction or CDATA, up to its own end */
 	/* lines */
 	MODE_LINE, /* its name */
 	MODE_PARAMETERS,
@@ -43,6 +45,7 @@ static void begin_file(const struct flow *flow, enum inlined_mode mode)
 	struct inlined *inlined = flow->inlined;
 	inlined->mode = (uint8_t)mode;
 	inlined->base64 = (struct base64){ 0 };
+	inlined->is_file = true;
 	inlined->is_loose = false;
 	inlined->has_data = false;
 	flow->files->begin(flow->context, MSTREAM_BASE64, "");
@@ -70,12 +73,7 @@ static void end_file(const struct flow *flow, bool is_whole)
 	if (size > 0)
 		flow->files->data(flow->context, out, size);
 	flow->files->end(flow->context, is_whole);
-}
-
-static bool is_open(const struct inlined *inlined)
-{
-	return (inlined->mode >= MODE_ELEMENT && inlined->mode <= MODE_PASSED) ||
-	       inlined->mode == MODE_VALUE;
+	flow->inlined->is_file = false;
 }
 
 /* ---- words ---- */
@@ -99,6 +97,12 @@ static bool is_word(const struct inlined *inlined, const char *const *words, siz
 
 #define IS_WORD(inlined, words) is_word(inlined, words, sizeof(words) / sizeof((words)[0]))
 
+static void begin_mark(struct inlined *inlined)
+{
+	inlined->mode = MODE_MARK;
+	inlined->word_size = 0;
+}
+
 /* A byte-order mark, which is no ASCII, and blanks may come first. */
 static void take_first(struct inlined *inlined, uint8_t byte)
 {
@@ -108,8 +112,7 @@ static void take_first(struct inlined *inlined, uint8_t byte)
 		return;
 	(void)add_to_word(inlined, byte);
 	if (byte == '<' && inlined->word_size == 1) {
-		inlined->mode = MODE_NAME;
-		inlined->word_size = 0;
+		begin_mark(inlined);
 	} else if (memcmp(inlined->word, begins, inlined->word_size) != 0) {
 		inlined->mode = MODE_OTHER;
 	} else if (inlined->word_size == sizeof(begins) - 1) {
@@ -135,7 +138,7 @@ static void take_name(const struct flow *flow, uint8_t byte)
 	} else if (is_of_name(byte)) {
 		(void)add_to_word(inlined, byte);
 	} else if (byte == '<') {
-		inlined->word_size = 0;
+		begin_mark(inlined);
 	} else if (!IS_WORD(inlined, names)) {
 		inlined->mode = MODE_MARKUP;
 	} else if (byte == '>') {
@@ -143,47 +146,103 @@ static void take_name(const struct flow *flow, uint8_t byte)
 	} else {
 		inlined->mode = MODE_TAG;
 		inlined->quote = 0;
+		inlined->end_count = byte == '/';
 	}
 }
 
+/* No value of an attribute has a "<", as far as readers take it for XML. */
 static void take_tag(const struct flow *flow, uint8_t byte)
 {
 	struct inlined *inlined = flow->inlined;
-	if (inlined->quote != 0)
+	const bool is_empty = inlined->end_count > 0;
+	inlined->end_count = byte == '/';
+	if (byte == '<')
+		begin_mark(inlined);
+	else if (inlined->quote != 0)
 		inlined->quote = byte == inlined->quote ? 0 : inlined->quote;
 	else if (byte == '"' || byte == '\'')
 		inlined->quote = byte;
-	else if (byte == '>' && inlined->last[0] == '/')
+	else if (byte == '>' && is_empty)
 		inlined->mode = MODE_MARKUP;
 	else if (byte == '>')
 		begin_file(flow, MODE_ELEMENT);
 }
 
-/* Data go on behind CDATA's mark, and behind what is passed; anything else is another tag. */
-static void take_inner(const struct flow *flow, uint8_t byte)
+static void go_on(struct inlined *inlined)
 {
+	inlined->mode = inlined->is_file ? MODE_ELEMENT : MODE_MARKUP;
+}
+
+/* One of a document's type has others in it. */
+static void take_declaration(struct inlined *inlined, uint8_t byte)
+{
+	if (inlined->quote != 0)
+		inlined->quote = byte == inlined->quote ? 0 : inlined->quote;
+	else if (byte == '"' || byte == '\'')
+		inlined->quote = byte;
+	else if (byte == '<')
+		begin_mark(inlined);
+	else if (byte == '>')
+		go_on(inlined);
+}
+
+static void begin_passed(struct inlined *inlined, uint8_t end)
+{
+	inlined->mode = MODE_PASSED;
+	inlined->end = end;
+	inlined->end_count = 0;
+}
+
+/* What looks like a tag in a comment and the like is none. */
+static void take_mark(const struct flow *flow, uint8_t byte)
+{
+	static const char comment[] = "!--";
 	static const char cdata[] = "![cdata[";
 	struct inlined *inlined = flow->inlined;
 	(void)add_to_word(inlined, byte);
-	if (inlined->word_size == 1 && byte != '!' && byte != '?') {
-		end_file(flow, true);
+	const size_t size = inlined->word_size;
+	const bool is_comment = size < sizeof(comment) && memcmp(inlined->word, comment, size) == 0;
+	if (size == 1 && byte == '?') {
+		begin_passed(inlined, '?');
+	} else if (size == 1 && byte != '!') {
+		if (inlined->is_file)
+			end_file(flow, true);
 		inlined->mode = MODE_NAME;
 		inlined->word_size = 0;
 		take_name(flow, byte);
-	} else if (memcmp(inlined->word, cdata, inlined->word_size) != 0) {
-		inlined->mode = byte == '>' ? MODE_ELEMENT : MODE_PASSED;
-	} else if (inlined->word_size == sizeof(cdata) - 1) {
-		inlined->mode = MODE_ELEMENT;
+	} else if (is_comment && size == sizeof(comment) - 1) {
+		begin_passed(inlined, '-');
+	} else if (!is_comment && memcmp(inlined->word, cdata, size) != 0) {
+		inlined->mode = MODE_DECLARATION;
+		inlined->quote = 0;
+		take_declaration(inlined, byte);
+	} else if (size == sizeof(cdata) - 1) {
+		begin_passed(inlined, ']');
 	}
 }
 
-/* The word has how it began: a comment ends with two dashes before its ">". */
-static void take_passed(struct inlined *inlined, uint8_t byte)
+/* "-->", "]]>" or "?>" ends it. CDATA is data. */
+static void take_passed(const struct flow *flow, uint8_t byte)
 {
-	const bool is_comment = inlined->word_size == 2 && memcmp(inlined->word, "!-", 2) == 0;
-	const bool has_dashes = inlined->last[0] == '-' && inlined->last[1] == '-';
-	if (byte == '>' && (!is_comment || has_dashes))
-		inlined->mode = MODE_ELEMENT;
+	struct inlined *inlined = flow->inlined;
+	const unsigned wanted = inlined->end == '?' ? 1 : 2;
+	if (inlined->is_file && inlined->end == ']')
+		put_data(flow, &byte, 1);
+	if (byte == '>' && inlined->end_count >= wanted)
+		go_on(inlined);
+	else if (byte != inlined->end)
+		inlined->end_count = 0;
+	else if (inlined->end_count < wanted)
+		inlined->end_count++;
+}
+
+/* Its name is no data. */
+static void take_entity(struct inlined *inlined, uint8_t byte)
+{
+	if (byte == '<')
+		begin_mark(inlined);
+	else if (byte != '&' && !is_of_name(byte))
+		go_on(inlined);
 }
 
 /* ---- lines of calendars and visiting cards ---- */
@@ -274,39 +333,65 @@ static void take_byte(const struct flow *flow, uint8_t byte)
 	case MODE_TAG:
 		take_tag(flow, byte);
 		break;
-	case MODE_INNER:
-		take_inner(flow, byte);
+	case MODE_MARK:
+		take_mark(flow, byte);
+		break;
+	case MODE_ENTITY:
+		take_entity(inlined, byte);
+		break;
+	case MODE_DECLARATION:
+		take_declaration(inlined, byte);
 		break;
 	case MODE_PASSED:
-		take_passed(inlined, byte);
+		take_passed(flow, byte);
 		break;
 	default:
 		take_line(flow, byte);
 	}
-	inlined->last[1] = inlined->last[0];
-	inlined->last[0] = byte;
+}
+
+static const uint8_t *find(const uint8_t *bytes, const uint8_t *end, uint8_t byte)
+{
+	const uint8_t *found = memchr(bytes, byte, (size_t)(end - bytes));
+	return found != NULL ? found : end;
+}
+
+/* Up to the next tag, or a name in data. */
+static size_t pass_text(const struct flow *flow, const uint8_t *bytes, size_t size)
+{
+	struct inlined *inlined = flow->inlined;
+	const uint8_t *end = bytes + size;
+	const uint8_t *mark = find(bytes, end, '<');
+	if (inlined->is_file) {
+		mark = find(bytes, mark, '&');
+		put_data(flow, bytes, (size_t)(mark - bytes));
+	}
+	if (mark == end)
+		return size;
+	if (*mark == '<')
+		begin_mark(inlined);
+	else
+		inlined->mode = MODE_ENTITY;
+	return (size_t)(mark - bytes) + 1;
 }
 
 /* What most of a text is: how many of the bytes need no look each. */
 static size_t pass_run(const struct flow *flow, const uint8_t *bytes, size_t size)
 {
 	struct inlined *inlined = flow->inlined;
-	const bool is_xml = inlined->mode == MODE_MARKUP || inlined->mode == MODE_ELEMENT;
+	const bool is_passed = inlined->mode == MODE_PASSED && inlined->end_count == 0;
 	const bool is_value =
 		inlined->mode == MODE_VALUE && inlined->has_data && !inlined->is_loose;
 	if (inlined->mode == MODE_OTHER)
 		return size;
-	if (!is_xml && ((inlined->mode != MODE_REST && !is_value) || inlined->is_line_start))
+	if (inlined->mode == MODE_MARKUP || inlined->mode == MODE_ELEMENT)
+		return pass_text(flow, bytes, size);
+	if (!is_passed && ((inlined->mode != MODE_REST && !is_value) || inlined->is_line_start))
 		return 0;
-	const uint8_t *mark = memchr(bytes, is_xml ? '<' : '\n', size);
-	const size_t run = mark != NULL ? (size_t)(mark - bytes) : size;
-	if (is_open(inlined))
+	const uint8_t *mark = find(bytes, bytes + size, is_passed ? inlined->end : '\n');
+	const size_t run = (size_t)(mark - bytes);
+	if (is_value || (is_passed && inlined->is_file && inlined->end == ']'))
 		put_data(flow, bytes, run);
-	if (is_xml && mark != NULL) {
-		inlined->mode = is_open(inlined) ? MODE_INNER : MODE_NAME;
-		inlined->word_size = 0;
-		return run + 1;
-	}
 	return run;
 }
 
@@ -323,6 +408,15 @@ static void push_run(const struct flow *flow, const uint8_t *bytes, size_t size)
 	}
 }
 
+/* A character by its number or name is data, or nothing: it begins and ends neither tags nor values. */
+static void push_text(const struct flow *flow, const uint8_t *run, size_t run_size)
+{
+	if (run != &flow->inlined->references.byte)
+		push_run(flow, run, run_size);
+	else if (flow->inlined->mode == MODE_ELEMENT)
+		put_data(flow, run, run_size);
+}
+
 void inlined_push(struct inlined *inlined, const uint8_t *bytes, size_t size,
 		  const struct mstream_files *files, void *context)
 {
@@ -332,7 +426,7 @@ void inlined_push(struct inlined *inlined, const uint8_t *bytes, size_t size,
 		const uint8_t *run;
 		size_t run_size;
 		at += references_undo(&inlined->references, bytes + at, size - at, &run, &run_size);
-		push_run(&flow, run, run_size);
+		push_text(&flow, run, run_size);
 	}
 }
 
@@ -343,8 +437,8 @@ void inlined_end(struct inlined *inlined, bool is_whole, const struct mstream_fi
 	const uint8_t *run;
 	size_t run_size;
 	references_end(&inlined->references, &run, &run_size);
-	push_run(&flow, run, run_size);
-	if (is_open(inlined))
+	push_text(&flow, run, run_size);
+	if (inlined->is_file)
 		end_file(&flow, is_whole);
 	inlined_begin(inlined);
 }

@@ -13,8 +13,8 @@
  *
  * A text that begins with "<" is XML. Files are the contents of elements that are named, in any name space and
  * case, as those of Word 2003 (binData), of Office's flat documents (binaryData, binary-data), and of others
- * (binary, base64, base64Binary). One ends where another element or its own end stands; comments in it are
- * passed, and CDATA is data.
+ * (binary, base64, base64Binary). One ends where another element or its own end stands. Comments,
+ * instructions and declarations are passed anywhere; CDATA has no tags, and is data in a file.
  *
  * A text that begins with "BEGIN:V" has lines of RFC 5545 and 6350. Files are the values of those with ENCODING=BASE64 or
  * B, or, as vCard 2.1 had it, with BASE64 alone. One ends with a line that is not folded, or, when it begins on a line of
@@ -38,7 +38,9 @@ struct inlined {
 	/* All is inlined.c's own. */
 	uint8_t mode;
 	uint8_t quote;	    /* that is open in a tag or in parameters */
-	uint8_t last[2];    /* bytes before, the newest first */
+	uint8_t end;	    /* the byte before ">" of what is passed */
+	uint8_t end_count;  /* how many of these, or of "/" in a tag, stand before the next byte */
+	bool is_file;	    /* one is open */
 	bool is_base64;	    /* one of the parameters says so */
 	bool is_line_start; /* of the next byte */
 	bool is_loose;	    /* the value began on a line of its own */

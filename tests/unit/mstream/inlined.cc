@@ -80,6 +80,24 @@ TEST_CASE("files in XML that is written in other ways", "[mstream][inlined]")
 	CHECK(inlined_in("<binData>YWJj<![CDA", true) == "abc;");
 }
 
+TEST_CASE("what looks like a tag or its end in comments, instructions, CDATA and attributes",
+	  "[mstream][inlined]")
+{
+	const std::string file = "<binData x=\"1\">YWJj</binData>";
+	CHECK(inlined_in("<a><!-- <binData x=\" -->" + file) == "abc;");
+	CHECK(inlined_in("<?x <binData> <!-- ?>" + file) == "abc;");
+	CHECK(inlined_in("<a><![CDATA[ ]] > <binData> <!-- ]]]>" + file) == "abc;");
+	CHECK(inlined_in("<!DOCTYPE a [<!ENTITY x \"<!--\"><!-- ' -->]>" + file) == "abc;");
+	CHECK(inlined_in("<a<!-- <binData> -->" + file) == "abc;");
+	CHECK(inlined_in("<binData x='" + file) == "abc;");
+	CHECK(inlined_in("<binData x='&#39;>Y' y=\"&#x22;>Y\">YWJj</binData>") == "abc;");
+	CHECK(inlined_in("<binData>YW<!--> YW -->Jj</binData>") == "abc;");
+	CHECK(inlined_in("<binData>YW<!---> YW -->Jj</binData>") == "abc;");
+	CHECK(inlined_in("<binData>YW<?x > YW ?>Jj</binData>") == "abc;");
+	CHECK(inlined_in("<binData>YW<![CDATA[J<!--]j]]></binData>") == "abc;");
+	CHECK(inlined_in("<binData>YW&amp;&#60;J&lt;&#x2028;&quot;j</binData>") == "abc;");
+}
+
 TEST_CASE("texts that are no XML, or have other elements", "[mstream][inlined]")
 {
 	CHECK(inlined_in("x <binData>YWJj</binData>").empty());
@@ -108,6 +126,8 @@ TEST_CASE("files in lines of calendars and visiting cards", "[mstream][inlined]"
 	// Names and parameters may be folded anywhere.
 	CHECK(inlined_in("BEGIN:VCALENDAR\r\nATT\r\n ACH;ENCO\r\n DING=BA\r\n\tSE64\r\n :YW\r\n "
 			 "Jj\r\nX:y\r\n") == "abc;");
+	CHECK(inlined_in("BEGIN:VCALENDAR\r\nATTACH;X=\"&#34;\";ENCODING=BASE64:YWJj\r\nX:y\r\n") ==
+	      "abc;");
 	CHECK(inlined_in("BEGIN:VCALENDAR\r\nATTACH;ENCODING=BASE64:YWJj", false) == "abc:");
 	CHECK(inlined_in(in_utf16("BEGIN:VCALENDAR\r\nATTACH;ENCODING=BASE64:YWJj\r\nX:y\r\n",
 				  false)) == "abc;");
