@@ -450,10 +450,30 @@ static int run_until_it_fits(MDB_env *env, const char *path, const struct store_
 	return settle(env, path, ret);
 }
 
+/* Of a file whose head it could not write LMDB wants to be opened anew: settle() did not begin. */
+static void settle_again(const char *path, const struct store_kind *kind, int status)
+{
+	MDB_env *env;
+	if (environment_open(path, kind, kind->write_flags, false, &env) != STORE_OK)
+		return;
+	(void)settle(env, path, status);
+	mdb_env_close(env);
+}
+
 /* As environment_check_file() says it. */
 static bool is_unbegun(int status)
 {
 	return status == -ENOENT || status == STORE_EUNFINISHED;
+}
+
+/*
+ * Of a file that was not there and could not be opened either: it has LMDB's two heads of a page
+ * each, or the part of them that a full disk took, and nothing that was committed.
+ */
+static bool is_barely_begun(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 ? st.st_size <= 2 * sysconf(_SC_PAGESIZE) : errno == ENOENT;
 }
 
 static int run_at(const char *path, const struct store_kind *kind, writer_fn fn, void *context)
@@ -471,8 +491,10 @@ static int run_at(const char *path, const struct store_kind *kind, writer_fn fn,
 		ret = STORE_EREPLACED;
 	if (env != NULL)
 		mdb_env_close(env);
-	else if (is_new && is_unbegun(environment_check_file(path)))
-		remove_store(path); /* LMDB could not even begin it, or its lock file alone */
+	else if (is_new && is_barely_begun(path))
+		remove_store(path); /* also of its lock file alone */
+	if (is_new && ret != STORE_OK && environment_check_file(path) == STORE_OK)
+		settle_again(path, kind, ret);
 	return ret;
 }
 

@@ -20,8 +20,8 @@ import subprocess
 import time
 import unittest
 
-from harness import (DEADLINE_S, EX_DATAERR, EX_IOERR, EX_NOPERM, EX_USAGE, ZONE, Case, main, peer,
-                     program, wire_name)
+from harness import (DEADLINE_S, EX_DATAERR, EX_IOERR, EX_NOPERM, EX_USAGE, IS_SANITIZED, ZONE, Case, main,
+                     peer, program, wire_name)
 
 EX_NOINPUT, EX_CANTCREAT = 66, 73
 ALGORITHMS = {"ecdsap256sha256": 13, "ed25519": 15}
@@ -258,6 +258,20 @@ class Keys(Case):
         self.build(store, "--keys", keys, one, expect=EX_IOERR, preexec_fn=lambda:
                    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
         self.assertEqual(os.listdir(self.path("new")), ["keys"])
+
+    def test_a_first_build_leaves_nothing_whose_last_write_fails(self):
+        if IS_SANITIZED:
+            self.skipTest("needs a program that can be traced")
+        os.mkdir(self.path("new"))
+        command = [program("dnsblv6-zone"), "build", "--zone", ZONE, "--ns", "ns1.example.net.", "--store",
+                   self.path("new/bl6.mdb"), self.write("list", "192.0.2.1\n")]
+        for number in (1, 2):  # the heads of the file; the one that publishes the version
+            result = subprocess.run([peer("strace"), "-f", "-o", "/dev/null", "-e", "trace=pwrite64", "-e",
+                                     f"inject=pwrite64:error=ENOSPC:when={number}", *command],
+                                    capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+            self.assertEqual(result.returncode, EX_IOERR, result.stderr)
+            self.assertRegex(result.stderr, r"^error: \[.*\] store not written, .*\(No space left on device\)\n$")
+            self.assertEqual(os.listdir(self.path("new")), [], number)
 
     def test_wrong_use_names_the_word(self):
         both = ("--zone", ZONE, "--key", self.key)

@@ -13,8 +13,10 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 // ---- refusals of the system ----
 
@@ -97,6 +99,48 @@ TEST_CASE("a full disk is said to be full, and leaves the version before", "[sto
 		    }) != STORE_OK)
 			return 6;
 		return open_and_verify(path) == STORE_OK ? 0 : 7;
+	});
+	const int status = writing.wait();
+	if (status == NO_DISK) {
+		WARN("skipped: no mount namespace here");
+		SUCCEED();
+		return;
+	}
+	CHECK(status == 0);
+}
+
+TEST_CASE("a first version that has not all of its room leaves nothing, page by page",
+	  "[store][writer]")
+{
+	if (!is_root()) {
+		SUCCEED();
+		return;
+	}
+	const tmpdir dir;
+	child writing([&] {
+		if (!mount_small_disk(dir.path()))
+			return int{ NO_DISK };
+		const std::string path = dir.file("a.mdb");
+		const std::string filler = dir.file("filler");
+		const off_t page = sysconf(_SC_PAGESIZE);
+		for (off_t size = 1024 * 1024; size > 0; size -= page) {
+			std::ofstream(filler).close();
+			const int fd = open(filler.c_str(), O_WRONLY | O_CLOEXEC);
+			const int full = posix_fallocate(fd, 0, size);
+			close(fd);
+			const int ret = full != 0 ? -full : write_store(path, [](writer *w) {
+				return put(w, STORE_RECORDS, "a", "1");
+			});
+			if (ret == STORE_OK)
+				return size < 1024 * 1024 ? 0 : 1;
+			if (ret != -ENOSPC)
+				return 2;
+			if (std::filesystem::exists(path) ||
+			    std::filesystem::exists(path + "-lock"))
+				return 3;
+			std::filesystem::remove(filler);
+		}
+		return 4;
 	});
 	const int status = writing.wait();
 	if (status == NO_DISK) {
