@@ -20,7 +20,7 @@ from resolvers import start_unbound
 
 RRSIG, NSEC, DNSKEY = 46, 47, 48
 RD_AD = 0x0120  # AD in a question asks for AD in the answer
-NAMES = 1000 if IS_SANITIZED else 5000
+NAMES = 1000 if IS_SANITIZED else 3000
 EXCEPTIONS = """\
 20.0.0.0/16 !20.0.3.0/24 !20.0.5.0/25 !20.0.7.9 21.0.0.0/8 !21.0.0.0/16 !21.9.9.9 20.1.7.1
 2a00:db8::/32 !2a00:db8:5::/48 !2a00:db8:6:8000::/49 !2a00:db8:7:700::/57 !2a00:db8:8:1::/64

@@ -17,7 +17,7 @@ from harness import (A, AAAA, CLASSIC, IS_SANITIZED, SEED, ZONE, Case, ask_all, 
 from names import flat_name
 from oracle import (BLOCK, UNIT, Oracle, classic_differences, differences, prefix_name)
 
-SAMPLES = int(os.environ.get("DNSBLV6_SAMPLES", 2000 if IS_SANITIZED else 8000))
+SAMPLES = int(os.environ.get("DNSBLV6_SAMPLES", 2000 if IS_SANITIZED else 4000))
 
 
 class Lists(Case):

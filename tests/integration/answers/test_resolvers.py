@@ -30,7 +30,7 @@ from resolvers import VALIDATORS, start_unbound
 RRSIG, DNSKEY = 46, 48
 RD_AD = 0x0120  # AD in a question asks for AD in the answer
 DO = {"flags": RD_AD, "edns_size": 1232, "edns_flags": 0x8000}
-NAMES = int(os.environ.get("DNSBLV6_NAMES", 500))
+NAMES = int(os.environ.get("DNSBLV6_NAMES", 300))
 FRESH = NAMES // 5
 CHANGED = 20  # at least, of those that are asked about while a list changes
 TTL_S = 2  # so that caches forget within the time of a test

@@ -34,7 +34,7 @@ from passing import join
 from secondaries import SOURCE, Secondary, axfr, serial_of
 
 IXFR, AXFR, NOTAUTH, FORMERR = 251, 252, 9, 1
-UPDATES = 100 if IS_SANITIZED else 200
+UPDATES = 60 if IS_SANITIZED else 100
 
 SECRET = "c2VjcmV0c2VjcmV0c2VjcmV0"
 OTHER_SECRET = "b3RoZXJvdGhlcm90aGVyb3RoZXI="

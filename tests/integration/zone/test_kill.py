@@ -19,7 +19,7 @@ import time
 from harness import AAAA, IS_SANITIZED, NOERROR, ZONE, Case, ask_all, main, program
 from load import Load
 
-ROUNDS = int(os.environ.get("DNSBLV6_ROUNDS", 20 if IS_SANITIZED else 80))
+ROUNDS = int(os.environ.get("DNSBLV6_ROUNDS", 20 if IS_SANITIZED else 50))
 BLOCKS = 20000
 BITS = {"a": "8000::1", "b": "4000::2"}  # hosts 0 and 127; hosts 1 and 126
 HOSTS = {"a": (0, 127), "b": (1, 126)}

@@ -20,7 +20,7 @@ from harness import (ANY_SIZE, EX_DATAERR, EX_NOPERM, EX_USAGE, IS_SANITIZED, ZO
                      numbers, peer, program)
 from updates import ADDRESS, NETWORK, Addresses, UpdateCase
 
-ROUNDS = int(os.environ.get("DNSBLV6_ROUNDS", 3 if IS_SANITIZED else 9))
+ROUNDS = int(os.environ.get("DNSBLV6_ROUNDS", 3 if IS_SANITIZED else 6))
 EX_NOINPUT = 66
 
 # Listed from the beginning and never changed: a list is never without a family.

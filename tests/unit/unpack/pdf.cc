@@ -57,45 +57,42 @@ std::string ascii85(const std::string &bytes)
 // As TIFF and PDF have it, with a code of each length.
 std::string lzw(const std::string &bytes, unsigned early)
 {
-	std::map<std::string, unsigned> codes;
-	std::string bits;
+	std::map<std::pair<unsigned, char>, unsigned> codes; // of a code and a byte behind it
+	std::string packed;
 	unsigned width = 9;
+	unsigned bits = 0;
+	unsigned bit_count = 0;
 	const auto put = [&](unsigned code) {
-		for (unsigned i = width; i > 0; i--)
-			bits += static_cast<char>('0' + (code >> (i - 1) & 1));
+		bits = bits << width | code;
+		for (bit_count += width; bit_count >= 8; bit_count -= 8)
+			packed += static_cast<char>(bits >> (bit_count - 8));
 	};
-	const auto clear = [&] {
-		put(256);
-		codes.clear();
-		for (unsigned i = 0; i < 256; i++)
-			codes[std::string(1, static_cast<char>(i))] = i;
-		width = 9;
-	};
-	std::string known;
+	unsigned known = 256; // none
 	unsigned next = 258;
-	clear();
+	put(256);
 	for (const char byte : bytes) {
-		if (codes.count(known + byte) > 0) {
-			known += byte;
+		const auto longer = codes.find({ known, byte });
+		if (known == 256 || longer != codes.end()) {
+			known = known == 256 ? static_cast<uint8_t>(byte) : longer->second;
 			continue;
 		}
-		put(codes[known]);
-		codes[known + byte] = next++;
-		known = byte;
+		put(known);
+		codes[{ known, byte }] = next++;
+		known = static_cast<uint8_t>(byte);
 		// The reader has one code less.
 		if (next - 1 + early >= 1U << width && width < 12)
 			width++;
 		if (next == 4096) {
-			clear();
+			put(256);
+			codes.clear();
+			width = 9;
 			next = 258;
 		}
 	}
-	put(codes[known]);
+	put(known == 256 ? 257 : known);
 	put(257);
-	std::string packed;
-	for (size_t at = 0; at < bits.size(); at += 8)
-		packed += static_cast<char>(
-			std::stoi((bits.substr(at, 8) + "0000000").substr(0, 8), nullptr, 2));
+	if (bit_count > 0)
+		packed += static_cast<char>(bits << (8 - bit_count));
 	return packed;
 }
 

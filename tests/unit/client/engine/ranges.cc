@@ -236,7 +236,7 @@ TEST_CASE("an NSEC proves the blocks between its names and no other", "[client][
 		setting{ DNSBLV6_STYLE_BOTH6, "bl6.example", "bl6.example" },
 		setting{ DNSBLV6_STYLE_DOTTED, "bl6.example", "dialups.bl6.example" },
 		setting{ DNSBLV6_STYLE_FLAT, "bl6.example", "a\\000.dialups.bl6.example" });
-	const auto seed = RANDOM_SEED(40);
+	const auto seed = RANDOM_SEED(15);
 	CAPTURE(set.style, set.origin, seed);
 	randomness rnd(seed);
 	const zone_names names = random_zone(rnd, set);
@@ -275,7 +275,7 @@ TEST_CASE("whatever is learned of a zone, nothing that it lists is proven empty"
 		GENERATE(setting{ DNSBLV6_STYLE_DOTTED, "bl6.example", "bl6.example" },
 			 setting{ DNSBLV6_STYLE_FLAT, "bl6.example", "bl6.example" },
 			 setting{ DNSBLV6_STYLE_DOTTED, "bl6.example", "dialups.bl6.example" });
-	const auto seed = RANDOM_SEED(20);
+	const auto seed = RANDOM_SEED(8);
 	CAPTURE(set.style, set.origin, seed);
 	randomness rnd(seed);
 	const zone_names names = random_zone(rnd, set);
