@@ -232,7 +232,10 @@ static int give_name(const char *beside, const char *path)
 	if (renameat2(AT_FDCWD, beside, AT_FDCWD, path, RENAME_NOREPLACE) != 0 &&
 	    (errno != EINVAL || rename(beside, path) != 0))
 		return -errno;
-	return filedisk_sync_parent(path);
+	int ret = filedisk_sync_parent(path);
+	if (ret != 0)
+		unlink(path); /* its name may not last, and would refuse the next export */
+	return ret;
 }
 
 static int write_mbox(struct exchange *exchange, const char *beside)

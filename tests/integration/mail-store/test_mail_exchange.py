@@ -413,6 +413,20 @@ class Exchange(Tool):
         self.call("export", "--maildir", self.path("maildir"), ANNA)
         self.assertEqual(os.listdir(self.path("maildir/tmp")), [])
 
+    def test_an_mbox_whose_name_is_not_on_disk_is_taken_away(self):
+        if harness.IS_SANITIZED:
+            self.skipTest("needs a program that can be traced")
+        self.deliver()
+        os.mkdir(self.path("boxes"))
+        path = self.path("boxes/anna")
+        result = subprocess.run([harness.peer("strace"), "-P", self.path("boxes"), "-e", "inject=fsync:error=EIO", "-o",
+                                 "/dev/null", program("mail-store"), "export", "-s", self.store, "--mbox", path, ANNA],
+                                check=False, capture_output=True, timeout=harness.DEADLINE_S)
+        self.assertEqual(result.returncode, EX_IOERR, result.stderr)
+        self.assertIn(f"error: mbox not written, file={path} (Input/output error)\n", result.stderr.decode())
+        self.assertEqual(os.listdir(self.path("boxes")), [])
+        self.call("export", "--mbox", path, ANNA)
+
     def test_an_export_that_is_killed_leaves_no_mbox(self):
         if harness.IS_SANITIZED:
             self.skipTest("needs a program that can be traced")
