@@ -127,6 +127,15 @@ static bool is_of_name(uint8_t byte)
 	return ascii_is_alnum(byte) || byte == '-' || byte == '_' || byte == '.' || byte >= 0x80;
 }
 
+/* Is it the first element, that of a page? No document of those with files is in one. */
+static bool is_page(struct inlined *inlined)
+{
+	static const char *const pages[] = { "html" };
+	const bool is_first = inlined->word_size > 0 && !inlined->has_root;
+	inlined->has_root = inlined->has_root || inlined->word_size > 0;
+	return is_first && IS_WORD(inlined, pages);
+}
+
 /* The name space before the colon is any. */
 static void take_name(const struct flow *flow, uint8_t byte)
 {
@@ -139,6 +148,8 @@ static void take_name(const struct flow *flow, uint8_t byte)
 		(void)add_to_word(inlined, byte);
 	} else if (byte == '<') {
 		begin_mark(inlined);
+	} else if (is_page(inlined)) {
+		inlined->mode = MODE_OTHER;
 	} else if (!IS_WORD(inlined, names)) {
 		inlined->mode = MODE_MARKUP;
 	} else if (byte == '>') {
@@ -356,12 +367,42 @@ static const uint8_t *find(const uint8_t *bytes, const uint8_t *end, uint8_t byt
 	return found != NULL ? found : end;
 }
 
+/*
+ * Behind "<" where no file is open: is it a tag that can have none? Most are, and no look at each byte is worth it.
+ * *ret_at is behind its name then.
+ */
+static bool is_plain_tag(const uint8_t *at, const uint8_t *end, const uint8_t **ret_at)
+{
+	if (end - at < 2)
+		return false;
+	*ret_at = at + 1;
+	if (*at == '/')
+		return true;
+	const uint8_t second = at[1] | 0x20;
+	if (!ascii_is_letter(*at) || ((*at | 0x20) == 'b' && (second == 'i' || second == 'a')))
+		return false;
+	while (at < end && ascii_is_alnum(*at))
+		at++;
+	*ret_at = at;
+	return at < end && (*at == '>' || *at == ' ' || *at == '/' || *at == '\r' || *at == '\n');
+}
+
+/* The next "<" that needs a look, or end. */
+static const uint8_t *find_tag(const uint8_t *bytes, const uint8_t *end)
+{
+	const uint8_t *mark = find(bytes, end, '<');
+	while (mark < end && is_plain_tag(mark + 1, end, &bytes))
+		mark = find(bytes, end, '<');
+	return mark;
+}
+
 /* Up to the next tag, or a name in data. */
 static size_t pass_text(const struct flow *flow, const uint8_t *bytes, size_t size)
 {
 	struct inlined *inlined = flow->inlined;
 	const uint8_t *end = bytes + size;
-	const uint8_t *mark = find(bytes, end, '<');
+	const uint8_t *mark = inlined->is_file || !inlined->has_root ? find(bytes, end, '<')
+								     : find_tag(bytes, end);
 	if (inlined->is_file) {
 		mark = find(bytes, mark, '&');
 		put_data(flow, bytes, (size_t)(mark - bytes));

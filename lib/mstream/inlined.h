@@ -11,7 +11,7 @@
  *     inlined_push(&inlined, bytes, size, &files, context);
  *     inlined_end(&inlined, true, &files, context);
  *
- * A text that begins with "<" is XML. Files are the contents of elements that are named, in any name space and
+ * A text that begins with "<" is XML, unless its first element is that of a page (html). Files are the contents of elements that are named, in any name space and
  * case, as those of Word 2003 (binData), of Office's flat documents (binaryData, binary-data), and of others
  * (binary, base64, base64Binary). One ends where another element or its own end stands. Comments,
  * instructions and declarations are passed anywhere; CDATA has no tags, and is data in a file.
@@ -41,6 +41,7 @@ struct inlined {
 	uint8_t end;	    /* the byte before ">" of what is passed */
 	uint8_t end_count;  /* how many of these, or of "/" in a tag, stand before the next byte */
 	bool is_file;	    /* one is open */
+	bool has_root;	    /* an element has begun */
 	bool is_base64;	    /* one of the parameters says so */
 	bool is_line_start; /* of the next byte */
 	bool is_loose;	    /* the value began on a line of its own */

@@ -106,6 +106,9 @@ TEST_CASE("texts that are no XML, or have other elements", "[mstream][inlined]")
 	CHECK(inlined_in("<binDat>YWJj</binDat><binDataX>YWJj</binDataX><xbinData>YWJj</xbinData>")
 		      .empty());
 	CHECK(inlined_in("<averyveryverylongname:averyveryverylongname>YWJj").empty());
+	CHECK(inlined_in("<!DOCTYPE html><!-- x --><HTML lang='x'><binData>YWJj</binData>")
+		      .empty());
+	CHECK(inlined_in("<a><html><b><br/><bi\n><base><binData>YWJj</binData>") == "abc;");
 	CHECK(inlined_in("</binData>YWJj<html><p>binData>YWJj").empty());
 }
 
