@@ -78,12 +78,11 @@ static void end_file(const struct flow *flow, bool is_whole)
 
 /* ---- words ---- */
 
-/* false: it is longer than any that is looked for, and then none of them. */
-static bool add_to_word(struct inlined *inlined, uint8_t byte)
+/* One that is cut here is longer than any that is looked for. */
+static void add_to_word(struct inlined *inlined, uint8_t byte)
 {
 	if (inlined->word_size < INLINED_WORD_SIZE)
 		inlined->word[inlined->word_size++] = (char)ascii_lower(byte);
-	return inlined->word_size < INLINED_WORD_SIZE;
 }
 
 static bool is_word(const struct inlined *inlined, const char *const *words, size_t count)
@@ -110,7 +109,7 @@ static void take_first(struct inlined *inlined, uint8_t byte)
 	if (inlined->word_size == 0 &&
 	    (byte >= 0x80 || ascii_is_blank(byte) || byte == '\r' || byte == '\n'))
 		return;
-	(void)add_to_word(inlined, byte);
+	add_to_word(inlined, byte);
 	if (byte == '<' && inlined->word_size == 1) {
 		begin_mark(inlined);
 	} else if (memcmp(inlined->word, begins, inlined->word_size) != 0) {
@@ -145,7 +144,7 @@ static void take_name(const struct flow *flow, uint8_t byte)
 	if (byte == ':') {
 		inlined->word_size = 0;
 	} else if (is_of_name(byte)) {
-		(void)add_to_word(inlined, byte);
+		add_to_word(inlined, byte);
 	} else if (byte == '<') {
 		begin_mark(inlined);
 	} else if (is_page(inlined)) {
@@ -210,7 +209,7 @@ static void take_mark(const struct flow *flow, uint8_t byte)
 	static const char comment[] = "!--";
 	static const char cdata[] = "![cdata[";
 	struct inlined *inlined = flow->inlined;
-	(void)add_to_word(inlined, byte);
+	add_to_word(inlined, byte);
 	const size_t size = inlined->word_size;
 	const bool is_comment = size < sizeof(comment) && memcmp(inlined->word, comment, size) == 0;
 	if (size == 1 && byte == '?') {
@@ -272,7 +271,7 @@ static void take_parameter(const struct flow *flow, uint8_t byte)
 	if (byte == '"')
 		inlined->quote = inlined->quote == 0 ? byte : 0;
 	else if (inlined->quote != 0 || (byte != ';' && byte != ':'))
-		(void)add_to_word(inlined, byte);
+		add_to_word(inlined, byte);
 	else
 		end_parameter(inlined);
 	if (byte != ':' || inlined->quote != 0)
