@@ -126,28 +126,14 @@ static bool is_of_name(uint8_t byte)
 	return ascii_is_alnum(byte) || byte == '-' || byte == '_' || byte == '.' || byte >= 0x80;
 }
 
-/* Is it the first element, that of a page? No document of those with files is in one. */
-static bool is_page(struct inlined *inlined)
+/* Behind the whole name. No document of those with files has a page for its first element. */
+static void end_name(const struct flow *flow, uint8_t byte)
 {
 	static const char *const pages[] = { "html" };
-	const bool is_first = inlined->word_size > 0 && !inlined->has_root;
-	inlined->has_root = inlined->has_root || inlined->word_size > 0;
-	return is_first && IS_WORD(inlined, pages);
-}
-
-/* The name space before the colon is any. */
-static void take_name(const struct flow *flow, uint8_t byte)
-{
 	static const char *const names[] = { "bindata", "binarydata", "binary-data",
 					     "binary",	"base64",     "base64binary" };
 	struct inlined *inlined = flow->inlined;
-	if (byte == ':') {
-		inlined->word_size = 0;
-	} else if (is_of_name(byte)) {
-		add_to_word(inlined, byte);
-	} else if (byte == '<') {
-		begin_mark(inlined);
-	} else if (is_page(inlined)) {
+	if (!inlined->has_root && IS_WORD(inlined, pages)) {
 		inlined->mode = MODE_OTHER;
 	} else if (!IS_WORD(inlined, names)) {
 		inlined->mode = MODE_MARKUP;
@@ -157,6 +143,22 @@ static void take_name(const struct flow *flow, uint8_t byte)
 		inlined->mode = MODE_TAG;
 		inlined->quote = 0;
 		inlined->end_count = byte == '/';
+	}
+	inlined->has_root = inlined->has_root || inlined->word_size > 0;
+}
+
+/* The name space before the colon is any. */
+static void take_name(const struct flow *flow, uint8_t byte)
+{
+	struct inlined *inlined = flow->inlined;
+	if (byte == ':') {
+		inlined->word_size = 0;
+	} else if (is_of_name(byte)) {
+		add_to_word(inlined, byte);
+	} else if (byte == '<') {
+		begin_mark(inlined);
+	} else {
+		end_name(flow, byte);
 	}
 }
 

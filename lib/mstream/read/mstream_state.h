@@ -130,8 +130,8 @@ struct entity {
 	(uint8_t)(1 + (entity_index)*LEAF_STREAMS + (stream_index))
 
 /*
- * A finder of files for each stream that an entity begins with: were they shared, whether there is one left would
- * depend on which of several entities was fed first, and that on where the mail is cut.
+ * A finder of files for each stream that an entity begins with: were they shared, whether there is one
+ * left would depend on which of several entities was fed first, and that on where the mail is cut.
  */
 #define ENTITY_FINDERS MIMEHEAD_CODINGS
 /* Oddities of a mail; more are told of a kind that has not been told yet only. */
