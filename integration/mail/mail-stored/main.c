@@ -67,9 +67,13 @@ static int check(void *data)
 		mailcheckup_path(context, &setup->owner, setup->directory, R_OK | W_OK | X_OK);
 		mailcheckup_path(context, &setup->owner, log, R_OK | W_OK | X_OK);
 	}
-	if (!setup->cluster.has_users)
-		return mailcheckup_users(context, &setup->owner, setup->users);
-	/* It may come later. */
+	if (!setup->cluster.has_users) {
+		int status = mailcheckup_users(context, &setup->owner, setup->users);
+		if (status == EX_OK) /* opened before their process is the user */
+			status = mailcheckup_users(context, NULL, stored_setup_logins(setup));
+		return status;
+	}
+	/* Both may come later. */
 	mailcheckup_path(context, &setup->owner, setup->users, R_OK);
 	return EX_OK;
 }

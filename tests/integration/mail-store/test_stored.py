@@ -605,6 +605,16 @@ class Processes(Case):
         self.assertEqual(result.returncode, EX_CONFIG, result.stderr)
         self.assertRegex(result.stderr, rf"^error: \[mail-stored\] {pattern}")
 
+    def test_logins_that_are_not_there_are_told_by_both_before_a_process_begins(self):
+        store = Stored(self, is_started=False)
+        config = store.write_config(stored={"logins": self.path("missing.mdb")})
+        for words, status in ((["--check"], EX_CONFIG), ([], os.EX_NOINPUT)):
+            result = subprocess.run([program("mail-stored"), *words, "--config", config], capture_output=True,
+                                    text=True, timeout=DEADLINE_S, check=False)
+            self.assertEqual(result.returncode, status, result.stderr)
+            self.assertRegex(result.stderr, r"^error: \[mail-stored\] recipients not opened, users=.*/missing.mdb ")
+            self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+
     def test_what_is_not_for_the_user_is_told_with_both(self):
         if os.geteuid() != 0:
             self.skipTest("root alone becomes another user")

@@ -127,3 +127,9 @@ TEST_CASE("places for LMTP are few, and each is given once", "[stored][setup]")
 	const parsed twice("lmtp:\n    listen: [ /run/a, /run/a ]\n");
 	CHECK(std::string(twice.error.reason) == "place is given twice");
 }
+
+TEST_CASE("mail-stored(8) has each item with its default", "[stored][setup]")
+{
+	manual::check_rows(stored_setup_table, stored_setup_table.section_count,
+			   "integration/mail/mail-stored/mail-stored.8");
+}
