@@ -39,7 +39,7 @@ int zonecall_run_zone(const struct options_table *table, const struct zonesconf_
 /* The row of --config, which zonecall_run() has read then. */
 #define ZONECALL_ROW                                                                               \
 	{                                                                                          \
-		0, "config", "FILE", "that says what the ZONE is (/etc/dnsblv6/zones.conf)"        \
+		0, "config", "FILE", "that says what the ZONE is (" DNSBLV6_ZONES_CONF ")"         \
 	}
 const char *zonecall_take_config(void *member, const char *argument);
 #define ROWS_CONFIG                                                                                \

@@ -15,6 +15,7 @@ from harness import (EX_CONFIG, EX_DATAERR, EX_UNAVAILABLE, EX_USAGE, SOURCE, ZO
                      numbers)
 from updates import UpdateCase
 
+COMMANDS = os.path.join(SOURCE, "zone-tools/dnsblv6-zone.1")
 MANUAL = os.path.join(SOURCE, "zone-tools/zones.conf.5")
 SAMPLE = os.path.join(SOURCE, "zone-tools/zones.conf.sample")
 
@@ -301,6 +302,23 @@ class Words(UpdateCase):
         error = self.run_zone("conf-check", "--config", self.write("x", "zone:\n  - domain: a.\n    x: y\n"),
                               expect=EX_CONFIG).err
         return re.search(r"permitted are (.*)\)", error).group(1).split(", ")
+
+    def commands(self):
+        return re.findall(r"(?m)^  ([a-z-]+) ", self.run_zone("--help").out)
+
+    def test_the_manual_of_dnsblv6_zone_says_what_each_option_is(self):
+        with open(COMMANDS, encoding="ascii") as file:
+            told = re.findall(r" -([\w-]+)", " ".join(re.findall(r"(?m)^\.It Fl.*$", file.read())))
+        rows = {name for command in self.commands()
+                for name in re.findall(r"(?m)^ +(?:-\w, )?--([\w-]+)", self.run_zone(command, "--help").out)}
+        self.assertEqual(sorted(set(told)), sorted(rows - {"help", "version"}))
+
+    def test_help_names_the_file_that_is_read(self):
+        path = re.search(r"\((/.*/zones\.conf)\)", self.run_zone("conf-check", "--help").out)[1]
+        if os.path.exists(path):
+            self.skipTest(f"{path} is there")
+        self.assertEqual(self.run_zone("conf-check", expect=EX_CONFIG).err,
+                         f"error: [{path}] configuration not read (No such file or directory)\n")
 
     def test_the_manual_has_each_setting_and_no_other(self):
         with open(MANUAL, encoding="ascii") as file:
