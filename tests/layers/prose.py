@@ -15,8 +15,8 @@ HACKING, docs/, and what stands in Markdown beside the code. Checked is:
     ARCHITECTURE.md keeps within its size; a function of its tables is in the
     file that the table names; the words of its glossary stand in the code
     a figure in a table of README.md stands in the page that its row links
-    every error and warning line of a program is in the DIAGNOSTICS of its
-    manual; this wants the build directory, which knows what a program links
+    every error and warning line of a program, and each finding about a list
+    or a store, is in the DIAGNOSTICS of its manual; this wants the build directory, which knows what a program links
 
 Each finding is one line with its place; any is exit status 1.
 """
@@ -261,6 +261,8 @@ def check_figures(tree, path="README.md"):
 
 CALL = re.compile(r"\blog_(error|warning|line)\s*\(")
 LEVELS = {"LOG_LEVEL_ERROR": "error", "LOG_LEVEL_WARNING": "warning"}
+FINDING = re.compile(r"\b(findings_add|reading_warn|refuse)\s*\((?=(?!struct)\S*(?:findings|read))")
+GRADES = {"FINDING_REFUSAL": "error", "refuse(": "error", "FINDING_WARNING": "warning", "reading_warn(": "warning"}
 
 
 def arguments_of(text, start):
@@ -286,8 +288,29 @@ def blank_comments(text):
                       if found.group().startswith("/") else found.group(), text)
 
 
+def event_of(argument):
+    """What a format says has happened; "" when it is no text."""
+    form = "".join(re.findall(r'"((?:\\.|[^"\\])*)"', argument))
+    return re.split(r", | \(|%|\\", form)[0].strip()
+
+
+def finding_lines(text):
+    """The same of findings about a list or a store, which findings.h logs."""
+    for call in FINDING.finditer(text):
+        arguments = arguments_of(text, call.end())
+        levels = [level for word, level in GRADES.items() if word in text[call.start():call.end()] + arguments[1]]
+        event = event_of(arguments[2 if call.group(1) == "refuse" else 3 if call.group(1) == "findings_add" else 1])
+        if event and len(levels) == 1:
+            yield call.start(), levels, event
+    for made in re.finditer(r"\bsnprintf\((?=what,)", text) if "finding" in text else ():
+        event = event_of(arguments_of(text, made.end())[2])
+        if event:
+            yield made.start(), [None], event
+
+
 def log_lines(text):
     """(offset, levels, what happened) of each call at error or warning."""
+    yield from finding_lines(text)
     for call in CALL.finditer(text):
         arguments = arguments_of(text, call.end())
         levels = [call.group(1)]
@@ -296,8 +319,7 @@ def log_lines(text):
             arguments = arguments[1:]
         if not levels or len(arguments) < 2:
             continue
-        form = "".join(re.findall(r'"((?:\\.|[^"\\])*)"', arguments[1]))
-        event = re.split(r", | \(|%|\\", form)[0].strip()
+        event = event_of(arguments[1])
         if event:
             yield call.start(), levels, event
 
@@ -379,8 +401,8 @@ def diagnostics(manual):
 
 
 def is_told(items, level, event):
-    """Is there an item of that level that begins with what happened?"""
-    return any(re.match(re.escape(event) + r"(,| |:?$)", item) and told in (level, None)
+    """Is there an item of that level, or with None of any, that begins with what happened?"""
+    return any(re.match(re.escape(event) + r"(,| |:?$)", item) and (level is None or told in (level, None))
                for told, item in items)
 
 
@@ -391,7 +413,7 @@ def check_manual(tree, build_dir, path, program):
     for source, number, levels, event in sorted(used_log_lines(sources)):
         for level in levels:
             if (path, event) not in NEVER and not is_told(items, level, event):
-                yield (f"{source}:{number}: the line \"{level}: {event}\" is not in the DIAGNOSTICS"
+                yield (f"{source}:{number}: the line \"{level or 'any'}: {event}\" is not in the DIAGNOSTICS"
                        f" of {path}")
 
 

@@ -130,6 +130,19 @@ class Scratch(unittest.TestCase):
         manual = MANUAL.replace(".Bl", ".Ss Warnings: less than it should be\n.Bl").replace("warning: [x] ", "")
         self.assertEqual(self.missing_lines(code, manual), [])
 
+    def test_a_finding(self):
+        code = CODE.replace("int made(int argc)", "int main(int argc)").replace(
+            'log_warning("x", "cup not found, path=%s (%s)", a, b);',
+            'findings_add(list->findings, FINDING_REFUSAL, place, "cup is empty", NULL, 0, reason);\n'
+            '\treading_warn(reader, "cup ignored", "why");\n\trefuse(findings, NULL, "no cup", reason);\n'
+            '\tsnprintf(what, sizeof(what), "cups too many, count=%u", 2);')
+        manual = ('.Sh DIAGNOSTICS\n.It Li "error: [x] cup is empty (...)"\n.It Li "warning: [x] cup ignored (...)"\n'
+                  '.It Li "error: no cup (...)"\n.It Li "error: cups too many, count=N (...)"\n.Sh SEE ALSO\n')
+        self.assertEqual(self.missing_lines(code, manual), [])
+        self.assertEqual(sorted(self.missing_lines(code, manual.replace("cup", "mug"))),
+                         ["cup ignored", "cup is empty", "cups too many", "no cup"])
+        self.assertEqual(sorted(self.missing_lines(code, manual.replace("error", "warning"))), ["cup is empty", "no cup"])
+
 
 if __name__ == "__main__":
     unittest.main()
