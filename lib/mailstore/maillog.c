@@ -82,10 +82,16 @@ void maillog_close(struct maillog *log)
 
 /* ---- writing ---- */
 
-static int fail(struct maillog *log, int status)
+int maillog_fail(struct maillog *log, int status)
 {
+	const struct maillog_head *head = &log->heads[0];
+	if (log->failure != 0)
+		return MAILSTORE_EFAILED;
 	log->failure = status;
-	return status;
+	if (head->synced == head->end)
+		return status;
+	return log->disk->ops->cut(log->disk, head->segment, head->synced) == 0 ? status
+										: MAILSTORE_EUNSURE;
 }
 
 /* Seals the segment of a generation and begins another. */
@@ -108,7 +114,7 @@ static int begin_segment(struct maillog *log, unsigned generation)
 	if (ret != 0) {
 		/* What stays of it would be in the way of the next attempt; opening again removes it. */
 		if (disk->ops->remove(disk, head.number) != 0)
-			log->failure = ret;
+			maillog_fail(log, ret);
 		return ret;
 	}
 	log->next_segment++;
@@ -214,7 +220,7 @@ int maillog_append(struct maillog *log, unsigned generation, struct mailrecord *
 	int ret = put_record(&pieces, record, meta, body);
 	if (ret != 0) {
 		if (log->disk->ops->cut(log->disk, head->segment, head->end) != 0)
-			log->failure = ret;
+			maillog_fail(log, ret);
 		return ret;
 	}
 	*ret_place = (struct mailplace){ .segment = head->segment, .at = head->end };
@@ -233,7 +239,7 @@ int maillog_sync(struct maillog *log, unsigned generation)
 	log->sync_count++;
 	int ret = log->disk->ops->sync(log->disk, head->segment);
 	if (ret != 0)
-		return fail(log, ret);
+		return maillog_fail(log, ret);
 	head->synced = head->end;
 	return 0;
 }
@@ -248,7 +254,7 @@ int maillog_sync_begin(struct maillog *log, struct mailstore_sync *ret_sync)
 		return DNSBLV6_ENOTFOUND;
 	int ret = log->disk->ops->open_sync(log->disk, head->segment, &sync.fd);
 	if (ret != 0)
-		return ret;
+		return ret == -EOPNOTSUPP ? ret : maillog_fail(log, ret);
 	log->sync_count++;
 	*ret_sync = sync;
 	return 0;
@@ -260,10 +266,13 @@ int maillog_sync_end(struct maillog *log, const struct mailstore_sync *sync, int
 	close(sync->fd);
 	if (log->failure != 0)
 		return MAILSTORE_EFAILED;
-	if (status != 0)
-		return fail(log, status);
 	/* Meanwhile the segment may have been sealed, which syncs it, or synced as a whole. */
-	if (head->segment == sync->segment && head->synced < sync->end)
+	bool is_new = head->segment == sync->segment && head->synced < sync->end;
+	if (status != 0) {
+		int ret = maillog_fail(log, status);
+		return is_new ? ret : MAILSTORE_EUNSURE;
+	}
+	if (is_new)
 		head->synced = sync->end;
 	return 0;
 }
@@ -281,7 +290,7 @@ int maillog_resume(struct maillog *log, unsigned generation, uint64_t segment, u
 	if (ret == 0)
 		ret = disk->ops->sync(disk, segment);
 	if (ret != 0)
-		return fail(log, ret);
+		return maillog_fail(log, ret);
 	log->heads[generation] =
 		(struct maillog_head){ .segment = segment, .end = end, .synced = end };
 	return 0;

@@ -11,7 +11,7 @@
  * more. maillog_sync() is the commit of everything that was appended to a generation before. When it
  * fails the log has failed for good: what is on disk is not known, and a second attempt could
  * succeed without having written what the first one lost. Every later call that writes returns
- * MAILSTORE_EFAILED.
+ * MAILSTORE_EFAILED. What was not committed is cut off then, as its writers hear that it is refused.
  */
 
 #include "lib/mailstore/disk.h"
@@ -70,6 +70,12 @@ int maillog_append(struct maillog *log, unsigned generation, struct mailrecord *
 		   const uint8_t *meta, const struct maillog_body *body,
 		   struct mailplace *ret_place);
 int maillog_sync(struct maillog *log, unsigned generation);
+/*
+ * Stops the log, and cuts off what no sync() of generation 0 has covered; copies may stay. A cut wants
+ * nothing of what the failed sync() was to write, so that it counts when it succeeds. Returns status,
+ * or MAILSTORE_EUNSURE: the cut has failed, too, and opening the log again may find what was refused.
+ */
+int maillog_fail(struct maillog *log, int status);
 /* A sync() that is under way outside; mailstore.h says how. */
 struct mailstore_sync {
 	uint64_t segment;

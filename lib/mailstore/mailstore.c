@@ -48,9 +48,7 @@ static int open_reader(struct mailstore *store)
 static int remove_segment(struct mailstore *store, uint64_t segment)
 {
 	int ret = store->disk->ops->remove(store->disk, segment);
-	if (ret != 0)
-		store->log.failure = ret;
-	return ret;
+	return ret == 0 ? 0 : maillog_fail(&store->log, ret);
 }
 
 static int apply(struct mailstore *store)
@@ -72,8 +70,9 @@ static int apply(struct mailstore *store)
 int mailstore_sync(struct mailstore *store)
 {
 	int ret = 0;
-	for (unsigned i = 0; ret == 0 && i < MAIL_GENERATIONS; i++)
-		ret = maillog_sync(&store->log, i);
+	/* New mail comes last: when copies cannot be synced, it is not on disk either. */
+	for (unsigned i = MAIL_GENERATIONS; ret == 0 && i > 0; i--)
+		ret = maillog_sync(&store->log, i - 1);
 	return ret;
 }
 
@@ -254,10 +253,8 @@ int mailstore_append(struct mailstore *store, unsigned generation, struct mailre
 		return ret;
 	store->next_lsn++;
 	ret = mailbatch_add(&store->batch, record, place, (uint8_t)generation, meta);
-	/* The log has a record that the index will lack: opening again finds it. */
-	if (ret != 0)
-		store->log.failure = ret;
-	return ret;
+	/* The log has a record that the index would lack. */
+	return ret == 0 ? 0 : maillog_fail(&store->log, ret);
 }
 
 int mailstore_make_id(struct mailstore *store, struct mailid *ret_id)

@@ -32,6 +32,8 @@ int mailstore_exit_status(int status)
 	case MAILSTORE_EAWAY:
 	case MAILSTORE_EFAILED:
 		return EX_TEMPFAIL;
+	case MAILSTORE_EUNSURE:
+		return EX_IOERR;
 	case -EOPNOTSUPP:
 		return EX_UNAVAILABLE;
 	case MAILSTORE_EMAIL:

@@ -271,6 +271,18 @@ inline void commit(known_mails &mails)
 	}
 }
 
+// What was not committed is not there, and what was to go is.
+inline void refuse(known_mails &mails)
+{
+	for (auto it = mails.begin(); it != mails.end();) {
+		it->second.leaving.clear();
+		if (!it->second.is_committed && !it->second.has_failed)
+			it = mails.erase(it);
+		else
+			++it;
+	}
+}
+
 inline bool is_within(const std::set<std::string> &inner, const std::set<std::string> &outer)
 {
 	return std::includes(outer.begin(), outer.end(), inner.begin(), inner.end());

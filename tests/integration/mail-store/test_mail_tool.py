@@ -271,6 +271,36 @@ class Mistakes(Tool):
         self.assertEqual(self.call("fsck")[0].splitlines()[0], b"1 segments, 0 mails, 0 findings")
 
 
+@unittest.skipIf(harness.IS_SANITIZED, "needs a program that can be traced")
+class Faults(Tool):
+    def inject(self, faults, command, *arguments, path=None):
+        """Its status, and what it says when these calls fail, of that file alone."""
+        options = [word for fault in faults for word in ("-e", f"inject={fault}")]
+        result = subprocess.run([harness.peer("strace"), *(["-P", path] if path else []), *options, "-o",
+                                 self.path("trace"), program("mail-store"), command, "--store", self.store, *arguments],
+                                check=False, input=MAIL, capture_output=True, timeout=harness.DEADLINE_S)
+        return result.returncode, result.stderr.decode()
+
+    def test_a_mail_whose_sync_fails_is_not_there_later(self):
+        segment = os.path.join(self.store, "log", f"{1:016x}")
+        self.deliver()
+        # The first sync is that of what was there.
+        told = self.inject(["fdatasync:error=EIO:when=2"], "deliver", ANNA, path=segment)
+        self.assertEqual(told, (EX_IOERR, f"error: mail not delivered, store={self.store} (Input/output error)\n"))
+        told = self.inject(["fdatasync:error=EIO:when=2"], "rm", "--all", BERT, path=segment)
+        self.assertEqual(told, (EX_IOERR, f"error: mails not deleted, store={self.store} (Input/output error)\n"))
+        self.assertEqual(self.call("ls")[0], f"{ANNA}\t1\t34\n{BERT}\t1\t34\n".encode())
+        self.assertIn(b" 0 findings", self.call("fsck")[0])
+
+    def test_a_mail_that_may_be_there_later_is_said_to_be_unsure(self):
+        self.deliver()
+        told = self.inject(["fdatasync:error=EIO:when=2", "ftruncate:error=EIO"], "deliver", ANNA,
+                         path=os.path.join(self.store, "log", f"{1:016x}"))
+        self.assertEqual(told, (EX_IOERR, f"error: mail not delivered, store={self.store} "
+                                "(the disk has failed, and may have kept what was refused)\n"))
+        self.assertEqual(self.call("ls")[0], f"{ANNA}\t2\t68\n{BERT}\t1\t34\n".encode())
+
+
 class Sockets(Tool):
     def setUp(self):
         super().setUp()

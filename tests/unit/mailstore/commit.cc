@@ -201,7 +201,7 @@ TEST_CASE("a segment that is sealed between the halves says nothing about the ne
 	CHECK(f.list("anna", 10).size() == 4);
 }
 
-TEST_CASE("a second half that fails stops the store, and opening it again reads what is there",
+TEST_CASE("a second half that fails stops the store, and what it was to commit does not come back",
 	  "[mailstore][commit]")
 {
 	fixture f;
@@ -225,7 +225,26 @@ TEST_CASE("a second half that fails stops the store, and opening it again reads 
 	CHECK(mailstore_make_id(f.store, &id) == 0);
 	f.open_again();
 	CHECK(f.deliver("anna") == 0);
-	CHECK(f.list("anna", 10).size() == 2);
+	CHECK(f.list("anna", 10).size() == 1);
+}
+
+TEST_CASE("a second half that fails behind a whole sync is unsure of what that has committed",
+	  "[mailstore][commit]")
+{
+	const bool is_sealed = GENERATE(true, false);
+	fixture f;
+	f.begin_segment();
+	half sync{};
+	REQUIRE(f.deliver("anna") == 0);
+	REQUIRE(mailstore_sync_begin(f.store, &sync) == 0);
+	if (is_sealed)
+		REQUIRE(f.deliver("bert", std::string(5000, 'x') + "\r\n") == 0);
+	else
+		REQUIRE(mailstore_sync(f.store) == 0);
+	CHECK(f.end(sync, -EIO) == MAILSTORE_EUNSURE);
+	f.open_again();
+	CHECK(f.list("anna", 10).size() == 1);
+	CHECK(f.list("bert", 10).empty());
 }
 
 TEST_CASE("a descriptor for syncing shares nothing with another of its segment",

@@ -198,6 +198,8 @@ class scenario
 		}
 		if (ret != MAILSTORE_EFAILED)
 			CHECK(is_stopped());
+		if (ret != MAILSTORE_EFAILED && ret != MAILSTORE_EUNSURE)
+			refuse(mails);
 		const unsigned calls = bench.disk.calls();
 		CHECK(mailstore_flush(bench.store) == MAILSTORE_EFAILED);
 		CHECK(bench.deliver({ "a" }, "never\r\n") == MAILSTORE_EFAILED);

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <string>
 #include <sys/resource.h>
+#include <sysexits.h>
 #include <unistd.h>
 #include <vector>
 
@@ -586,6 +587,58 @@ TEST_CASE("a sync that fails stops the store, and is not tried again", "[mailsto
 	REQUIRE(f.open() == 0);
 	CHECK(mailstore_failure(f.store) == 0);
 	CHECK(f.deliver({ "a" }, "y\r\n") == 0);
+}
+
+TEST_CASE("what a sync that failed was to commit does not come back", "[mailstore][failures]")
+{
+	const bool is_first = GENERATE(true, false);
+	const bool loses_power = GENERATE(true, false);
+	fixture f;
+	REQUIRE(f.open() == 0);
+	if (!is_first) {
+		REQUIRE(f.deliver({ "a" }, "x\r\n") == 0);
+		REQUIRE(mailstore_sync(f.store) == 0);
+	}
+	REQUIRE(f.deliver({ "a" }, "y\r\n") == 0);
+	f.disk.fail_after(1, -EIO, true);
+	CHECK(mailstore_sync(f.store) == -EIO);
+	f.close();
+	if (loses_power)
+		f.disk.cut_power();
+	REQUIRE(f.open() == 0);
+	CHECK(f.recovery.damaged == 0);
+	CHECK(f.read("a").size() == (is_first ? 0 : 1));
+}
+
+TEST_CASE("a disk that lets nothing be cut off may have kept what it was to sync, which is said",
+	  "[mailstore][failures]")
+{
+	fixture f;
+	REQUIRE(f.open() == 0);
+	REQUIRE(f.deliver({ "a" }, "x\r\n") == 0);
+	f.disk.fail_after(1, -EIO);
+	CHECK(mailstore_sync(f.store) == MAILSTORE_EUNSURE);
+	CHECK(mailstore_exit_status(MAILSTORE_EUNSURE) == EX_IOERR);
+	CHECK(mailstore_failure(f.store) == -EIO);
+	f.disk.work_again();
+	f.close();
+	REQUIRE(f.open() == 0);
+	CHECK(f.read("a").size() == 1);
+}
+
+TEST_CASE("mails that wait for a sync do not come back when another one stops the store",
+	  "[mailstore][failures]")
+{
+	fixture f;
+	REQUIRE(f.open() == 0);
+	REQUIRE(f.deliver({ "a" }, "x\r\n") == 0);
+	// Neither it nor the cut that takes it away; the second cut is done.
+	f.disk.fail_after(1, -EIO, true, 1);
+	CHECK(f.deliver({ "a" }, "y\r\n") == -EIO);
+	CHECK(mailstore_sync(f.store) == MAILSTORE_EFAILED);
+	f.close();
+	REQUIRE(f.open() == 0);
+	CHECK(f.read("a").empty());
 }
 
 TEST_CASE("a store says what has stopped it also when its first failure was that of a mail",

@@ -170,7 +170,7 @@ static void on_fail(void *owner, int status)
 		return;
 	bool is_other = status == -ECONNRESET || status == MAILSTORE_ENOINDEX;
 	service->status = is_other ? EX_SOFTWARE : EX_IOERR;
-	if (status == MAILSTORE_EFAILED)
+	if (status == MAILSTORE_EFAILED || status == MAILSTORE_EUNSURE)
 		status = maillayer_failure(service->layer);
 	if (is_other)
 		log_warning(context, "store begins anew, %s",
