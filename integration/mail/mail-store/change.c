@@ -20,6 +20,8 @@
 #define SHARE_DEFAULT                                                                              \
 	75 /* percent that lives; a store of such segments takes 1.33 times what lives */
 
+#define DELETED_MAX 4096 /* mails of one record */
+
 /* ---- rm ---- */
 
 struct rm {
@@ -77,27 +79,34 @@ static int remove_ids(struct maillayer *layer, struct mailname name, const struc
 }
 
 struct removal {
-	struct maillayer *layer;
-	struct mailname name;
 	uint64_t *mails;
+	size_t count;
 	size_t room;
 };
 
-static int remove_piece(void *context, const struct mailentry *entries, size_t count)
+static int note_piece(void *context, const struct mailentry *entries, size_t count)
 {
 	struct removal *removal = context;
-	if (!array_reserve(removal->mails, count, &removal->room))
+	if (!array_reserve(removal->mails, removal->count + count, &removal->room))
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		removal->mails[i] = entries[i].mail;
-	return maillayer_erase(removal->layer, removal->name, removal->mails, count,
-			       clock_wall_us());
+		removal->mails[removal->count++] = entries[i].mail;
+	return 0;
 }
 
+/*
+ * What is asked behind a deletion takes that over into the index, which may fail when the log has it. So
+ * all is asked before.
+ */
 static int remove_all(struct maillayer *layer, struct mailname name, const struct rm *options)
 {
-	struct removal removal = { .layer = layer, .name = name };
-	int ret = tool_walk(layer, name, remove_piece, &removal);
+	struct removal removal = { 0 };
+	int ret = tool_walk(layer, name, note_piece, &removal);
+	for (size_t at = 0; ret == 0 && at < removal.count; at += DELETED_MAX) {
+		const size_t left = removal.count - at;
+		ret = maillayer_erase(layer, name, removal.mails + at,
+				      left < DELETED_MAX ? left : DELETED_MAX, clock_wall_us());
+	}
 	if (ret == 0)
 		ret = maillayer_sync(layer);
 	free(removal.mails);

@@ -300,6 +300,13 @@ class Faults(Tool):
                                 "(the disk has failed, and may have kept what was refused)\n"))
         self.assertEqual(self.call("ls")[0], f"{ANNA}\t2\t68\n{BERT}\t1\t34\n".encode())
 
+    def test_mails_are_deleted_when_the_log_says_so_and_the_index_has_no_room(self):
+        self.deliver()
+        told = self.inject(["pwrite64:error=ENOSPC", "writev:error=ENOSPC"], "rm", "--all", ANNA)
+        self.assertEqual(told, (0, ""))
+        self.assertEqual(self.call("ls")[0], f"{BERT}\t1\t34\n".encode())
+        self.assertIn(b" 0 findings", self.call("fsck")[0])
+
 
 class Sockets(Tool):
     def setUp(self):
