@@ -441,6 +441,17 @@ class Disk(Case):
         with store.client() as client:
             self.assertEqual(len(client.entries(BOXES[0])), 1)
 
+    def test_a_mail_is_taken_whose_sync_ends_with_the_process_that_syncs(self):
+        """Another sync covers it: it is on disk, and must not be delivered again."""
+        self.expect_log("store begins anew, the process that syncs has ended", "process ended, role=store")
+        store = Stored(self)
+        with store.client() as client:
+            client.deliver(TEXT, BOXES)
+            with self.injected(store, "signal=KILL"):
+                client.deliver(TEXT, BOXES)
+        with store.client() as client:
+            self.assertEqual(len(client.entries(BOXES[0])), 2)
+
     @contextlib.contextmanager
     def injected(self, store, what):
         """The next fdatasync() of the first process that syncs, by strace."""

@@ -111,6 +111,7 @@ class world
 	}
 
 	std::string log; // "a=0 b=-5 fail=-5 "
+	int sync_status = 0;
 
       private:
 	struct layer_of {
@@ -136,7 +137,7 @@ class world
 	{
 		maillayer_ops ops{};
 		ops.name = "played";
-		ops.sync = [](maillayer *) { return 0; };
+		ops.sync = [](maillayer *layer) { return of(layer).sync_status; };
 		ops.sync_begin = [](maillayer *layer, struct mailstore_sync *ret_sync) {
 			world &self = of(layer);
 			if (self.begun_ == self.end_)
@@ -224,14 +225,28 @@ TEST_CASE("what a later sync has covered is not committed when an earlier one fa
 	CHECK(w.log == "a=-5 b=-5 c=-5 fail=-5 d=" + std::to_string(MAILSTORE_EFAILED) + " ");
 }
 
-TEST_CASE("a syncer that ends takes nothing for committed", "[stored][commit]")
+TEST_CASE("when a syncer ends, another sync covers all that waits", "[stored][commit]")
 {
+	const unsigned ended = GENERATE(0U, 1U, 2U);
 	world w;
 	w.add("a");
+	w.run_long();
+	w.add("b");
+	w.run_long();
+	REQUIRE(w.asked() == std::vector<unsigned>{ 0, 1 });
+	w.add("c");
+	w.end_syncer(ended);
+	CHECK(w.log == "a=0 b=0 c=0 fail=-104 ");
+}
+
+TEST_CASE("when a syncer ends and the disk fails, nothing is committed", "[stored][commit]")
+{
+	world w;
+	w.sync_status = -EIO;
+	w.add("a");
 	w.run();
-	REQUIRE(w.asked() == std::vector<unsigned>{ 0 });
 	w.end_syncer(0);
-	CHECK(w.log == "a=-104 fail=-104 ");
+	CHECK(w.log == "a=-5 fail=-5 ");
 }
 
 TEST_CASE("the end of a program commits what waits, and a late word changes nothing",

@@ -181,9 +181,8 @@ static void on_reply(uv_poll_t *poll, int status, int events)
 		return;
 	if (ret < 0) {
 		uv_poll_stop(poll);
-		/* Whether the disk has it is not known: it counts as if it had not. */
-		if (one->state == SYNC_ASKED)
-			end_sync(one, -ECONNRESET);
+		/* What it was at may be on disk, so that to refuse it would double it. */
+		commit_finish(one->commit);
 		fail(one->commit, -ECONNRESET);
 		return;
 	}

@@ -15,7 +15,8 @@
  * log: what is said to be on disk has nothing before it that is not.
  *
  * When a sync has failed the layer has stopped: done() and fail() have its status, and nothing else
- * is of use any more. A sync whose process has ended counts as failed, with -ECONNRESET.
+ * is of use any more. When a process that syncs has ended, one more sync covers all that waits, and fail()
+ * has -ECONNRESET.
  *
  * One thread's. After commit_close() the loop has to run once more before commit_free().
  */
