@@ -16,7 +16,9 @@ HACKING, docs/, and what stands in Markdown beside the code. Checked is:
     file that the table names; the words of its glossary stand in the code
     a figure in a table of README.md stands in the page that its row links
     every error and warning line of a program, and each finding about a list
-    or a store, is in the DIAGNOSTICS of its manual; this wants the build directory, which knows what a program links
+    or a store, is in the DIAGNOSTICS of its manual, and the lines there are
+    those of programs; the first wants the build directory, which knows
+    what a program links
 
 Each finding is one line with its place; any is exit status 1.
 """
@@ -406,6 +408,41 @@ def is_told(items, level, event):
                for told, item in items)
 
 
+CONVERSION = re.compile(r"%[-+ #0-9.*]*(?:hh?|ll?|[jzt])?[a-zA-Z]")
+
+
+def head_of(line):
+    """What has happened, before all that is told with it."""
+    return re.split(r", | \(|\\|=", re.sub(r"^(?:error|warning|info): ", "", line))[0].strip().rstrip(":")
+
+
+def said_heads(tree):
+    """What texts of the product's C begin with: (as they stand, and expressions of those with conversions)."""
+    whole, made = set(), set()
+    for path in tree.paths:
+        if path.startswith(PRODUCT) and path.endswith((".c", ".h")):
+            text = re.sub(r'"\s*PRI\w+\s*"', "u", blank_comments(tree.read(path)))
+            text = re.sub(r'"\s*\n\s*"', "", text)
+            for head in map(head_of, re.findall(r'"((?:\\.|[^"\\])*)"', text)):
+                parts = CONVERSION.split(head)
+                if len(parts) == 1:
+                    whole.add(head)
+                elif sum(len(part.strip()) for part in parts) > 3:
+                    made.add(".+".join(map(re.escape, parts)))
+    return whole, re.compile("|".join(sorted(made)) or "(?!)")
+
+
+def check_stale(tree):
+    """A line in the DIAGNOSTICS of a manual that no program writes any more."""
+    whole, made = said_heads(tree)
+    for path in sorted(tree.paths):
+        if path.startswith(PRODUCT) and re.search(r"\.[18]$", path):
+            for level, item in diagnostics(tree.read(path)):
+                head = head_of(item)
+                if level and head not in whole and not made.fullmatch(head):
+                    yield f"{path}:1: no program writes \"{level}: {head}\""
+
+
 def check_manual(tree, build_dir, path, program):
     items = list(diagnostics(tree.read(path)))
     sources = [Source(source, tree.read(source))
@@ -430,7 +467,7 @@ def main(arguments):
         sys.exit("usage: prose.py SOURCE-DIRECTORY [BUILD-DIRECTORY]")
     tree = Tree(arguments[0])
     findings = [*check_comments(tree), *check_pages(tree), *check_architecture(tree),
-                *check_glossary(tree), *check_figures(tree)]
+                *check_glossary(tree), *check_figures(tree), *check_stale(tree)]
     if len(arguments) == 2:
         findings += check_manuals(tree, arguments[1])
     for finding in findings:

@@ -143,6 +143,14 @@ class Scratch(unittest.TestCase):
                          ["cup ignored", "cup is empty", "cups too many", "no cup"])
         self.assertEqual(sorted(self.missing_lines(code, manual.replace("error", "warning"))), ["cup is empty", "no cup"])
 
+    def test_a_line_that_no_program_writes(self):
+        self.plant("server/made.c", CODE.replace("cup not", "cup %u not").replace("never said", "%s never said"))
+        self.plant("server/made.8", MANUAL)
+        self.assertEqual(list(prose.check_stale(prose.Tree(self.directory))),
+                         ['server/made.8:1: no program writes "warning: cup not found"'])
+        self.plant("server/made.8", MANUAL.replace("cup not", "cup ... not").replace("path=", "way="))
+        self.assertEqual(list(prose.check_stale(prose.Tree(self.directory))), [])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -13,6 +13,7 @@ import contextlib
 import lzma
 import os
 import random
+import re
 import signal
 import smtplib
 import socket
@@ -24,12 +25,13 @@ import time
 import mta
 import opensmtpd
 from dovecot import Dovecot
-from harness import Case, main, peer, program, wait_for
+from harness import SOURCE, Case, main, peer, program, wait_for
 from popfront import make_certificate
 from proxying import (EICAR, HOSTNAME, PATIENCE_S, RECIPIENT, SENDER, Client, Hop, MailProxy, attached,
                       descendants_of, dotted)
 from stored import USER
 
+MANUAL = os.path.join(SOURCE, "integration/mail/mail-proxy/mail-proxy.8")
 HEAD = b"From: sender@example.net\r\nSubject: test\r\n"
 TEXTS = {
     "short": HEAD + b"\r\nhello\r\n",
@@ -397,6 +399,17 @@ class OwnHop(Case):
         bytes_ = raw.recv(65536)
         self.assertTrue(bytes_, "the proxy has closed")
         return bytes_
+
+    def test_metrics_have_the_names_of_the_manual(self):
+        with open(MANUAL, encoding="ascii") as file:
+            told = re.findall(r"(?m)^\.Li (mail_proxy_\w*[a-z])\b", file.read())
+        self.start_proxy()
+        self.proxy.counters()
+        wait_for(lambda: os.path.exists(self.proxy.metrics_path))
+        with open(self.proxy.metrics_path, encoding="ascii") as file:
+            names = re.findall(r"(?m)^(\w+)", file.read())
+        self.assertGreater(len(told), 2)
+        self.assertEqual(sorted(set(told) - set(names)), [])
 
     def test_limits_of_a_network(self):
         self.start_proxy(sections={"limits": {"connections": 2}})
