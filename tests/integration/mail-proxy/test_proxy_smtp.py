@@ -405,7 +405,7 @@ class OwnHop(Case):
             told = re.findall(r"(?m)^\.Li (mail_proxy_\w*[a-z])\b", file.read())
         self.start_proxy()
         self.proxy.counters()
-        wait_for(lambda: os.path.exists(self.proxy.metrics_path))
+        wait_for(lambda: os.path.exists(self.proxy.metrics_path), "metrics")
         with open(self.proxy.metrics_path, encoding="ascii") as file:
             names = re.findall(r"(?m)^(\w+)", file.read())
         self.assertGreater(len(told), 2)
