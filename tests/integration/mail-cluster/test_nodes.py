@@ -24,7 +24,7 @@ import popclient
 import popfront
 import stored
 from clusters import make_peer
-from harness import DEADLINE_S, main, program, wait_for
+from harness import DEADLINE_S, EX_CONFIG, main, program, wait_for
 from sharing import EAWAY, TEXT, USERS, Nodes, node_of
 
 
@@ -511,6 +511,18 @@ class Strangers(Nodes):
         self.assertFalse(self.is_answered(node))
         certificate, key, _ = make_peer(self, "stranger")
         self.assertFalse(self.is_answered(node, certificate=certificate, key=key))
+
+    def test_a_check_reads_the_key_of_the_node(self):
+        nodes = self.begin()
+        one, other = (node.stored.sections["nodes"] for node in nodes[:2])
+        with open(nodes[0].stored.config_path, encoding="utf-8") as file:
+            config = file.read()
+        for key, status, said in ((one["key"], 0, ""), (other["key"], EX_CONFIG, "certificate of this node not taken"),
+                                  (self.path("missing.key"), EX_CONFIG, "certificate of this node not taken")):
+            path = self.write("checked.conf", config.replace(f"key: {one['key']}\n", f"key: {key}\n"))
+            result = subprocess.run([program("mail-stored"), "--check", "--config", path], capture_output=True,
+                                    text=True, timeout=DEADLINE_S, check=False)
+            self.assertEqual((result.returncode, said in result.stderr), (status, True), result.stderr)
 
     def deliver_as_a_peer(self, node, box, text=TEXT):
         """Status of the node."""
