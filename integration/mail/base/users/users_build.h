@@ -62,7 +62,7 @@ typedef int (*users_build_fn)(struct users_builder *build, void *context);
  * Creates path when there is none (mode 0644 less umask, as its lock file). Returns 0, -errno
  * (-ENOSPC, -EACCES, ...), a status of lib/lmdb, USERS_ESHRINK, USERS_EREFUSED or what fill returned.
  * A file that was created and never committed is removed; a file that is no database of recipients
- * is left alone, as is one of a later version. One of version 1 becomes one of this version.
+ * is left alone, as is one of another version.
  *
  * With the first secret that comes, the file becomes its owner's alone: no other may read or write
  * it, and that stays so, whatever the transaction comes to and later lists have. The lock file keeps

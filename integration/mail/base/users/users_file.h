@@ -48,8 +48,8 @@
  * passes over tags that it does not know, so that processes go on that were started before an
  * upgrade; one that no reader may pass over would come with another version.
  *
- * In version 1 all values but that of "m" were empty, and the checksum was over the keys alone.
- * users_build.c makes version 2 of it; readers refuse it.
+ * In version 1 all values but that of "m" were empty, and the checksum was over the keys alone; it is
+ * refused.
  *
  * Domains are in lower case (ASCII; nothing is converted between U-labels and A-labels), local
  * parts as they mean and not as they are quoted: "john doe"@example.org is john doe@example.org.
