@@ -18,7 +18,8 @@
  * There is one writer at a time, which has the lock of the store: -EBUSY for a second one. A handle
  * belongs to one thread. No function reads a clock, logs or exits. After MAILSTORE_EFAILED, or a
  * sync that failed, nothing works but mailstore_close(): open again, which reads what is on disk. Of
- * what was not committed that is nothing, unless the sync was MAILSTORE_EUNSURE.
+ * what was not committed that is nothing, if the disk let it be cut off; a sync that is
+ * MAILSTORE_EUNSURE says that it did not.
  */
 
 #include "lib/mailstore/mailindex.h"

@@ -441,15 +441,18 @@ class Disk(Case):
         with store.client() as client:
             self.assertEqual(len(client.entries(BOXES[0])), 1)
 
-    def test_a_mail_is_taken_whose_sync_ends_with_the_process_that_syncs(self):
-        """Another sync covers it: it is on disk, and must not be delivered again."""
+    def test_a_mail_is_put_off_whose_sync_ends_with_the_process_that_syncs(self):
+        """Whether the disk has it is not known: it is not there twice when it is sent again."""
         self.expect_log("store begins anew, the process that syncs has ended", "process ended, role=store")
         store = Stored(self)
         with store.client() as client:
             client.deliver(TEXT, BOXES)
             with self.injected(store, "signal=KILL"):
-                client.deliver(TEXT, BOXES)
+                client.send_mail(TEXT, BOXES)
+                self.assertEqual(client.take().status, -104)
         with store.client() as client:
+            self.assertEqual(len(client.entries(BOXES[0])), 1)
+            client.deliver(TEXT, BOXES)
             self.assertEqual(len(client.entries(BOXES[0])), 2)
 
     @contextlib.contextmanager

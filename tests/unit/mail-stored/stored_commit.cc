@@ -92,11 +92,15 @@ class world
 		}
 		return found;
 	}
-	void answer(unsigned syncer, int status)
+	void tell(unsigned syncer, int status)
 	{
 		const int32_t bytes = status;
 		REQUIRE(send(syncers_[syncer], &bytes, sizeof(bytes), 0) == sizeof(bytes));
 		is_asked_[syncer] = false;
+	}
+	void answer(unsigned syncer, int status)
+	{
+		tell(syncer, status);
 		run();
 	}
 	void finish()
@@ -111,7 +115,6 @@ class world
 	}
 
 	std::string log; // "a=0 b=-5 fail=-5 "
-	int sync_status = 0;
 
       private:
 	struct layer_of {
@@ -137,7 +140,7 @@ class world
 	{
 		maillayer_ops ops{};
 		ops.name = "played";
-		ops.sync = [](maillayer *layer) { return of(layer).sync_status; };
+		ops.sync = [](maillayer *) { return 0; };
 		ops.sync_begin = [](maillayer *layer, struct mailstore_sync *ret_sync) {
 			world &self = of(layer);
 			if (self.begun_ == self.end_)
@@ -225,7 +228,7 @@ TEST_CASE("what a later sync has covered is not committed when an earlier one fa
 	CHECK(w.log == "a=-5 b=-5 c=-5 fail=-5 d=" + std::to_string(MAILSTORE_EFAILED) + " ");
 }
 
-TEST_CASE("when a syncer ends, another sync covers all that waits", "[stored][commit]")
+TEST_CASE("a syncer that ends takes nothing for committed", "[stored][commit]")
 {
 	const unsigned ended = GENERATE(0U, 1U, 2U);
 	world w;
@@ -236,17 +239,45 @@ TEST_CASE("when a syncer ends, another sync covers all that waits", "[stored][co
 	REQUIRE(w.asked() == std::vector<unsigned>{ 0, 1 });
 	w.add("c");
 	w.end_syncer(ended);
-	CHECK(w.log == "a=0 b=0 c=0 fail=-104 ");
+	CHECK(w.log == "a=-104 b=-104 c=-104 fail=-104 ");
 }
 
-TEST_CASE("when a syncer ends and the disk fails, nothing is committed", "[stored][commit]")
+TEST_CASE("a syncer that ends while nothing is asked of any refuses nothing", "[stored][commit]")
 {
 	world w;
-	w.sync_status = -EIO;
 	w.add("a");
 	w.run();
+	REQUIRE(w.asked() == std::vector<unsigned>{ 0 });
+	w.answer(0, 0);
 	w.end_syncer(0);
-	CHECK(w.log == "a=-5 fail=-5 ");
+	CHECK(w.log == "a=0 fail=-104 ");
+}
+
+TEST_CASE("a sync that has failed is not asked again of the disk, whatever else ends",
+	  "[stored][commit]")
+{
+	world w;
+	w.add("a");
+	w.run_long();
+	w.add("b");
+	w.run_long();
+	REQUIRE(w.asked() == std::vector<unsigned>{ 0, 1 });
+	w.tell(1, -EIO);
+	SECTION("a syncer")
+	{
+		w.end_syncer(0);
+	}
+	SECTION("the program")
+	{
+		w.finish();
+		CHECK(w.log == "a=-5 b=-5 fail=-5 ");
+	}
+	SECTION("nothing")
+	{
+		w.run();
+		CHECK(w.log == "a=-5 b=-5 fail=-5 ");
+	}
+	CHECK(w.log.find("=0") == std::string::npos);
 }
 
 TEST_CASE("the end of a program commits what waits, and a late word changes nothing",

@@ -11,7 +11,7 @@
 
 TAILQ_HEAD(commit_waiters, commit_waiter);
 
-enum sync_state { SYNC_IDLE, SYNC_ASKED, SYNC_DONE };
+enum sync_state { SYNC_IDLE, SYNC_ASKED, SYNC_DONE /* and has not failed */ };
 
 /* A process of syncer.h, and what it is asked. */
 struct commit_sync {
@@ -19,7 +19,6 @@ struct commit_sync {
 	int syncer_fd;
 	uv_poll_t poll; /* its replies */
 	enum sync_state state;
-	int status; /* of SYNC_DONE */
 	struct mailstore_sync sync;
 	struct commit_waiters covered;
 };
@@ -84,7 +83,7 @@ static void end_syncs(struct commit *commit)
 		if (one->state != SYNC_DONE)
 			return;
 		one->state = SYNC_IDLE;
-		int ret = maillayer_sync_end(commit->layer, &one->sync, one->status);
+		int ret = maillayer_sync_end(commit->layer, &one->sync, 0);
 		if (ret != 0) {
 			fail(commit, ret);
 			return;
@@ -95,10 +94,20 @@ static void end_syncs(struct commit *commit)
 	}
 }
 
+/*
+ * One that failed does not wait for those before it: another sync meanwhile could succeed without what this one
+ * has lost, as an error is told once. The log cuts off all that waited.
+ */
 static void end_sync(struct commit_sync *one, int status)
 {
+	if (one->commit->has_failed)
+		return;
+	if (status != 0) {
+		one->state = SYNC_IDLE;
+		fail(one->commit, maillayer_sync_end(one->commit->layer, &one->sync, status));
+		return;
+	}
 	one->state = SYNC_DONE;
-	one->status = status;
 	end_syncs(one->commit);
 }
 
@@ -170,24 +179,47 @@ static void on_check(uv_check_t *check)
 		uv_timer_start(&commit->timer, on_timer, COMMIT_LONG_MS, 0);
 }
 
-static void on_reply(uv_poll_t *poll, int status, int events)
+/*
+ * With its process an error may have gone, so that no other sync can say what the disk has of what is
+ * under way: it is refused, and cut off. Another store process begins, which finds what stayed.
+ */
+static void lose(struct commit_sync *one)
 {
-	struct commit_sync *one = poll->data;
+	struct commit *commit = one->commit;
+	struct commit_sync *oldest = sync_at(commit, 0);
+	uv_poll_stop(&one->poll);
+	if (commit->has_failed)
+		return;
+	if (commit->count > 0) {
+		oldest->state = SYNC_IDLE;
+		(void)maillayer_sync_end(commit->layer, &oldest->sync, -ECONNRESET);
+	} else if (!TAILQ_EMPTY(&commit->waiting)) {
+		sync_here(commit);
+	}
+	fail(commit, -ECONNRESET);
+}
+
+/* Takes a reply that is there. */
+static void take(struct commit_sync *one)
+{
 	int result = 0;
-	(void)events;
-	/* libuv says -EBADF of a socket whose other end was killed with something unread. */
-	int ret = status < 0 ? -ECONNRESET : errand_take(one->syncer_fd, &result);
+	int ret = errand_take(one->syncer_fd, &result);
 	if (ret == -EAGAIN)
 		return;
-	if (ret < 0) {
-		uv_poll_stop(poll);
-		/* What it was at may be on disk, so that to refuse it would double it. */
-		commit_finish(one->commit);
-		fail(one->commit, -ECONNRESET);
-		return;
-	}
-	if (one->state == SYNC_ASKED)
+	if (ret < 0)
+		lose(one);
+	else if (one->state == SYNC_ASKED)
 		end_sync(one, result);
+}
+
+static void on_reply(uv_poll_t *poll, int status, int events)
+{
+	(void)events;
+	/* libuv says -EBADF of a socket whose other end was killed with something unread. */
+	if (status < 0)
+		lose(poll->data);
+	else
+		take(poll->data);
 }
 
 void commit_add(struct commit *commit, struct commit_waiter *waiter)
@@ -201,6 +233,11 @@ void commit_add(struct commit *commit, struct commit_waiter *waiter)
 
 void commit_finish(struct commit *commit)
 {
+	/* Of a failure that is known nothing is asked again. */
+	for (unsigned i = 0; i < COMMIT_SYNCS; i++) {
+		if (commit->syncs[i].state == SYNC_ASKED)
+			take(&commit->syncs[i]);
+	}
 	if (commit->has_failed)
 		return;
 	/* It covers what the syncers are at, too, whose word may still come. */

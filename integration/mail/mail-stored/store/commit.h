@@ -15,8 +15,7 @@
  * log: what is said to be on disk has nothing before it that is not.
  *
  * When a sync has failed the layer has stopped: done() and fail() have its status, and nothing else
- * is of use any more. When a process that syncs has ended, one more sync covers all that waits, and fail()
- * has -ECONNRESET.
+ * is of use any more. The sync of a process that has ended counts as failed, with -ECONNRESET.
  *
  * One thread's. After commit_close() the loop has to run once more before commit_free().
  */

@@ -18,7 +18,8 @@ static const char context[] = "mail-stored";
 /* Says what is wrong; a store that has stopped, or lost its index, is the owner's business. */
 static void note(struct keeper *keeper, const char *what, int status)
 {
-	if (status == MAILSTORE_EFAILED || status == -EIO || status == MAILSTORE_ENOINDEX)
+	if (status == MAILSTORE_EFAILED || status == MAILSTORE_EUNSURE || status == -EIO ||
+	    status == MAILSTORE_ENOINDEX)
 		keeper->fail(keeper->owner, status);
 	else
 		log_warning(context, "%s, path=%s (%s)", what, keeper->setup->directory,
@@ -38,7 +39,8 @@ static void on_index(uv_timer_t *timer)
 		keeper->is_behind = false;
 		return;
 	}
-	if (!keeper->is_behind || ret == MAILSTORE_EFAILED || ret == MAILSTORE_ENOINDEX)
+	if (!keeper->is_behind || ret == MAILSTORE_EFAILED || ret == MAILSTORE_EUNSURE ||
+	    ret == MAILSTORE_ENOINDEX)
 		note(keeper, "index not written", ret);
 	keeper->is_behind = true;
 }
