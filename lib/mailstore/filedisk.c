@@ -27,8 +27,9 @@ struct open_file {
 	uint64_t used; /* the count of uses when it was used last; 0: no file */
 	uint64_t size;
 	int fd;
-	int refused; /* why it cannot be written, -errno, or 0 */
-	bool is_new; /* the directory does not have its name for certain */
+	int refused;	  /* why it cannot be written, -errno, or 0 */
+	bool is_new;	  /* the directory does not have its name for certain */
+	bool is_unsynced; /* written, and not synced since by its descriptor */
 };
 
 struct filedisk {
@@ -83,13 +84,23 @@ static int file_list(struct disk *disk, disk_list_fn fn, void *context)
 	return ret;
 }
 
-/* The place of the file that was used longest ago, or of none. */
+/* 0: may be closed. */
+static int worth(const struct open_file *file)
+{
+	return file->is_new ? 2 : file->is_unsynced ? 1 : 0;
+}
+
+/*
+ * The place of the file that was used longest ago, or of none. Not of one that is written: an error of
+ * writing is told to the descriptors that were open then, and where there is none the system may forget it.
+ */
 static struct open_file *free_place(struct filedisk *self)
 {
 	struct open_file *oldest = &self->files[0];
 	for (int i = 1; i < OPEN_MAX_FILES; i++) {
 		struct open_file *file = &self->files[i];
-		if (!file->is_new && (oldest->is_new || file->used < oldest->used))
+		int more = worth(file) - worth(oldest);
+		if (more < 0 || (more == 0 && file->used < oldest->used))
 			oldest = file;
 	}
 	if (oldest->used != 0)
@@ -228,6 +239,7 @@ static int file_append(struct disk *disk, uint64_t object, uint64_t at, const st
 		return file->refused;
 	if (file->size != at)
 		return -ESTALE;
+	file->is_unsynced = true;
 	ret = write_all(file->fd, at, parts, count, &done);
 	file->size = at + done;
 	return ret;
@@ -276,6 +288,7 @@ static int file_sync(struct disk *disk, uint64_t object)
 		return ret;
 	if (fdatasync(file->fd) != 0)
 		return -errno;
+	file->is_unsynced = false;
 	if ((file->is_new || !self->is_listed) && fsync(self->directory) != 0)
 		return -errno;
 	self->is_listed = true;
@@ -290,6 +303,7 @@ static int file_renew(struct disk *disk, uint64_t object, uint64_t from, uint64_
 	int ret = use((struct filedisk *)disk, object, false, &file);
 	if (ret != 0 || file->refused != 0)
 		return ret;
+	file->is_unsynced = true;
 	while (ret == 0 && from < to) {
 		size_t size = to - from < sizeof(bytes) ? (size_t)(to - from) : sizeof(bytes);
 		const struct iovec part = { bytes, size };

@@ -94,7 +94,20 @@ int maillog_fail(struct maillog *log, int status)
 										: MAILSTORE_EUNSURE;
 }
 
-/* Seals the segment of a generation and begins another. */
+static int sync_segment(struct maillog *log, struct maillog_head *head)
+{
+	log->sync_count++;
+	int ret = log->disk->ops->sync(log->disk, head->segment);
+	if (ret != 0)
+		return maillog_fail(log, ret);
+	head->synced = head->end;
+	return 0;
+}
+
+/*
+ * Seals the segment of a generation and begins another. Syncs outside may have covered all of the old one;
+ * the disk is asked once more by the descriptor that has written it, and may close that then.
+ */
 static int begin_segment(struct maillog *log, unsigned generation)
 {
 	uint8_t bytes[MAILSEGMENT_HEAD_SIZE];
@@ -102,7 +115,8 @@ static int begin_segment(struct maillog *log, unsigned generation)
 	struct mailsegment_head head = { .number = log->next_segment,
 					 .generation = (uint8_t)generation };
 	const struct iovec part = { bytes, sizeof(bytes) };
-	int ret = maillog_sync(log, generation);
+	int ret = log->heads[generation].segment != 0 ? sync_segment(log, &log->heads[generation])
+						      : 0;
 	if (ret != 0)
 		return ret;
 	memcpy(head.store, log->identity.store, sizeof(head.store));
@@ -236,12 +250,7 @@ int maillog_sync(struct maillog *log, unsigned generation)
 		return MAILSTORE_EFAILED;
 	if (head->segment == 0 || head->synced == head->end)
 		return 0;
-	log->sync_count++;
-	int ret = log->disk->ops->sync(log->disk, head->segment);
-	if (ret != 0)
-		return maillog_fail(log, ret);
-	head->synced = head->end;
-	return 0;
+	return sync_segment(log, head);
 }
 
 int maillog_sync_begin(struct maillog *log, struct mailstore_sync *ret_sync)

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <string>
+#include <sys/uio.h>
 #include <vector>
 
 // What fsync() was called for: paths, without that of the test's directory.
@@ -30,6 +31,17 @@ bool was_synced(const std::string &path)
 	for (const std::string &one : synced)
 		if (one == real)
 			return true;
+	return false;
+}
+
+bool is_open(const std::string &path)
+{
+	const std::string real = std::filesystem::canonical(path);
+	for (const auto &one : std::filesystem::directory_iterator("/proc/self/fd")) {
+		std::error_code gone; // the iterator's own
+		if (std::filesystem::read_symlink(one.path(), gone) == real)
+			return true;
+	}
 	return false;
 }
 
@@ -79,6 +91,41 @@ TEST_CASE("a name that a killed process has left is on disk with the next sync",
 	synced.clear();
 	REQUIRE(after.it->ops->sync(after.it, 1) == 0);
 	CHECK(synced.empty());
+}
+
+TEST_CASE("a file that is written stays open until it is synced, whatever is read beside it",
+	  "[mailstore][files]")
+{
+	const tmpdir directory;
+	const std::string path = directory.file("log");
+	REQUIRE(filedisk_make(path.c_str()) == 0);
+	const disk_of log(path);
+	const disk_ops *ops = log.it->ops;
+	uint8_t byte = 'x';
+	const iovec part{ &byte, 1 };
+	constexpr uint64_t count = 20;
+	for (uint64_t object = 1; object <= count; object++) {
+		REQUIRE(ops->create(log.it, object) == 0);
+		REQUIRE(ops->append(log.it, object, 0, &part, 1) == 0);
+		REQUIRE(ops->sync(log.it, object) == 0);
+	}
+	const auto read_others = [&] {
+		for (uint64_t object = 2; object <= count; object++)
+			REQUIRE(ops->read(log.it, object, 0, &byte, 1) == 0);
+	};
+	SECTION("appended to")
+	{
+		REQUIRE(ops->append(log.it, 1, 1, &part, 1) == 0);
+	}
+	SECTION("written once more")
+	{
+		REQUIRE(ops->renew(log.it, 1, 0, 1) == 0);
+	}
+	read_others();
+	CHECK(is_open(path + "/0000000000000001"));
+	REQUIRE(ops->sync(log.it, 1) == 0);
+	read_others();
+	CHECK_FALSE(is_open(path + "/0000000000000001"));
 }
 
 TEST_CASE("a directory has one writer, until that closes it", "[mailstore][files]")
