@@ -11,9 +11,9 @@ struct log_layer {
 	struct mailstore *store;
 };
 
-static struct mailstore *store_of(struct maillayer *layer)
+static struct mailstore *store_of(const struct maillayer *layer)
 {
-	return ((struct log_layer *)layer)->store;
+	return ((const struct log_layer *)layer)->store;
 }
 
 static int log_deliver(struct maillayer *layer, const struct mailstore_mail *mail,
@@ -41,6 +41,16 @@ static int log_sync_begin(struct maillayer *layer, struct mailstore_sync *ret_sy
 static int log_sync_end(struct maillayer *layer, const struct mailstore_sync *sync, int status)
 {
 	return mailstore_sync_end(store_of(layer), sync, status);
+}
+
+static struct mailplace log_end(const struct maillayer *layer)
+{
+	return mailstore_end(store_of(layer));
+}
+
+static bool log_has_synced(const struct maillayer *layer, struct mailplace end)
+{
+	return mailstore_has_synced(store_of(layer), end);
 }
 
 static int log_flush(struct maillayer *layer)
@@ -134,6 +144,8 @@ static const struct maillayer_ops log_ops = {
 	.sync = log_sync,
 	.sync_begin = log_sync_begin,
 	.sync_end = log_sync_end,
+	.end = log_end,
+	.has_synced = log_has_synced,
 	.flush = log_flush,
 	.make_id = log_make_id,
 	.list = log_list,
@@ -191,6 +203,16 @@ int maillayer_sync_end(struct maillayer *layer, const struct mailstore_sync *syn
 {
 	return layer->ops->sync_end != NULL ? layer->ops->sync_end(layer, sync, status)
 					    : -EOPNOTSUPP;
+}
+
+struct mailplace maillayer_end(const struct maillayer *layer)
+{
+	return layer->ops->end != NULL ? layer->ops->end(layer) : (struct mailplace){ 0 };
+}
+
+bool maillayer_has_synced(const struct maillayer *layer, struct mailplace end)
+{
+	return layer->ops->has_synced != NULL && layer->ops->has_synced(layer, end);
 }
 
 int maillayer_flush(struct maillayer *layer)

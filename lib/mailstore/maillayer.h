@@ -31,9 +31,11 @@ struct maillayer_ops {
 	int (*erase)(struct maillayer *layer, struct mailname mailbox, const uint64_t *mails,
 		     size_t count, uint64_t time_us);
 	int (*sync)(struct maillayer *layer);
-	/* Both or none; without them a commit is sync(). */
+	/* All four or none; without them a commit is sync(). */
 	int (*sync_begin)(struct maillayer *layer, struct mailstore_sync *ret_sync);
 	int (*sync_end)(struct maillayer *layer, const struct mailstore_sync *sync, int status);
+	struct mailplace (*end)(const struct maillayer *layer);
+	bool (*has_synced)(const struct maillayer *layer, struct mailplace end);
 	int (*flush)(struct maillayer *layer);
 	int (*make_id)(struct maillayer *layer, struct mailid *ret_id);
 	int (*list)(struct maillayer *layer, struct mailname mailbox, uint64_t from, size_t room,
@@ -77,6 +79,9 @@ int maillayer_sync(struct maillayer *layer);
 /* -EOPNOTSUPP: maillayer_sync() is the only way. */
 int maillayer_sync_begin(struct maillayer *layer, struct mailstore_sync *ret_sync);
 int maillayer_sync_end(struct maillayer *layer, const struct mailstore_sync *sync, int status);
+/* Of a layer that has no such places: all zero, and false. */
+struct mailplace maillayer_end(const struct maillayer *layer);
+bool maillayer_has_synced(const struct maillayer *layer, struct mailplace end);
 int maillayer_flush(struct maillayer *layer);
 int maillayer_make_id(struct maillayer *layer, struct mailid *ret_id);
 int maillayer_find(struct maillayer *layer, struct mailname mailbox, uint64_t from,

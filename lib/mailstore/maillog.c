@@ -82,16 +82,21 @@ void maillog_close(struct maillog *log)
 
 /* ---- writing ---- */
 
+/* What a sync() returns of a log that has failed before. */
+static int stopped(const struct maillog *log)
+{
+	return log->is_unsure ? MAILSTORE_EUNSURE : MAILSTORE_EFAILED;
+}
+
 int maillog_fail(struct maillog *log, int status)
 {
 	const struct maillog_head *head = &log->heads[0];
 	if (log->failure != 0)
-		return MAILSTORE_EFAILED;
+		return stopped(log);
 	log->failure = status;
-	if (head->synced == head->end)
-		return status;
-	return log->disk->ops->cut(log->disk, head->segment, head->synced) == 0 ? status
-										: MAILSTORE_EUNSURE;
+	log->is_unsure = head->synced != head->end &&
+			 log->disk->ops->cut(log->disk, head->segment, head->synced) != 0;
+	return log->is_unsure ? MAILSTORE_EUNSURE : status;
 }
 
 static int sync_segment(struct maillog *log, struct maillog_head *head)
@@ -247,7 +252,7 @@ int maillog_sync(struct maillog *log, unsigned generation)
 {
 	struct maillog_head *head = &log->heads[generation];
 	if (log->failure != 0)
-		return MAILSTORE_EFAILED;
+		return stopped(log);
 	if (head->segment == 0 || head->synced == head->end)
 		return 0;
 	return sync_segment(log, head);
@@ -258,7 +263,7 @@ int maillog_sync_begin(struct maillog *log, struct mailstore_sync *ret_sync)
 	const struct maillog_head *head = &log->heads[0];
 	struct mailstore_sync sync = { .segment = head->segment, .end = head->end };
 	if (log->failure != 0)
-		return MAILSTORE_EFAILED;
+		return stopped(log);
 	if (head->segment == 0 || head->synced == head->end)
 		return DNSBLV6_ENOTFOUND;
 	int ret = log->disk->ops->open_sync(log->disk, head->segment, &sync.fd);
@@ -274,7 +279,7 @@ int maillog_sync_end(struct maillog *log, const struct mailstore_sync *sync, int
 	struct maillog_head *head = &log->heads[0];
 	close(sync->fd);
 	if (log->failure != 0)
-		return MAILSTORE_EFAILED;
+		return stopped(log);
 	/* Meanwhile the segment may have been sealed, which syncs it, or synced as a whole. */
 	bool is_new = head->segment == sync->segment && head->synced < sync->end;
 	if (status != 0) {
@@ -284,6 +289,18 @@ int maillog_sync_end(struct maillog *log, const struct mailstore_sync *sync, int
 	if (is_new)
 		head->synced = sync->end;
 	return 0;
+}
+
+struct mailplace maillog_end(const struct maillog *log)
+{
+	return (struct mailplace){ .segment = log->heads[0].segment, .at = log->heads[0].end };
+}
+
+bool maillog_has_synced(const struct maillog *log, struct mailplace end)
+{
+	const struct maillog_head *head = &log->heads[0];
+	/* A segment is synced before the next one begins. */
+	return end.segment == head->segment ? end.at <= head->synced : end.segment < head->segment;
 }
 
 int maillog_resume(struct maillog *log, unsigned generation, uint64_t segment, uint64_t durable,

@@ -11,7 +11,8 @@
  * more. maillog_sync() is the commit of everything that was appended to a generation before. When it
  * fails the log has failed for good: what is on disk is not known, and a second attempt could
  * succeed without having written what the first one lost. Every later call that writes returns
- * MAILSTORE_EFAILED. What was not committed is cut off then, as its writers hear that it is refused.
+ * MAILSTORE_EFAILED. What was not committed is cut off then, as its writers hear that it is refused;
+ * where the cut fails, that sync and later ones are MAILSTORE_EUNSURE.
  */
 
 #include "lib/mailstore/disk.h"
@@ -42,6 +43,7 @@ struct maillog {
 	uint64_t sync_count;
 	uint64_t written; /* bytes, since it was opened */
 	int failure;	  /* -errno of what has stopped it for good, or 0 */
+	bool is_unsure;	  /* what was refused then may be on disk: it was not cut off */
 	uint8_t *buffer;  /* MAILLOG_BUFFER_SIZE bytes */
 };
 
@@ -85,6 +87,9 @@ struct mailstore_sync {
 /* Of generation 0, to which alone deliveries and deletions go. */
 int maillog_sync_begin(struct maillog *log, struct mailstore_sync *ret_sync);
 int maillog_sync_end(struct maillog *log, const struct mailstore_sync *sync, int status);
+/* Of generation 0, too: behind what was appended last, and whether a sync() has covered what is before a place. */
+struct mailplace maillog_end(const struct maillog *log);
+bool maillog_has_synced(const struct maillog *log, struct mailplace end);
 /*
  * Goes on at the end of a segment that recovery has examined: cuts what is behind end, writes what
  * is behind durable once more, and syncs, so that nothing is built on what is in memory alone.

@@ -86,6 +86,16 @@ int mailstore_sync_end(struct mailstore *store, const struct mailstore_sync *syn
 	return maillog_sync_end(&store->log, sync, status);
 }
 
+struct mailplace mailstore_end(const struct mailstore *store)
+{
+	return maillog_end(&store->log);
+}
+
+bool mailstore_has_synced(const struct mailstore *store, struct mailplace end)
+{
+	return maillog_has_synced(&store->log, end);
+}
+
 int mailstore_flush(struct mailstore *store)
 {
 	int ret = mailstore_sync(store);

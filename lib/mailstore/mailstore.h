@@ -18,8 +18,8 @@
  * There is one writer at a time, which has the lock of the store: -EBUSY for a second one. A handle
  * belongs to one thread. No function reads a clock, logs or exits. After MAILSTORE_EFAILED, or a
  * sync that failed, nothing works but mailstore_close(): open again, which reads what is on disk. Of
- * what was not committed that is nothing, if the disk let it be cut off; a sync that is
- * MAILSTORE_EUNSURE says that it did not.
+ * what was not committed that is nothing, if the disk let it be cut off; a sync that is MAILSTORE_EUNSURE, the
+ * one that failed or one of a store that had, says that it did not.
  */
 
 #include "lib/mailstore/mailindex.h"
@@ -104,6 +104,12 @@ int mailstore_sync(struct mailstore *store);
 int mailstore_sync_begin(struct mailstore *store, struct mailstore_sync *ret_sync);
 /* status is 0 or -errno of fdatasync(); with that the store has failed. Returns it. */
 int mailstore_sync_end(struct mailstore *store, const struct mailstore_sync *sync, int status);
+/*
+ * Behind what was delivered or deleted last, and whether a sync has covered what is before such a place, one
+ * that has failed or is under way aside. Also of a store that has failed.
+ */
+struct mailplace mailstore_end(const struct mailstore *store);
+bool mailstore_has_synced(const struct mailstore *store, struct mailplace end);
 /* Makes the index that of the log, as far as that is synced. */
 int mailstore_flush(struct mailstore *store);
 
@@ -150,7 +156,7 @@ struct mailstore_info {
 	bool has_failed;
 };
 int mailstore_describe(struct mailstore *store, struct mailstore_info *ret_info);
-/* What has stopped the store, behind which all calls are MAILSTORE_EFAILED: -errno, or 0. */
+/* What has stopped the store, behind which all calls fail: -errno, or 0. */
 int mailstore_failure(const struct mailstore *store);
 
 /* ---- collection ---- */

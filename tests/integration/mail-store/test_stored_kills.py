@@ -28,7 +28,8 @@ CLIENTS = 3
 FSCK_EACH = 25
 # All mails of a store are looked at in each round: after so many there is another store.
 ROUNDS_EACH = 100
-SYNCER_GONE = (-104, -2605)  # ECONNRESET, or the store has stopped because of that
+# ECONNRESET, or the store has stopped because of that and kept nothing, or what another sync had covered.
+SYNCER_GONE = (-104, -2605, -2619)
 
 
 class Oracle:

@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
 #include <map>
@@ -103,6 +104,11 @@ class world
 		tell(syncer, status);
 		run();
 	}
+	// All that was appended, by the store itself: its index was written, say.
+	void cover()
+	{
+		synced_ = end_;
+	}
 	void finish()
 	{
 		commit_finish(commit_);
@@ -122,9 +128,9 @@ class world
 		world *self;
 	};
 
-	static world &of(maillayer *layer)
+	static world &of(const maillayer *layer)
 	{
-		return *reinterpret_cast<layer_of *>(layer)->self;
+		return *reinterpret_cast<const layer_of *>(layer)->self;
 	}
 	static void done(void *owner, commit_waiter *link, int status)
 	{
@@ -143,7 +149,7 @@ class world
 		ops.sync = [](maillayer *) { return 0; };
 		ops.sync_begin = [](maillayer *layer, struct mailstore_sync *ret_sync) {
 			world &self = of(layer);
-			if (self.begun_ == self.end_)
+			if (self.begun_ == self.end_ || self.synced_ == self.end_)
 				return static_cast<int>(DNSBLV6_ENOTFOUND);
 			self.begun_ = self.end_;
 			ret_sync->end = self.end_;
@@ -154,8 +160,14 @@ class world
 			// Never one before another that covers less.
 			CHECK(sync->end > of(layer).ended_);
 			of(layer).ended_ = sync->end;
+			if (status == 0)
+				of(layer).synced_ = std::max(of(layer).synced_, sync->end);
 			close(sync->fd);
 			return status;
+		};
+		ops.end = [](const maillayer *layer) { return mailplace{ 1, of(layer).end_ }; };
+		ops.has_synced = [](const maillayer *layer, mailplace end) {
+			return end.at <= of(layer).synced_;
 		};
 		return ops;
 	}
@@ -166,7 +178,7 @@ class world
 	int syncers_[COMMIT_SYNCS];
 	bool is_asked_[COMMIT_SYNCS] = {};
 	uint64_t counters_[STORED_COUNTER_COUNT] = {};
-	uint64_t end_ = 0, begun_ = 0, ended_ = 0;
+	uint64_t end_ = 0, begun_ = 0, ended_ = 0, synced_ = 0;
 	std::map<std::string, waiter> waiters_;
 };
 
@@ -278,6 +290,45 @@ TEST_CASE("a sync that has failed is not asked again of the disk, whatever else 
 		CHECK(w.log == "a=-5 b=-5 fail=-5 ");
 	}
 	CHECK(w.log.find("=0") == std::string::npos);
+}
+
+TEST_CASE("what was covered while no sync was under way does not fail with the next one",
+	  "[stored][commit]")
+{
+	world w;
+	w.add("a");
+	w.cover(); // its segment was full
+	w.add("b");
+	w.run();
+	CHECK(w.log == "a=0 ");
+	REQUIRE(w.asked() == std::vector<unsigned>{ 0 });
+	w.answer(0, -EIO);
+	CHECK(w.log == "a=0 b=-5 fail=-5 ");
+}
+
+TEST_CASE("what was covered beside a sync that fails stays, and is not said to be committed",
+	  "[stored][commit]")
+{
+	const std::string unsure = std::to_string(MAILSTORE_EUNSURE);
+	world w;
+	w.add("a");
+	w.run();
+	w.add("b");
+	w.cover();
+	w.add("c");
+	w.run();
+	REQUIRE(w.asked() == std::vector<unsigned>{ 0 });
+	CHECK(w.log.empty());
+	SECTION("with an error")
+	{
+		w.answer(0, -EIO);
+		CHECK(w.log == "a=" + unsure + " b=" + unsure + " c=-5 fail=-5 ");
+	}
+	SECTION("as its process ends")
+	{
+		w.end_syncer(0);
+		CHECK(w.log == "a=" + unsure + " b=" + unsure + " c=-104 fail=-104 ");
+	}
 }
 
 TEST_CASE("the end of a program commits what waits, and a late word changes nothing",

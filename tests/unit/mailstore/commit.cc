@@ -247,6 +247,43 @@ TEST_CASE("a second half that fails behind a whole sync is unsure of what that h
 	CHECK(f.list("bert", 10).empty());
 }
 
+TEST_CASE("a place is synced when its segment is, or when a sync has ended behind it",
+	  "[mailstore][commit]")
+{
+	fixture f;
+	f.begin_segment();
+	half sync{};
+	REQUIRE(f.deliver("anna") == 0);
+	const mailplace first = mailstore_end(f.store);
+	CHECK_FALSE(mailstore_has_synced(f.store, first));
+	REQUIRE(mailstore_sync_begin(f.store, &sync) == 0);
+	REQUIRE(f.deliver("anna") == 0);
+	const mailplace second = mailstore_end(f.store);
+	REQUIRE(f.end(sync) == 0);
+	CHECK(mailstore_has_synced(f.store, first));
+	CHECK_FALSE(mailstore_has_synced(f.store, second));
+	REQUIRE(f.deliver("bert", std::string(5000, 'x') + "\r\n") == 0);
+	const mailplace third = mailstore_end(f.store);
+	CHECK(mailstore_has_synced(f.store, second));
+	CHECK_FALSE(mailstore_has_synced(f.store, third));
+	REQUIRE(mailstore_sync_begin(f.store, &sync) == -EOPNOTSUPP);
+	REQUIRE(mailstore_sync(f.store) == 0);
+	CHECK(mailstore_has_synced(f.store, third));
+}
+
+TEST_CASE("a sync is unsure behind a disk that has failed and kept what waited",
+	  "[mailstore][commit]")
+{
+	sim_disk disk(1);
+	fixture f(&disk);
+	REQUIRE(f.deliver("anna") == 0);
+	const bool is_cut = GENERATE(true, false);
+	// One write fails, or it and all behind it: what is there of it cannot be cut off then.
+	disk.fail_after(1, -EIO, is_cut);
+	CHECK(f.deliver("bert") == -EIO);
+	CHECK(mailstore_sync(f.store) == (is_cut ? 0 : MAILSTORE_EUNSURE));
+}
+
 TEST_CASE("a descriptor for syncing shares nothing with another of its segment",
 	  "[mailstore][commit]")
 {

@@ -90,7 +90,8 @@ static void take_request(struct client *client, const struct storewire_request *
 	if (answer.fd >= 0)
 		close(answer.fd);
 	/* A disk that fails under an append has stopped the store, and without its index it begins anew. */
-	if (answer.reply.status == MAILSTORE_EFAILED || answer.reply.status == MAILSTORE_ENOINDEX)
+	if (answer.reply.status == MAILSTORE_EFAILED || answer.reply.status == MAILSTORE_EUNSURE ||
+	    answer.reply.status == MAILSTORE_ENOINDEX)
 		clients_fail(clients, answer.reply.status);
 }
 

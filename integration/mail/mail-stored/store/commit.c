@@ -60,16 +60,30 @@ static void finish(struct commit *commit, struct commit_waiters *waiters, int st
 	}
 }
 
+/*
+ * What another sync has covered stays: the index was written, or a segment was full. No more than that is
+ * known of it, as the sync that failed may have failed before that one.
+ */
+static void refuse(struct commit *commit, struct commit_waiters *waiters, int status)
+{
+	struct commit_waiter *waiter;
+	while ((waiter = TAILQ_FIRST(waiters)) != NULL) {
+		bool stays = maillayer_has_synced(commit->layer, waiter->end);
+		TAILQ_REMOVE(waiters, waiter, link);
+		commit->rules->done(commit->owner, waiter, stays ? MAILSTORE_EUNSURE : status);
+	}
+}
+
 /* All that waited, and what comes from here on, is not committed. */
-static void fail(struct commit *commit, int status)
+static void fail(struct commit *commit, int status, int reason)
 {
 	if (commit->has_failed)
 		return;
 	commit->has_failed = true;
 	for (unsigned i = 0; i < commit->count; i++)
-		finish(commit, &sync_at(commit, i)->covered, status);
-	finish(commit, &commit->waiting, status);
-	commit->rules->fail(commit->owner, status);
+		refuse(commit, &sync_at(commit, i)->covered, status);
+	refuse(commit, &commit->waiting, status);
+	commit->rules->fail(commit->owner, reason);
 }
 
 /*
@@ -85,7 +99,7 @@ static void end_syncs(struct commit *commit)
 		one->state = SYNC_IDLE;
 		int ret = maillayer_sync_end(commit->layer, &one->sync, 0);
 		if (ret != 0) {
-			fail(commit, ret);
+			fail(commit, ret, ret);
 			return;
 		}
 		commit->first = (commit->first + 1) % COMMIT_SYNCS;
@@ -104,7 +118,8 @@ static void end_sync(struct commit_sync *one, int status)
 		return;
 	if (status != 0) {
 		one->state = SYNC_IDLE;
-		fail(one->commit, maillayer_sync_end(one->commit->layer, &one->sync, status));
+		int ret = maillayer_sync_end(one->commit->layer, &one->sync, status);
+		fail(one->commit, ret, ret);
 		return;
 	}
 	one->state = SYNC_DONE;
@@ -119,7 +134,7 @@ static void sync_here(struct commit *commit)
 	int ret = maillayer_sync(commit->layer);
 	/* A log has stopped then; maildirs may take the next mail. */
 	if (ret != 0 && commit->layer->ops->sync_begin != NULL)
-		fail(commit, ret);
+		fail(commit, ret, ret);
 	else
 		finish(commit, &commit->waiting, ret);
 }
@@ -147,9 +162,24 @@ static bool may_begin(struct commit *commit)
 	return commit->count == 0 || uv_now(commit->loop) >= commit->began_ms + COMMIT_LONG_MS;
 }
 
+/*
+ * What waits, and was covered while no sync was under way, is committed. Of a segment that was full the next
+ * sync would take it along, and refuse it when that fails.
+ */
+static void finish_synced(struct commit *commit)
+{
+	struct commit_waiter *waiter;
+	while (commit->count == 0 && (waiter = TAILQ_FIRST(&commit->waiting)) != NULL &&
+	       maillayer_has_synced(commit->layer, waiter->end)) {
+		TAILQ_REMOVE(&commit->waiting, waiter, link);
+		commit->rules->done(commit->owner, waiter, 0);
+	}
+}
+
 static void step(struct commit *commit)
 {
 	struct mailstore_sync sync;
+	finish_synced(commit);
 	if (!may_begin(commit))
 		return;
 	int ret = maillayer_sync_begin(commit->layer, &sync);
@@ -160,7 +190,7 @@ static void step(struct commit *commit)
 	else if (ret == DNSBLV6_ENOTFOUND) /* another one, of the index say, has covered them */
 		finish(commit, &commit->waiting, 0);
 	else
-		fail(commit, ret);
+		fail(commit, ret, ret);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -190,13 +220,14 @@ static void lose(struct commit_sync *one)
 	uv_poll_stop(&one->poll);
 	if (commit->has_failed)
 		return;
+	int ret = -ECONNRESET;
 	if (commit->count > 0) {
 		oldest->state = SYNC_IDLE;
-		(void)maillayer_sync_end(commit->layer, &oldest->sync, -ECONNRESET);
+		ret = maillayer_sync_end(commit->layer, &oldest->sync, -ECONNRESET);
 	} else if (!TAILQ_EMPTY(&commit->waiting)) {
 		sync_here(commit);
 	}
-	fail(commit, -ECONNRESET);
+	fail(commit, ret, -ECONNRESET);
 }
 
 /* Takes a reply that is there. */
@@ -228,6 +259,7 @@ void commit_add(struct commit *commit, struct commit_waiter *waiter)
 		commit->rules->done(commit->owner, waiter, MAILSTORE_EFAILED);
 		return;
 	}
+	waiter->end = maillayer_end(commit->layer);
 	TAILQ_INSERT_TAIL(&commit->waiting, waiter, link);
 }
 
@@ -243,7 +275,7 @@ void commit_finish(struct commit *commit)
 	/* It covers what the syncers are at, too, whose word may still come. */
 	int ret = maillayer_sync(commit->layer);
 	if (ret != 0) {
-		fail(commit, ret);
+		fail(commit, ret, ret);
 		return;
 	}
 	for (unsigned i = 0; i < commit->count; i++)

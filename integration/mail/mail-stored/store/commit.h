@@ -15,7 +15,8 @@
  * log: what is said to be on disk has nothing before it that is not.
  *
  * When a sync has failed the layer has stopped: done() and fail() have its status, and nothing else
- * is of use any more. The sync of a process that has ended counts as failed, with -ECONNRESET.
+ * is of use any more. The sync of a process that has ended counts as failed, with -ECONNRESET. Of what
+ * some other sync has covered done() says MAILSTORE_EUNSURE then: it stays in the log.
  *
  * One thread's. After commit_close() the loop has to run once more before commit_free().
  */
@@ -33,6 +34,7 @@ extern "C" {
 /* In the memory of the owner until done() is called. */
 struct commit_waiter {
 	TAILQ_ENTRY(commit_waiter) link;
+	struct mailplace end; /* commit_add() writes it */
 };
 
 struct commit_rules {
