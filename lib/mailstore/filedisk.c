@@ -16,6 +16,7 @@
 #include <sys/file.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -383,6 +384,15 @@ static int file_open(struct disk *disk, uint64_t object, int *ret_fd)
 	return 0;
 }
 
+static int file_room(struct disk *disk, uint64_t *ret_size)
+{
+	struct statvfs facts;
+	if (fstatvfs(((struct filedisk *)disk)->directory, &facts) != 0)
+		return -errno;
+	*ret_size = (uint64_t)facts.f_bavail * facts.f_frsize;
+	return 0;
+}
+
 static void file_close(struct disk *disk)
 {
 	struct filedisk *self = (struct filedisk *)disk;
@@ -405,6 +415,7 @@ static const struct disk_ops file_ops = {
 	.cut = file_cut,
 	.remove = file_remove,
 	.open = file_open,
+	.room = file_room,
 	.close = file_close,
 };
 

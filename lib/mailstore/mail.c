@@ -83,7 +83,7 @@ static int open_parts(struct mail_store *store, const char *directory, int flags
 	char log[PATH_MAX];
 	char index[PATH_MAX];
 	struct mailstore_recovery recovery;
-	struct mailstore_setup setup = { .index_path = index };
+	struct mailstore_setup setup = { .index_path = index, .reserve = MAILSTORE_RESERVE };
 	if (snprintf(log, sizeof(log), "%s/log", directory) >= (int)sizeof(log) ||
 	    snprintf(index, sizeof(index), "%s/index.mdb", directory) >= (int)sizeof(index))
 		return -ENAMETOOLONG;

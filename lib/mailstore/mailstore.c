@@ -18,6 +18,7 @@ struct mailstore {
 	struct reader
 		*reader; /* NULL, or within reader_begin(); never while the index is written */
 	uint64_t next_lsn;
+	uint64_t reserve;
 	bool is_replaying;
 	uint64_t copied;
 	uint64_t reclaimed;
@@ -218,6 +219,7 @@ int mailstore_open(const struct mailstore_setup *setup, struct mailstore **ret_s
 		return -ENOMEM;
 	}
 	store->disk = setup->disk;
+	store->reserve = setup->reserve;
 	store->index_path = strdup(setup->index_path);
 	int ret = store->index_path == NULL ? -ENOMEM : 0;
 	if (ret == 0 && getentropy(random, sizeof(random)) != 0)
@@ -436,6 +438,16 @@ static int check_id(struct mailstore *store, const struct delivery *delivery)
 	return ret;
 }
 
+/* 0 or -ENOSPC. A disk that cannot be asked is no full one. */
+static int check_room(const struct mailstore *store, const struct mailrecord *record)
+{
+	uint64_t room;
+	if (store->reserve == 0 || store->disk->ops->room(store->disk, &room) != 0)
+		return 0;
+	uint64_t size = mailrecord_size(record->type, record->meta_size, record->wire_size);
+	return room >= store->reserve && room - store->reserve >= size ? 0 : -ENOSPC;
+}
+
 static int write_delivery(struct mailstore *store, const struct mailstore_mail *mail,
 			  struct delivery *delivery)
 {
@@ -449,9 +461,11 @@ static int write_delivery(struct mailstore *store, const struct mailstore_mail *
 		if (made != 0)
 			return made;
 	}
-	return ret == DNSBLV6_ENOTFOUND
-		       ? mailstore_append(store, 0, &delivery->record, delivery->meta, &body)
-		       : ret;
+	if (ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	ret = check_room(store, &delivery->record);
+	return ret == 0 ? mailstore_append(store, 0, &delivery->record, delivery->meta, &body)
+			: ret;
 }
 
 int mailstore_deliver(struct mailstore *store, const struct mailstore_mail *mail,

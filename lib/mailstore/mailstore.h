@@ -30,6 +30,7 @@ extern "C" {
 #endif
 
 #define MAILSTORE_SEGMENT_SIZE (64U << 20)
+#define MAILSTORE_RESERVE      (8U << 20)
 
 struct mailstore;
 
@@ -37,6 +38,11 @@ struct mailstore_setup {
 	struct disk *disk;	/* becomes the store's, also when opening fails */
 	const char *index_path; /* of a file that is there or not; copied */
 	uint64_t segment_size;	/* of a new store; 0: MAILSTORE_SEGMENT_SIZE */
+	/*
+	 * Bytes of the disk that mails leave free: a store opens with room for what its index lacks, and
+	 * deletions are written. MAILSTORE_RESERVE, or 0 where the caller looks after that.
+	 */
+	uint64_t reserve;
 };
 
 /*

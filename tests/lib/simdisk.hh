@@ -470,6 +470,10 @@ inline const disk_ops &sim_disk::operations()
 		};
 		made.open_sync = [](disk *, uint64_t, int *) { return -EOPNOTSUPP; };
 		made.open = [](disk *, uint64_t, int *) { return -EOPNOTSUPP; };
+		made.room = [](disk *, uint64_t *ret_size) {
+			*ret_size = UINT64_MAX;
+			return 0;
+		};
 		made.close = [](disk *) {};
 		return made;
 	}();

@@ -101,7 +101,7 @@ static int open_log(const char *store, bool creates, struct mailstore **ret_stor
 {
 	struct store_paths paths;
 	struct mailstore_recovery recovery;
-	struct mailstore_setup setup = { .index_path = paths.index };
+	struct mailstore_setup setup = { .index_path = paths.index, .reserve = MAILSTORE_RESERVE };
 	int status = tool_paths(store, &paths);
 	if (status != EX_OK)
 		return status;

@@ -356,6 +356,41 @@ class Damage(Store):
         self.deliver(large, BOXES[0])
         self.assertEqual(self.texts(BOXES[0])[-1], large)
 
+    def test_a_disk_that_mails_have_filled(self):
+        """What they leave free is enough to open the store, and to delete them."""
+        if os.geteuid() != 0:
+            self.skipTest("a file system of its own needs root")
+        disk = self.path("disk")
+        os.mkdir(disk)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "none", disk], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=True)
+        self.store = f"{disk}/store"
+        text = b"x" * 500000 + b"\n"
+        for _ in range(4):
+            self.deliver(text, *BOXES)
+        while True:
+            result = subprocess.run([program("mail-store"), "deliver", "--store", self.store, *BOXES], input=text,
+                                    stderr=subprocess.PIPE, timeout=TIMEOUT_S, check=False)
+            if result.returncode != 0:
+                break
+        self.assertEqual(result.returncode, 74, result.stderr)
+        self.assertIn(b"mail not delivered", result.stderr)
+        self.assertIn(b"No space left on device", result.stderr)
+        free = os.statvfs(disk)
+        self.assertGreater(free.f_bavail * free.f_frsize, 7 << 20)
+        count = len(self.ids(BOXES[0]))
+        self.assertGreaterEqual(count, 4)
+        # All but half a megabyte is taken by others.
+        with open(f"{disk}/other", "wb") as other:
+            other.write(bytes(free.f_bavail * free.f_frsize - (500 << 10)))
+        for box in BOXES:
+            self.run_tool("rm", "--all", box)
+        self.run_tool("collect")
+        os.unlink(f"{disk}/other")
+        self.deliver(text, *BOXES)
+        self.assertEqual(self.texts(BOXES[0]), [text])
+        self.assertIn(" 0 findings", self.fsck())
+
 
 class Killed(Store):
     def test_every_acknowledged_mail_is_with_each_recipient_once(self):
