@@ -352,6 +352,28 @@ class Servers(Nodes):
             client.say("QUIT", "+OK")
         self.assertEqual(nodes[0].stored.run_tool("cat", ident), TEXT)
 
+    def test_a_mail_that_the_disk_of_its_node_does_not_give_keeps_no_other_back(self):
+        nodes = self.begin()
+        line = r"(?m)^error: \[mail-stored\] mail not read, segment=0000000000000001 at="
+        self.expect_log(line)
+        self.expect_log(r"error: \[\w+\] mail is damaged, id=")
+        owner = self.client(nodes[1])
+        box = self.boxes_by_node(owner)[2][0]
+        _, lost = (owner.deliver(text * 20000, [box]) for text in (b"kept\r\n", b"lost\r\n"))
+        segment = os.path.join(nodes[1].stored.directory, "log", f"{1:016x}")
+        os.truncate(segment, os.path.getsize(segment) - 1000)
+        with popclient.Client(nodes[0].pop_address) as client:
+            client.login(box, USERS[box])
+            client.say("RETR 2", "-ERR [SYS/PERM] ")
+            self.assertTrue(client.mail(1).endswith(b"kept\r\n"))
+            client.say("DELE 1", "+OK")
+            client.say("RETR 2", "-ERR [SYS/PERM] ")
+            self.assertEqual(len(re.findall(line, nodes[1].stored.process.log())), 1)
+            nodes[0].stored.run_tool("export", "--maildir", self.path("maildir"), box, status=os.EX_DATAERR)
+            self.assertEqual(len(os.listdir(self.path("maildir/new"))), 1)
+            client.say("QUIT", "+OK")
+        self.assertEqual([ident for _, ident, _ in owner.entries(box)], [lost])
+
     def test_a_mail_for_a_node_whose_disk_is_full_goes_to_the_others_once(self):
         nodes = self.begin()
         client = self.client(nodes[0])

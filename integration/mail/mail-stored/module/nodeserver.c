@@ -4,6 +4,7 @@
 #include "integration/mail/mail-stored/module/nodeadmit.h"
 #include "integration/mail/mail-stored/module/nodeanswers.h"
 #include "lib/common/log.h"
+#include "lib/common/wholefile.h"
 #include "lib/format/address.h"
 #include "lib/process/doors.h"
 #include "lib/process/ration.h"
@@ -25,6 +26,9 @@ static const char context[] = "mail-stored";
 #define MISPLACED_LOG_MS 60000
 /* A mail whose segment is emptied between two requests is looked for so often. */
 #define LOOKS_MAX 4
+/* Read before it is sent: so much of a mail, in one turn of the loop. */
+#define TRIED_MAX   (UINT64_C(16) << 20)
+#define TRIED_PIECE 65536
 /* Lines about connections that are refused, in a second: anything that reaches the port causes them. */
 #define REFUSAL_LINES_MAX 5
 
@@ -62,7 +66,8 @@ struct server {
 	struct locate locate;
 	uint64_t misplaced; /* since the last line about them */
 	uint64_t misplaced_ms;
-	struct ration refusals; /* lines about them */
+	struct ration refusals;	 /* lines about them */
+	struct mailplace unread; /* of the last line about a mail that was not read */
 	struct doors *doors;
 	LIST_HEAD(session_list, session) list;
 	struct session_list ended;
@@ -168,6 +173,48 @@ static void look_for_mail(struct session *session)
 	ask_store(session, &request, NULL);
 }
 
+/*
+ * What the disk does not give while the mail is on its way ends the link, and the lock and the session that it is
+ * for: so it is read once before. 0 or -errno.
+ */
+static int try_to_read(int fd, uint64_t at, uint64_t size)
+{
+	uint8_t bytes[TRIED_PIECE];
+	const uint64_t end = at + (size < TRIED_MAX ? size : TRIED_MAX);
+	int ret = 0;
+	while (ret == 0 && at < end) {
+		const size_t piece = end - at < sizeof(bytes) ? (size_t)(end - at) : sizeof(bytes);
+		ret = wholefile_get(fd, at, bytes, piece);
+		at += piece;
+	}
+	return ret == -ENODATA ? MAILSTORE_EDAMAGED : ret;
+}
+
+/* A client that looks again, or comes each minute, gets to the same mail. */
+static void log_unread(struct server *server, const struct mailplace *place, int status)
+{
+	const struct mailplace *last = &server->unread;
+	if (last->segment == place->segment && last->at == place->at)
+		return;
+	server->unread = *place;
+	log_error(context, "mail not read, segment=%016" PRIx64 " at=%" PRIu64 " (%s)",
+		  place->segment, place->at, mailstore_strerror(status));
+}
+
+static void send_record(struct session *session, int fd)
+{
+	const struct mailrow *row = &session->row;
+	struct storewire_reply sent = { .number = MAILRECORD_HEAD_SIZE + row->meta_size };
+	const struct nodewire_memory memory = { .fd = fd, .at = row->place.at, .size = row->size };
+	int ret = try_to_read(fd, row->place.at, row->size);
+	if (ret == 0) {
+		answer(session, &sent, &memory);
+		return;
+	}
+	log_unread(session->server, &row->place, ret);
+	answer_status(session, ret);
+}
+
 /* The record of a mail begins at its place in the segment. */
 static void take_segment(struct session *session, const struct storewire_reply *reply,
 			 const struct nodelink_message *message)
@@ -180,11 +227,7 @@ static void take_segment(struct session *session, const struct storewire_reply *
 		answer_status(session, reply->status != 0 ? reply->status : -EPROTO);
 		return;
 	}
-	struct storewire_reply sent = { .number = MAILRECORD_HEAD_SIZE + session->row.meta_size };
-	const struct nodewire_memory memory = { .fd = message->memory.fd,
-						.at = session->row.place.at,
-						.size = session->row.size };
-	answer(session, &sent, &memory);
+	send_record(session, message->memory.fd);
 }
 
 static void take_row(struct session *session, const struct storewire_reply *reply)
