@@ -216,6 +216,25 @@ class Failing(Nodes):
         wait_for(lambda: client.call(stored.CHECK, name=boxes[2][0].encode()).status == 0, "the node to be back")
         client.deliver(TEXT, [boxes[2][0]])
 
+    def test_a_lock_of_a_node_that_hangs_ends_and_does_not_come_back_with_it(self):
+        nodes = self.begin(nodes={"silence": "3s"})
+        self.expect_log("")
+        client, other, idle = self.client(nodes[0]), self.client(nodes[1]), self.client(nodes[2])
+        box, another = self.boxes_by_node(client)[2][:2]
+        mail = client.deliver(TEXT, [box]) and client.entries(box)[0][0]
+        self.assertEqual((client.lock(box), idle.lock(another)), (0, 0))
+        nodes[0].stop()
+        try:
+            wait_for(lambda: other.lock(box) == 0, "the lock to end with what has it")
+            self.assertEqual(other.unlock(), 0)
+            self.assertEqual(other.lock(another), -errno.EBUSY)
+        finally:
+            nodes[0].cont()
+        with self.assertRaises(OSError):
+            client.erase(box, [mail])
+        self.assertEqual(len(other.entries(box)), 1)
+        self.assertEqual(idle.unlock(), 0)
+
     def test_a_node_whose_store_hangs_is_down_and_comes_back(self):
         nodes = self.begin(nodes={"silence": "3s"})
         self.expect_log("")

@@ -3,6 +3,7 @@
 
 #include "integration/mail/mail-stored/module/nodeadmit.h"
 #include "integration/mail/mail-stored/module/nodeanswers.h"
+#include "integration/mail/mail-stored/nodes/noderouter.h"
 #include "lib/common/log.h"
 #include "lib/common/wholefile.h"
 #include "lib/format/address.h"
@@ -68,6 +69,7 @@ struct server {
 	uint64_t misplaced_ms;
 	struct ration refusals;	 /* lines about them */
 	struct mailplace unread; /* of the last line about a mail that was not read */
+	uint64_t heard_ms[NODES_MAX];
 	struct doors *doors;
 	LIST_HEAD(session_list, session) list;
 	struct session_list ended;
@@ -77,6 +79,7 @@ struct server {
 	uv_loop_t loop;
 	uv_signal_t term;
 	uv_timer_t drain;
+	uv_timer_t silence;
 	uv_prepare_t prepare;
 };
 
@@ -433,9 +436,16 @@ static void take_ping(struct session *session)
 	pass_on(session);
 }
 
+static uint64_t *heard_of(const struct session *session)
+{
+	struct server *server = session->server;
+	return &server->heard_ms[nodelink_peer(session->peer) - server->start->setup->nodes.peers];
+}
+
 static void peer_on_message(void *owner, struct nodelink *link, struct nodelink_message *message)
 {
 	struct session *session = owner;
+	*heard_of(session) = uv_now(&session->server->loop);
 	/* One request at a time: replies to what is sent without reading any would pile up here. */
 	if (session->is_asked || nodelink_is_sending(link))
 		break_off(session);
@@ -450,6 +460,7 @@ static void peer_on_ready(void *owner, struct nodelink *link)
 	struct session *session = owner;
 	(void)link;
 	session->is_ready = true;
+	*heard_of(session) = uv_now(&session->server->loop);
 }
 
 static bool may_log_refusal(struct server *server)
@@ -551,6 +562,30 @@ static void log_wait(void *owner, int error)
 
 static const struct doors_rules door_rules = { PAUSE_MS, NULL, take_peer, log_wait };
 
+/* ---- nodes that hang ---- */
+
+/*
+ * A node whose processes stand still while its kernel goes on keeps its links, and with them the locks of its clients.
+ * It asks each NODEROUTER_PULSE_MS otherwise, but while it waits for an answer.
+ */
+static void silence_on_timer(uv_timer_t *timer)
+{
+	struct server *server = timer->data;
+	const uint64_t now_ms = uv_now(&server->loop);
+	const uint64_t limit_ms = 2 * (uint64_t)server->start->setup->nodes.silence_ms;
+	struct session *session = NULL;
+	LIST_FOREACH(session, &server->list, entry)
+	if (session->is_ready && session->is_asked)
+		*heard_of(session) = now_ms;
+	session = LIST_FIRST(&server->list);
+	while (session != NULL) {
+		struct session *behind = LIST_NEXT(session, entry);
+		if (session->is_ready && now_ms - *heard_of(session) > limit_ms)
+			end_session(session);
+		session = behind;
+	}
+}
+
 /* ---- begin and end ---- */
 
 static void drain_on_timer(uv_timer_t *timer)
@@ -575,11 +610,15 @@ static int open_handles(struct server *server)
 {
 	uv_signal_init(&server->loop, &server->term); /* these cannot fail */
 	uv_timer_init(&server->loop, &server->drain);
+	uv_timer_init(&server->loop, &server->silence);
 	uv_prepare_init(&server->loop, &server->prepare);
 	server->term.data = server;
 	server->drain.data = server;
+	server->silence.data = server;
 	server->prepare.data = server;
 	uv_prepare_start(&server->prepare, prepare_on_wait);
+	uv_timer_start(&server->silence, silence_on_timer, NODEROUTER_PULSE_MS,
+		       NODEROUTER_PULSE_MS);
 	int ret = doors_open(&server->loop, &server->start->listen_fd, 1, &door_rules, server,
 			     &server->doors);
 	if (ret == 0)
@@ -595,6 +634,7 @@ static void close_handles(struct server *server)
 	server->is_stopping = false;
 	uv_close((uv_handle_t *)&server->term, NULL);
 	uv_close((uv_handle_t *)&server->drain, NULL);
+	uv_close((uv_handle_t *)&server->silence, NULL);
 	uv_close((uv_handle_t *)&server->prepare, NULL);
 	uv_run(&server->loop, UV_RUN_DEFAULT);
 	prepare_on_wait(&server->prepare);
