@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/common/options.h"

@@ -2,7 +2,6 @@
 #include "client-lib/engine/look.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "client-lib/cache/cache_table.h"
 #include "client-lib/cache/ranges.h"

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 #include <sysexits.h>
 
 #include "client-lib/lookup/print.h"

@@ -4,8 +4,6 @@
 #include "lib/format/ascii.h"
 #include "lib/format/bytes.h"
 
-#include <string.h>
-
 enum {
 	TYPE_SOA = 6,
 	CLASS_IN = 1,

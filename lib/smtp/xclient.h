@@ -23,7 +23,6 @@
  * A plain value. No function here keeps a pointer, allocates or logs.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -2,7 +2,6 @@
 #include "server/counts/counters.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #define X(name, text, help) { text, help },

@@ -20,7 +20,6 @@
  * Plain memory of the caller; no function here allocates or fails but for want of room.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

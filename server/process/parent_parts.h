@@ -30,7 +30,6 @@
 #include "lib/process/crew.h"
 
 #include <sys/queue.h>
-#include <sys/types.h>
 
 #ifdef __cplusplus
 extern "C" {

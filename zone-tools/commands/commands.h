@@ -9,8 +9,6 @@
  *       sysexits.
  */
 
-#include <stdbool.h>
-
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -25,7 +25,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sysexits.h>
 #include <time.h>
 

@@ -2,7 +2,6 @@
 #include "zone-tools/keys/anchor.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include <libknot/libknot.h>
 

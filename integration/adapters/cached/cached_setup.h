@@ -15,9 +15,7 @@
  *         cache-size: 64M
  */
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "integration/common/handle.h"
 #include "integration/common/owner.h"

@@ -17,7 +17,6 @@
  * has to run once more before callers_free().
  */
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
 

@@ -10,7 +10,6 @@
  * Lies in the memory of its owner, and is empty when it is zero.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #ifdef __cplusplus

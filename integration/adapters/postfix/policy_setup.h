@@ -15,7 +15,6 @@
  *         zones: bl6.example
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
 

@@ -11,7 +11,6 @@
  */
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "client-lib/dnsblv6.h"
 #include "integration/common/judge.h"

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <string.h>
 #include <sysexits.h>
 #include <time.h>
 

@@ -6,8 +6,6 @@
 #include "lib/mstream/read/mstream_state.h"
 #include "lib/mstream/read/partreader.h"
 
-#include <string.h>
-
 static const char *const oddity_texts[MSTREAM_ODDITY_COUNT] = {
 	[MSTREAM_TWO_TYPES] = "two types",
 	[MSTREAM_BAD_FIELD] = "bad field",

@@ -3,7 +3,6 @@
  * clamd(8), INSTREAM: "zINSTREAM" and a NUL, then chunks of a size in four bytes, the last of size 0.
  * It may answer before that, when it has had enough, and closes.
  */
-#include <string.h>
 
 #include "integration/mail/base/peers/peer_parts.h"
 #include "lib/format/bytes.h"

@@ -3,8 +3,6 @@
 
 #include "lib/format/ascii.h"
 
-#include <string.h>
-
 /* RFC 5322 section 3.6.8: ftext, to which the colon does not belong. */
 static bool is_of_name(uint8_t byte)
 {

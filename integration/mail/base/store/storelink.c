@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>

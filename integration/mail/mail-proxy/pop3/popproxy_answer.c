@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <stdio.h>
-#include <string.h>
 
 #include "integration/mail/mail-proxy/pop3/popproxy_parts.h"
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -13,7 +12,6 @@
 #include "integration/mail/mail-proxy/facts/proxycount.h"
 #include "integration/mail/mail-proxy/process/proxyworker.h"
 #include "integration/mail/mail-proxy/setup/proxysetup.h"
-#include "lib/common/log.h"
 
 static const char context[] = "mail-proxy";
 

@@ -24,7 +24,6 @@
  */
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "integration/common/handle.h"
 #include "integration/common/judge.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/smtp-front/edge/smtp_edge.h"
 
-#include <string.h>
 #include <sysexits.h>
 
 #include "integration/mail/base/edge/edge.h"

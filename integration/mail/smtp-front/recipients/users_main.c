@@ -12,7 +12,6 @@
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
-#include "lib/common/version.h"
 #include "lib/pop3/scram.h"
 
 #include <errno.h>

@@ -2,7 +2,6 @@
 #include "integration/mail/smtp-front/worker/parcel.h"
 
 #include <errno.h>
-#include <string.h>
 
 /* Behind a refusal for its size a mail is read on for as much again, and this. */
 #define OVERRUN_MAX (1024 * 1024)

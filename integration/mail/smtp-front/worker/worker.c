@@ -10,7 +10,6 @@
 #include "integration/mail/smtp-front/handover/capsule.h"
 #include "integration/mail/smtp-front/sinks/sink.h"
 #include "integration/mail/base/worker/intake.h"
-#include "integration/mail/base/worker/stream.h"
 #include "integration/mail/base/users/users.h"
 #include "integration/mail/smtp-front/worker/visit.h"
 #include "lib/common/log.h"
