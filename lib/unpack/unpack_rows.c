@@ -3,12 +3,14 @@
 
 #define ROW_COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
-#define HERE(kind_, format)                                                                        \
+/* begun: the format whose begin() it has. */
+#define BEGUN(kind_, begun, format)                                                                \
 	{                                                                                          \
 		.kind = kind_, .place = UNPACK_HERE, .state_size = UNPACK_HERE_STATE,              \
-		.begin = unpack_##format##_begin, .push = unpack_##format##_push,                  \
+		.begin = unpack_##begun##_begin, .push = unpack_##format##_push,                   \
 		.end = unpack_##format##_end                                                       \
 	}
+#define HERE(kind_, format) BEGUN(kind_, format, format)
 
 /* On a fiber, as bytes flow. */
 #define STREAMED(kind_, format)                                                                    \
@@ -25,7 +27,7 @@
 	}
 
 static const struct unpack_row rows[] = {
-	HERE(CONTENT_GZIP, gzip),
+	BEGUN(CONTENT_GZIP, gzip, zlib),
 	HERE(CONTENT_ZLIB, zlib),
 	HERE(CONTENT_ZIP, zip),
 	HERE(CONTENT_RTF, rtf),
@@ -33,7 +35,7 @@ static const struct unpack_row rows[] = {
 	HERE(CONTENT_LZFU, lzfu),
 	HERE(CONTENT_CMS, cms),
 	HERE(CONTENT_ONENOTE, onenote),
-	HERE(CONTENT_MSO, mso),
+	BEGUN(CONTENT_MSO, mso, zlib),
 	STREAMED(CONTENT_BZIP2, streams),
 	STREAMED(CONTENT_XZ, streams),
 	STREAMED(CONTENT_LZMA, streams),

@@ -91,18 +91,13 @@ bool unpack_is_dense(const struct unpack *unpack, uint64_t more);
 /* unpack_zlib.c, unpack_zip.c. No state of theirs is larger. */
 #define UNPACK_HERE_STATE (82 * 1024)
 int unpack_gzip_begin(struct unpack *unpack);
-void unpack_gzip_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
-void unpack_gzip_end(struct unpack *unpack, bool is_whole);
+int unpack_mso_begin(struct unpack *unpack);
 int unpack_zlib_begin(struct unpack *unpack);
 void unpack_zlib_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_zlib_end(struct unpack *unpack, bool is_whole);
 int unpack_zip_begin(struct unpack *unpack);
 void unpack_zip_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_zip_end(struct unpack *unpack, bool is_whole);
-
-int unpack_mso_begin(struct unpack *unpack);
-void unpack_mso_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
-void unpack_mso_end(struct unpack *unpack, bool is_whole);
 
 /* unpack_cms.c, unpack_lzfu.c, unpack_onenote.c, pdf/unpack_pdf.c, unpack_rtf.c */
 int unpack_cms_begin(struct unpack *unpack);
@@ -117,8 +112,6 @@ void unpack_onenote_end(struct unpack *unpack, bool is_whole);
 int unpack_pdf_begin(struct unpack *unpack);
 void unpack_pdf_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_pdf_end(struct unpack *unpack, bool is_whole);
-/* The value of a hexadecimal digit in either case, or -1. */
-int unpack_digit(uint8_t byte);
 int unpack_rtf_begin(struct unpack *unpack);
 void unpack_rtf_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_rtf_end(struct unpack *unpack, bool is_whole);

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "lib/content/little.h"
+#include "lib/format/hex.h"
 #include "lib/unpack/unpack_name.h"
 #include "lib/unpack/unpack_native.h"
 
@@ -216,7 +217,7 @@ static bool is_in_data(const struct rtf_state *state)
 static void take_digit(struct unpack *unpack, uint8_t byte)
 {
 	struct rtf_state *state = unpack->state;
-	const int digit = unpack_digit(byte);
+	const int digit = hex_value((char)byte);
 	if (digit < 0 || !is_in_data(state))
 		return;
 	if (state->has_nibble)

@@ -244,26 +244,6 @@ static size_t take_body(struct unpack *unpack, const uint8_t *bytes, size_t size
 	return used;
 }
 
-void unpack_gzip_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
-{
-	unpack_zlib_push(unpack, bytes, size);
-}
-
-void unpack_gzip_end(struct unpack *unpack, bool is_whole)
-{
-	unpack_zlib_end(unpack, is_whole);
-}
-
-void unpack_mso_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
-{
-	unpack_zlib_push(unpack, bytes, size);
-}
-
-void unpack_mso_end(struct unpack *unpack, bool is_whole)
-{
-	unpack_zlib_end(unpack, is_whole);
-}
-
 void unpack_zlib_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
 {
 	struct zlib_state *state = unpack->state;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/unpack/unpack_rows.h"
+#include "lib/format/hex.h"
 
 #define BLANKS	  " \t\r\n\f"
 #define NAME_ENDS BLANKS "/[]<>(" PDF_INNER
@@ -64,9 +64,11 @@ static uint8_t take_byte(struct pdf_place *place, uint8_t byte)
 /* Names as they are meant (7.3.5): #46 is F, but never the end of a name. */
 static uint8_t take_escape(const uint8_t *text, size_t left)
 {
-	if (text[0] != '#' || left < 3 || unpack_digit(text[1]) < 0 || unpack_digit(text[2]) < 0)
+	const int high = text[0] == '#' && left >= 3 ? hex_value((char)text[1]) : -1;
+	const int low = high >= 0 ? hex_value((char)text[2]) : -1;
+	if (low < 0)
 		return '\0';
-	const uint8_t byte = (uint8_t)(unpack_digit(text[1]) << 4 | unpack_digit(text[2]));
+	const uint8_t byte = (uint8_t)(high << 4 | low);
 	return pdf_is_space(byte) || pdf_is_delimiter(byte) ? '?' : byte;
 }
 

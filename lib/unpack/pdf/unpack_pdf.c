@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/format/hex.h"
 #include "lib/unpack/pdf/unpack_dictionary.h"
 #include "lib/unpack/pdf/unpack_lzw.h"
 #include "lib/unpack/pdf/unpack_predictor.h"
@@ -113,14 +114,6 @@ struct pdf_state {
 };
 
 _Static_assert(sizeof(struct pdf_state) <= UNPACK_HERE_STATE, "the row has room for it");
-
-int unpack_digit(uint8_t byte)
-{
-	if (byte >= '0' && byte <= '9')
-		return byte - '0';
-	const uint8_t letter = byte | 0x20;
-	return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
-}
 
 /* ---- what comes out of a stream's filters ---- */
 
@@ -292,7 +285,7 @@ static void take_ascii85(struct unpack *unpack, struct pdf_stage *stage, uint8_t
 
 static void take_hex(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
 {
-	const int digit = unpack_digit(byte);
+	const int digit = hex_value((char)byte);
 	const uint8_t nibble = stage->nibble;
 	if (digit < 0)
 		return;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/format/hex.h"
 #include "lib/unpack/pdf/unpack_dictionary.h"
 
 /* ---- what the string says ---- */
@@ -77,7 +78,7 @@ static void take_literal(struct pdf_script *script, uint8_t byte)
 
 static void take_hex(struct pdf_script *script, uint8_t byte)
 {
-	const int digit = unpack_digit(byte);
+	const int digit = hex_value((char)byte);
 	if (digit >= 0) {
 		script->byte = (uint8_t)(script->byte << 4 | digit);
 		script->has_nibble = !script->has_nibble;
@@ -106,7 +107,8 @@ static void take_letter(struct pdf_script *script, uint8_t byte)
 		return;
 	}
 	if (script->name_digits > 0)
-		script->name_byte = (uint8_t)(script->name_byte << 4 | (unpack_digit(byte) & 15));
+		script->name_byte =
+			(uint8_t)(script->name_byte << 4 | (hex_value((char)byte) & 15));
 	script->name_digits = (uint8_t)((script->name_digits + 1) % 3);
 	if (script->name_digits == 0)
 		add_letter(script, script->name_byte);
