@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "lib/format/ascii.h"
+#include "lib/mstream/head/coding.h"
 #include "lib/mstream/mstream.h"
 
 #define LINE64_MAX 320
@@ -107,18 +108,6 @@ void uuencode_take(const uint8_t *line, size_t size, struct uuencode_line *ret_l
 	ret_line->is_odd = is_odd || is_too_long(line, size, at);
 }
 
-/* -1 for what is no character of base64 (RFC 4648 4). */
-static int get_digit64(uint8_t byte)
-{
-	if (byte >= 'A' && byte <= 'Z')
-		return byte - 'A';
-	if (byte >= 'a' && byte <= 'z')
-		return byte - 'a' + 26;
-	if (byte >= '0' && byte <= '9')
-		return byte - '0' + 52;
-	return byte == '+' ? 62 : byte == '/' ? 63 : -1;
-}
-
 void uuencode_take64(const uint8_t *line, size_t size, struct uuencode_line *ret_line)
 {
 	uint32_t group = 0;
@@ -131,7 +120,7 @@ void uuencode_take64(const uint8_t *line, size_t size, struct uuencode_line *ret
 	if (ret_line->kind != UUENCODE_DATA)
 		return;
 	for (size_t i = 0; i < size && i < LINE64_MAX && line[i] != '='; i++) {
-		const int digit = get_digit64(line[i]);
+		const int digit = base64_digit(line[i]);
 		if (digit < 0) {
 			ret_line->is_odd = ret_line->is_odd || !ascii_is_blank(line[i]);
 			continue;

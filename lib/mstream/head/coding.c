@@ -188,6 +188,11 @@ size_t base64_end(struct base64 *decoder, uint8_t *ret_out)
 	return put_bytes(decoder, ret_out);
 }
 
+int base64_digit(uint8_t byte)
+{
+	return values[byte] < 64 ? values[byte] : -1;
+}
+
 /* ---- quoted-printable ---- */
 
 static bool is_line_end(uint8_t byte)

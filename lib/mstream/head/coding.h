@@ -63,6 +63,8 @@ void base64_unpad(struct base64 *decoder);
 bool base64_is_cut(const struct base64 *decoder);
 /* The bytes of such a quantum, 2 at most. Returns how many. */
 size_t base64_end(struct base64 *decoder, uint8_t *ret_out);
+/* The value of a character; -1: it is none of base64 (RFC 4648 4). */
+int base64_digit(uint8_t byte);
 
 /* Blanks and beginnings of escapes that are held back: a line has 76 characters. */
 #define QP_HELD_MAX 79
