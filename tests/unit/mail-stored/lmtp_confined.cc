@@ -3,6 +3,7 @@
 #include "integration/mail/base/nanny/confine.h"
 #include "integration/mail/mail-stored/store/store_confine.h"
 
+#include "lib/process/callfilter.h"
 #include "lib/process/landlock.h"
 #include "lib/process/listening.h"
 #include "lib/process/sanitized.h"
@@ -48,7 +49,7 @@ TEST_CASE("the process of LMTP opens no file, also for reading", "[mail-stored][
 	CHECK(confined([] { return open_error("/etc/passwd", O_RDONLY); }) == expected);
 	const tmpdir dir;
 	const std::string path = dir.file("made");
-	if (confine_has_filter())
+	if (callfilter_can_load())
 		CHECK(confined([&] { return open_error(path.c_str(), O_WRONLY | O_CREAT); }) != 0);
 }
 
@@ -61,7 +62,7 @@ TEST_CASE("the process of LMTP makes no connection but to the store",
 	REQUIRE(listening_bind_path(path.c_str(), SOCK_SEQPACKET, &door) == 0);
 	REQUIRE(chmod(path.c_str(), 0600) == 0);
 	REQUIRE(listen(door, 1) == 0);
-	if (confine_has_filter())
+	if (callfilter_can_load())
 		CHECK(confined([] {
 			      return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) < 0 ? errno : 0;
 		      }) == ENOSYS);

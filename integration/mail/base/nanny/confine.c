@@ -103,11 +103,6 @@ static const struct callfilter_call maildir_calls_so[] = {
 	{ "fchmodat", 1, { CALLFILTER_MASKED(2, CALLFILTER_MODE_OTHER, 0) } },
 };
 
-bool confine_has_filter(void)
-{
-	return callfilter_can_load();
-}
-
 /* Without rights: the nanny's. */
 static int make_filter(const struct confine_rights *rights, struct callfilter *ret_filter)
 {
@@ -200,7 +195,7 @@ int confine_nanny(const char **reterr_step)
 		*reterr_step = "prctl";
 		ret = gain_nothing();
 	}
-	if (ret == 0 && confine_has_filter()) {
+	if (ret == 0 && callfilter_can_load()) {
 		*reterr_step = "seccomp";
 		ret = load_filter(NULL);
 	}
@@ -224,7 +219,7 @@ int confine_process(const struct confine_rights *rights, const char **reterr_ste
 		*reterr_step = "prctl";
 		ret = end_with_nanny();
 	}
-	if (ret == 0 && confine_has_filter()) {
+	if (ret == 0 && callfilter_can_load()) {
 		*reterr_step = "seccomp";
 		ret = load_filter(rights);
 	}

@@ -51,9 +51,6 @@ struct confine_rights {
 	bool has_children;
 };
 
-/* Has this build a filter, and this kernel? */
-bool confine_has_filter(void);
-
 /*
  * Of a child. 0, or -errno with the step that failed, static text. The process is of no use then:
  * some steps may have been taken.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a process of smtp-front can still do after confine_process().
 #include "integration/mail/smtp-front/nanny/front.h"
+#include "lib/process/callfilter.h"
 
 #include <catch2/catch.hpp>
 
@@ -74,9 +75,9 @@ bool is_exit(int status, int code)
 // Sanitizers look at the process in ways that a filter would forbid.
 bool lacks_filter()
 {
-	if (!confine_has_filter())
+	if (!callfilter_can_load())
 		SUCCEED("no filter of system calls in this build");
-	return !confine_has_filter();
+	return !callfilter_can_load();
 }
 
 } // namespace
