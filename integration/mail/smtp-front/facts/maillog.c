@@ -190,30 +190,23 @@ static size_t put_recipients(struct text *text, const struct maillog_list *list,
 	return offset;
 }
 
-static size_t format_mail(const struct maillog_session *session, const struct maillog_mail *mail,
-			  struct text *text)
-{
-	text_put(text, "mail ");
-	text_put(text, mail->what);
-	text_put(text, ",");
-	put_number(text, "number", mail->number);
-	put_session(text, session);
-	put_text(text, "from", session->sender, ADDRESS_ROOM);
-	size_t offset = put_recipients(text, mail->recipients, 0, LIST_ROOM);
-	put_number(text, "recipients", mail->recipients->count);
-	put_number(text, "size", mail->size_bytes);
-	put_text(text, "message_id", mail->message_id, MESSAGEID_ROOM);
-	put_reply(text, mail->reply, true);
-	put_reason(text, mail->reason);
-	return offset;
-}
-
 size_t maillog_format_mail(const struct maillog_session *session, const struct maillog_mail *mail,
 			   char *ret_text)
 {
 	struct text text = text_make(ret_text, LOG_LINE_MAX);
-	(void)format_mail(session, mail, &text);
-	return text.size;
+	text_put(&text, "mail ");
+	text_put(&text, mail->what);
+	text_put(&text, ",");
+	put_number(&text, "number", mail->number);
+	put_session(&text, session);
+	put_text(&text, "from", session->sender, ADDRESS_ROOM);
+	size_t offset = put_recipients(&text, mail->recipients, 0, LIST_ROOM);
+	put_number(&text, "recipients", mail->recipients->count);
+	put_number(&text, "size", mail->size_bytes);
+	put_text(&text, "message_id", mail->message_id, MESSAGEID_ROOM);
+	put_reply(&text, mail->reply, true);
+	put_reason(&text, mail->reason);
+	return offset;
 }
 
 size_t maillog_format_refusal(const struct maillog_session *session,
@@ -258,11 +251,10 @@ void maillog_mail(const struct maillog_session *session, const struct maillog_ma
 {
 	char id[SESSION_ID_SIZE];
 	char line[LOG_LINE_MAX];
-	struct text text = text_make(line, sizeof(line));
-	size_t offset = format_mail(session, mail, &text);
+	size_t offset = maillog_format_mail(session, mail, line);
 	log_info(session_facts_format_id(session->facts.id, id), "%s", line);
 	while (offset < mail->recipients->size) {
-		text = text_make(line, sizeof(line));
+		struct text text = text_make(line, sizeof(line));
 		text_put(&text, "mail recipients,");
 		put_number(&text, "number", mail->number);
 		offset = put_recipients(&text, mail->recipients, offset, MORE_ROOM);

@@ -72,7 +72,10 @@ struct maillog_refusal {
 	const char *reason;
 };
 
-/* A line without level and number. ret_text has LOG_LINE_MAX bytes. Returns its size. */
+/*
+ * A line without level and number. ret_text has LOG_LINE_MAX bytes. Returns where the recipients begin
+ * that it has no room for, or its size.
+ */
 size_t maillog_format_mail(const struct maillog_session *session, const struct maillog_mail *mail,
 			   char *ret_text);
 size_t maillog_format_refusal(const struct maillog_session *session,

@@ -36,8 +36,7 @@ struct lines {
 	std::string of_mail()
 	{
 		char text[LOG_LINE_MAX];
-		const size_t size = maillog_format_mail(&session, &mail, text);
-		REQUIRE(size == std::strlen(text));
+		maillog_format_mail(&session, &mail, text);
 		return text;
 	}
 	std::string of_refusal()
