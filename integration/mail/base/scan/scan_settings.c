@@ -136,7 +136,7 @@ void scan_settings_init(struct scan_settings *ret_settings)
 	ret_settings->actions[INSPECT_BUSY] = SCAN_DEFER;
 }
 
-static bool has_quarantine(const struct scan_settings *settings)
+bool scan_settings_has_quarantine(const struct scan_settings *settings)
 {
 	bool has = settings->on_unavailable == SCAN_QUARANTINE;
 	for (size_t i = 0; i < INSPECT_CLASS_COUNT; i++)
@@ -159,7 +159,8 @@ int scan_settings_finish(const struct scan_settings *settings, bool needs_mailbo
 		return conf_refuse(reterr_error, -EINVAL,
 				   "scan: none of \"signatures\", \"clamd\", \"rspamd\" and "
 				   "\"milter\" is given: what to scan with");
-	if (needs_mailbox && has_quarantine(settings) && settings->quarantine[0] == '\0')
+	if (needs_mailbox && scan_settings_has_quarantine(settings) &&
+	    settings->quarantine[0] == '\0')
 		return conf_refuse(reterr_error, -EINVAL,
 				   "scan: \"quarantine\" is not given: the mailbox of mails that "
 				   "are to go there");

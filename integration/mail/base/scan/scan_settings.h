@@ -86,6 +86,8 @@ extern const struct conf_item scan_items[SCAN_ITEMS];
 int scan_settings_finish(const struct scan_settings *settings, bool needs_mailbox,
 			 struct conf_error *reterr_error);
 
+/* Is any mail put into quarantine? */
+bool scan_settings_has_quarantine(const struct scan_settings *settings);
 /* "mark" and the like. */
 const char *scan_action_name(enum scan_action action);
 

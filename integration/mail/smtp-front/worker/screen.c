@@ -43,24 +43,17 @@ static bool is_unavailable(struct sink_reply *reply)
 	return sink_say(reply, 451, "4.3.2 Mails cannot be scanned now, try again later");
 }
 
-/* Does any verdict change what the sink is given? */
-static bool holds_mails(const struct scan_settings *settings)
-{
-	bool is_held = settings->has_header || settings->on_unavailable == SCAN_QUARANTINE;
-	for (size_t i = 0; i < INSPECT_CLASS_COUNT; i++)
-		is_held = is_held || settings->actions[i] == SCAN_QUARANTINE;
-	return is_held;
-}
-
 static bool open_scan(struct screen *screen, struct sink_reply *reply)
 {
+	const struct scan_settings *settings = screen->parts.settings;
 	const int ret =
 		scan_begin(screen->parts.scanner, INSPECT_MAIL, screen->mail.facts, &screen->scan);
 	if (ret < 0) {
 		screen->scan = NULL;
 		return is_unavailable(reply);
 	}
-	if (!holds_mails(screen->parts.settings))
+	/* Does any verdict change what the sink is given? */
+	if (!settings->has_header && !scan_settings_has_quarantine(settings))
 		return true;
 	screen->held_fd = memfd_create("held-mail", MFD_CLOEXEC);
 	return screen->held_fd >= 0 ? true : sink_fail(screen->parts.sink, reply, "hold", errno);
