@@ -204,15 +204,6 @@ static int warn_of_idle_exclusions(struct reading *reading, const char *list,
 	return DNSBLV6_OK;
 }
 
-static int read_plain(struct reading *reading, const char *path)
-{
-	struct sink sink;
-	int ret = begin_plain(reading, &sink);
-	if (ret == DNSBLV6_OK)
-		ret = read_file(reading, path, &sink);
-	return ret == DNSBLV6_OK ? warn_of_idle_exclusions(reading, path, &sink) : ret;
-}
-
 /* "FILE,FILE", as if they were one. */
 static int read_files(struct reading *reading, const char *paths, const struct sink *sink)
 {
@@ -225,12 +216,14 @@ static int read_files(struct reading *reading, const char *paths, const struct s
 	return ret;
 }
 
-static int read_plain_files(struct reading *reading, const char *paths)
+/* fn: read_file() or read_files(). */
+static int read_plain(struct reading *reading, const char *paths,
+		      int (*fn)(struct reading *, const char *, const struct sink *))
 {
 	struct sink sink;
 	int ret = begin_plain(reading, &sink);
 	if (ret == DNSBLV6_OK)
-		ret = read_files(reading, paths, &sink);
+		ret = fn(reading, paths, &sink);
 	return ret == DNSBLV6_OK ? warn_of_idle_exclusions(reading, paths, &sink) : ret;
 }
 
@@ -275,11 +268,11 @@ static int read_list(struct reading *reading, const char *list)
 {
 	size_t size = type_size(list);
 	if (size == 0)
-		return read_plain(reading, list);
+		return read_plain(reading, list, read_file);
 	if (lacks_name(list + size + 1))
 		return refuse_list(reading, list, "a file of it has no name");
 	if (size == 5 && memcmp(list, "plain", 5) == 0)
-		return read_plain_files(reading, list + size + 1);
+		return read_plain(reading, list + size + 1, read_files);
 	enum rbldnsd_type type;
 	if (rbldnsd_type_find(list, size, &type) != DNSBLV6_OK)
 		return refuse_list(reading, list, "unknown type; plain:FILE is any file");
@@ -326,7 +319,7 @@ int sources_read_plain(struct listing *listing, const char *path,
 {
 	struct reading reading = { .listing = listing, .options = options, .findings = findings };
 	uint64_t refusals_before = findings->refusal_count;
-	int ret = read_plain(&reading, path);
+	int ret = read_plain(&reading, path, read_file);
 	if (ret == DNSBLV6_OK)
 		expect_entries(&reading, path, refusals_before);
 	return ret;
