@@ -39,8 +39,7 @@ struct copies {
 	uint64_t gone; /* copies that were deleted */
 	uint64_t away; /* mailboxes of which a node is down */
 	/* Mailboxes of which there are copies alone, in order; their bytes are freed with them. */
-	struct mailname *lost;
-	size_t lost_count;
+	struct tool_names lost;
 	bool is_damaged; /* some mail was left out */
 };
 
@@ -312,28 +311,6 @@ static int look_at(struct copies *copies, struct mailname box)
 
 /* ---- all of them ---- */
 
-static int add_lost(struct copies *copies, struct mailname box)
-{
-	struct mailname *lost = reallocarray(copies->lost, copies->lost_count + 1, sizeof(*lost));
-	uint8_t *bytes = malloc(box.size);
-	if (lost != NULL)
-		copies->lost = lost;
-	if (lost == NULL || bytes == NULL) {
-		free(bytes);
-		return -ENOMEM;
-	}
-	memcpy(bytes, box.bytes, box.size);
-	lost[copies->lost_count++] = (struct mailname){ bytes, box.size };
-	return 0;
-}
-
-static void free_lost(struct copies *copies)
-{
-	for (size_t i = 0; i < copies->lost_count; i++)
-		free((void *)(uintptr_t)copies->lost[i].bytes);
-	free(copies->lost);
-}
-
 static int note_lost(struct copies *copies, struct mailname name)
 {
 	unsigned number;
@@ -346,14 +323,14 @@ static int note_lost(struct copies *copies, struct mailname name)
 		copies->away++;
 		return 0;
 	}
-	return ret == DNSBLV6_ENOTFOUND ? add_lost(copies, box) : ret;
+	return ret == DNSBLV6_ENOTFOUND ? tool_keep_name(&copies->lost, box) : ret;
 }
 
 /* One that was lost may have come meanwhile, with a mail that another one had, too. */
 static int look_at_there(struct copies *copies, struct mailname box)
 {
 	const bool is_lost =
-		copies->lost_count > 0 && bsearch(&box, copies->lost, copies->lost_count,
+		copies->lost.count > 0 && bsearch(&box, copies->lost.items, copies->lost.count,
 						  sizeof(box), mailname_compare) != NULL;
 	return is_lost ? 0 : look_at(copies, box);
 }
@@ -361,9 +338,10 @@ static int look_at_there(struct copies *copies, struct mailname box)
 static int look_at_lost(struct copies *copies)
 {
 	int ret = 0;
-	for (size_t i = 0; ret == 0 && i < copies->lost_count; i++)
-		if (i == 0 || mailname_compare(&copies->lost[i - 1], &copies->lost[i]) != 0)
-			ret = look_at(copies, copies->lost[i]);
+	for (size_t i = 0; ret == 0 && i < copies->lost.count; i++)
+		if (i == 0 ||
+		    mailname_compare(&copies->lost.items[i - 1], &copies->lost.items[i]) != 0)
+			ret = look_at(copies, copies->lost.items[i]);
 	return ret;
 }
 
@@ -389,13 +367,14 @@ static int run(struct copies *copies)
 {
 	static const uint8_t mark[] = { COPYNAME_MARK };
 	int ret = walk(copies, (struct mailname){ mark, 1 }, true);
-	if (copies->lost_count > 0)
-		qsort(copies->lost, copies->lost_count, sizeof(*copies->lost), mailname_compare);
+	if (copies->lost.count > 0)
+		qsort(copies->lost.items, copies->lost.count, sizeof(*copies->lost.items),
+		      mailname_compare);
 	if (ret == 0)
 		ret = walk(copies, (struct mailname){ mark, 0 }, false);
 	if (ret == 0)
 		ret = look_at_lost(copies);
-	free_lost(copies);
+	tool_free_names(&copies->lost);
 	maillayer_close(copies->layer);
 	if (ret != 0)
 		return tool_fail_after(copies->store, "copies not compared", copies->boxes, ret);

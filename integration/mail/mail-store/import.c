@@ -302,18 +302,15 @@ struct finds {
 	struct found *items;
 	size_t count;
 	size_t room;
-	struct mailname *boxes; /* their bytes are freed with them */
-	size_t box_count;
+	struct tool_names boxes;
 };
 
 static void free_finds(struct finds *finds)
 {
 	for (size_t i = 0; i < finds->count; i++)
 		free(finds->items[i].path);
-	for (size_t i = 0; i < finds->box_count; i++)
-		free((void *)(uintptr_t)finds->boxes[i].bytes);
 	free(finds->items);
-	free(finds->boxes);
+	tool_free_names(&finds->boxes);
 }
 
 /*
@@ -338,7 +335,7 @@ static int add_find(struct finds *finds, const char *directory, const char *name
 	if (asprintf(&item->path, "%s/%s", directory, name) < 0)
 		return -ENOMEM;
 	item->name = item->path + strlen(directory) + 1;
-	item->box = finds->box_count - 1;
+	item->box = finds->boxes.count - 1;
 	finds->count++;
 	return 0;
 }
@@ -362,21 +359,6 @@ static int find_files(struct finds *finds, const char *maildir, const char *part
 	return ret;
 }
 
-static int add_box(struct finds *finds, struct mailname box)
-{
-	struct mailname *boxes = reallocarray(finds->boxes, finds->box_count + 1, sizeof(*boxes));
-	uint8_t *bytes = malloc(box.size + 1);
-	if (boxes != NULL)
-		finds->boxes = boxes;
-	if (boxes == NULL || bytes == NULL) {
-		free(bytes);
-		return -ENOMEM;
-	}
-	memcpy(bytes, box.bytes, box.size);
-	boxes[finds->box_count++] = (struct mailname){ bytes, box.size };
-	return 0;
-}
-
 /*
  * A reader moves mails from new to cur, and gives them other flags: what it moves meanwhile is found, if twice. What
  * gets another name while cur is read may be passed over by the system, and is found by reading it again.
@@ -385,7 +367,7 @@ static int find_mails(struct finds *finds, const char *maildir, struct mailname 
 {
 	static const char *const parts[] = { "new", "cur", "cur" };
 	char quoted[LOG_QUOTE_MAX];
-	int ret = add_box(finds, box);
+	int ret = tool_keep_name(&finds->boxes, box);
 	for (size_t i = 0; ret == 0 && i < sizeof(parts) / sizeof(parts[0]); i++)
 		ret = find_files(finds, maildir, parts[i]);
 	if (ret != 0)
@@ -565,7 +547,7 @@ static int import_finds(struct exchange *exchange, const struct finds *finds)
 		same = count_same(&finds->items[i], finds->count - i);
 		exchange->recipient_count = same;
 		for (size_t n = 0; n < same; n++)
-			recipients[n] = finds->boxes[finds->items[i + n].box];
+			recipients[n] = finds->boxes.items[finds->items[i + n].box];
 		ret = import_file(exchange, &finds->items[i]);
 		progress_step(&exchange->progress, IMPORTED, exchange->count, i, exchange->total);
 	}

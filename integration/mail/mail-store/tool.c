@@ -163,6 +163,28 @@ struct mailname tool_mailbox(const char *text)
 	return (struct mailname){ 0 };
 }
 
+int tool_keep_name(struct tool_names *names, struct mailname name)
+{
+	struct mailname *items = reallocarray(names->items, names->count + 1, sizeof(*items));
+	uint8_t *bytes = malloc(name.size + 1);
+	if (items != NULL)
+		names->items = items;
+	if (items == NULL || bytes == NULL) {
+		free(bytes);
+		return -ENOMEM;
+	}
+	memcpy(bytes, name.bytes, name.size);
+	items[names->count++] = (struct mailname){ bytes, name.size };
+	return 0;
+}
+
+void tool_free_names(struct tool_names *names)
+{
+	for (size_t i = 0; i < names->count; i++)
+		free((void *)(uintptr_t)names->items[i].bytes);
+	free(names->items);
+}
+
 /* ---- mails ---- */
 
 int tool_walk(struct maillayer *layer, struct mailname mailbox, tool_piece_fn fn, void *context)

@@ -65,6 +65,16 @@ int tool_fail_after(const char *store, const char *what, uint64_t count, int sta
 /* NULL and a line of the log when it is no mailbox name. */
 struct mailname tool_mailbox(const char *text);
 
+/* Mailboxes that are kept, in memory of their own. */
+struct tool_names {
+	struct mailname *items;
+	size_t count;
+};
+
+/* A copy of name becomes the last. 0 or -ENOMEM. */
+int tool_keep_name(struct tool_names *names, struct mailname name);
+void tool_free_names(struct tool_names *names);
+
 /* Returns 0 to go on. */
 typedef int (*tool_piece_fn)(void *context, const struct mailentry *entries, size_t count);
 /* Calls fn for the mails of a mailbox, some thousand at a time. 0, or the first other status. */
