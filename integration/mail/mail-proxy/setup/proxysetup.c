@@ -41,13 +41,7 @@ static const char *take_listener(void *member, const struct conf_value *value)
 	(void)member;
 	if (setup->listener_count == LISTENERS_PLACES_MAX)
 		return "there are 16 listeners at most";
-	unsigned count = setup->listener_count;
-	const char *reason = mailsetup_add_place(setup->places, &count, value);
-	if (reason != NULL)
-		return reason;
-	setup->listeners[setup->listener_count].place = setup->places[setup->listener_count];
-	setup->listener_count++;
-	return NULL;
+	return mailsetup_add_place(setup->places, &setup->listener_count, value);
 }
 
 static void *find_listener(void *context)

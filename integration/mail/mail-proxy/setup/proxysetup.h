@@ -57,7 +57,6 @@ enum proxy_tls {
 
 /* An entry of section "listener". */
 struct proxysetup_listener {
-	struct place place;
 	enum proxy_speech speech;
 	enum proxy_mode mode;
 	struct place next_hop; /* "": none, in PROXY_TRANSPARENT */
