@@ -32,14 +32,6 @@ const char *answer_failure_text(enum answer_failure failure)
 	return texts[failure];
 }
 
-unsigned answer_label_count(const struct dnsblv6_labels *name)
-{
-	unsigned count = 0;
-	for (unsigned i = 0; i < name->size; i += 1u + name->wire[i])
-		count++;
-	return count;
-}
-
 bool answer_is_below(const struct dnsblv6_labels *name, const struct dnsblv6_labels *ancestor)
 {
 	/* Label by label: the bytes of a suffix may begin in the middle of a label. */
@@ -97,7 +89,7 @@ static enum answer_failure check_soa(const struct answer_question *question,
 				     const struct message_reply *reply)
 {
 	if (!answer_is_below(question->name, &reply->soa_owner) ||
-	    answer_label_count(&reply->soa_owner) < question->soa_labels)
+	    dnsblv6_name_label_count(&reply->soa_owner) < question->soa_labels)
 		return ANSWER_FOREIGN;
 	return ANSWER_GOOD;
 }

@@ -40,8 +40,6 @@ enum answer_failure answer_read(const struct answer_question *question, int stat
 				const struct message_reply *reply, bool is_trusted,
 				struct cache_entry *ret_entry);
 
-/* How many labels name has. */
-unsigned answer_label_count(const struct dnsblv6_labels *name);
 /* Is ancestor name itself or above it? Both in lower case, or name in any. */
 bool answer_is_below(const struct dnsblv6_labels *name, const struct dnsblv6_labels *ancestor);
 

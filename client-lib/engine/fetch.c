@@ -230,7 +230,7 @@ static uint8_t find_soa_labels(const struct fetch *fetch)
 
 	if (zone->soa_labels > 0 && !is_beside)
 		return zone->soa_labels;
-	return answer_label_count(&zone->config->name) < SOA_LABELS ? 1 : SOA_LABELS;
+	return dnsblv6_name_label_count(&zone->config->name) < SOA_LABELS ? 1 : SOA_LABELS;
 }
 
 /*

@@ -261,7 +261,7 @@ static void learn_soa(struct zone *zone, const struct question *question,
 		      const struct message_reply *reply)
 {
 	if (reply->has_soa && answer_is_below(&question->name, &reply->soa_owner))
-		zone->soa_labels = (uint8_t)answer_label_count(&reply->soa_owner);
+		zone->soa_labels = (uint8_t)dnsblv6_name_label_count(&reply->soa_owner);
 }
 
 /* The serial of the version whose style was found out. A brief probe leaves it to style.c. */

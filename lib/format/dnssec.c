@@ -2,6 +2,7 @@
 #include "lib/format/dnssec.h"
 
 #include "lib/format/bytes.h"
+#include "lib/format/name.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +14,6 @@ static void put_name(uint8_t **out, const struct dnsblv6_labels *name,
 	bytes_put_string(out, name->wire, name->size);
 	bytes_put_string(out, zone->wire, zone->size);
 	bytes_put(out, 0, 1);
-}
-
-static unsigned count_labels(const struct dnsblv6_labels *name)
-{
-	unsigned count = 0;
-	for (unsigned i = 0; i < name->size; i += 1u + name->wire[i])
-		count++;
-	return count;
 }
 
 /* ---- NSEC ---- */
@@ -105,7 +98,8 @@ size_t dnsblv6_nsec_encode(const struct dnsblv6_labels *zone, const struct dnsbl
 uint8_t dnsblv6_rrsig_labels(const struct dnsblv6_labels *zone, const struct dnsblv6_labels *owner)
 {
 	bool is_wildcard = owner->size >= 2 && owner->wire[0] == 1 && owner->wire[1] == '*';
-	return (uint8_t)(count_labels(owner) - is_wildcard + count_labels(zone));
+	return (uint8_t)(dnsblv6_name_label_count(owner) - is_wildcard +
+			 dnsblv6_name_label_count(zone));
 }
 
 /* Everything before the signature: what is signed begins with it too. */

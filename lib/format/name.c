@@ -432,6 +432,14 @@ int dnsblv6_name_from_text(const char *text, struct dnsblv6_labels *ret_name)
 	return DNSBLV6_OK;
 }
 
+unsigned dnsblv6_name_label_count(const struct dnsblv6_labels *name)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < name->size; i += 1u + name->wire[i])
+		count++;
+	return count;
+}
+
 int dnsblv6_name_join(const uint8_t *left, size_t left_size, const uint8_t *right,
 		      size_t right_size, struct dnsblv6_labels *ret_name)
 {

@@ -110,6 +110,9 @@ void dnsblv6_name_make_classic(struct dnsblv6_addr addr, struct dnsblv6_labels *
 size_t dnsblv6_name_format(const uint8_t *labels, size_t size, char *ret_text);
 int dnsblv6_name_from_text(const char *text, struct dnsblv6_labels *ret_name);
 
+/* The root is not counted. */
+unsigned dnsblv6_name_label_count(const struct dnsblv6_labels *name);
+
 /* left.right in one name; DNSBLV6_ENAMESIZE when that is too long. */
 int dnsblv6_name_join(const uint8_t *left, size_t left_size, const uint8_t *right,
 		      size_t right_size, struct dnsblv6_labels *ret_name);

@@ -273,6 +273,6 @@ TEST_CASE("a name is below another by whole labels, in any case", "[client][answ
 	CHECK(answer_is_below(&apex, &root));
 	CHECK_FALSE(answer_is_below(&apex, &below));
 	CHECK_FALSE(answer_is_below(&beside, &apex));
-	CHECK(answer_label_count(&below) == 3);
-	CHECK(answer_label_count(&root) == 0);
+	CHECK(dnsblv6_name_label_count(&below) == 3);
+	CHECK(dnsblv6_name_label_count(&root) == 0);
 }
