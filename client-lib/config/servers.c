@@ -8,12 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- addresses ---- */
+#include "client-lib/config/words.h"
+#include "lib/format/ascii.h"
 
-static bool is_link_local(const struct in6_addr *address)
-{
-	return IN6_IS_ADDR_LINKLOCAL(address);
-}
+/* ---- addresses ---- */
 
 /* An index, or the name of an interface; 0 when it is neither. */
 static uint32_t parse_scope(const char *text, size_t size)
@@ -64,7 +62,7 @@ bool servers_parse(const char *text, size_t size, struct sockaddr_in6 *ret_addre
 	dnsblv6_addr_to_bytes(this_machine_if_any(addr), address.sin6_addr.s6_addr);
 	if (percent != NULL) {
 		address.sin6_scope_id = parse_scope(percent + 1, size - addr_size - 1);
-		if (address.sin6_scope_id == 0 || !is_link_local(&address.sin6_addr))
+		if (address.sin6_scope_id == 0 || !IN6_IS_ADDR_LINKLOCAL(&address.sin6_addr))
 			return false;
 	}
 	*ret_address = address;
@@ -111,37 +109,22 @@ bool servers_is_loopback(const struct sockaddr_in6 *address)
 
 /* ---- resolv.conf ---- */
 
-struct word {
-	const char *text;
-	size_t size;
-};
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
-
 /* The next word of the line, which becomes shorter; a comment ends it. Empty: none is left. */
 static struct word next_word(struct word *line)
 {
 	struct word word;
 
-	while (line->size > 0 && is_blank(*line->text)) {
+	while (line->size > 0 && ascii_is_space(*line->text)) {
 		line->text++;
 		line->size--;
 	}
 	word = (struct word){ line->text, 0 };
-	while (word.size < line->size && !is_blank(word.text[word.size]) &&
+	while (word.size < line->size && !ascii_is_space(word.text[word.size]) &&
 	       word.text[word.size] != '#' && word.text[word.size] != ';')
 		word.size++;
 	line->text += word.size;
 	line->size -= word.size;
 	return word;
-}
-
-static bool is_word(struct word word, const char *text)
-{
-	return word.size == strlen(text) && memcmp(word.text, text, word.size) == 0;
 }
 
 static void take_server(struct servers *servers, struct word word)
@@ -158,7 +141,7 @@ static void take_options(struct servers *servers, struct word line)
 	struct word word;
 
 	while ((word = next_word(&line)).size > 0) {
-		if (is_word(word, "trust-ad"))
+		if (words_is(word, "trust-ad"))
 			servers->trusts_ad = true;
 	}
 }
@@ -166,13 +149,13 @@ static void take_options(struct servers *servers, struct word line)
 /* A keyword begins in the first column. */
 static void take_line(struct servers *servers, struct word line)
 {
-	if (line.size == 0 || is_blank(*line.text))
+	if (line.size == 0 || ascii_is_space(*line.text))
 		return;
 	struct word keyword = next_word(&line);
 
-	if (is_word(keyword, "nameserver"))
+	if (words_is(keyword, "nameserver"))
 		take_server(servers, next_word(&line));
-	else if (is_word(keyword, "options"))
+	else if (words_is(keyword, "options"))
 		take_options(servers, line);
 }
 

@@ -12,6 +12,7 @@
 #include "lib/common/log.h"
 #include "lib/common/wholefile.h"
 #include "lib/format/array.h"
+#include "lib/format/ascii.h"
 
 void networks_deinit(struct networks *networks)
 {
@@ -90,20 +91,15 @@ static int refuse(struct networks_error *error, size_t line, int ret, const char
 	return ret;
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
-
 /* Of a line what is neither blank nor a comment. */
 static void trim(const char **text, size_t *size)
 {
 	const char *comment = memchr(*text, '#', *size);
 	if (comment != NULL)
 		*size = (size_t)(comment - *text);
-	while (*size > 0 && is_blank((*text)[*size - 1]))
+	while (*size > 0 && ascii_is_space((*text)[*size - 1]))
 		(*size)--;
-	while (*size > 0 && is_blank((*text)[0])) {
+	while (*size > 0 && ascii_is_space((*text)[0])) {
 		(*text)++;
 		(*size)--;
 	}

@@ -41,6 +41,12 @@ static inline bool ascii_is_blank(int byte)
 	return byte == ' ' || byte == '\t';
 }
 
+/* A blank, or what is left of CR LF at the end of a line. */
+static inline bool ascii_is_space(int byte)
+{
+	return ascii_is_blank(byte) || byte == '\r';
+}
+
 #ifdef __cplusplus
 }
 #endif

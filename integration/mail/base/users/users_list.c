@@ -5,24 +5,21 @@
 
 #include <string.h>
 
-/* ---- lines ---- */
+#include "lib/format/ascii.h"
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
+/* ---- lines ---- */
 
 /* A word ends at a blank outside quotes. Takes it from *text; its size, which may be 0. */
 static size_t take_word(const char **text, size_t *size, const char **ret_word)
 {
 	size_t used = 0;
 	bool is_quoted = false;
-	for (; *size > 0 && is_blank(**text); (*size)--)
+	for (; *size > 0 && ascii_is_space(**text); (*size)--)
 		(*text)++;
 	if (*size > 0 && **text == '#')
 		*size = 0;
 	*ret_word = *text;
-	for (; used < *size && (is_quoted || !is_blank((*text)[used])); used++) {
+	for (; used < *size && (is_quoted || !ascii_is_space((*text)[used])); used++) {
 		if ((*text)[used] == '"')
 			is_quoted = !is_quoted;
 		else if (is_quoted && (*text)[used] == '\\' && used + 1 < *size)
