@@ -124,59 +124,6 @@ static bool is_postmaster(const char *address, size_t size)
 	return size == sizeof(postmaster) - 1 && strncasecmp(address, postmaster, size) == 0;
 }
 
-/* As users_find_settings(); what is NULL is not asked for. */
-static int ask(struct users *users, const char *address, size_t size, char *ret_entry,
-	       struct users_settings *ret_settings)
-{
-	struct users_facts facts;
-	struct users_key key;
-	struct store_bytes value;
-	int ret = begin(users, &facts);
-	if (ret != STORE_OK)
-		return ret;
-	/* What is no address, or longer than any that was kept, has no domain of ours. */
-	ret = USERS_NOT_OURS;
-	if (users_file_key(USERS_ADDRESS, &facts, address, size, &key))
-		ret = find_key(users, &facts, &key, &value);
-	if (ret == USERS_VALID && ret_settings != NULL)
-		ret = users_settings_decode(value, ret_settings);
-	if (ret == USERS_VALID && ret_entry != NULL)
-		put_entry(&key, ret_entry);
-	reader_end(users->reader);
-	return ret;
-}
-
-int users_find(struct users *users, const char *address, size_t size)
-{
-	return is_postmaster(address, size) ? USERS_VALID : ask(users, address, size, NULL, NULL);
-}
-
-int users_find_settings(struct users *users, const char *address, size_t size, char *ret_entry,
-			struct users_settings *ret_settings)
-{
-	if (!is_postmaster(address, size))
-		return ask(users, address, size, ret_entry, ret_settings);
-	memcpy(ret_entry, postmaster, sizeof(postmaster));
-	*ret_settings = (struct users_settings){ 0 };
-	return USERS_VALID;
-}
-
-bool users_make_entry(const char *address, size_t size, char *ret_entry)
-{
-	const struct users_facts facts = { .folds_case = true };
-	struct users_key key;
-	if (is_postmaster(address, size)) {
-		memcpy(ret_entry, postmaster, sizeof(postmaster));
-		return true;
-	}
-	if (!users_file_key(USERS_ADDRESS, &facts, address, size, &key))
-		return false;
-	put_entry(&key, ret_entry);
-	return true;
-}
-
-/* ---- mailboxes ---- */
-
 static void put_mailbox(struct users_mailboxes *mailboxes, const void *entry, size_t size)
 {
 	char *name = mailboxes->names[mailboxes->count++];
@@ -205,26 +152,71 @@ static int take_mailboxes(const struct users_key *key, struct store_bytes value,
 	return USERS_VALID;
 }
 
-int users_find_mailboxes(struct users *users, const char *address, size_t size,
-			 struct users_mailboxes *ret_mailboxes)
+/* As users_find_settings() and users_find_mailboxes(); what is NULL is not asked for. */
+static int ask(struct users *users, const char *address, size_t size, char *ret_entry,
+	       struct users_settings *ret_settings, struct users_mailboxes *ret_mailboxes)
 {
 	struct users_facts facts;
 	struct users_key key;
 	struct store_bytes value;
+	int ret = begin(users, &facts);
+	if (ret != STORE_OK)
+		return ret;
+	/* What is no address, or longer than any that was kept, has no domain of ours. */
+	ret = USERS_NOT_OURS;
+	if (users_file_key(USERS_ADDRESS, &facts, address, size, &key))
+		ret = find_key(users, &facts, &key, &value);
+	if (ret == USERS_VALID && ret_settings != NULL)
+		ret = users_settings_decode(value, ret_settings);
+	if (ret == USERS_VALID && ret_entry != NULL)
+		put_entry(&key, ret_entry);
+	if (ret == USERS_VALID && ret_mailboxes != NULL)
+		ret = take_mailboxes(&key, value, ret_mailboxes);
+	reader_end(users->reader);
+	return ret;
+}
+
+int users_find(struct users *users, const char *address, size_t size)
+{
+	return is_postmaster(address, size) ? USERS_VALID
+					    : ask(users, address, size, NULL, NULL, NULL);
+}
+
+int users_find_settings(struct users *users, const char *address, size_t size, char *ret_entry,
+			struct users_settings *ret_settings)
+{
+	if (!is_postmaster(address, size))
+		return ask(users, address, size, ret_entry, ret_settings, NULL);
+	memcpy(ret_entry, postmaster, sizeof(postmaster));
+	*ret_settings = (struct users_settings){ 0 };
+	return USERS_VALID;
+}
+
+bool users_make_entry(const char *address, size_t size, char *ret_entry)
+{
+	const struct users_facts facts = { .folds_case = true };
+	struct users_key key;
+	if (is_postmaster(address, size)) {
+		memcpy(ret_entry, postmaster, sizeof(postmaster));
+		return true;
+	}
+	if (!users_file_key(USERS_ADDRESS, &facts, address, size, &key))
+		return false;
+	put_entry(&key, ret_entry);
+	return true;
+}
+
+/* ---- mailboxes ---- */
+
+int users_find_mailboxes(struct users *users, const char *address, size_t size,
+			 struct users_mailboxes *ret_mailboxes)
+{
 	ret_mailboxes->count = 0;
 	if (is_postmaster(address, size)) {
 		put_mailbox(ret_mailboxes, postmaster, sizeof(postmaster) - 1);
 		return USERS_VALID;
 	}
-	int ret = begin(users, &facts);
-	if (ret != STORE_OK)
-		return ret;
-	ret = USERS_NOT_OURS;
-	if (users_file_key(USERS_ADDRESS, &facts, address, size, &key))
-		ret = find_key(users, &facts, &key, &value);
-	if (ret == USERS_VALID)
-		ret = take_mailboxes(&key, value, ret_mailboxes);
-	reader_end(users->reader);
+	const int ret = ask(users, address, size, NULL, NULL, ret_mailboxes);
 	if (ret != USERS_VALID)
 		ret_mailboxes->count = 0;
 	return ret;
