@@ -179,6 +179,12 @@ ask A 25.2.0.192.bl.example. >/dev/null && fail "somebody still answers"
 [ -s /var/lib/smtp-front/users.mdb ] || fail "removing has deleted the recipients"
 kept=$(store_fingerprint)
 
+# Installed again, what was enabled runs, timers of zones too.
+files=$(echo "$here/dnsblv6-common_$new_version"_*.deb "$here/dnsblv6-tools_$new_version"_*.deb)
+# shellcheck disable=SC2086 # one word for each file
+dpkg --install $files >/dev/null 2>&1 || fail "not installed again"
+systemctl -q is-active dnsblv6-sign@bl6.timer || fail "the timer of a zone does not run when the package is back"
+
 rm -rf /etc/dnsblv6/*.conf /etc/systemd/system/mail-stored.service.d /etc/systemd/system/smtp-front.service.d
 # shellcheck disable=SC2086
 dpkg --purge $packages >/dev/null 2>&1 || fail "not purged"
