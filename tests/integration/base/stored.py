@@ -30,6 +30,8 @@ REPLY = struct.Struct(">4sB3xQiIQ16s")
 ROW_HEAD = struct.Struct(">QQQI")  # segment, place, size, size of the meta
 ENTRY = struct.Struct(">Q16sQQQQ")
 EID, EFOREIGN, EBOX, EMAIL, EQUOTA, EUNSEALED = -2606, -2607, -2608, -2612, -2613, -2614
+# ECONNRESET, or the store has stopped because of that and kept nothing, or what another sync had covered.
+SYNCER_GONE = (-104, -2605, -2619)
 ELOCK, ELOST_LOCK, EAWAY = -2616, -2617, -2618
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 INLINE_MAX = 32768

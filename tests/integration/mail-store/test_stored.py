@@ -444,7 +444,7 @@ class Disk(Case):
     def test_a_mail_is_put_off_whose_sync_ends_with_the_process_that_syncs(self):
         """Whether the disk has it is not known: it is not there twice when it is sent again."""
         self.expect_log("store begins anew, the process that syncs has ended", "process ended, role=store")
-        store = Stored(self)
+        store = Stored(self, stored={"index-delay": "1h"})
         with store.client() as client:
             client.deliver(TEXT, BOXES)
             with self.injected(store, "signal=KILL"):

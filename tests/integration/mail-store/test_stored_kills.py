@@ -28,8 +28,6 @@ CLIENTS = 3
 FSCK_EACH = 25
 # All mails of a store are looked at in each round: after so many there is another store.
 ROUNDS_EACH = 100
-# ECONNRESET, or the store has stopped because of that and kept nothing, or what another sync had covered.
-SYNCER_GONE = (-104, -2605, -2619)
 
 
 class Oracle:
@@ -84,7 +82,7 @@ class Kills(Case):
         size = chance.choice((0, 10, 500, 3000, 20000, 40000))
         client.send_mail(f"{subject} {' '.join(sorted(boxes))}\r\n".encode() + b"x" * size + b"\r\n", boxes)
         status = client.take().status
-        if status in SYNCER_GONE:
+        if status in stored.SYNCER_GONE:
             raise ConnectionResetError("the process that syncs was killed")
         assert status == 0, status
         self.oracle.note_delivery(boxes, subject)
@@ -119,7 +117,7 @@ class Kills(Case):
             return
         self.oracle.note_deletion(box, [subject for _, subject in chosen], False)
         status = client.erase(box, [mail for mail, _ in chosen])
-        if status in SYNCER_GONE:
+        if status in stored.SYNCER_GONE:
             raise ConnectionResetError("the process that syncs was killed")
         assert status == 0, status
         self.oracle.note_deletion(box, [subject for _, subject in chosen], True)
