@@ -70,6 +70,7 @@ struct server {
 	struct ration refusals;	 /* lines about them */
 	struct mailplace unread; /* of the last line about a mail that was not read */
 	uint64_t heard_ms[NODES_MAX];
+	uint64_t looked_ms; /* when it was looked for nodes that hang */
 	struct doors *doors;
 	LIST_HEAD(session_list, session) list;
 	struct session_list ended;
@@ -566,16 +567,19 @@ static const struct doors_rules door_rules = { PAUSE_MS, NULL, take_peer, log_wa
 
 /*
  * A node whose processes stand still while its kernel goes on keeps its links, and with them the locks of its clients.
- * It asks each NODEROUTER_PULSE_MS otherwise, but while it waits for an answer.
+ * It asks each NODEROUTER_PULSE_MS otherwise, but while it waits for an answer. When this process itself stood
+ * still, what the others said meanwhile is not read yet.
  */
 static void silence_on_timer(uv_timer_t *timer)
 {
 	struct server *server = timer->data;
 	const uint64_t now_ms = uv_now(&server->loop);
 	const uint64_t limit_ms = 2 * (uint64_t)server->start->setup->nodes.silence_ms;
+	const bool stood_still = now_ms - server->looked_ms > limit_ms / 2;
 	struct session *session = NULL;
+	server->looked_ms = now_ms;
 	LIST_FOREACH(session, &server->list, entry)
-	if (session->is_ready && session->is_asked)
+	if (session->is_ready && (session->is_asked || stood_still))
 		*heard_of(session) = now_ms;
 	session = LIST_FIRST(&server->list);
 	while (session != NULL) {
@@ -617,6 +621,7 @@ static int open_handles(struct server *server)
 	server->silence.data = server;
 	server->prepare.data = server;
 	uv_prepare_start(&server->prepare, prepare_on_wait);
+	server->looked_ms = uv_now(&server->loop);
 	uv_timer_start(&server->silence, silence_on_timer, NODEROUTER_PULSE_MS,
 		       NODEROUTER_PULSE_MS);
 	int ret = doors_open(&server->loop, &server->start->listen_fd, 1, &door_rules, server,
