@@ -11,6 +11,7 @@ import errno
 import os
 import pwd
 import re
+import select
 import signal
 import smtplib
 import socket
@@ -24,11 +25,16 @@ import popclient
 import popfront
 import stored
 from clusters import make_peer
-from harness import DEADLINE_S, EX_CONFIG, main, program, wait_for
+from harness import DEADLINE_S, EX_CONFIG, children_of, main, program, wait_for
 from sharing import EAWAY, TEXT, USERS, Nodes, node_of
 
 
 ROW_SIZE = 65
+
+
+def name_of(pid):
+    with open(f"/proc/{pid}/comm", encoding="ascii") as file:
+        return file.read().strip()
 
 
 class Sharing(Nodes):
@@ -249,6 +255,44 @@ class Failing(Nodes):
             os.kill(store, signal.SIGCONT)
         wait_for(lambda: client.call(stored.CHECK, name=box).status == 0, "the node to be back")
         client.deliver(TEXT, [box.decode()])
+
+    def test_a_node_whose_disk_hangs_takes_no_mail_and_gives_what_it_has(self):
+        nodes = self.begin(nodes={"timeout": "5s"})
+        self.expect_log("warning: .mail-stored. node takes no mail, ")
+        client, other = self.client(nodes[0]), self.client(nodes[0])
+        boxes = self.boxes_by_node(client)
+        box = boxes[2][0]
+        client.deliver(TEXT, [box])
+        syncers = [pid for pid in children_of(nodes[1].stored.pid_of("store")) if name_of(pid) == "syncer"]
+        self.assertTrue(syncers)
+        for pid in syncers:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            client.send_mail(TEXT, [box])
+            self.assertIn(client.take().status, (-errno.ETIMEDOUT, EAWAY))
+            nodes[0].stored.wait_for_log(r"^warning: \[mail-stored\] node takes no mail, .* \(no answer in 5 s\)$")
+
+            # One finds out, and others do not wait for that; on a slow machine its time may be over before.
+            def is_put_off():
+                client.send_mail(TEXT, [box])
+                other.send_mail(TEXT, [box])
+                refused = other.take().status
+                is_first = select.select([client.socket], [], [], 0)[0] == []
+                self.assertIn(client.take().status, (-errno.ETIMEDOUT, EAWAY))
+                return refused == EAWAY and is_first
+            wait_for(is_put_off, "a mail to be put off at once")
+            self.assertEqual(client.call(stored.CHECK, name=box.encode()).status, 0)
+            self.assertEqual(self.read(client, client.entries(box)[0][0]), TEXT)
+            client.deliver(TEXT, [boxes[1][0], boxes[3][0]])
+        finally:
+            for pid in syncers:
+                os.kill(pid, signal.SIGCONT)
+
+        def is_taken():
+            client.send_mail(TEXT, [box])
+            return client.take().status == 0
+        wait_for(is_taken, "the node to take mail again")
+        nodes[0].stored.wait_for_log(r"^info: \[mail-stored\] node takes mail again, ")
 
     def test_a_module_that_ends_says_so_about_what_waits_for_a_node_that_hangs(self):
         nodes = self.begin()

@@ -50,6 +50,10 @@ struct node {
 	/* Links that have ended one behind the other as what came was no reply; the last of them. */
 	unsigned broken;
 	uint64_t broken_ms;
+	/* It has left a mail without an answer, and has answered none since that was sent. */
+	bool is_stuck;
+	uint64_t mail_ms;      /* when it answered one */
+	uint64_t next_mail_ms; /* while it is stuck: when another may find out */
 	uint64_t asked;
 	uint64_t failed;
 	uint64_t downs;
@@ -234,6 +238,65 @@ static void slot_on_ready(void *owner, struct nodelink *link)
 		next(slot);
 }
 
+/* ---- stuck ---- */
+
+static bool is_mail(const struct nodeask *ask)
+{
+	return ask->request.type == STOREWIRE_DELIVER;
+}
+
+/* Mails that wait would keep all links from others, and all that a client may have under way. */
+static void get_stuck(struct node *node)
+{
+	const unsigned timeout_ms = node->router->start.setup->timeout_ms;
+	struct nodeask *ask = TAILQ_FIRST(&node->waiting);
+	if (node->is_stuck)
+		return;
+	node->is_stuck = true;
+	node->next_mail_ms = now_of(node);
+	log_warning(context, "node takes no mail, node=%s place=%s (no answer in %u s)",
+		    peer_of(node)->name, peer_of(node)->address.text, timeout_ms / 1000);
+	while (ask != NULL) {
+		struct nodeask *behind = TAILQ_NEXT(ask, entry);
+		if (is_mail(ask)) {
+			TAILQ_REMOVE(&node->waiting, ask, entry);
+			node->waiting_count--;
+			fail(node, ask, MAILSTORE_EAWAY);
+		}
+		ask = behind;
+	}
+}
+
+static void note_mail(struct node *node)
+{
+	node->mail_ms = now_of(node);
+	if (node->is_stuck)
+		log_info(context, "node takes mail again, node=%s place=%s", peer_of(node)->name,
+			 peer_of(node)->address.text);
+	node->is_stuck = false;
+}
+
+/* Of a link that was lost. Both sides wait for "timeout", and the other may have closed it first. */
+static bool has_no_answer(const struct noderouter_slot *slot)
+{
+	const struct node *node = slot->node;
+	return slot->is_ready && slot->ask != NULL && is_mail(slot->ask) &&
+	       node->mail_ms <= slot->used_ms &&
+	       now_of(node) - slot->used_ms + NODEROUTER_PULSE_MS >=
+		       node->router->start.setup->timeout_ms;
+}
+
+/* One mail at a time finds out, the first at once: the one that had no answer may have been large, and its link slow. */
+static bool is_kept_away(struct node *node, const struct nodeask *ask)
+{
+	if (!node->is_stuck || !is_mail(ask))
+		return false;
+	if (now_of(node) < node->next_mail_ms)
+		return true;
+	node->next_mail_ms = now_of(node) + node->router->start.setup->timeout_ms;
+	return false;
+}
+
 /* ---- up and down ---- */
 
 /* All of its links go, but the pulse: that is what finds it again. */
@@ -243,6 +306,7 @@ static void go_down(struct node *node, const char *reason)
 	if (node->is_down || is_local(node))
 		return;
 	node->is_down = true;
+	node->is_stuck = false;
 	node->downs++;
 	/* All nodes may be starting. */
 	if (node->was_up)
@@ -299,11 +363,14 @@ static void slot_on_lost(void *owner, struct nodelink *link, int status)
 	struct noderouter_slot *slot = owner;
 	struct node *node = slot->node;
 	const bool was_ready = slot->is_ready;
+	const bool is_late = has_no_answer(slot);
 	(void)link;
 	if (status == -EPROTO)
 		count_broken(node);
 	/* Of a request whose time is over the node may be well: its store may not. */
 	end_slot(slot, status == -ETIMEDOUT && was_ready ? -ETIMEDOUT : MAILSTORE_EAWAY);
+	if (is_late)
+		get_stuck(node);
 	if (was_ready ? slot->is_pulse && is_unheard(node)
 		      : slot->is_pulse || status == -ECONNREFUSED || is_silent(node))
 		go_down(node, word_of(status));
@@ -359,6 +426,8 @@ static void slot_on_message(void *owner, struct nodelink *link, struct nodelink_
 		return;
 	}
 	node->broken = 0;
+	if (is_mail(ask) && reply.status != MAILSTORE_EAWAY)
+		note_mail(node);
 	nodelink_limit(link, 0);
 	slot->ask = NULL;
 	if (message->dropped != 0 && reply.status == 0)
@@ -500,6 +569,8 @@ void noderouter_ask(struct noderouter *router, struct nodeask *ask)
 		fail(node, ask, MAILSTORE_EAWAY);
 	} else if (is_too_large(router, ask)) {
 		fail(node, ask, -EFBIG);
+	} else if (is_kept_away(node, ask)) {
+		fail(node, ask, MAILSTORE_EAWAY);
 	} else if (node->waiting_count >= WAITING_MAX) {
 		fail(node, ask, -EBUSY);
 	} else if (pinned == NULL) {
