@@ -31,9 +31,8 @@ int mailstore_exit_status(int status)
 	case -ETIMEDOUT:
 	case MAILSTORE_EAWAY:
 	case MAILSTORE_EFAILED:
-		return EX_TEMPFAIL;
 	case MAILSTORE_EUNSURE:
-		return EX_IOERR;
+		return EX_TEMPFAIL;
 	case -EOPNOTSUPP:
 		return EX_UNAVAILABLE;
 	case MAILSTORE_EMAIL:

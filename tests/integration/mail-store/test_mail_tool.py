@@ -296,7 +296,7 @@ class Faults(Tool):
         self.deliver()
         told = self.inject(["fdatasync:error=EIO:when=2", "ftruncate:error=EIO"], "deliver", ANNA,
                          path=os.path.join(self.store, "log", f"{1:016x}"))
-        self.assertEqual(told, (EX_IOERR, f"error: mail not delivered, store={self.store} "
+        self.assertEqual(told, (EX_TEMPFAIL, f"error: mail not delivered, store={self.store} "
                                 "(the disk has failed, and may have kept what was refused)\n"))
         self.assertEqual(self.call("ls")[0], f"{ANNA}\t2\t68\n{BERT}\t1\t34\n".encode())
 

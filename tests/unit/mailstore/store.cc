@@ -618,7 +618,7 @@ TEST_CASE("a disk that lets nothing be cut off may have kept what it was to sync
 	REQUIRE(f.deliver({ "a" }, "x\r\n") == 0);
 	f.disk.fail_after(1, -EIO);
 	CHECK(mailstore_sync(f.store) == MAILSTORE_EUNSURE);
-	CHECK(mailstore_exit_status(MAILSTORE_EUNSURE) == EX_IOERR);
+	CHECK(mailstore_exit_status(MAILSTORE_EUNSURE) == EX_TEMPFAIL);
 	CHECK(mailstore_failure(f.store) == -EIO);
 	f.disk.work_again();
 	f.close();
