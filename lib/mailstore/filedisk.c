@@ -389,7 +389,8 @@ static int file_room(struct disk *disk, uint64_t *ret_size)
 	struct statvfs facts;
 	if (fstatvfs(((struct filedisk *)disk)->directory, &facts) != 0)
 		return -errno;
-	*ret_size = (uint64_t)facts.f_bavail * facts.f_frsize;
+	/* A file system without a size, such as some in user space, has no end. */
+	*ret_size = facts.f_blocks != 0 ? (uint64_t)facts.f_bavail * facts.f_frsize : UINT64_MAX;
 	return 0;
 }
 
