@@ -28,7 +28,7 @@ static const char context[] = "mail-stored";
 /* A mail whose segment is emptied between two requests is looked for so often. */
 #define LOOKS_MAX 4
 /* Read before it is sent: so much of a mail, in one turn of the loop. */
-#define TRIED_MAX   (UINT64_C(16) << 20)
+#define TRIED_MAX   (UINT64_C(2) << 20)
 #define TRIED_PIECE 65536
 /* Lines about connections that are refused, in a second: anything that reaches the port causes them. */
 #define REFUSAL_LINES_MAX 5
@@ -574,7 +574,8 @@ static void silence_on_timer(uv_timer_t *timer)
 {
 	struct server *server = timer->data;
 	const uint64_t now_ms = uv_now(&server->loop);
-	const uint64_t limit_ms = 2 * (uint64_t)server->start->setup->nodes.silence_ms;
+	const uint64_t limit_ms =
+		2 * (uint64_t)(server->start->setup->nodes.silence_ms + NODEROUTER_PULSE_MS);
 	const bool stood_still = now_ms - server->looked_ms > limit_ms / 2;
 	struct session *session = NULL;
 	server->looked_ms = now_ms;

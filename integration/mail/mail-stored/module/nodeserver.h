@@ -10,7 +10,7 @@
  * A mail for a mailbox that is not of this node, as its own database of users says, is refused for now.
  * It asks the local store alone and passes nothing on to other nodes, so that there are no circles. Each
  * link of another node has a link of its own to the store, and both end together: a lock ends with
- * the module that has it, or with its node, and when that hangs, after twice "silence". A mail is read here
+ * the module that has it, or with its node, and when that hangs, after twice "silence" and a second. A mail is read here
  * (nodewire.h), and not by a segment.
  *
  * A connection without the key of a peer is closed behind its handshake, and nothing that it says is read

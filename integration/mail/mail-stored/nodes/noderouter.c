@@ -267,6 +267,15 @@ static void get_stuck(struct node *node)
 	}
 }
 
+/*
+ * What is refused had no need of the disk, or found no store: it says nothing of syncs, and another may
+ * find out.
+ */
+static void note_refusal(struct node *node)
+{
+	node->next_mail_ms = now_of(node);
+}
+
 static void note_mail(struct node *node)
 {
 	node->mail_ms = now_of(node);
@@ -277,13 +286,16 @@ static void note_mail(struct node *node)
 }
 
 /* Of a link that was lost. Both sides wait for "timeout", and the other may have closed it first. */
+static bool has_waited(const struct noderouter_slot *slot)
+{
+	return now_of(slot->node) - slot->used_ms + NODEROUTER_PULSE_MS >=
+	       slot->node->router->start.setup->timeout_ms;
+}
+
 static bool has_no_answer(const struct noderouter_slot *slot)
 {
-	const struct node *node = slot->node;
 	return slot->is_ready && slot->ask != NULL && is_mail(slot->ask) &&
-	       node->mail_ms <= slot->used_ms &&
-	       now_of(node) - slot->used_ms + NODEROUTER_PULSE_MS >=
-		       node->router->start.setup->timeout_ms;
+	       slot->node->mail_ms <= slot->used_ms && has_waited(slot);
 }
 
 /* One mail at a time finds out, the first at once: the one that had no answer may have been large, and its link slow. */
@@ -364,6 +376,7 @@ static void slot_on_lost(void *owner, struct nodelink *link, int status)
 	struct node *node = slot->node;
 	const bool was_ready = slot->is_ready;
 	const bool is_late = has_no_answer(slot);
+	const bool is_early = slot->ask != NULL && is_mail(slot->ask) && !has_waited(slot);
 	(void)link;
 	if (status == -EPROTO)
 		count_broken(node);
@@ -371,6 +384,8 @@ static void slot_on_lost(void *owner, struct nodelink *link, int status)
 	end_slot(slot, status == -ETIMEDOUT && was_ready ? -ETIMEDOUT : MAILSTORE_EAWAY);
 	if (is_late)
 		get_stuck(node);
+	if (is_early)
+		note_refusal(node);
 	if (was_ready ? slot->is_pulse && is_unheard(node)
 		      : slot->is_pulse || status == -ECONNREFUSED || is_silent(node))
 		go_down(node, word_of(status));
@@ -426,8 +441,10 @@ static void slot_on_message(void *owner, struct nodelink *link, struct nodelink_
 		return;
 	}
 	node->broken = 0;
-	if (is_mail(ask) && reply.status != MAILSTORE_EAWAY)
+	if (is_mail(ask) && reply.status == 0)
 		note_mail(node);
+	else if (is_mail(ask))
+		note_refusal(node);
 	nodelink_limit(link, 0);
 	slot->ask = NULL;
 	if (message->dropped != 0 && reply.status == 0)
