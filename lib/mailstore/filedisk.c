@@ -85,8 +85,8 @@ static int file_list(struct disk *disk, disk_list_fn fn, void *context)
 	return ret;
 }
 
-/* 0: may be closed. */
-static int worth(const struct open_file *file)
+/* How much is lost when its descriptor is closed; 0: nothing. */
+static int loss(const struct open_file *file)
 {
 	return file->is_new ? 2 : file->is_unsynced ? 1 : 0;
 }
@@ -100,7 +100,7 @@ static struct open_file *free_place(struct filedisk *self)
 	struct open_file *oldest = &self->files[0];
 	for (int i = 1; i < OPEN_MAX_FILES; i++) {
 		struct open_file *file = &self->files[i];
-		int more = worth(file) - worth(oldest);
+		int more = loss(file) - loss(oldest);
 		if (more < 0 || (more == 0 && file->used < oldest->used))
 			oldest = file;
 	}

@@ -67,10 +67,10 @@ struct server {
 	struct locate locate;
 	uint64_t misplaced; /* since the last line about them */
 	uint64_t misplaced_ms;
-	struct ration refusals;	 /* lines about them */
-	struct mailplace unread; /* of the last line about a mail that was not read */
-	uint64_t heard_ms[NODES_MAX];
-	uint64_t looked_ms; /* when it was looked for nodes that hang */
+	struct ration refusals;	      /* lines about them */
+	struct mailplace unread;      /* of the last line about a mail that was not read */
+	uint64_t heard_ms[NODES_MAX]; /* of each peer, by its place: its last request */
+	uint64_t looked_ms;	      /* when the timer of "silence" last came */
 	struct doors *doors;
 	LIST_HEAD(session_list, session) list;
 	struct session_list ended;
