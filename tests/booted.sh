@@ -180,14 +180,20 @@ ask A 25.2.0.192.bl.example. >/dev/null && fail "somebody still answers"
 kept=$(store_fingerprint)
 
 # Installed again, what was enabled runs, timers of zones too.
-files=$(echo "$here/dnsblv6-common_$new_version"_*.deb "$here/dnsblv6-tools_$new_version"_*.deb)
+files=$(for name in dnsblv6-common dnsblv6-tools dnsblv6d; do echo "$here/$name"_"$new_version"_*.deb; done)
 # shellcheck disable=SC2086 # one word for each file
 dpkg --install $files >/dev/null 2>&1 || fail "not installed again"
 systemctl -q is-active dnsblv6-sign@bl6.timer || fail "the timer of a zone does not run when the package is back"
+systemctl -q is-active dnsblv6d.socket || fail "the server's sockets are not there when the package is back"
+must_serve reinstall
+# A mount point is emptied, and cannot be removed.
+mount --bind /var/lib/smtp-front /var/lib/smtp-front
 
 rm -rf /etc/dnsblv6/*.conf /etc/systemd/system/mail-stored.service.d /etc/systemd/system/smtp-front.service.d
 # shellcheck disable=SC2086
 dpkg --purge $packages >/dev/null 2>&1 || fail "not purged"
+umount /var/lib/smtp-front
+rmdir /var/lib/smtp-front || fail "purging has not emptied a mount point"
 [ "$(store_fingerprint)" = "$kept" ] || fail "purging has changed the mails: $(store_fingerprint)"
 [ -s /var/lib/mail-stored/index.mdb ] || fail "purging has deleted the mails"
 [ -s /var/lib/mail-hub/store/index.mdb ] || fail "purging has deleted the mails of mail-hub"
