@@ -75,11 +75,12 @@ static int find_names(const struct mailmeta *meta, struct mailname **ret_names)
 	return 0;
 }
 
-/* What is not known is tried. */
+/* What is not known is tried; a file system without a size says zero blocks. */
 static bool has_space(const struct requests *requests, uint64_t size)
 {
 	struct statvfs facts;
-	if (requests->reserve == 0 || statvfs(requests->directory, &facts) != 0)
+	if (requests->reserve == 0 || statvfs(requests->directory, &facts) != 0 ||
+	    facts.f_blocks == 0)
 		return true;
 	uint64_t free_size = (uint64_t)facts.f_bavail * facts.f_frsize;
 	return free_size >= requests->reserve && free_size - requests->reserve >= size;
