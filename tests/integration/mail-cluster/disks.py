@@ -7,6 +7,7 @@ disks.py - a disk for a store of a node, which loses its power, dies and fills u
     disk.cut(pids)                     from now on each write and each sync fails, and nothing reaches the disk
     disk.revive()                      what was in memory alone is gone; nothing has a file of it open
     disk.fill(); disk.empty()
+    disk.freeze(); disk.thaw()         each write between waits, and the process of it cannot be killed
 
 ioctl(2) stops ext4 without its journal (xfstests' "godown"). It may not be within fsync(), which then says that
 all is well with what is lost: so processes that use the disk stand still meanwhile.
@@ -85,6 +86,12 @@ class Disk:
 
     def empty(self):
         os.remove(os.path.join(self.directory, "filling"))
+
+    def freeze(self):
+        run("fsfreeze", "--freeze", self.directory)
+
+    def thaw(self):
+        run("fsfreeze", "--unfreeze", self.directory)
 
     def end(self):
         run("umount", self.directory)

@@ -323,3 +323,12 @@ def fill_disk(cluster, nodes, _told, chance):
     node.disk.fill()
     yield [node]
     node.disk.empty()
+
+
+@kind("store's disk hangs", (1, 40), "disks")
+def freeze_disk(cluster, nodes, _told, chance):
+    """Longer than a mail waits for it, now and then."""
+    node = chance.choice(nodes)
+    node.disk.freeze()
+    yield [node]
+    node.disk.thaw()
