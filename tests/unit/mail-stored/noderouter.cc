@@ -98,34 +98,43 @@ TEST_CASE("a node that always breaks the protocol is left alone for a while",
 TEST_CASE("a client that goes with its lock gives its link's place to what waits",
 	  "[mail-stored][noderouter]")
 {
-	routed side(1);
+	routed side(2);
 	played_store played(side.path);
 	nodepin pin = {};
+	std::vector<int> links;
 	side.ask(&pin);
 	REQUIRE(take_link(side, played));
 	played.answer(0, 0);
 	REQUIRE(side.comes([&] { return side.heard(0) == 1; }));
+	links.push_back(std::exchange(played.client, -1));
+	side.ask();
+	REQUIRE(take_link(side, played));
+	links.push_back(std::exchange(played.client, -1));
 	one_question &waits = side.ask();
 	noderouter_drop(&pin);
 	REQUIRE(take_link(side, played));
 	played.answer(0, 0);
 	CHECK(side.comes([&] { return waits.heard == std::vector<int>{ 0 }; }));
+	for (const int link : links)
+		close(link);
 }
 
-TEST_CASE("locks leave a quarter of the links to what takes a moment", "[mail-stored][noderouter]")
+TEST_CASE("locks leave a quarter of the links to what takes a moment, and one of few",
+	  "[mail-stored][noderouter]")
 {
-	routed side(4);
+	const unsigned locks_max = GENERATE(1, 2, 3, 6);
+	routed side(locks_max < 6 ? locks_max + 1 : 8);
 	played_store played(side.path);
-	std::vector<nodepin> pins(5);
+	std::vector<nodepin> pins(locks_max + 2);
 	std::vector<int> links;
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < locks_max; i++) {
 		side.ask(&pins[i]);
 		REQUIRE(take_link(side, played));
 		played.answer(0, 0);
 		REQUIRE(side.comes([&] { return side.heard(0) == i + 1; }));
 		links.push_back(std::exchange(played.client, -1));
 	}
-	const one_question &much = side.ask(&pins[3]);
+	const one_question &much = side.ask(&pins[locks_max]);
 	const one_question &moment = side.ask();
 	REQUIRE(take_link(side, played));
 	played.answer(0, 0);
@@ -133,8 +142,8 @@ TEST_CASE("locks leave a quarter of the links to what takes a moment", "[mail-st
 	CHECK(much.heard == std::vector<int>{ -EAGAIN });
 	CHECK(moment.heard == std::vector<int>{ 0 });
 	noderouter_unpin(&pins[0]);
-	side.ask(&pins[4]);
-	CHECK(pins[4].slot != nullptr);
+	side.ask(&pins[locks_max + 1]);
+	CHECK(pins[locks_max + 1].slot != nullptr);
 	for (nodepin &pin : pins)
 		noderouter_drop(&pin);
 	for (const int link : links)

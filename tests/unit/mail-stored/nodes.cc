@@ -422,6 +422,17 @@ TEST_CASE("nodes that do not go together are refused", "[mail-stored][nodes]")
 	CHECK(std::string(file.error.reason) == reason);
 }
 
+TEST_CASE("one link to a node, which a session would keep from mails, is refused",
+	  "[mail-stored][nodes]")
+{
+	for (const int links : { 1, 2 }) {
+		const parsed file("nodes:\n    links: " + std::to_string(links) + HEAD.substr(6) +
+				  peer("a", 1, 'A'));
+		CAPTURE(links);
+		CHECK(file.status == (links == 1 ? -EINVAL : 0));
+	}
+}
+
 TEST_CASE("a value of a node is refused with its line", "[mail-stored][nodes]")
 {
 	const std::string wrong =

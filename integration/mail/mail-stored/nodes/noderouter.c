@@ -503,14 +503,19 @@ static struct nodeask *take_waiting(struct node *node)
 }
 
 /*
- * A pin has its link for as long as a session of POP3 lasts: a quarter of the links is for what takes a
- * moment, or as many sessions as there are links would keep all mail away.
+ * A pin has its link for as long as a session of POP3 lasts: a quarter of the links, and one of few, is for what takes
+ * a moment, or as many sessions as there are links would keep all mail away.
  */
-static struct nodeask *take_possible(struct node *node)
+static unsigned max_pins(const struct node *node)
 {
 	const unsigned links_max = node->router->start.setup->links_max;
+	return links_max - (links_max < 4 ? 1 : links_max / 4);
+}
+
+static struct nodeask *take_possible(struct node *node)
+{
 	struct nodeask *ask = take_waiting(node);
-	while (ask != NULL && ask->pin != NULL && node->pin_count >= links_max - links_max / 4) {
+	while (ask != NULL && ask->pin != NULL && node->pin_count >= max_pins(node)) {
 		fail(node, ask, -EAGAIN);
 		ask = take_waiting(node);
 	}

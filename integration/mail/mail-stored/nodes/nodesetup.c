@@ -113,7 +113,7 @@ const struct conf_item nodesetup_items[NODESETUP_ITEMS] = {
 	  .take = take_location },
 	NUMBER("version", version, 1, 2, "1"),
 	NUMBER("copies", copies, 1, 2, "1"),
-	NUMBER("links", links_max, 1, 4096, "128"),
+	NUMBER("links", links_max, 2, 4096, "128"), /* one is for no session */
 	TIME("silence", silence_ms, 500, MINUTE_MS, "3s"),
 	TIME("timeout", timeout_ms, 1000, 10 * MINUTE_MS, "20s"),
 	{ "memory", CONF_SIZE, CONF_AT(struct nodesetup, memory_max), .min = 1 << 20,
