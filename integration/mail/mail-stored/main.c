@@ -56,6 +56,27 @@ static int check_spread(const struct stored_setup *setup)
 	return EX_CONFIG;
 }
 
+/* With another node's disk its mailboxes would look empty, and what they get would be lost when it goes back. */
+static int check_node(const struct stored_setup *setup)
+{
+	const unsigned number = setup->nodes.peers[setup->nodes.self].number;
+	int ret = locate_check_node(&setup->nodes, setup->directory);
+	if (ret == -EINVAL) {
+		log_error(context,
+			  "store is another node's, path=%s/node number=%u (that file has another "
+			  "number: see mail-stored(8))",
+			  setup->directory, number);
+		return EX_CONFIG;
+	}
+	if (ret == DNSBLV6_ENOTFOUND)
+		log_info(context, "store is this node's from now on, path=%s/node number=%u",
+			 setup->directory, number);
+	else if (ret != 0) /* a disk that is full is read all the same */
+		log_warning(context, "node of the store not noted, path=%s/node (%s)",
+			    setup->directory, strerror(-ret));
+	return EX_OK;
+}
+
 /* Of what the store's process opens when it is the user. A file in the directory's place is told by the start. */
 static int check(void *data)
 {
@@ -113,6 +134,8 @@ static int run(void *data)
 	/* Here, so that one process says it; no wrong configuration, as it may be there soon. */
 	if (status == EX_OK && check(setup) != EX_OK)
 		status = EX_NOINPUT;
+	if (status == EX_OK && nodesetup_is_on(&setup->nodes))
+		status = check_node(setup);
 	if (status == EX_OK && nodesetup_is_on(&setup->nodes))
 		status = check_spread(setup);
 	return status == EX_OK ? stored_run(setup) : status;

@@ -254,6 +254,20 @@ TEST_CASE("second copies are at the next node in order of numbers", "[mail-store
 	CHECK(locate_find(&where, name_of("\0017/anna@example.com")) == 0);
 }
 
+TEST_CASE("a store is of the node that has begun it", "[mail-stored][nodes]")
+{
+	const tmpdir dir;
+	const parsed one(THREE);
+	const parsed more(THREE + peer("d", 4, 'D'));
+	std::string as_b = THREE;
+	const parsed other(as_b.replace(as_b.find("node: a"), 7, "node: b"));
+	CHECK(locate_check_node(&one.setup.nodes, dir.path().c_str()) == DNSBLV6_ENOTFOUND);
+	CHECK(locate_check_node(&one.setup.nodes, dir.path().c_str()) == 0);
+	CHECK(locate_check_node(&more.setup.nodes, dir.path().c_str()) == 0);
+	CHECK(locate_check_node(&other.setup.nodes, dir.path().c_str()) == -EINVAL);
+	CHECK(locate_check_node(&one.setup.nodes, "/nowhere") == -ENOENT);
+}
+
 TEST_CASE("a store is not opened with another set of nodes to spread over", "[mail-stored][nodes]")
 {
 	char directory[] = "/tmp/dnsblv6-nodes-XXXXXX";

@@ -113,7 +113,7 @@ unsigned locate_next(const struct nodesetup *setup, unsigned peer)
 	return next != peer ? next : first;
 }
 
-/* ---- the file ---- */
+/* ---- the files ---- */
 
 /* Numbers in ascending order, and a line end. */
 static size_t print_spread(const struct nodesetup *setup, char *ret_text)
@@ -128,10 +128,10 @@ static size_t print_spread(const struct nodesetup *setup, char *ret_text)
 	return size + (size_t)snprintf(ret_text + size, SPREAD_MAX - size, "\n");
 }
 
-static int compare_spread(int directory, const char *text, size_t size)
+static int compare(int directory, const char *name, const char *text, size_t size)
 {
 	char bytes[SPREAD_MAX];
-	int fd = openat(directory, "spread", O_RDONLY | O_CLOEXEC);
+	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	ssize_t got = read(fd, bytes, sizeof(bytes));
@@ -188,16 +188,31 @@ int locate_find_since(const char *directory, uint64_t *ret_since_us)
 	return ret;
 }
 
+/* 0 when the file has that text, or DNSBLV6_ENOTFOUND when it has from now on; -EINVAL or -errno. */
+static int check_file(const char *path, const char *name, const char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int ret = compare(fd, name, text, size);
+	if (ret == -ENOENT) {
+		ret = wholefile_write(fd, name, text, size, 0644, WHOLEFILE_LASTS);
+		ret = ret == 0 ? DNSBLV6_ENOTFOUND : ret;
+	}
+	close(fd);
+	return ret;
+}
+
 int locate_check_spread(const struct nodesetup *setup, const char *directory)
 {
 	char text[SPREAD_MAX];
-	const size_t size = print_spread(setup, text);
-	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	int ret = compare_spread(fd, text, size);
-	if (ret == -ENOENT)
-		ret = wholefile_write(fd, "spread", text, size, 0644, WHOLEFILE_LASTS);
-	close(fd);
-	return ret;
+	int ret = check_file(directory, "spread", text, print_spread(setup, text));
+	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+}
+
+int locate_check_node(const struct nodesetup *setup, const char *directory)
+{
+	char text[SPREAD_MAX];
+	int size = snprintf(text, sizeof(text), "%u\n", setup->peers[setup->self].number);
+	return check_file(directory, "node", text, (size_t)size);
 }

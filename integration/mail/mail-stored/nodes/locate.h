@@ -47,6 +47,8 @@ unsigned locate_next(const struct nodesetup *setup, unsigned peer);
  * DIRECTORY/spread is made.
  */
 int locate_check_spread(const struct nodesetup *setup, const char *directory);
+/* Likewise of the node whose store it is, with DIRECTORY/node; DNSBLV6_ENOTFOUND: it was made now. */
+int locate_check_node(const struct nodesetup *setup, const char *directory);
 /*
  * Since when the store is there, Unix time: the file, its log and its index were made by then. 0 or -errno.
  * Of a store that is open: an index that was lost under a running daemon has been made anew by then.
