@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
-Nodes with a store each that have not what is theirs: the disk of another one.
+Nodes with a store each that have not what they should have: the disk of another one, or another configuration.
 """
 
 import os
+import re
+import shutil
 
 import stored
 from harness import DEADLINE_S, EX_CONFIG, main, wait_for
@@ -43,6 +45,73 @@ class Disks(Nodes):
         node.stored.stop()
         node.stored.start()
         self.assertNotRegex(node.stored.process.log(), "(?m)" + line)
+
+
+class Configurations(Nodes):
+    def entries(self, node):
+        """Words of the head of "peer", and of each of its entries."""
+        return node.stored.peers.split("  - name: ")
+
+    def begin_again(self, node, entries=None, **sections):
+        """Its mail-stored, with other peers or items."""
+        node.stored.stop()
+        if entries:
+            node.stored.peers = "  - name: ".join(entries)
+        node.stored.write_config(**sections)
+        node.stored.start()
+
+    def wait_for_lines(self, said):
+        """{(node that says so, node that has another configuration): what differs}, and nothing else."""
+        def lines():
+            found = {}
+            for node in self.cluster.nodes:
+                for name, words in re.findall(
+                        r"(?m)^warning: \[mail-stored\] node has another configuration, node=(\w) place=\S+ "
+                        r"differs=(\S+)$", node.stored.process.log()):
+                    self.assertNotIn((node.name, name), found)  # once
+                    found[node.name, name] = words
+            return found
+        wait_for(lambda: lines() == said, f"{said} to be said")
+
+    def test_peers_in_another_order_are_the_same(self):
+        nodes = self.begin()
+        head, *entries = self.entries(nodes[2])
+        self.begin_again(nodes[2], [head, *reversed(entries)])
+        clients = [self.client(node) for node in nodes]
+        for client in clients:
+            wait_for(lambda client=client: self.are_stores_known(client), "all stores to be known")
+        for box in USERS:
+            for client in clients:
+                client.deliver(TEXT, [box])
+            self.assertEqual([len(client.entries(box)) for client in clients], [3] * 3)
+        self.wait_for_lines({})
+
+    def test_another_number_of_copies_is_told_by_both_until_it_is_the_same(self):
+        nodes = self.begin()
+        self.expect_log("warning: .mail-stored. node has another configuration, ")
+        self.begin_again(nodes[2], nodes={"copies": 2})
+        self.wait_for_lines({pair: "copies" for pair in (("a", "c"), ("b", "c"), ("c", "a"), ("c", "b"))})
+        self.begin_again(nodes[2], nodes={"copies": 1})
+        for node in nodes[:2]:
+            node.stored.wait_for_log(r"^info: \[mail-stored\] node has this configuration again, node=c place=")
+
+    def test_a_node_that_is_no_peer_of_another_is_told(self):
+        nodes = self.begin()
+        self.expect_log("warning: .mail-stored. (node has another configuration|connection of no node refused), ")
+        head, *entries = self.entries(nodes[2])
+        nodes[2].stored.stop()
+        shutil.rmtree(nodes[2].stored.directory)
+        self.begin_again(nodes[2], [head, entries[0], entries[2]])
+        self.wait_for_lines({("a", "c"): "peer,spread", ("c", "a"): "peer,spread"})
+
+    def test_numbers_of_two_nodes_that_are_swapped_at_a_third_are_told(self):
+        nodes = self.begin()
+        self.expect_log("warning: .mail-stored. node has another configuration, ")
+        head, *entries = self.entries(nodes[0])
+        numbers = ("number: 2", "number: 3")
+        self.begin_again(nodes[0], [head, entries[0], entries[1].replace(*numbers),
+                                    entries[2].replace(*reversed(numbers))])
+        self.wait_for_lines({("a", "b"): "number", ("a", "c"): "number"})
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -416,6 +417,54 @@ TEST_CASE("the socketmap says where a mailbox is, in the words of each mail serv
 	CHECK(say("location", "a@b") == "17:OK a 192.0.2.1 24,");
 	CHECK(say("transport", "b") == "9:NOTFOUND ,");
 	CHECK(say("else", "a@b").substr(3, 5) == "PERM ");
+}
+
+// ---- what nodes agree about ----
+
+TEST_CASE("what two nodes have to agree about is said in words", "[mail-stored][nodes]")
+{
+	const std::string a = peer("a", 1, 'A'), b = peer("b", 7, 'B'), c = peer("c", 3, 'C');
+	const std::string copied = HEAD.substr(0, 7) + "    copies: 2\n" + HEAD.substr(7);
+	// Of "a" and of "b", which has said it.
+	const auto [text, other,
+		    words] = GENERATE_COPY(table<std::string, std::string, const char *>({
+		{ HEAD + a + b + c, HEAD + a + b + c, "" },
+		{ HEAD + a + b + c, HEAD + c + b + a, "" },
+		{ HEAD + a + b + c, HEAD + a + b, "peer,spread" },
+		{ HEAD + a + b + c, HEAD + a + b + peer("c", 4, 'C'), "peer,spread" },
+		{ HEAD + a + b + c, HEAD + a + b + c + "    spread: no\n", "spread" },
+		{ HEAD + a + b + c, HEAD + a + peer("b", 3, 'B') + peer("c", 7, 'C'), "number" },
+		{ HEAD + a + b + c, copied + a + b + c, "copies" },
+		{ copied + a + b, HEAD + a + peer("b", 9, 'B'), "number,copies,peer,spread" },
+	}));
+	const parsed one(text);
+	std::string as_b = other;
+	const parsed its(as_b.replace(as_b.find("node: a"), 7, "node: b"));
+	char said[LOCATE_WORDS_MAX];
+	CAPTURE(text, other);
+	REQUIRE(one.status == 0);
+	REQUIRE(its.status == 0);
+	locate_compare(&one.setup.nodes, 1, locate_sum(&its.setup.nodes), said);
+	CHECK(std::string(said) == words);
+	// Of another version, or of one that says nothing.
+	for (const uint64_t format : { 0, 2 }) {
+		const uint64_t sum = locate_sum(&its.setup.nodes) & (~UINT64_C(0) >> 8);
+		locate_compare(&one.setup.nodes, 1, sum | format << 56, said);
+		CHECK(said[0] == '\0');
+	}
+}
+
+TEST_CASE("each number that nodes differ in is seen", "[mail-stored][nodes]")
+{
+	const parsed two(HEAD + peer("a", 1, 'A') + peer("b", 2, 'B'));
+	std::set<uint64_t> sums = { locate_sum(&two.setup.nodes) };
+	for (int number = 3; number <= 255; number++) {
+		auto three = two.setup.nodes;
+		three.peers[2] = three.peers[1];
+		three.peers[2].number = number;
+		three.peer_count = 3;
+		CHECK(sums.insert(locate_sum(&three)).second);
+	}
 }
 
 // ---- the configuration ----

@@ -254,6 +254,7 @@ static void pong(struct session *session)
 							   : 0 };
 	uint8_t *out = hello.id.bytes;
 	bytes_put(&out, *session->server->start->since_us, 8);
+	bytes_put(&out, locate_sum(&session->server->start->setup->nodes), 8);
 	answer(session, &hello, NULL);
 }
 

@@ -113,6 +113,53 @@ unsigned locate_next(const struct nodesetup *setup, unsigned peer)
 	return next != peer ? next : first;
 }
 
+/* ---- what nodes agree about ---- */
+
+#define SUM_FORMAT UINT64_C(1)
+
+#define SET_BITS 20
+#define SET_MASK ((UINT64_C(1) << SET_BITS) - 1)
+
+/* In any order. One number more, or another in its place, is another sum: of 255 no two have the same 20 bits. */
+static uint64_t sum_numbers(const struct nodesetup *setup, bool is_of_spread)
+{
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < setup->peer_count; i++)
+		if (setup->peers[i].is_spread || !is_of_spread)
+			sum ^= weigh(0, setup->peers[i].number) >> (64 - SET_BITS);
+	return sum;
+}
+
+static uint64_t sum_as(const struct nodesetup *setup, unsigned peer)
+{
+	return SUM_FORMAT << 56 | (uint64_t)setup->peers[peer].number << 48 |
+	       (uint64_t)setup->copies << 40 | sum_numbers(setup, false) << SET_BITS |
+	       sum_numbers(setup, true);
+}
+
+uint64_t locate_sum(const struct nodesetup *setup)
+{
+	return sum_as(setup, setup->self);
+}
+
+void locate_compare(const struct nodesetup *setup, unsigned peer, uint64_t sum, char *ret_words)
+{
+	static const struct {
+		const char *word;
+		uint64_t bits;
+	} parts[] = { { "number", UINT64_C(0xff) << 48 },
+		      { "copies", UINT64_C(0xff) << 40 },
+		      { "peer", SET_MASK << SET_BITS },
+		      { "spread", SET_MASK } };
+	const uint64_t other = sum ^ sum_as(setup, peer);
+	size_t size = 0;
+	ret_words[0] = '\0';
+	for (size_t i = 0; sum >> 56 == SUM_FORMAT && i < sizeof(parts) / sizeof(parts[0]); i++)
+		if ((other & parts[i].bits) != 0)
+			size += (size_t)snprintf(ret_words + size, LOCATE_WORDS_MAX - size, "%s%s",
+						 size > 0 ? "," : "", parts[i].word);
+}
+
 /* ---- the files ---- */
 
 /* Numbers in ascending order, and a line end. */

@@ -43,6 +43,24 @@ unsigned locate_find(const struct locate *locate, struct mailname mailbox);
 unsigned locate_next(const struct nodesetup *setup, unsigned peer);
 
 /*
+ * What nodes have to agree about, or mailboxes are split: numbers, the set of spread nodes, copies. In 8 bytes, which
+ * nodes of other versions compare, too:
+ *
+ *     OFFSET  SIZE  DESCRIPTION
+ *        0      1   1: the format; a node that says nothing has 0
+ *        1      1   its number
+ *        2      1   "copies"
+ *        3      5   20 bits of all numbers, and 20 of those with "spread: yes"
+ */
+uint64_t locate_sum(const struct nodesetup *setup);
+#define LOCATE_WORDS_MAX 32
+/*
+ * What a peer that has said sum has otherwise: words as in "number,peer", in LOCATE_WORDS_MAX bytes; "": nothing, as far
+ * as is known.
+ */
+void locate_compare(const struct nodesetup *setup, unsigned peer, uint64_t sum, char *ret_words);
+
+/*
  * 0; -EINVAL when the store was begun with another set of nodes; or -errno. The first time the file
  * DIRECTORY/spread is made.
  */

@@ -46,6 +46,8 @@ struct node {
 	bool was_up; /* at some time */
 	bool has_quotas;
 	uint64_t since_us; /* of its store */
+	uint64_t sum;	   /* of its configuration, the last that it has said; 0: none */
+	bool differs;	   /* it, from this node's */
 	uint64_t heard_ms; /* its store; a handshake says nothing of that */
 	/* Links that have ended one behind the other as what came was no reply; the last of them. */
 	unsigned broken;
@@ -404,6 +406,24 @@ static void break_off(struct noderouter_slot *slot)
 	relieve(node);
 }
 
+/* A node of another version may say nothing of it. Said once, until it says something else. */
+static void take_sum(struct node *node, uint64_t sum)
+{
+	char words[LOCATE_WORDS_MAX];
+	const bool differed = node->differs;
+	if (sum == 0 || sum == node->sum)
+		return;
+	node->sum = sum;
+	locate_compare(node->router->start.setup, node->at, sum, words);
+	node->differs = words[0] != '\0';
+	if (node->differs)
+		log_warning(context, "node has another configuration, node=%s place=%s differs=%s",
+			    peer_of(node)->name, peer_of(node)->address.text, words);
+	else if (differed)
+		log_info(context, "node has this configuration again, node=%s place=%s",
+			 peer_of(node)->name, peer_of(node)->address.text);
+}
+
 /* Without its store, which may be replaced just now, it is as if it had said nothing. */
 static void take_pulse(struct noderouter_slot *slot, const struct storewire_reply *reply)
 {
@@ -412,6 +432,7 @@ static void take_pulse(struct noderouter_slot *slot, const struct storewire_repl
 	if (reply->status == 0) {
 		node->has_quotas = (reply->number & STOREWIRE_HAS_QUOTAS) != 0;
 		node->since_us = bytes_get(reply->id.bytes, 8);
+		take_sum(node, bytes_get(reply->id.bytes + 8, 8));
 		go_up(node);
 	} else if (is_unheard(node)) {
 		go_down(node, "its store is not there");

@@ -7,11 +7,11 @@
  * Flow: nodework.c has a request for a node -> noderouter_ask() -> an idle link of that node, or a new one,
  *       or its queue -> nodelink.h -> answer() of the request.
  *
- * A node is asked each NODEROUTER_PULSE_MS whether its store is there, on a link of its own. One that has said
- * nothing for "silence", or refuses connections, is down: what waits for it is answered MAILSTORE_EAWAY,
- * and so is every request from then on, at once, until it answers again. So a node that is down costs
- * others nothing, whether it refuses, hangs, or has lost its cable. The local store has no pulse: while it
- * is not there, each request finds out by itself.
+ * A node is asked each NODEROUTER_PULSE_MS whether its store is there, on a link of its own, and it says with that
+ * what nodes have to agree about (locate.h): a difference is logged. One that has said nothing for "silence", or
+ * refuses connections, is down: what waits for it is answered MAILSTORE_EAWAY, and so is every request from then on,
+ * at once, until it answers again. So a node that is down costs others nothing, whether it refuses, hangs, or has
+ * lost its cable. The local store has no pulse: while it is not there, each request finds out by itself.
  *
  * A node whose store is there and leaves a mail without an answer for "timeout", as its disk hangs, takes no mail: but for
  * one at a time that finds out, each is answered MAILSTORE_EAWAY at once until it takes one. Other requests go on.
