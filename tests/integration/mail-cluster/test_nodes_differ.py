@@ -91,9 +91,17 @@ class Configurations(Nodes):
         self.expect_log("warning: .mail-stored. node has another configuration, ")
         self.begin_again(nodes[2], nodes={"copies": 2})
         self.wait_for_lines({pair: "copies" for pair in (("a", "c"), ("b", "c"), ("c", "a"), ("c", "b"))})
+        self.check_health(nodes[0], "degraded", 1)
+        self.check_health(nodes[2], "degraded", 2)
         self.begin_again(nodes[2], nodes={"copies": 1})
         for node in nodes[:2]:
             node.stored.wait_for_log(r"^info: \[mail-stored\] node has this configuration again, node=c place=")
+            self.check_health(node, "well", 0)
+
+    def check_health(self, node, state, differing):
+        status, said = self.cluster.run_tool(node, "health")
+        self.assertEqual((status, said.splitlines()[0].split()), (int(state != "well"), ["state", state]), said)
+        self.assertRegex(said, rf"machines .*\bdiffering={differing}\b")
 
     def test_a_node_that_is_no_peer_of_another_is_told(self):
         nodes = self.begin()

@@ -64,13 +64,18 @@ static int tell_health(const struct nodework_parts *parts, struct rows *rows)
 	const struct nodesetup *setup = parts->setup;
 	const struct nodework_counters *counters = parts->counters;
 	unsigned up = 0;
-	for (unsigned i = 0; i < setup->peer_count; i++)
-		up += !noderouter_is_down(parts->router, i);
+	unsigned differing = 0;
+	for (unsigned i = 0; i < setup->peer_count; i++) {
+		struct noderouter_facts facts;
+		noderouter_describe(parts->router, i, &facts);
+		up += !facts.is_down;
+		differing += facts.differs;
+	}
 	int ret = make_rows(rows, 4);
 	if (ret != 0)
 		return ret;
-	add(rows, "state=%s\n", up == setup->peer_count ? "well" : "degraded");
-	add(rows, "thing=machines up=%u of=%u\n", up, setup->peer_count);
+	add(rows, "state=%s\n", up == setup->peer_count && differing == 0 ? "well" : "degraded");
+	add(rows, "thing=machines up=%u of=%u differing=%u\n", up, setup->peer_count, differing);
 	add(rows, "thing=copies wanted=%u copied=%" PRIu64 " uncopied=%" PRIu64 "\n", setup->copies,
 	    counters->copied, counters->uncopied);
 	add(rows, "thing=engine text=nodes with a store each, as node %s sees them\n", setup->node);

@@ -721,6 +721,7 @@ void noderouter_describe(const struct noderouter *router, unsigned node,
 	const struct node *it = &router->nodes[node];
 	*ret_facts = (struct noderouter_facts){
 		.is_down = it->is_down,
+		.differs = it->differs,
 		.silent_ms = it->heard_ms != 0 ? now_of(it) - it->heard_ms : 0,
 		.since_us = is_local(it) ? *router->start.since_us : it->since_us,
 		.links = it->slot_count,

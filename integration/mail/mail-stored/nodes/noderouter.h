@@ -100,6 +100,7 @@ bool noderouter_has_quotas(const struct noderouter *router, unsigned node);
 
 struct noderouter_facts {
 	bool is_down;
+	bool differs;	    /* its configuration */
 	uint64_t silent_ms; /* nothing was heard for so long */
 	uint64_t since_us;  /* its store began, Unix time; 0: it has not said so */
 	unsigned links;
