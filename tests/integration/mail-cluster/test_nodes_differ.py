@@ -13,7 +13,14 @@ from harness import DEADLINE_S, EX_CONFIG, main, wait_for
 from sharing import TEXT, USERS, Nodes
 
 
-class Disks(Nodes):
+class Restarted(Nodes):
+    def begin(self, **how):
+        # Of a node that ends while a link of it begins.
+        self.expect_log("warning: .mail-stored. connection of no node refused, ")
+        return super().begin(**how)
+
+
+class Disks(Restarted):
     def swap_stores(self, *nodes):
         first, second = (node.stored.directory for node in nodes)
         for source, target in ((first, first + "-away"), (second, first), (first + "-away", second)):
@@ -47,7 +54,7 @@ class Disks(Nodes):
         self.assertNotRegex(node.stored.process.log(), "(?m)" + line)
 
 
-class Configurations(Nodes):
+class Configurations(Restarted):
     def entries(self, node):
         """Words of the head of "peer", and of each of its entries."""
         return node.stored.peers.split("  - name: ")
@@ -105,7 +112,7 @@ class Configurations(Nodes):
 
     def test_a_node_that_is_no_peer_of_another_is_told(self):
         nodes = self.begin()
-        self.expect_log("warning: .mail-stored. (node has another configuration|connection of no node refused), ")
+        self.expect_log("warning: .mail-stored. node has another configuration, ")
         head, *entries = self.entries(nodes[2])
         nodes[2].stored.stop()
         shutil.rmtree(nodes[2].stored.directory)
