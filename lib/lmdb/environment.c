@@ -49,6 +49,14 @@ char *environment_resolve(const char *path)
 	return resolved != NULL || errno == ENOMEM ? resolved : strdup(path);
 }
 
+int environment_stat_lock(const char *path, struct stat *ret_st)
+{
+	char lock[PATH_MAX];
+	if (snprintf(lock, sizeof(lock), "%s-lock", path) >= (int)sizeof(lock))
+		return -ENAMETOOLONG;
+	return stat(lock, ret_st) == 0 ? 0 : -errno;
+}
+
 static bool find_directory(const char *path, struct stat *ret_st)
 {
 	char copy[PATH_MAX];

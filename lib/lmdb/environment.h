@@ -12,6 +12,8 @@
 
 #include <lmdb.h>
 
+#include <sys/stat.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -41,6 +43,9 @@ int environment_check_file(const char *path);
  */
 int environment_open(const char *path, const struct store_kind *kind, unsigned flags, bool is_new,
 		     MDB_env **ret_env);
+
+/* The lock file beside a resolved path: 0 or -errno. */
+int environment_stat_lock(const char *path, struct stat *ret_st);
 
 /*
  * As mdb_txn_begin(); flags are 0 or MDB_RDONLY. When another process has

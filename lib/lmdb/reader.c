@@ -19,6 +19,8 @@ struct reader {
 	bool has_begun;
 	char *path;
 	struct stat opened; /* the file as it was opened */
+	bool has_lock;	    /* was there a lock file beside it? */
+	struct stat lock;
 };
 
 /* ---- open and close ---- */
@@ -67,6 +69,7 @@ static int open_resolved(struct reader *reader)
 	if (resolved == NULL)
 		return -ENOMEM;
 	int ret = environment_open(resolved, reader->kind, MDB_RDONLY, false, &reader->env);
+	reader->has_lock = environment_stat_lock(resolved, &reader->lock) == 0;
 	free(resolved);
 	return ret;
 }
@@ -134,11 +137,24 @@ int reader_start(const char *path, const struct store_kind *kind, struct reader 
 	return ret;
 }
 
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 bool reader_is_current(const struct reader *reader)
 {
 	struct stat st;
-	return stat(reader->path, &st) == 0 && st.st_dev == reader->opened.st_dev &&
-	       st.st_ino == reader->opened.st_ino;
+	return stat(reader->path, &st) == 0 && is_same_file(&st, &reader->opened);
+}
+
+bool reader_has_its_lock(const struct reader *reader)
+{
+	struct stat st;
+	char *resolved = environment_resolve(reader->path);
+	bool has_lock = resolved != NULL && environment_stat_lock(resolved, &st) == 0;
+	free(resolved);
+	return has_lock ? reader->has_lock && is_same_file(&st, &reader->lock) : !reader->has_lock;
 }
 
 bool reader_is_locked(const struct reader *reader)

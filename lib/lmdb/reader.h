@@ -88,6 +88,12 @@ bool reader_is_locked(const struct reader *reader);
  */
 bool reader_is_current(const struct reader *reader);
 
+/*
+ * Is the lock file beside path still what it was then? Behind another one, or none, this reader
+ * learns of no newer version, and writers may write over what it reads.
+ */
+bool reader_has_its_lock(const struct reader *reader);
+
 #ifdef __cplusplus
 }
 #endif

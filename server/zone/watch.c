@@ -306,12 +306,21 @@ static void refresh(struct watch_zone *watched)
 	log_signatures(watched, (uint64_t)time(NULL));
 }
 
+/* Not at once: a store that is moved here comes behind its lock file. */
+static bool has_lost_lock(struct watch_zone *watched)
+{
+	enum { LOOKS = 3 };
+	bool has_lock = reader_has_its_lock(watched->zone->reader);
+	watched->unlocked_looks = has_lock ? 0 : watched->unlocked_looks + 1;
+	return watched->unlocked_looks >= LOOKS;
+}
+
 static void look(struct watch_zone *watched)
 {
 	if (watched->is_verifying || watched->is_closing)
 		return;
 	struct zone *zone = watched->zone;
-	if (zone->reader != NULL && reader_is_current(zone->reader)) {
+	if (zone->reader != NULL && reader_is_current(zone->reader) && !has_lost_lock(watched)) {
 		refresh(watched);
 		return;
 	}

@@ -13,8 +13,9 @@
  *
  * Once a second every path is looked at: a store may be missing, deleted,
  * replaced, forbidden, expired. A new version inside the same file needs none
- * of this; the next batch of queries sees it. A file that was refused is not
- * read again before it changes.
+ * of this; the next batch of queries sees it. It would not behind a lock file
+ * that was deleted or replaced: such a store is opened anew. A file that was
+ * refused is not read again before it changes.
  *
  * So are the signatures of what is served: they may end soon, or have ended.
  *
@@ -57,6 +58,7 @@ struct watch_zone {
 	bool is_decided;	     /* opened or refused once since start */
 	struct watch_file file;	     /* what is being verified, or was last */
 	uint64_t opened_version;     /* of the file that is served, when it was opened */
+	unsigned unlocked_looks;     /* in a row, at which its lock file was not the one opened */
 	int refused_status;	     /* why file was refused; 0 when it was not */
 	struct dnsblv6_labels found; /* the zone that file says it is of */
 	uint64_t failed_count;	     /* of the zone, at the last look */

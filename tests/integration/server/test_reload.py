@@ -70,6 +70,15 @@ class Versions(Reload):
             serials.append(struct.unpack(">I", soa[-20:-16])[0])
         self.assertEqual(serials, sorted(set(serials)))
 
+    def test_new_versions_are_served_though_the_lock_file_was_deleted(self):
+        server = self.serve()
+        with self.load(server) as load:
+            for version in (NEW, OLD):
+                os.unlink(f"{self.store}-lock")
+                self.put(version)
+                self.wait_until(server, version, "the new version")
+        load.assert_flawless(self)
+
     def test_a_store_deleted_while_served_is_served_on(self):
         self.expect_log("store not switched")  # where it takes so long
         server = self.serve()
