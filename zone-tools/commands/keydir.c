@@ -384,6 +384,8 @@ static int make_wanted(struct keydir *dir, enum rollover_step wanted)
 
 int keydir_plan(struct keydir *dir, enum rollover_step wanted, bool asks_parents)
 {
+	/* By a clock that is behind instead nothing is written: clock_check(). */
+	rollover_set_back(&dir->rollover, dir->now_s, CLOCK_BACK_S);
 	if (wanted != ROLLOVER_NONE)
 		return make_wanted(dir, wanted);
 	int status = EX_OK;

@@ -281,6 +281,22 @@ int rollover_make(struct rollover *rollover, const struct rollover_policy *polic
 	return DNSBLV6_OK;
 }
 
+static void set_back(uint64_t *when_s, uint64_t now_s, uint64_t slack_s)
+{
+	if (*when_s > now_s + slack_s)
+		*when_s = now_s;
+}
+
+void rollover_set_back(struct rollover *rollover, uint64_t now_s, uint64_t slack_s)
+{
+	for (size_t i = 0; i < rollover->key_count; i++) {
+		struct rollover_key *key = &rollover->keys[i];
+		set_back(&key->made_s, now_s, slack_s);
+		set_back(&key->since_s, now_s, slack_s);
+		set_back(&key->ds_seen_s, now_s, slack_s);
+	}
+}
+
 void rollover_note_ttls(struct rollover *rollover, uint32_t dnskey_ttl, uint32_t zone_ttl)
 {
 	if (dnskey_ttl > rollover->dnskey_ttl)

@@ -125,6 +125,9 @@ int rollover_check(const struct rollover *rollover, const struct rollover_policy
 int rollover_make(struct rollover *rollover, const struct rollover_policy *policy,
 		  enum rollover_step step, uint64_t now_s, const struct rollover_key *started);
 
+/* A time that is later than now_s by more than slack_s is of a clock that was ahead: it becomes now_s. */
+void rollover_set_back(struct rollover *rollover, uint64_t now_s, uint64_t slack_s);
+
 /* The zone has, or is to have, these; while keys change only greater ones count. */
 void rollover_note_ttls(struct rollover *rollover, uint32_t dnskey_ttl, uint32_t zone_ttl);
 

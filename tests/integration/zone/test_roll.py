@@ -111,6 +111,23 @@ class ByHand(Rolling):
         self.assertEqual(len(os.listdir(self.keys)), 1)
         self.verify_at(MINUTE)
 
+    def test_a_clock_that_was_years_ahead_leaves_no_step_that_is_waited_for_so_long(self):
+        ahead_s = 5 * 365 * DAY
+        believed = ("--keys", self.keys, "--trust-clock")
+        self.build_at(0)
+        self.step_at(0, "ds-seen")
+        self.step_at(ahead_s, "start")
+        self.sign_at(HOUR, *believed)
+        self.step_at(2 * HOUR, "submit", expect=EX_TEMPFAIL)
+        self.sign_at(3 * HOUR)
+        self.assertEqual(self.states_at(3 * HOUR), ["active", "submitted"])
+        self.step_at(ahead_s, "ds-seen")
+        self.build_at(4 * HOUR, *believed)
+        self.step_at(DAY, "switch", expect=EX_TEMPFAIL)
+        self.sign_at(DAY + 6 * HOUR)
+        self.assertEqual(self.states_at(DAY + 6 * HOUR), ["retiring", "active"])
+        self.verify_at(DAY + 6 * HOUR)
+
     def test_a_zone_that_was_signed_with_a_file_is_taken_over_and_given_back(self):
         path = self.path("bl6.pem")
         self.run_zone("keygen", "--zone", ZONE, "--key", path)
