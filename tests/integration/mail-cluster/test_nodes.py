@@ -576,6 +576,7 @@ class Strangers(Nodes):
         context.verify_mode = ssl.CERT_NONE
         if certificate:
             context.load_cert_chain(certificate, key)
+            self.expect_log("warning: .mail-stored. node comes from two addresses, ")  # its own, and that of clients
         raw = socket.create_connection((host, int(port)), DEADLINE_S)
         self.addCleanup(raw.close)
         return context.wrap_socket(raw)

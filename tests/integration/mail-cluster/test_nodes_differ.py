@@ -7,9 +7,10 @@ Nodes with a store each that have not what they should have: the disk of another
 import os
 import re
 import shutil
+import unittest
 
 import stored
-from harness import DEADLINE_S, EX_CONFIG, main, wait_for
+from harness import DEADLINE_S, EX_CONFIG, main, program, wait_for
 from sharing import TEXT, USERS, Nodes
 
 
@@ -52,6 +53,46 @@ class Disks(Restarted):
         node.stored.stop()
         node.stored.start()
         self.assertNotRegex(node.stored.process.log(), "(?m)" + line)
+
+    def start_copy(self, node):
+        """A client of the same machine, which runs once more: at the address of clients, with a copy of the disk."""
+        node.stored.stop()
+        directory, socket = self.path("copied-store"), self.path("copied.socket")
+        shutil.copytree(node.stored.directory, directory)
+        for path, _, files in os.walk(directory):
+            for name in ("", *files):
+                shutil.chown(os.path.join(path, name), stored.USER)
+        node.stored.start()
+        with open(node.stored.config_path, encoding="ascii") as file:
+            text = file.read()
+        for before, after in ((f"directory: {node.stored.directory}\n", f"directory: {directory}\n"),
+                              (f"socket: {node.stored.socket}\n", f"socket: {socket}\n"),
+                              (f"listen: {node.stored.sections['nodes']['listen']}\n",
+                               "listen: {}@{}\n".format(self.cluster.address(0), self.free_port())),
+                              ("lmtp:\n    listen: [", "lmtp:\n    #listen: [")):
+            self.assertIn(before, text)
+            text = text.replace(before, after, 1)
+        process = self.start([program("mail-stored"), "--config", self.write("copied.conf", text)], "copied")
+        process.wait_for_log(r"^info: \[mail-stored\] ready, ")
+        client = stored.Client(socket)
+        self.addCleanup(client.close)
+        return client
+
+    @unittest.skipUnless(os.geteuid() == 0, "nodes that come from addresses of their own need network namespaces")
+    def test_a_copy_of_a_machine_that_runs_beside_it_is_told_by_others(self):
+        nodes = self.begin()
+        client = self.client(nodes[1])
+        copied = self.start_copy(nodes[0])
+        wait_for(lambda: self.are_stores_known(copied), "the copy to have all others")
+        line = r"^warning: \[mail-stored\] node comes from two addresses, node=a client=\S+ other=\S+$"
+        for node in nodes[1:]:
+            node.stored.wait_for_log(line)
+        box, *_ = self.boxes_by_node(client)[1]
+        copied.deliver(TEXT, [box])
+        wait_for(lambda: client.call(stored.CHECK, name=box.encode()).status == 0, "the node to be back")
+        self.assertEqual([len(one.entries(box)) for one in (copied, client)], [1, 0])
+        for node in nodes[1:]:
+            self.assertEqual(len(re.findall("(?m)" + line, node.stored.process.log())), 1)
 
 
 class Configurations(Restarted):

@@ -71,6 +71,8 @@ struct server {
 	struct mailplace unread;      /* of the last line about a mail that was not read */
 	uint64_t heard_ms[NODES_MAX]; /* of each peer, by its place: its last request */
 	uint64_t looked_ms;	      /* when the timer of "silence" last came */
+	bool is_twofold
+		[NODES_MAX]; /* a peer has come from two addresses at once, and a line has said so */
 	struct doors *doors;
 	LIST_HEAD(session_list, session) list;
 	struct session_list ended;
@@ -438,10 +440,14 @@ static void take_ping(struct session *session)
 	pass_on(session);
 }
 
+static size_t place_of(const struct session *session)
+{
+	return (size_t)(nodelink_peer(session->peer) - session->server->start->setup->nodes.peers);
+}
+
 static uint64_t *heard_of(const struct session *session)
 {
-	struct server *server = session->server;
-	return &server->heard_ms[nodelink_peer(session->peer) - server->start->setup->nodes.peers];
+	return &session->server->heard_ms[place_of(session)];
 }
 
 static void peer_on_message(void *owner, struct nodelink *link, struct nodelink_message *message)
@@ -457,12 +463,31 @@ static void peer_on_message(void *owner, struct nodelink *link, struct nodelink_
 		take_request(session, message);
 }
 
+/*
+ * A copy of a node's machine has its key, and takes mails for its mailboxes that no other node looks for there. A node
+ * that has two addresses is such a case, too: so it is said, and no more.
+ */
+static void look_for_copy(const struct session *session)
+{
+	struct server *server = session->server;
+	const size_t place = place_of(session);
+	const struct session *other = NULL;
+	LIST_FOREACH(other, &server->list, entry)
+	if (other->is_ready && place_of(other) == place && !server->is_twofold[place] &&
+	    strcmp(other->address, session->address) != 0) {
+		server->is_twofold[place] = true;
+		log_warning(context, "node comes from two addresses, node=%s client=%s other=%s",
+			    nodelink_peer(session->peer)->name, session->address, other->address);
+	}
+}
+
 static void peer_on_ready(void *owner, struct nodelink *link)
 {
 	struct session *session = owner;
 	(void)link;
 	session->is_ready = true;
 	*heard_of(session) = uv_now(&session->server->loop);
+	look_for_copy(session);
 }
 
 static bool may_log_refusal(struct server *server)
