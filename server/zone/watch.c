@@ -54,6 +54,23 @@ static int version_note(const struct watch_zone *watched)
 	return (int)(mixed >> 33) | 1;
 }
 
+/* RFC 1982. */
+static bool is_older(uint32_t serial, uint32_t than)
+{
+	return (int32_t)(serial - than) < 0;
+}
+
+/* Before another file is served: secondaries may have this version, and take no older one. */
+static void remember_serial(struct watch_zone *watched)
+{
+	const struct zone *zone = watched->zone;
+	if (!zone->has_version ||
+	    (watched->has_before && !is_older(watched->serial_before, zone->facts.serial)))
+		return;
+	watched->has_before = true;
+	watched->serial_before = zone->facts.serial;
+}
+
 static void log_serving(const struct watch_zone *watched)
 {
 	const struct zone *zone = watched->zone;
@@ -61,6 +78,12 @@ static void log_serving(const struct watch_zone *watched)
 		return;
 	log_info(watched->name, "serving, path=%s serial=%u records=%llu", zone->path,
 		 zone->facts.serial, (unsigned long long)zone->facts.record_count);
+	if (watched->has_secondaries && watched->has_before &&
+	    is_older(zone->facts.serial, watched->serial_before))
+		log_warning(watched->name,
+			    "serial has gone back, before=%u serial=%u (secondaries keep what they "
+			    "have)",
+			    watched->serial_before, zone->facts.serial);
 	if (zone->version != watched->opened_version && !reader_is_locked(zone->reader))
 		log_warning(
 			watched->name,
@@ -225,6 +248,7 @@ static void refuse(struct watch_zone *watched, int status)
 static void accept_file(struct watch_zone *watched)
 {
 	watched->refused_status = 0;
+	remember_serial(watched);
 	int ret = zone_open(watched->zone);
 	if (ret != 0) {
 		refuse(watched, ret);
@@ -359,10 +383,13 @@ int watch_open(struct watch *watch, uv_loop_t *loop, struct catalog *catalog,
 	if (watch->zones == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < watch->zone_count; i++)
-		watch->zones[i] = (struct watch_zone){ .watch = watch,
-						       .zone = &catalog->zones[i],
-						       .name = settings->zones[i].domain.text,
-						       .index = i };
+		watch->zones[i] =
+			(struct watch_zone){ .watch = watch,
+					     .zone = &catalog->zones[i],
+					     .name = settings->zones[i].domain.text,
+					     .index = i,
+					     .has_secondaries =
+						     settings->zones[i].secondaries.count > 0 };
 	uv_timer_init(loop, &watch->timer);
 	watch->timer.data = watch;
 	/* At once, but from the loop: nothing is called back before this returns. */

@@ -62,6 +62,9 @@ struct watch_zone {
 	int refused_status;	     /* why file was refused; 0 when it was not */
 	struct dnsblv6_labels found; /* the zone that file says it is of */
 	uint64_t failed_count;	     /* of the zone, at the last look */
+	bool has_secondaries;
+	bool has_before;
+	uint32_t serial_before; /* the newest of files that were served before this one */
 };
 
 struct watch {

@@ -11,6 +11,7 @@ import ipaddress
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -333,6 +334,23 @@ class DifferencesTest(TransferCase):
 
 KEYRING = dns.tsigkeyring.from_text({"one": SECRET, "two": SECRET, "nobody": SECRET})
 WRONG = dns.tsigkeyring.from_text({"one": OTHER_SECRET})
+
+
+class OlderTest(TransferCase):
+    def test_a_store_that_is_older_than_the_one_before_it_is_told(self):
+        store, older = self.path("bl6.mdb"), self.path("older.mdb")
+        self.build(store, self.write("list", "192.0.2.1\n"))
+        shutil.copy(store, older)
+        self.run_zone("check", "--store", older)  # makes its lock file
+        server = self.primary()
+        serials = [self.serial(server)]
+        self.run_zone("update", "--store", store, "--add", "192.0.2.2")
+        wait_for(lambda: self.serial(server) != serials[0], "the update")
+        serials.append(self.serial(server))
+        os.rename(f"{older}-lock", f"{store}-lock")
+        os.rename(older, store)
+        server.wait_for_log(rf"warning: \[bl6\.example\.\] serial has gone back, before={serials[1]}"
+                            rf" serial={serials[0]} \(secondaries keep what they have\)")
 
 
 class AccessTest(TransferCase):
