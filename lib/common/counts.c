@@ -61,6 +61,12 @@ void counts_write(FILE *out, const struct counts_metric *metric, uint64_t value)
 	counts_write_value(out, metric, NULL, value);
 }
 
+/* Other threads may add to it. */
+static uint64_t read_counter(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
 void counts_write_counters(FILE *out, const char *prefix, const struct counts_label *labels,
 			   const uint64_t *values, size_t count)
 {
@@ -68,7 +74,7 @@ void counts_write_counters(FILE *out, const char *prefix, const struct counts_la
 		counts_write(out,
 			     &(struct counts_metric){ COUNTS_COUNTER, prefix, labels[i].name,
 						      labels[i].help },
-			     values[i]);
+			     read_counter(values + i));
 }
 
 void counts_write_program(FILE *out, const char *prefix, uint64_t started_s, uint64_t now_s)
@@ -92,10 +98,11 @@ char *counts_format(const struct counts_label *labels, const uint64_t *values, s
 	size_t used = 0;
 	ret_text[0] = '\0';
 	for (size_t i = 0; i < count; i++) {
-		if (values[i] == 0 && !has_zeros)
+		const uint64_t value = read_counter(values + i);
+		if (value == 0 && !has_zeros)
 			continue;
 		int more = snprintf(ret_text + used, size - used, "%s%s=%" PRIu64,
-				    used > 0 ? " " : "", labels[i].name, values[i]);
+				    used > 0 ? " " : "", labels[i].name, value);
 		if (more < 0 || (size_t)more >= size - used) {
 			ret_text[used] = '\0';
 			break;
