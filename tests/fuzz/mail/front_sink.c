@@ -224,13 +224,16 @@ static void check_place(const struct run *run, enum command command, int code)
 	require(command != DATA || server->rcpt_count > 0, "a mail has a recipient");
 }
 
+static bool says_clients_name(const struct run *run)
+{
+	const enum setup_tell tell = run->setup.tell;
+	return tell == SETUP_TELL_PROXY || tell == SETUP_TELL_PROXY2 || run->server.is_told;
+}
+
 /* The client's name is said where the next hop was told of the client, and nowhere else. */
 static void check_name(const struct run *run)
 {
-	const enum setup_tell tell = run->setup.tell;
-	const bool is_told =
-		tell == SETUP_TELL_PROXY || tell == SETUP_TELL_PROXY2 || run->server.is_told;
-	require(strcmp(run->server.line + 5, is_told ? HELO_NAME : HOSTNAME) == 0,
+	require(strcmp(run->server.line + 5, says_clients_name(run) ? HELO_NAME : HOSTNAME) == 0,
 		"a name in its place");
 }
 
@@ -456,7 +459,10 @@ static void check_mail(const struct run *run, const struct envelope *envelope, b
 {
 	const struct server *server = &run->server;
 	const bool is_asked_for = reply->code == 550 && envelope->is_utf8;
-	if (server->last != MAIL && is_asked_for)
+	const bool is_greeting = server->last == HELLO || server->last == HELO;
+	if (is_greeting && says_clients_name(run) && last_reply(server) / 100 == 5)
+		require(!is_good, "the client's name is refused");
+	else if (server->last != MAIL && is_asked_for)
 		require(!offers(server, "SMTPUTF8"), "SMTPUTF8 is taken where it is offered");
 	else if (server->last != MAIL && reply->code == 554 && envelope->body == ENVELOPE_8BITMIME)
 		require(!offers(server, "8BITMIME"), "8BITMIME is taken where it is offered");

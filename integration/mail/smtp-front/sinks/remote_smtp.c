@@ -120,8 +120,11 @@ static int read_reply(struct remote *remote, bool is_hello, struct sink_reply *r
 		const uint8_t *bytes = stream_bytes(&remote->stream, &size);
 		const enum replies_status status = replies_feed(&replies, bytes, size, &taken);
 		stream_take(&remote->stream, taken);
-		if (status == REPLIES_BROKEN)
+		if (status == REPLIES_BROKEN) {
+			/* What is behind it may be the rest of it, and is no reply to anything. */
+			remote_close(remote);
 			return -EPROTO;
+		}
 		if (status == REPLIES_MORE) {
 			const int got = stream_fill(&remote->stream, deadline_ms);
 			if (got <= 0)
@@ -504,5 +507,6 @@ int remote_end(struct remote *remote, struct sink_reply *ret_reply)
 bool remote_has_refused(struct remote *remote, struct sink_reply *ret_reply)
 {
 	/* What came before a reset can be read behind it. */
-	return has_spoken(remote) && remote_read(remote, ret_reply) == 0 && ret_reply->code >= 400;
+	return remote_is_open(remote) && has_spoken(remote) &&
+	       remote_read(remote, ret_reply) == 0 && ret_reply->code >= 400;
 }
