@@ -14,8 +14,8 @@ import signal
 import socket
 import subprocess
 
-from harness import (AAAA, EX_CONFIG, NOERROR, NXDOMAIN, SOA, ZONE, Server, ask, bitmap_name, children_of, config_text,
-                     ip, main, program, wait_for)
+from harness import (AAAA, BUILD, EX_CONFIG, NOERROR, NXDOMAIN, SOA, ZONE, Server, ask, bitmap_name, children_of,
+                     config_text, ip, main, program, wait_for)
 from secondaries import Secondary
 from updates import UpdateCase
 
@@ -269,6 +269,13 @@ class Alone(WatchCase):
             self.built(watch, count, OTHER)
         self.assertEqual(self.content(), before)
         self.assertEqual(watch.stop(), 0)
+
+    def test_what_the_path_unit_overlooks_during_a_build_is_left_to_the_timer(self):
+        unit = os.path.join(BUILD, "zone-tools/systemd/dnsblv6-zone@.path")
+        if not os.path.exists(unit):
+            self.skipTest("built without units")
+        with open(unit, encoding="ascii") as file:
+            self.assertIn("Wants=dnsblv6-zone@%i.timer\n", file.readlines())
 
     def test_a_service_manager_is_told(self):
         self.configure()
