@@ -270,12 +270,19 @@ class Alone(WatchCase):
         self.assertEqual(self.content(), before)
         self.assertEqual(watch.stop(), 0)
 
-    def test_what_the_path_unit_overlooks_during_a_build_is_left_to_the_timer(self):
-        unit = os.path.join(BUILD, "zone-tools/systemd/dnsblv6-zone@.path")
-        if not os.path.exists(unit):
+    def unit(self, name):
+        path = os.path.join(BUILD, "zone-tools/systemd", name)
+        if not os.path.exists(path):
             self.skipTest("built without units")
-        with open(unit, encoding="ascii") as file:
-            self.assertIn("Wants=dnsblv6-zone@%i.timer\n", file.readlines())
+        with open(path, encoding="ascii") as file:
+            return file.readlines()
+
+    def test_what_the_path_unit_overlooks_during_a_build_is_left_to_the_timer(self):
+        self.assertIn("Wants=dnsblv6-zone@%i.timer\n", self.unit("dnsblv6-zone@.path"))
+
+    def test_lists_that_change_one_behind_the_other_do_not_end_the_path_unit(self):
+        # Six starts in ten seconds are too many by default: it fails then (unit-start-limit-hit).
+        self.assertIn("StartLimitIntervalSec=0\n", self.unit("dnsblv6-zone@.service"))
 
     def test_a_service_manager_is_told(self):
         self.configure()
