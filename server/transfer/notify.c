@@ -245,17 +245,6 @@ static void timer_on_tick(uv_timer_t *timer)
 
 /* ---- life ---- */
 
-static void add_targets(struct notify *notify, size_t zone,
-			const struct settings_secondary *secondary)
-{
-	for (size_t i = 0; i < secondary->address_count; i++)
-		notify->targets[notify->target_count++] =
-			(struct notify_target){ .zone = zone,
-						.secondary = secondary,
-						.address = &secondary->addresses[i],
-						.fd = -1 };
-}
-
 int notify_open(struct notify *notify, uv_loop_t *loop, struct catalog *catalog,
 		const struct settings *settings, const struct counters *counters)
 {
@@ -266,12 +255,13 @@ int notify_open(struct notify *notify, uv_loop_t *loop, struct catalog *catalog,
 	notify->targets = calloc(outward_count(settings) + 1, sizeof(*notify->targets));
 	if (notify->zones == NULL || notify->targets == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < settings->zone_count; i++) {
-		const struct settings_zone *zone = &settings->zones[i];
-		for (size_t k = 0; k < zone->secondaries.count; k++)
-			add_targets(notify, i,
-				    &settings->secondaries[zone->secondaries.indices[k]]);
-	}
+	struct outward_address found;
+	while (outward_find(settings, notify->target_count, &found))
+		notify->targets[notify->target_count++] =
+			(struct notify_target){ .zone = found.zone,
+						.secondary = found.secondary,
+						.address = found.address,
+						.fd = -1 };
 	uv_timer_init(loop, &notify->timer);
 	notify->timer.data = notify;
 	return notify->target_count == 0
