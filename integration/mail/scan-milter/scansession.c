@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/scan-milter/scansession.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uv.h>
 
 #include "lib/common/log.h"
 
@@ -55,17 +54,12 @@ void scansession_free(struct scansession *session)
 void scansession_connect(struct scansession *session, const struct sockaddr *address)
 {
 	const uint32_t id = __atomic_add_fetch(&session->all->last_id, 1, __ATOMIC_RELAXED);
-	const void *bytes = NULL;
 	scansession_forget(session);
 	count(session, SCANCOUNTS_CONNECTIONS);
 	snprintf(session->id, sizeof(session->id), "%06x", id);
 	session->client[0] = session->helo[0] = '\0';
-	if (address != NULL && address->sa_family == AF_INET)
-		bytes = &((const struct sockaddr_in *)(const void *)address)->sin_addr;
-	else if (address != NULL && address->sa_family == AF_INET6)
-		bytes = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
-	if (bytes != NULL)
-		inet_ntop(address->sa_family, bytes, session->client, sizeof(session->client));
+	if (address != NULL)
+		(void)uv_ip_name(address, session->client, sizeof(session->client));
 }
 
 void scansession_helo(struct scansession *session, const char *name)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/lmtp/lmtp_client.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -194,17 +193,10 @@ static void look_on_timer(uv_timer_t *timer)
 
 static void format_peer(const struct sockaddr *peer, char *ret_text, size_t room)
 {
-	char text[INET6_ADDRSTRLEN] = "";
+	char text[INET6_ADDRSTRLEN];
 	ret_text[0] = '\0';
-	if (peer->sa_family == AF_INET) {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)peer;
-		inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
-		snprintf(ret_text, room, "%s", text);
-	} else if (peer->sa_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)peer;
-		inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
-		snprintf(ret_text, room, "IPv6:%s", text);
-	}
+	if (uv_ip_name(peer, text, sizeof(text)) == 0)
+		snprintf(ret_text, room, "%s%s", peer->sa_family == AF_INET6 ? "IPv6:" : "", text);
 }
 
 /* Replies are short, and each is what the client waits for. */
