@@ -26,6 +26,7 @@ extern "C" {
 #define VALUES_REASON_MAX 128
 #define VALUES_NUMBER_MAX 32 /* a number with its unit, and a NUL */
 #define PLACE_TEXT_MAX	  512
+#define PLACE_SOCKET_MAX  107 /* bytes of the path of a UNIX socket */
 
 /* What a number counts, and so what may be behind it. */
 enum values_unit {

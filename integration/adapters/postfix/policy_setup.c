@@ -40,8 +40,8 @@ static const char *take_lines(void *setup, const struct conf_value *value)
 }
 
 static const struct conf_item policy_items[] = {
-	{ "listen", CONF_PLACE, .max = SETUP_PLACE_MAX, .is_list = true, .take = take_listen },
-	{ "lines", CONF_PLACE, .max = SETUP_PLACE_MAX, .is_list = true, .take = take_lines },
+	{ "listen", CONF_PLACE, .max = PLACE_SOCKET_MAX, .is_list = true, .take = take_listen },
+	{ "lines", CONF_PLACE, .max = PLACE_SOCKET_MAX, .is_list = true, .take = take_lines },
 	OWNER_USER("user", struct policy_setup, owner),
 	OWNER_SOCKET_GROUP(struct policy_setup, owner),
 	OWNER_SOCKET_MODE(struct policy_setup, owner),

@@ -29,7 +29,6 @@ extern "C" {
 
 #define SETUP_LISTEN	 "/var/spool/postfix/dnsblv6-policy/socket"
 #define SETUP_PLACES_MAX 16
-#define SETUP_PLACE_MAX	 107 /* bytes of the path of a UNIX socket */
 
 enum setup_protocol { SETUP_POLICY, SETUP_LINES };
 

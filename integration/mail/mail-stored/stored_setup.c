@@ -14,8 +14,6 @@ static const char *take_lmtp(void *data, const struct conf_value *value)
 	struct stored_setup *setup = data;
 	if (setup->lmtp_count == STORED_LMTP_MAX)
 		return "there are 8 places at most";
-	if (value->place.address.ss_family == AF_UNSPEC)
-		return "the path of a UNIX socket has 107 bytes at most";
 	for (unsigned i = 0; i < setup->lmtp_count; i++)
 		if (strcmp(setup->lmtp[i].text, value->place.text) == 0)
 			return "place is given twice";
@@ -25,9 +23,8 @@ static const char *take_lmtp(void *data, const struct conf_value *value)
 
 /* ---- the table ---- */
 
-#define HOUR_MS	   3600000
-#define SOCKET_MAX 107
-#define DAY_S	   86400
+#define HOUR_MS 3600000
+#define DAY_S	86400
 
 #define NUMBER(...) CONF_RANGE(CONF_NUMBER, struct stored_setup, __VA_ARGS__)
 #define TIME(...)   CONF_RANGE(CONF_MS, struct stored_setup, __VA_ARGS__)
@@ -38,7 +35,7 @@ static const char *const layers[] = { "log", "sort", "null", "rados", NULL };
 static const struct conf_item stored_items[] = {
 	{ "directory", CONF_PATH, CONF_AT(struct stored_setup, directory),
 	  .preset = "/var/lib/mail-stored" },
-	{ "socket", CONF_PATH, CONF_AT(struct stored_setup, socket), .max = 107,
+	{ "socket", CONF_PATH, CONF_AT(struct stored_setup, socket), .max = PLACE_SOCKET_MAX,
 	  .preset = "/run/mail-stored/socket" },
 	OWNER_USER("user", struct stored_setup, owner),
 	OWNER_SOCKET_GROUP(struct stored_setup, owner),
@@ -64,7 +61,7 @@ static const struct conf_item stored_items[] = {
 };
 
 static const struct conf_item lmtp_items[] = {
-	{ "listen", CONF_PLACE, .max = 107, .is_list = true, .take = take_lmtp },
+	{ "listen", CONF_PLACE, .max = PLACE_SOCKET_MAX, .is_list = true, .take = take_lmtp },
 	{ "hostname", CONF_TEXT, CONF_AT(struct stored_setup, hostname) },
 	NUMBER("sessions", lmtp_sessions_max, 1, 65536, "1000"),
 	NUMBER("recipients", lmtp_recipients_max, 1, 10000, "1000"),
@@ -125,7 +122,7 @@ int stored_setup_parse(const char *text, size_t text_size, void *ret_setup,
 		return ret;
 	const char *reason = nodesetup_check(&setup->nodes);
 	if (reason == NULL && nodesetup_is_on(&setup->nodes) &&
-	    strlen(setup->socket) > SOCKET_MAX - strlen(".store"))
+	    strlen(setup->socket) > PLACE_SOCKET_MAX - strlen(".store"))
 		reason = "nodes: the path of \"socket\" has 101 bytes at most";
 	if (reason != NULL)
 		return conf_refuse(reterr_error, -EINVAL, "%s", reason);

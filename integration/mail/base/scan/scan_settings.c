@@ -29,8 +29,6 @@ static const char *take_signatures(void *data, const struct conf_value *value)
 static const char *take_peer(void *data, const struct conf_value *value, enum scan_peer peer)
 {
 	struct scan_settings *settings = data;
-	if (value->place.address.ss_family == AF_UNSPEC)
-		return "the path of a UNIX socket has 107 bytes at most";
 	settings->is_on = true;
 	snprintf(settings->peers[peer], SCAN_PATH_MAX, "%s", value->text);
 	return NULL;
@@ -83,7 +81,7 @@ static const char *take_mailbox(void *data, const struct conf_value *value)
 #define ACTION(name, member, usual) CONF_ONE_OF(struct scan_settings, name, member, actions, usual)
 #define PEER(name, function)                                                                       \
 	{                                                                                          \
-		name, CONF_PLACE, .max = SCAN_PATH_MAX - 1, .take = (function)                     \
+		name, CONF_PLACE, .max = PLACE_SOCKET_MAX, .take = (function)                      \
 	}
 
 const struct conf_item scan_items[SCAN_ITEMS] = {

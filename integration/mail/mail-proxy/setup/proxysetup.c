@@ -56,7 +56,7 @@ static const struct conf_item listener_items[] = {
 	{ "listen", CONF_ADDRESS, .default_port = 25, .take = take_listener },
 	{ "protocol", CONF_CHOICE, IN(speech), .choices = speeches, .preset = "smtp" },
 	{ "mode", CONF_CHOICE, IN(mode), .choices = modes, .preset = "plain" },
-	{ "next-hop", CONF_PLACE, IN(next_hop), .max = PLACE_TEXT_MAX },
+	{ "next-hop", CONF_PLACE, IN(next_hop), .max = PLACE_SOCKET_MAX },
 	{ "tls", CONF_CHOICE, IN(tls), .choices = tls_words, .preset = "usual" },
 	{ "proxy-to", CONF_CHOICE, IN(proxy_to), .choices = versions, .preset = "no" },
 	NETWORKS_ROW("proxy-of", struct proxysetup_listener, proxy_of),
@@ -115,8 +115,6 @@ static const char *check_listener(const struct proxysetup_listener *listener, bo
 		       "destination, and no \"next-hop\" is given";
 	if (!is_transparent && listener->next_hop.text[0] == '\0')
 		return "listener: \"next-hop\" is not given";
-	if (!is_transparent && listener->next_hop.address.ss_family == AF_UNSPEC)
-		return "listener: the path of \"next-hop\" has 107 bytes at most";
 	if (listener->mode == PROXY_FILTER && listener->speech == PROXY_POP3)
 		return "listener: mode \"filter\" is for SMTP and LMTP";
 	if ((listener->tls == PROXY_TLS_OWN || listener->tls == PROXY_TLS_IMPLICIT) && !has_tls)

@@ -42,15 +42,6 @@ static const char *take_tcp(void *member, const struct conf_value *value)
 	return NULL;
 }
 
-static const char *take_location(void *member, const struct conf_value *value)
-{
-	struct place *place = member;
-	if (value->place.address.ss_family == AF_UNSPEC)
-		return "the path of a UNIX socket has 107 bytes at most";
-	*place = value->place;
-	return NULL;
-}
-
 /* Kept as it is written. */
 static const char *take_lmtp(void *member, const struct conf_value *value)
 {
@@ -109,8 +100,7 @@ const struct conf_item nodesetup_items[NODESETUP_ITEMS] = {
 	  .take = take_tcp },
 	{ "certificate", CONF_PATH, CONF_AT(struct nodesetup, certificate) },
 	{ "key", CONF_PATH, CONF_AT(struct nodesetup, key) },
-	{ "location", CONF_PLACE, CONF_AT(struct nodesetup, location), .max = 107,
-	  .take = take_location },
+	{ "location", CONF_PLACE, CONF_AT(struct nodesetup, location), .max = PLACE_SOCKET_MAX },
 	NUMBER("version", version, 1, 2, "1"),
 	NUMBER("copies", copies, 1, 2, "1"),
 	NUMBER("links", links_max, 2, 4096, "128"), /* one is for no session */

@@ -93,7 +93,7 @@ static const struct conf_item limits_items[] = {
 
 static const struct conf_item trust_items[] = {
 	{ "users", CONF_PATH, CONF_AT(struct setup, trust.users) },
-	{ "forward", CONF_PLACE, CONF_AT(struct setup, trust.forward), .max = SETUP_PATH_MAX },
+	{ "forward", CONF_PLACE, CONF_AT(struct setup, trust.forward), .max = PLACE_SOCKET_MAX },
 	TIME("forward-timeout", trust.forward_timeout_ms, 100, HOUR_MS, "10s"),
 	TIME("forward-cache", trust.forward_cache_ms, 0, 7 * DAY_MS, "1h"),
 };
@@ -166,8 +166,6 @@ static const char *check_trust(const struct setup *setup)
 		return "trust: there may be \"users\" or \"forward\", not both";
 	if (!has_users && !has_forward)
 		return "trust: neither \"users\" nor \"forward\" is given: who knows recipients";
-	if (has_forward && setup->trust.forward.address.ss_family == AF_UNSPEC)
-		return "trust: the path of a UNIX socket in \"forward\" has 107 bytes at most";
 	return NULL;
 }
 
