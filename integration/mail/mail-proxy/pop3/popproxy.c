@@ -47,21 +47,21 @@ void popproxy_to_client(struct popproxy_io *io, const char *text)
 	popproxy_to_client_bytes(io, text, strlen(text));
 }
 
-void popproxy_to_client_text(struct popproxy_io *io, const char *text, size_t size)
+void popproxy_to_client_text(struct popproxy_io *io, struct pop3_text text)
 {
 	uint8_t *out = io->to_client + io->to_client_size;
-	for (size_t i = 0; i < size; i++) {
-		const uint8_t byte = (uint8_t)text[i];
+	for (size_t i = 0; i < text.size; i++) {
+		const uint8_t byte = (uint8_t)text.at[i];
 		out[i] = byte < ' ' || byte == 0x7f ? ' ' : byte;
 	}
-	io->to_client_size += size;
+	io->to_client_size += text.size;
 }
 
-void popproxy_to_client_answer(struct popproxy_io *io, const char *sign, struct popproxy_line line)
+void popproxy_to_client_answer(struct popproxy_io *io, const char *sign, struct pop3_text line)
 {
 	popproxy_to_client(io, sign);
 	popproxy_to_client(io, line.size > 0 ? " " : "");
-	popproxy_to_client_text(io, line.at, line.size);
+	popproxy_to_client_text(io, line);
 	popproxy_to_client(io, "\r\n");
 }
 
@@ -72,7 +72,7 @@ void popproxy_to_server_bytes(struct popproxy_io *io, const void *bytes, size_t 
 }
 
 bool popproxy_server_line(struct popproxy *proxy, struct popproxy_io *io,
-			  struct popproxy_line *ret_line)
+			  struct pop3_text *ret_line)
 {
 	const uint8_t *bytes = io->server + io->server_used;
 	size_t size = 0;
@@ -86,11 +86,11 @@ bool popproxy_server_line(struct popproxy *proxy, struct popproxy_io *io,
 	}
 	io->server_used += size + LINES_END_SIZE;
 	proxy->line_count++;
-	*ret_line = (struct popproxy_line){ (const char *)bytes, size };
+	*ret_line = (struct pop3_text){ (const char *)bytes, size };
 	return true;
 }
 
-enum popproxy_sign popproxy_sign(struct popproxy_line *line)
+enum popproxy_sign popproxy_sign(struct pop3_text *line)
 {
 	static const struct {
 		const char *word;
@@ -104,14 +104,14 @@ enum popproxy_sign popproxy_sign(struct popproxy_line *line)
 		if (!is_it || (line->size > size && line->at[size] != ' '))
 			continue;
 		const size_t skipped = line->size > size ? size + 1 : size;
-		*line = (struct popproxy_line){ line->at + skipped, line->size - skipped };
+		*line = (struct pop3_text){ line->at + skipped, line->size - skipped };
 		return signs[i].sign;
 	}
 	return POPPROXY_NO_SIGN;
 }
 
 bool popproxy_server_answer(struct popproxy *proxy, struct popproxy_io *io,
-			    struct popproxy_line *ret_line, enum popproxy_sign *ret_sign)
+			    struct pop3_text *ret_line, enum popproxy_sign *ret_sign)
 {
 	if (!popproxy_has_room(io->to_client_room, io->to_client_size) ||
 	    !popproxy_server_line(proxy, io, ret_line))
@@ -168,7 +168,7 @@ void popproxy_broken(struct popproxy *proxy, struct popproxy_io *io)
 
 enum popproxy_status popproxy_server_gone(struct popproxy *proxy, struct popproxy_io *io)
 {
-	struct popproxy_line line;
+	struct pop3_text line;
 	if (proxy->status >= POPPROXY_TUNNEL)
 		return proxy->status;
 	if (proxy->is_greeted && proxy->ask_count == 0) {
@@ -197,7 +197,7 @@ void popproxy_pop(struct popproxy *proxy)
 
 static bool greet(struct popproxy *proxy, struct popproxy_io *io)
 {
-	struct popproxy_line line;
+	struct pop3_text line;
 	enum popproxy_sign sign;
 	if (!popproxy_server_answer(proxy, io, &line, &sign))
 		return false;

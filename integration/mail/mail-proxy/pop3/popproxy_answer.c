@@ -6,19 +6,18 @@
 /* Two numbers of 20 digits, a blank, CR LF and a NUL. */
 #define NUMBERS_ROOM 48
 
-static void line_to_client(struct popproxy_io *io, const char *begin, struct popproxy_line line)
+static void line_to_client(struct popproxy_io *io, const char *begin, struct pop3_text line)
 {
 	popproxy_to_client(io, begin);
-	popproxy_to_client_text(io, line.at, line.size);
+	popproxy_to_client_text(io, line);
 	popproxy_to_client(io, "\r\n");
 }
 
 /* ---- lines of an answer; false: the server must not say that ---- */
 
 /* Some servers have more behind them (RFC 1939, part 5, "scan listing"): it stays away. */
-static bool numbers_line(struct popproxy_io *io, struct popproxy_line line)
+static bool numbers_line(struct popproxy_io *io, struct pop3_text rest)
 {
-	struct pop3_text rest = { line.at, line.size };
 	char text[NUMBERS_ROOM];
 	uint64_t number = 0;
 	uint64_t octets = 0;
@@ -31,9 +30,8 @@ static bool numbers_line(struct popproxy_io *io, struct popproxy_line line)
 	return true;
 }
 
-static bool uid_line(struct popproxy_io *io, struct popproxy_line line)
+static bool uid_line(struct popproxy_io *io, struct pop3_text rest)
 {
-	struct pop3_text rest = { line.at, line.size };
 	char text[NUMBERS_ROOM];
 	uint64_t number = 0;
 	if (!pop3_command_number(pop3_command_word(&rest), &number))
@@ -42,7 +40,7 @@ static bool uid_line(struct popproxy_io *io, struct popproxy_line line)
 	if (uid.size == 0)
 		return false;
 	snprintf(text, sizeof(text), "%llu ", (unsigned long long)number);
-	line_to_client(io, text, (struct popproxy_line){ uid.at, uid.size });
+	line_to_client(io, text, uid);
 	return true;
 }
 
@@ -63,14 +61,13 @@ static void sasl_line(struct popproxy_io *io, struct pop3_text rest)
 }
 
 /* Only what we know how to pass on is offered. STLS is said at the end, where it is ours. */
-static bool capa_line(struct popproxy *proxy, struct popproxy_io *io, struct popproxy_line line)
+static void capa_line(struct popproxy *proxy, struct popproxy_io *io, struct pop3_text rest)
 {
 	static const char *const known[] = {
 		"TOP",	      "UIDL",	"USER",	       "RESP-CODES",	 "AUTH-RESP-CODE",
 		"PIPELINING", "EXPIRE", "LOGIN-DELAY", "IMPLEMENTATION", "UTF8",
 		"LANG"
 	};
-	struct pop3_text rest = { line.at, line.size };
 	const struct pop3_text word = pop3_command_word(&rest);
 	if (pop3_command_is(word, "SASL"))
 		sasl_line(io, rest);
@@ -81,9 +78,8 @@ static bool capa_line(struct popproxy *proxy, struct popproxy_io *io, struct pop
 		if (pop3_command_is(word, known[i])) {
 			const char *begin = rest.size > 0 ? " " : "";
 			popproxy_to_client(io, known[i]);
-			line_to_client(io, begin, (struct popproxy_line){ rest.at, rest.size });
+			line_to_client(io, begin, rest);
 		}
-	return true;
 }
 
 static void capa_end(struct popproxy *proxy, struct popproxy_io *io)
@@ -93,19 +89,18 @@ static void capa_end(struct popproxy *proxy, struct popproxy_io *io)
 	popproxy_to_client(io, ".\r\n");
 }
 
-static bool any_line(struct popproxy_io *io, struct popproxy_line line)
+static void any_line(struct popproxy_io *io, struct pop3_text line)
 {
 	const bool has_dot = line.size > 0 && line.at[0] == '.';
 	/* Without its first dot, and with one again where what is left has one. */
 	if (has_dot)
-		line = (struct popproxy_line){ line.at + 1, line.size - 1 };
+		line = (struct pop3_text){ line.at + 1, line.size - 1 };
 	line_to_client(io, line.size > 0 && line.at[0] == '.' ? "." : "", line);
-	return true;
 }
 
 static bool answer_lines(struct popproxy *proxy, struct popproxy_io *io, enum popproxy_kind kind)
 {
-	struct popproxy_line line;
+	struct pop3_text line;
 	bool is_fine = true;
 	if (!popproxy_server_line(proxy, io, &line))
 		return false;
@@ -122,9 +117,9 @@ static bool answer_lines(struct popproxy *proxy, struct popproxy_io *io, enum po
 	else if (kind == POPPROXY_UIDS)
 		is_fine = uid_line(io, line);
 	else if (kind == POPPROXY_CAPA)
-		is_fine = capa_line(proxy, io, line);
+		capa_line(proxy, io, line);
 	else
-		is_fine = any_line(io, line);
+		any_line(io, line);
 	if (!is_fine)
 		popproxy_broken(proxy, io);
 	return is_fine;
@@ -139,8 +134,7 @@ static bool has_lines(enum popproxy_kind kind)
 }
 
 /* A challenge, which the client has to answer. */
-static bool answer_challenge(struct popproxy *proxy, struct popproxy_io *io,
-			     struct popproxy_line line)
+static bool answer_challenge(struct popproxy *proxy, struct popproxy_io *io, struct pop3_text line)
 {
 	line_to_client(io, "+ ", line);
 	proxy->is_sasl_due = true;
@@ -158,7 +152,7 @@ static bool answer_own_capa(struct popproxy *proxy, struct popproxy_io *io)
 
 static bool answer_first(struct popproxy *proxy, struct popproxy_io *io, enum popproxy_kind kind)
 {
-	struct popproxy_line line;
+	struct pop3_text line;
 	if (!popproxy_server_line(proxy, io, &line))
 		return false;
 	const enum popproxy_sign sign = popproxy_sign(&line);

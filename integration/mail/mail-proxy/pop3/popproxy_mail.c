@@ -126,7 +126,7 @@ static void say_notice(struct popproxy *proxy, struct popproxy_io *io, const cha
 static void say_ok(struct popproxy *proxy, struct popproxy_io *io)
 {
 	const char *text = proxy->body.text;
-	popproxy_to_client_answer(io, "+OK", (struct popproxy_line){ text, strlen(text) });
+	popproxy_to_client_answer(io, "+OK", (struct pop3_text){ text, strlen(text) });
 	proxy->body.is_flowing = true;
 }
 
@@ -376,10 +376,9 @@ static bool start(struct popproxy *proxy, struct popproxy_io *io)
 }
 
 /* A uid that is too long for us is none. */
-static void take_uid(struct popproxy *proxy, struct popproxy_line line)
+static void take_uid(struct popproxy *proxy, struct pop3_text rest)
 {
 	struct popproxy_body *body = &proxy->body;
-	struct pop3_text rest = { line.at, line.size };
 	uint64_t number = 0;
 	if (!pop3_command_number(pop3_command_word(&rest), &number) ||
 	    number != popproxy_head(proxy)->number)
@@ -396,7 +395,7 @@ static void take_uid(struct popproxy *proxy, struct popproxy_line line)
 static bool answer_uid(struct popproxy *proxy, struct popproxy_io *io)
 {
 	struct popproxy_body *body = &proxy->body;
-	struct popproxy_line line;
+	struct pop3_text line;
 	enum popproxy_sign sign;
 	if (!popproxy_server_answer(proxy, io, &line, &sign))
 		return false;
@@ -441,7 +440,7 @@ static bool open_scan(struct popproxy *proxy, struct popproxy_io *io)
 static bool answer_mail(struct popproxy *proxy, struct popproxy_io *io)
 {
 	struct popproxy_body *body = &proxy->body;
-	struct popproxy_line line;
+	struct pop3_text line;
 	enum popproxy_sign sign;
 	if (!popproxy_server_answer(proxy, io, &line, &sign))
 		return false;

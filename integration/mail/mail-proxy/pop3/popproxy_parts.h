@@ -37,11 +37,6 @@ enum popproxy_kind {
 /* How an answer begins. */
 enum popproxy_sign { POPPROXY_OK, POPPROXY_ERR, POPPROXY_CONTINUE, POPPROXY_NO_SIGN };
 
-struct popproxy_line {
-	const char *at;
-	size_t size;
-};
-
 static inline struct popproxy_ask *popproxy_head(struct popproxy *proxy)
 {
 	return proxy->ask_count == 0 ? NULL : &proxy->asks[proxy->ask_begin];
@@ -54,24 +49,24 @@ bool popproxy_has_room(size_t room, size_t size);
 void popproxy_to_client(struct popproxy_io *io, const char *text);
 void popproxy_to_client_bytes(struct popproxy_io *io, const void *bytes, size_t size);
 /* With a blank for each control character. */
-void popproxy_to_client_text(struct popproxy_io *io, const char *text, size_t size);
+void popproxy_to_client_text(struct popproxy_io *io, struct pop3_text text);
 /* A line: the sign, and a text behind a blank where there is one. */
-void popproxy_to_client_answer(struct popproxy_io *io, const char *sign, struct popproxy_line line);
+void popproxy_to_client_answer(struct popproxy_io *io, const char *sign, struct pop3_text line);
 void popproxy_to_server_bytes(struct popproxy_io *io, const void *bytes, size_t size);
 /*
  * The next line of the server, which is used then. False: it is not there yet, or the session has
  * ended as there was none.
  */
 bool popproxy_server_line(struct popproxy *proxy, struct popproxy_io *io,
-			  struct popproxy_line *ret_line);
+			  struct pop3_text *ret_line);
 /* What stands behind the sign is left in *line. */
-enum popproxy_sign popproxy_sign(struct popproxy_line *line);
+enum popproxy_sign popproxy_sign(struct pop3_text *line);
 /*
  * The next answer of the server, +OK or -ERR, with what stands behind that, once there is room for a line
  * to the client. False: it is not there yet, or the session has ended as it was none.
  */
 bool popproxy_server_answer(struct popproxy *proxy, struct popproxy_io *io,
-			    struct popproxy_line *ret_line, enum popproxy_sign *ret_sign);
+			    struct pop3_text *ret_line, enum popproxy_sign *ret_sign);
 /* The answer of the oldest command is complete. */
 void popproxy_pop(struct popproxy *proxy);
 /* Now; the status is the last one. */
