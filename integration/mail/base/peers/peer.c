@@ -262,7 +262,7 @@ int peer_open(enum scan_peer kind, const char *address, const struct scan_envelo
 		return 0;
 	}
 	begin_connect(peer, &place);
-	if (is_live(peer))
+	if (is_live(peer) && peer->kind->open != NULL)
 		peer->kind->open(peer);
 	settle(peer);
 	return 0;
@@ -296,7 +296,8 @@ void peer_end(struct peer *peer)
 {
 	if (!is_live(peer) || peer->is_ended)
 		return;
-	peer->kind->end(peer);
+	if (peer->kind->end != NULL)
+		peer->kind->end(peer);
 	peer->is_ended = true;
 	peer->deadline_ms = clock_now_ms() + peer->timeout_ms;
 	settle(peer);

@@ -478,13 +478,7 @@ static void take(struct peer *peer, const uint8_t *bytes, size_t size)
 	}
 }
 
-/* ---- the connection ---- */
-
-static void begin(struct peer *peer)
-{
-	struct state *state = peer->state;
-	state->stage = AT_OPTIONS;
-}
+/* ---- bytes of the mail ---- */
 
 static void push(struct peer *peer, const uint8_t *bytes, size_t size)
 {
@@ -492,11 +486,6 @@ static void push(struct peer *peer, const uint8_t *bytes, size_t size)
 	memcpy(state->raw, bytes, size);
 	state->raw_from = 0;
 	state->raw_size = size;
-}
-
-static void end(struct peer *peer)
-{
-	(void)peer; /* is_ended says it */
 }
 
 static bool has_kept(const struct peer *peer)
@@ -514,9 +503,7 @@ static void leave(struct peer *peer)
 
 const struct peer_kind peer_milter = {
 	.state_size = sizeof(struct state),
-	.open = begin,
 	.push = push,
-	.end = end,
 	.take = take,
 	.produce = produce,
 	.has_kept = has_kept,

@@ -35,9 +35,10 @@ extern "C" {
 
 struct peer_kind {
 	size_t state_size; /* of its own, at peer->state, zero at the beginning */
-	/* The connection is on its way. */
+	/* The connection is on its way. NULL: its first words come by produce(). */
 	void (*open)(struct peer *peer);
 	void (*push)(struct peer *peer, const uint8_t *bytes, size_t size);
+	/* NULL: produce() sees that it has ended. */
 	void (*end)(struct peer *peer);
 	/* Bytes of the peer; it has closed its side with 0, which ends in one of the two ends. */
 	void (*take)(struct peer *peer, const uint8_t *bytes, size_t size);

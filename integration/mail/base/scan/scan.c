@@ -16,12 +16,10 @@
 static int open_peers(struct scan *scan, const struct scan_envelope *envelope)
 {
 	const struct scan_settings *settings = &scan->scanner->settings;
-	static const struct scan_envelope unknown = { .client = NULL };
 	int ret = 0;
 	for (unsigned i = 0; ret == 0 && i < SCAN_PEER_COUNT; i++) {
 		if (settings->peers[i][0] != '\0')
-			ret = peer_open((enum scan_peer)i, settings->peers[i],
-					envelope != NULL ? envelope : &unknown,
+			ret = peer_open((enum scan_peer)i, settings->peers[i], envelope,
 					settings->peer_timeout_ms, &scan->peers[i]);
 	}
 	return ret;
