@@ -32,7 +32,7 @@ const char *milterplace_take(void *member, const struct conf_value *value);
 /* The row "socket"; usual is a string literal. */
 #define MILTERPLACE_SOCKET(type, member, usual)                                                    \
 	{                                                                                          \
-		"socket", CONF_TEXT, CONF_AT(type, member),                                        \
+		"socket", CONF_PLACE, CONF_AT(type, member),                                       \
 			.max = MILTERPLACE_MAX, .take = milterplace_take, .preset = (usual)        \
 	}
 

@@ -110,12 +110,12 @@ TEST_CASE("a value that cannot be is refused with its line, its item and what is
 		const char *section, *item, *value, *reason;
 	};
 	const row tried = GENERATE(values<row>({
-		{ "milter", "socket", "milter.sock", "permitted are an absolute path and" },
-		{ "milter", "socket", "127.0.0.1", "permitted are an absolute path and" },
-		{ "milter", "socket", "127.0.0.1@0", "permitted are an absolute path and" },
-		{ "milter", "socket", "127.0.0.1@65536", "permitted are an absolute path and" },
-		{ "milter", "socket", "127.0.0.1@smtp", "permitted are an absolute path and" },
-		{ "milter", "socket", "localhost@8891", "permitted are an absolute path and" },
+		{ "milter", "socket", "milter.sock", "permitted are an absolute path, and" },
+		{ "milter", "socket", "127.0.0.1", "permitted are an absolute path, and" },
+		{ "milter", "socket", "127.0.0.1@0", "permitted are an absolute path, and" },
+		{ "milter", "socket", "127.0.0.1@65536", "permitted are an absolute path, and" },
+		{ "milter", "socket", "127.0.0.1@smtp", "permitted are an absolute path, and" },
+		{ "milter", "socket", "localhost@8891", "permitted are an absolute path, and" },
 		{ "milter", "user", "no-such-user", "no such user" },
 		{ "milter", "socket-group", "no-such-group", "no such group" },
 		{ "milter", "socket-mode", "9", "permitted are three octal digits" },
