@@ -46,10 +46,9 @@ class linked
 
 	linked()
 	{
-		static const lmtp_store_rules rules = { on_change };
 		log_set_level(LOG_LEVEL_ERROR);
 		REQUIRE(uv_loop_init(&loop) == 0);
-		REQUIRE(lmtp_store_open(store.get(), &loop, path.c_str(), &rules, this) == 0);
+		REQUIRE(lmtp_store_open(store.get(), &loop, path.c_str(), on_change, this) == 0);
 	}
 	linked(const linked &) = delete;
 	linked &operator=(const linked &) = delete;

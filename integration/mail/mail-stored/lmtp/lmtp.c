@@ -70,8 +70,6 @@ static void store_on_change(void *owner, bool has_store, bool has_quotas)
 		log_info(context, "LMTP ready, sessions=%u", lmtp->clients.client_max);
 }
 
-static const struct lmtp_store_rules store_rules = { store_on_change };
-
 static void read_clock(struct lmtp *lmtp)
 {
 	lmtp->world.now_s = (int64_t)time(NULL);
@@ -167,7 +165,7 @@ static int open_handles(struct lmtp *lmtp)
 	lmtp->check.data = lmtp;
 	lmtp->term.data = lmtp;
 	lmtp_clients_open(&lmtp->clients);
-	int ret = lmtp_store_open(&lmtp->store, &lmtp->loop, start->setup->socket, &store_rules,
+	int ret = lmtp_store_open(&lmtp->store, &lmtp->loop, start->setup->socket, store_on_change,
 				  lmtp);
 	if (ret == 0)
 		ret = doors_open(&lmtp->loop, start->listeners, start->listener_count, &door_rules,

@@ -58,7 +58,7 @@ static void lose(struct lmtp_store *store, int status)
 		log_warning(context, "store is not there, path=%s (%s)", store->path,
 			    strerror(-status));
 	store->is_missed = true;
-	store->rules->change(store->owner, false, false);
+	store->change(store->owner, false, false);
 	fail_all(&store->mails, status);
 	fail_all(&store->checks, status);
 	fail_all(&store->unsent, status);
@@ -130,7 +130,7 @@ void lmtp_store_use_nodes(struct lmtp_store *store, struct lmtp_nodes *nodes)
 {
 	store->nodes = nodes;
 	uv_timer_stop(&store->timer);
-	store->rules->change(store->owner, true, true);
+	store->change(store->owner, true, true);
 }
 
 /* ---- replies ---- */
@@ -211,7 +211,7 @@ static void take_greeting(struct lmtp_store *store)
 	if (store->is_missed)
 		log_info(context, "store is there, path=%s", store->path);
 	store->is_missed = false;
-	store->rules->change(store->owner, true, store->link.has_quotas);
+	store->change(store->owner, true, store->link.has_quotas);
 }
 
 static void poll_on_event(uv_poll_t *poll, int status, int events)
@@ -273,10 +273,10 @@ static void retry_on_timer(uv_timer_t *timer)
 /* ---- begin and end ---- */
 
 int lmtp_store_open(struct lmtp_store *ret_store, uv_loop_t *loop, const char *path,
-		    const struct lmtp_store_rules *rules, void *owner)
+		    lmtp_store_fn change, void *owner)
 {
 	memset(ret_store, 0, sizeof(*ret_store));
-	ret_store->rules = rules;
+	ret_store->change = change;
 	ret_store->owner = owner;
 	ret_store->path = path;
 	ret_store->loop = loop;

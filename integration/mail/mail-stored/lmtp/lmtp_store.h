@@ -60,13 +60,11 @@ struct lmtp_ask {
 
 TAILQ_HEAD(lmtp_asks, lmtp_ask);
 
-struct lmtp_store_rules {
-	/* There is a connection from now on, or none; also when the first attempt has failed. */
-	void (*change)(void *owner, bool has_store, bool has_quotas);
-};
+/* There is a connection from now on, or none; also when the first attempt has failed. */
+typedef void (*lmtp_store_fn)(void *owner, bool has_store, bool has_quotas);
 
 struct lmtp_store {
-	const struct lmtp_store_rules *rules;
+	lmtp_store_fn change;
 	void *owner;
 	const char *path;
 	uv_loop_t *loop;
@@ -86,9 +84,9 @@ struct lmtp_store {
 	bool is_missed; /* it has been said that there is none */
 };
 
-/* Begins to connect. path and rules are borrowed until the end. 0 or a negative error. */
+/* Begins to connect. path is borrowed until the end. 0 or a negative error. */
 int lmtp_store_open(struct lmtp_store *ret_store, uv_loop_t *loop, const char *path,
-		    const struct lmtp_store_rules *rules, void *owner);
+		    lmtp_store_fn change, void *owner);
 /* From now on requests go to the nodes of their mailboxes, and there is no connection. */
 void lmtp_store_use_nodes(struct lmtp_store *store, struct lmtp_nodes *nodes);
 /* Only while there is a connection, as change() has said. */
