@@ -4,6 +4,7 @@
 #include "integration/mail/mail-stored/lmtp/lmtp_client.h"
 #include "integration/mail/mail-stored/lmtp/lmtp_nodes.h"
 #include "lib/common/log.h"
+#include "lib/process/child.h"
 #include "lib/process/doors.h"
 
 #include <signal.h>
@@ -220,9 +221,7 @@ int lmtp_run(const struct lmtp_start *start)
 	if (lmtp == NULL)
 		return EX_OSERR;
 	lmtp->start = start;
-	signal(SIGPIPE, SIG_IGN); /* of a log whose reader has ended */
-	signal(SIGINT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
+	child_ignore_signals();
 	int status = make_world(lmtp);
 	if (status == EX_OK && start->store_path != NULL)
 		status = lmtp_nodes_open(start->setup, start->store_path, lmtp->world.users,

@@ -3,10 +3,10 @@
 
 #include "integration/mail/base/users/users_password.h"
 #include "lib/common/log.h"
+#include "lib/process/child.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -123,8 +123,7 @@ int loginserver_run(const struct loginserver_start *start)
 {
 	struct loginserver server = { .path = stored_setup_logins(start->setup), .fd = start->fd };
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGUSR1, SIG_IGN);
+	child_ignore_signals();
 	int status = open_all(&server, start->setup);
 	if (status == EX_OK && start->confine != NULL)
 		status = start->confine(start->setup);
