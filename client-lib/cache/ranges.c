@@ -5,6 +5,7 @@
 
 #include "client-lib/cache/cache_table.h"
 #include "lib/format/key.h"
+#include "lib/format/name.h"
 
 /* ---- the order of names ---- */
 
@@ -109,28 +110,17 @@ static int compare(struct label a, const char *text, size_t text_size)
 	return order != 0 ? order : (a.size > text_size) - (a.size < text_size);
 }
 
-static size_t octet_text(unsigned octet, char *ret_text)
-{
-	size_t size = 0;
-	if (octet >= 100)
-		ret_text[size++] = (char)('0' + octet / 100);
-	if (octet >= 10)
-		ret_text[size++] = (char)('0' + octet / 10 % 10);
-	ret_text[size++] = (char)('0' + octet % 10);
-	return size;
-}
-
 /* How many octets stand before the label; is it one itself? */
 static uint64_t octets_before(struct label label, bool *ret_is_one)
 {
 	unsigned low = 0;
 	unsigned high = 256;
-	char text[4];
+	char text[DNSBLV6_OCTET_SIZE];
 
 	*ret_is_one = false;
 	while (low < high) {
 		unsigned middle = (low + high) / 2;
-		int order = compare(label, text, octet_text(octet_of_rank[middle], text));
+		int order = compare(label, text, dnsblv6_name_octet(octet_of_rank[middle], text));
 		if (order == 0) {
 			*ret_is_one = true;
 			return middle;

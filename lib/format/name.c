@@ -24,17 +24,21 @@ static void add_label(struct dnsblv6_labels *name, const char *text, size_t text
 	name->size = (uint8_t)(name->size + text_size);
 }
 
+size_t dnsblv6_name_octet(unsigned octet, char *ret_text)
+{
+	size_t size = 0;
+	if (octet >= 100)
+		ret_text[size++] = (char)('0' + octet / 100);
+	if (octet >= 10)
+		ret_text[size++] = (char)('0' + octet / 10 % 10);
+	ret_text[size++] = (char)('0' + octet % 10);
+	return size;
+}
+
 static void add_decimal(struct dnsblv6_labels *name, unsigned octet)
 {
-	char text[3];
-	size_t size = 0;
-	octet &= 255;
-	if (octet >= 100)
-		text[size++] = (char)('0' + octet / 100);
-	if (octet >= 10)
-		text[size++] = (char)('0' + octet / 10 % 10);
-	text[size++] = (char)('0' + octet % 10);
-	add_label(name, text, size);
+	char text[DNSBLV6_OCTET_SIZE];
+	add_label(name, text, dnsblv6_name_octet(octet & 255, text));
 }
 
 static void add_hex(struct dnsblv6_labels *name, uint64_t number, unsigned digits)

@@ -97,6 +97,10 @@ int dnsblv6_name_parse_classic6(const uint8_t *labels, size_t size,
  */
 bool dnsblv6_name_is_reserved(const uint8_t *labels, size_t size);
 
+/* An octet as names have it, in decimal and without a NUL. Its size. */
+#define DNSBLV6_OCTET_SIZE 3
+size_t dnsblv6_name_octet(unsigned octet, char *ret_text);
+
 /* The classic name of one address: "2.0.0.127", or 32 nibbles. */
 void dnsblv6_name_make_classic(struct dnsblv6_addr addr, struct dnsblv6_labels *ret_name);
 

@@ -98,17 +98,12 @@ static int add_label(const struct dnsblv6_labels *above, const char *text, size_
 static int add_child_label(const struct dnsblv6_labels *above, unsigned child,
 			   struct dnsblv6_labels *ret_labels)
 {
-	char text[3];
-	size_t size = 0;
-	if (child >= OCTETS) {
-		text[size++] = (char)('a' + child - OCTETS);
-	} else {
-		if (child >= 100)
-			text[size++] = (char)('0' + child / 100);
-		if (child >= 10)
-			text[size++] = (char)('0' + child / 10 % 10);
-		text[size++] = (char)('0' + child % 10);
-	}
+	char text[DNSBLV6_OCTET_SIZE];
+	size_t size = 1;
+	if (child >= OCTETS)
+		text[0] = (char)('a' + child - OCTETS);
+	else
+		size = dnsblv6_name_octet(child, text);
 	return add_label(above, text, size, ret_labels);
 }
 
