@@ -200,13 +200,8 @@ static int copy_mail(struct copies *copies, struct target target, const struct m
 	int ret = tool_find_record(copies->layer, entry->mail, &row, &record, &meta);
 	if (ret == 0)
 		ret = mailmeta_decode(meta, record.meta_size, &decoded);
-	FILE *out = ret == 0 ? open_memstream(&text, &size) : NULL;
-	if (ret == 0 && out == NULL)
-		ret = -ENOMEM;
 	if (ret == 0)
-		ret = tool_write_text(copies->layer, entry->mail, out);
-	if (out != NULL && fclose(out) != 0 && ret == 0)
-		ret = -ENOMEM;
+		ret = tool_read_text(copies->layer, entry->mail, &text, &size);
 	if (ret == 0)
 		ret = find_boxes(copies, entry, &decoded, &target);
 	if (ret == 0)

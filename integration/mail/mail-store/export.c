@@ -37,25 +37,10 @@ static const struct options_table export_table = {
 	.row_count = EXCHANGE_ROWS - 1,
 };
 
-struct text {
-	char *bytes;
-	size_t size;
-};
-
-static int read_text(struct exchange *exchange, const struct mailentry *entry,
-		     struct text *ret_text)
-{
-	*ret_text = (struct text){ 0 };
-	FILE *out = open_memstream(&ret_text->bytes, &ret_text->size);
-	if (out == NULL)
-		return -errno;
-	int ret = tool_write_text(exchange->layer, entry->mail, out);
-	return fclose(out) == 0 || ret != 0 ? ret : -ENOMEM;
-}
-
 static int export_to_mbox(struct exchange *exchange, const struct mailentry *entry)
 {
-	struct text text = { 0 };
+	char *text = NULL;
+	size_t size = 0;
 	struct mailrow row;
 	struct mailrecord record;
 	struct mailmeta meta;
@@ -64,12 +49,12 @@ static int export_to_mbox(struct exchange *exchange, const struct mailentry *ent
 	if (ret == 0)
 		ret = mailmeta_decode(bytes, record.meta_size, &meta);
 	if (ret == 0)
-		ret = read_text(exchange, entry, &text);
+		ret = tool_read_text(exchange->layer, entry->mail, &text, &size);
 	errno = EIO;
 	if (ret == 0 && !mbox_write(exchange->out, meta.sender.bytes, meta.sender.size,
-				    entry->time_us, (const uint8_t *)text.bytes, text.size))
+				    entry->time_us, (const uint8_t *)text, size))
 		ret = -errno;
-	free(text.bytes);
+	free(text);
 	free(bytes);
 	return ret;
 }

@@ -277,3 +277,12 @@ int tool_write_text(struct maillayer *layer, uint64_t mail, FILE *out)
 	free(bytes);
 	return ret;
 }
+
+int tool_read_text(struct maillayer *layer, uint64_t mail, char **ret_text, size_t *ret_size)
+{
+	FILE *out = open_memstream(ret_text, ret_size);
+	if (out == NULL)
+		return -errno;
+	int ret = tool_write_text(layer, mail, out);
+	return fclose(out) == 0 || ret != 0 ? ret : -ENOMEM;
+}
