@@ -547,11 +547,6 @@ static int open_zones(struct filler *filler)
 	return ret;
 }
 
-static void watch_on_decided(void *data)
-{
-	(void)data;
-}
-
 static int open_all(struct filler *filler)
 {
 	const struct filler_start *start = filler->start;
@@ -559,16 +554,15 @@ static int open_all(struct filler *filler)
 	tables_init(&filler->tables, start->arrays);
 	int ret = uv_loop_init(&filler->loop);
 	if (ret == 0)
-		ret = uv_timer_init(&filler->loop, &filler->timer);
-	if (ret == 0)
 		ret = open_zones(filler);
 	if (ret == 0)
 		ret = watch_open(&filler->watch, &filler->loop, &filler->catalog, start->settings,
-				 start->bank, watch_on_decided, NULL);
+				 start->bank, NULL, NULL);
+	if (ret != 0)
+		return ret;
+	uv_timer_init(&filler->loop, &filler->timer); /* cannot fail */
 	filler->timer.data = filler;
-	if (ret == 0)
-		ret = uv_timer_start(&filler->timer, timer_on_tick, 0, TICK_MS);
-	return ret;
+	return uv_timer_start(&filler->timer, timer_on_tick, 0, TICK_MS);
 }
 
 /* Before anything is looked at that others have written. */

@@ -224,7 +224,8 @@ static void tell(struct watch *watch)
 	if (watch->undecided_count != 0 || watch->is_told)
 		return;
 	watch->is_told = true;
-	watch->on_decided(watch->context);
+	if (watch->on_decided != NULL)
+		watch->on_decided(watch->context);
 }
 
 static void decide(struct watch_zone *watched)

@@ -76,7 +76,7 @@ struct watch {
 	size_t zone_count;
 	size_t undecided_count;
 	uv_timer_t timer;
-	void (*on_decided)(void *context); /* called once, from the loop */
+	void (*on_decided)(void *context); /* called once, from the loop; may be NULL */
 	void *context;
 	bool is_told;
 };
