@@ -39,8 +39,6 @@ struct commit {
 	struct commit_waiters waiting;
 	bool has_failed;
 	unsigned open_polls;
-	bool has_check;
-	bool has_timer;
 	bool is_closed;
 };
 
@@ -309,6 +307,8 @@ int commit_open(uv_loop_t *loop, struct maillayer *layer, const int *syncer_fds,
 	commit->counters = counters;
 	commit->loop = loop;
 	TAILQ_INIT(&commit->waiting);
+	uv_check_init(loop, &commit->check); /* cannot fail, as the next */
+	uv_timer_init(loop, &commit->timer);
 	commit->check.data = commit->timer.data = commit;
 	for (unsigned i = 0; i < COMMIT_SYNCS; i++) {
 		commit->syncs[i] =
@@ -319,12 +319,6 @@ int commit_open(uv_loop_t *loop, struct maillayer *layer, const int *syncer_fds,
 	int ret = 0;
 	for (unsigned i = 0; ret == 0 && i < COMMIT_SYNCS; i++)
 		ret = open_sync(commit, i, loop);
-	if (ret == 0)
-		ret = uv_check_init(loop, &commit->check);
-	commit->has_check = ret == 0;
-	if (ret == 0)
-		ret = uv_timer_init(loop, &commit->timer);
-	commit->has_timer = ret == 0;
 	return ret == 0 ? uv_check_start(&commit->check, on_check) : ret;
 }
 
@@ -335,10 +329,8 @@ void commit_close(struct commit *commit)
 	commit->is_closed = true;
 	for (unsigned i = 0; i < commit->open_polls; i++)
 		uv_close((uv_handle_t *)&commit->syncs[i].poll, NULL);
-	if (commit->has_check)
-		uv_close((uv_handle_t *)&commit->check, NULL);
-	if (commit->has_timer)
-		uv_close((uv_handle_t *)&commit->timer, NULL);
+	uv_close((uv_handle_t *)&commit->check, NULL);
+	uv_close((uv_handle_t *)&commit->timer, NULL);
 }
 
 void commit_free(struct commit *commit)

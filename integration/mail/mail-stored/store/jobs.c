@@ -203,15 +203,12 @@ int jobs_open(uv_loop_t *loop, const struct jobs_limits *limits, struct jobs *re
 	*ret_jobs = (struct jobs){ .limits = *limits, .loop = loop };
 	TAILQ_INIT(&ret_jobs->turns);
 	TAILQ_INIT(&ret_jobs->held);
-	int ret = uv_timer_init(loop, &ret_jobs->timer);
-	ret_jobs->has_timer = ret == 0;
+	uv_timer_init(loop, &ret_jobs->timer); /* cannot fail */
 	ret_jobs->timer.data = ret_jobs;
-	return ret == 0 ? uv_timer_start(&ret_jobs->timer, jobs_on_look, LOOK_MS, LOOK_MS) : ret;
+	return uv_timer_start(&ret_jobs->timer, jobs_on_look, LOOK_MS, LOOK_MS);
 }
 
 void jobs_close(struct jobs *jobs)
 {
-	if (jobs->has_timer)
-		uv_close((uv_handle_t *)&jobs->timer, NULL);
-	jobs->has_timer = false;
+	uv_close((uv_handle_t *)&jobs->timer, NULL);
 }

@@ -83,7 +83,6 @@ struct jobs {
 	unsigned running;
 	unsigned waiting;
 	size_t size;
-	bool has_timer;
 };
 
 /* Before a process has threads. 0 or -errno. */

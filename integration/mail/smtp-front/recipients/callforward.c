@@ -429,13 +429,11 @@ int callforward_new(uv_loop_t *loop, const struct callforward_setup *setup,
 	/* Without it places in the table can be guessed, which is no reason not to begin. */
 	(void)getrandom(&seed, sizeof(seed), GRND_NONBLOCK);
 	int ret = answers_new(seed, &forward->answers);
-	if (ret == 0)
-		ret = uv_timer_init(loop, &forward->tick);
 	if (ret != 0) {
-		answers_free(forward->answers);
 		free(forward);
 		return ret;
 	}
+	uv_timer_init(loop, &forward->tick); /* cannot fail */
 	forward->tick.data = forward;
 	forward->is_tick_open = true;
 	forward->loop = loop;
