@@ -12,18 +12,13 @@
 #define ADDRESS_MAX    64 /* the longest is 45, and may have a zone behind it */
 #define CONNECT_FIELDS 4
 
-/* What is left of a line. Behind the last field text is NULL. */
-struct rest {
-	const char *text;
-	size_t size;
-};
-
+/* Of a line, or what is left of it. Behind the last one text is NULL. */
 struct field {
 	const char *text;
 	size_t size;
 };
 
-static bool take_field(struct rest *rest, struct field *ret_field)
+static bool take_field(struct field *rest, struct field *ret_field)
 {
 	if (rest->text == NULL)
 		return false;
@@ -36,7 +31,7 @@ static bool take_field(struct rest *rest, struct field *ret_field)
 }
 
 /* The same from the end. */
-static bool take_last_field(struct rest *rest, struct field *ret_field)
+static bool take_last_field(struct field *rest, struct field *ret_field)
 {
 	if (rest->text == NULL)
 		return false;
@@ -115,10 +110,10 @@ static bool parse_address(struct field field, struct dnsblv6_ip *ret_ip)
 /* ---- events and requests ---- */
 
 /* RDNS|FCRDNS|SOURCE|DESTINATION */
-static const char *parse_connect(struct rest rest, struct line *line)
+static const char *parse_connect(struct field rest, struct line *line)
 {
 	struct field fields[CONNECT_FIELDS];
-	struct rest all = rest;
+	struct field all = rest;
 	size_t count = 0;
 	while (count < CONNECT_FIELDS && take_field(&all, &fields[count]))
 		count++;
@@ -136,7 +131,7 @@ static const char *parse_connect(struct rest rest, struct line *line)
 	return NULL;
 }
 
-static const char *parse_auth(struct rest rest, bool is_cut, struct line *line)
+static const char *parse_auth(struct field rest, bool is_cut, struct line *line)
 {
 	struct field result;
 	bool is_first = line->version.major > 0 || line->version.minor >= 7;
@@ -149,7 +144,7 @@ static const char *parse_auth(struct rest rest, bool is_cut, struct line *line)
 	return NULL;
 }
 
-static const char *parse_report(struct field event, struct rest rest, bool is_cut,
+static const char *parse_report(struct field event, struct field rest, bool is_cut,
 				struct line *line)
 {
 	line->kind = LINE_REPORT;
@@ -167,7 +162,7 @@ static const char *parse_report(struct field event, struct rest rest, bool is_cu
 	return is_cut ? "link-connect is too long" : parse_connect(rest, line);
 }
 
-static const char *parse_filter(struct field phase, struct rest rest, struct line *line)
+static const char *parse_filter(struct field phase, struct field rest, struct line *line)
 {
 	static const struct {
 		const char *name;
@@ -189,7 +184,7 @@ static const char *parse_filter(struct field phase, struct rest rest, struct lin
 }
 
 /* Behind the stream: VERSION|TIME|SUBSYSTEM|EVENT|SESSION, and what the event has. */
-static const char *parse_event(bool is_filter, struct rest rest, bool is_cut, struct line *line)
+static const char *parse_event(bool is_filter, struct field rest, bool is_cut, struct line *line)
 {
 	struct field version, stamp, subsystem, event, session;
 	if (!take_field(&rest, &version) || !take_field(&rest, &stamp) ||
@@ -213,7 +208,7 @@ static const char *parse_event(bool is_filter, struct rest rest, bool is_cut, st
 const char *line_parse(const char *text, size_t text_size, bool is_cut, struct line *ret_line)
 {
 	struct line line = { .kind = LINE_CONFIG };
-	struct rest rest = { text, text_size };
+	struct field rest = { text, text_size };
 	struct field stream, key;
 	take_field(&rest, &stream);
 	const char *reason = NULL;
