@@ -104,6 +104,7 @@ ROWS = {
                                               "keys": ("crypto",),
                                               "keyholder": ("crypto",),
                                               "remotekey": ("crypto",),
+                                              "seal": ("z",),
                                               "sslio": ("ssl", "crypto"),
                                               "users_password": ("crypt", "crypto")}),
     # The tool of a store, or of a daemon that has one; it serves nothing.

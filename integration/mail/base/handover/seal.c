@@ -2,6 +2,7 @@
 #include "integration/mail/base/handover/seal.h"
 
 #include <string.h>
+#include <zlib.h>
 
 #include "lib/format/bytes.h"
 
@@ -15,21 +16,14 @@ void seal_put_number(uint8_t *bytes, unsigned size, uint64_t value)
 	bytes_put(&bytes, value, size);
 }
 
-/* Four bits at a time. The sum's own place counts as zero. */
+/* The sum's own place counts as zero. */
 static uint32_t sum_of(const uint8_t *bytes, size_t size)
 {
-	static const uint32_t table[16] = {
-		0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
-		0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-		0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
-	};
-	uint32_t sum = UINT32_MAX;
-	for (size_t i = 0; i < size; i++) {
-		sum ^= i >= AT_SUM && i < AT_SUM + 4 ? 0 : bytes[i];
-		sum = sum >> 4 ^ table[sum & 15];
-		sum = sum >> 4 ^ table[sum & 15];
-	}
-	return ~sum;
+	static const uint8_t zero[4] = { 0 };
+	const uint8_t *behind = bytes + AT_SUM + sizeof(zero);
+	uLong sum = crc32(0, bytes, AT_SUM);
+	sum = crc32(sum, zero, sizeof(zero));
+	return (uint32_t)crc32(sum, behind, (uInt)(size - AT_SUM - sizeof(zero)));
 }
 
 void seal_put(uint8_t *bytes, size_t size, uint32_t magic, uint16_t version)
