@@ -3,6 +3,7 @@
 
 #include "lib/content/little.h"
 #include "lib/format/ascii.h"
+#include "lib/format/bytes.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -71,16 +72,6 @@ static const struct mark marks[] = {
 	MARK(CONTENT_MSO, 0, "ActiveMime\0\0"),
 };
 
-static uint32_t get16be(const uint8_t *bytes)
-{
-	return (uint32_t)bytes[0] << 8 | (uint32_t)bytes[1];
-}
-
-static uint32_t get32be(const uint8_t *bytes)
-{
-	return get16be(bytes) << 16 | get16be(bytes + 2);
-}
-
 static bool has(const uint8_t *head, size_t size, size_t offset, const char *mark, size_t mark_size)
 {
 	return size >= offset + mark_size && memcmp(head + offset, mark, mark_size) == 0;
@@ -91,9 +82,9 @@ static bool has(const uint8_t *head, size_t size, size_t offset, const char *mar
 /* Mach-O's for several processors counts them where a class has its version, which is 45 or more. */
 static enum content_kind take_cafebabe(const uint8_t *head, size_t size)
 {
-	if (size < 8 || get32be(head) != 0xcafebabe)
+	if (size < 8 || bytes_get(head, 4) != 0xcafebabe)
 		return CONTENT_OTHER;
-	return get32be(head + 4) < 40 ? CONTENT_MACHO : CONTENT_JAVA;
+	return bytes_get(head + 4, 4) < 40 ? CONTENT_MACHO : CONTENT_JAVA;
 }
 
 static enum content_kind take_flash(const uint8_t *head, size_t size)
@@ -201,10 +192,10 @@ static enum content_kind take_old_cpio(const uint8_t *head, size_t size)
 	if (size < 26)
 		return CONTENT_OTHER;
 	const bool is_little = little_get16(head) == 070707;
-	if (!is_little && get16be(head) != 070707)
+	if (!is_little && bytes_get16(head) != 070707)
 		return CONTENT_OTHER;
-	const uint32_t mode = is_little ? little_get16(head + 6) : get16be(head + 6);
-	const uint32_t name_size = is_little ? little_get16(head + 20) : get16be(head + 20);
+	const uint32_t mode = is_little ? little_get16(head + 6) : bytes_get16(head + 6);
+	const uint32_t name_size = is_little ? little_get16(head + 20) : bytes_get16(head + 20);
 	/* The entry at the end has neither a type nor a mode. */
 	const bool is_it =
 		name_size > 1 && name_size <= 4096 && (mode == 0 || (mode & 0170000) != 0);
@@ -248,7 +239,7 @@ static enum content_kind take_cms(const uint8_t *head, size_t size)
  */
 static enum content_kind take_zlib(const uint8_t *head, size_t size)
 {
-	if (size < 8 || head[0] != 0x78 || get16be(head) % 31 != 0 || (head[1] & 0x20) != 0)
+	if (size < 8 || head[0] != 0x78 || bytes_get16(head) % 31 != 0 || (head[1] & 0x20) != 0)
 		return CONTENT_OTHER;
 	const unsigned type = head[2] >> 1 & 3;
 	const bool is_it =
@@ -299,7 +290,7 @@ static void narrow_words(const uint8_t *head, size_t size, struct narrow *ret_na
 	ret_narrow->is_wide = true;
 	ret_narrow->is_text = true;
 	for (size_t i = 2; i + 1 < size; i += 2) {
-		const uint32_t word = is_little ? little_get16(head + i) : get16be(head + i);
+		const uint32_t word = is_little ? little_get16(head + i) : bytes_get16(head + i);
 		const uint8_t byte = word < 0x100 ? (uint8_t)word : 0x80;
 		ret_narrow->is_text = ret_narrow->is_text && is_text_byte(byte);
 		ret_narrow->text[ret_narrow->size++] = (char)ascii_lower(byte);

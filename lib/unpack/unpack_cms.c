@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <string.h>
 
+#include "lib/format/bytes.h"
 #include "lib/unpack/unpack_rows.h"
 
 /*
@@ -75,7 +76,6 @@ static void take_value(struct unpack *unpack, uint8_t tag, uint64_t size)
 static void take_head(struct unpack *unpack, uint8_t byte)
 {
 	struct cms_state *state = unpack->state;
-	uint64_t size = 0;
 	unpack->in++;
 	state->head[state->head_size++] = byte;
 	if (state->head_size < 2)
@@ -91,10 +91,9 @@ static void take_head(struct unpack *unpack, uint8_t byte)
 	}
 	if (state->head_size < state->head_need)
 		return;
-	for (unsigned i = 2; i < state->head_size; i++)
-		size = size << 8 | state->head[i];
-	if ((state->head[1] & LENGTH_LONG) == 0)
-		size = state->head[1];
+	const uint64_t size = (state->head[1] & LENGTH_LONG) != 0
+				      ? bytes_get(state->head + 2, state->head_size - 2)
+				      : state->head[1];
 	state->head_size = 0;
 	take_value(unpack, state->head[0], size);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/content/little.h"
+#include "lib/format/bytes.h"
 #include "lib/unpack/unpack_inflate.h"
 #include "lib/unpack/unpack_name.h"
 
@@ -168,9 +169,7 @@ static void take_tail(struct unpack *unpack)
 		is_right = little_get32(tail) == state->inflate.check &&
 			   little_get32(tail + 4) == (uint32_t)state->inflate.out;
 	else
-		is_right =
-			state->inflate.check == ((uint32_t)tail[0] << 24 | (uint32_t)tail[1] << 16 |
-						 (uint32_t)tail[2] << 8 | tail[3]);
+		is_right = bytes_get(tail, 4) == state->inflate.check;
 	if (!is_right)
 		unpack_tell(unpack, UNPACK_DAMAGED);
 	state->fill = 0;
@@ -216,7 +215,7 @@ static void take_byte(struct unpack *unpack, uint8_t byte)
 	} else if (state->step == ZLIB_TAIL) {
 		take_tail(unpack);
 	} else if (state->fill == 2 && state->step == GZIP_EXTRA_SIZE) {
-		state->skip = state->head[0] | (unsigned)state->head[1] << 8;
+		state->skip = little_get16(state->head);
 		state->step = GZIP_SKIP;
 		if (state->skip == 0)
 			go_on(unpack, GZIP_EXTRA_SIZE);
