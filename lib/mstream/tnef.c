@@ -2,6 +2,7 @@
 #include "lib/mstream/tnef.h"
 
 #include "lib/content/little.h"
+#include "lib/content/unicode.h"
 #include "lib/mstream/outflow.h"
 
 #include <string.h>
@@ -105,21 +106,10 @@ static void put_byte(struct flow *flow, enum tnef_use use, uint32_t byte)
 
 static void put_character(struct flow *flow, enum tnef_use use, uint32_t character)
 {
-	if (character < 0x80) {
-		put_byte(flow, use, character);
-	} else if (character < 0x800) {
-		put_byte(flow, use, 0xc0 | character >> 6);
-		put_byte(flow, use, 0x80 | (character & 0x3f));
-	} else if (character < 0x10000) {
-		put_byte(flow, use, 0xe0 | character >> 12);
-		put_byte(flow, use, 0x80 | (character >> 6 & 0x3f));
-		put_byte(flow, use, 0x80 | (character & 0x3f));
-	} else {
-		put_byte(flow, use, 0xf0 | character >> 18);
-		put_byte(flow, use, 0x80 | (character >> 12 & 0x3f));
-		put_byte(flow, use, 0x80 | (character >> 6 & 0x3f));
-		put_byte(flow, use, 0x80 | (character & 0x3f));
-	}
+	uint8_t bytes[UNICODE_PUT_MAX];
+	const size_t size = unicode_put(character, bytes);
+	for (size_t i = 0; i < size; i++)
+		put_byte(flow, use, bytes[i]);
 }
 
 /* A half of a character without the other is shown as '?'. */

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "lib/content/unicode.h"
+
 /* Of the bytes from 0x80 on. */
 static const uint16_t cp437[128] = {
 	0x00c7, 0x00fc, 0x00e9, 0x00e2, 0x00e4, 0x00e0, 0x00e5, 0x00e7, 0x00ea, 0x00eb, 0x00e8,
@@ -72,21 +74,6 @@ static bool is_shown(uint32_t character)
 	return !is_control && !is_turn && !is_break;
 }
 
-static size_t put_utf8(uint32_t character, char *ret_bytes)
-{
-	const size_t length = character < 0x80	    ? 1
-			      : character < 0x800   ? 2
-			      : character < 0x10000 ? 3
-						    : 4;
-	for (size_t i = length - 1; i > 0; i--) {
-		ret_bytes[i] = (char)(0x80 | (character & 0x3f));
-		character >>= 6;
-	}
-	const uint32_t mark = length == 1 ? 0 : 0xf00U >> length & 0xf0U;
-	ret_bytes[0] = (char)(mark | character);
-	return length;
-}
-
 void unpack_name(const uint8_t *bytes, size_t size, enum unpack_charset charset, char *ret_name)
 {
 	size = strnlen((const char *)bytes, size);
@@ -101,7 +88,8 @@ void unpack_name(const uint8_t *bytes, size_t size, enum unpack_charset charset,
 			character = cp437[character - 0x80];
 		if (length == 0)
 			break;
-		used += put_utf8(is_shown(character) ? character : '?', ret_name + used);
+		used += unicode_put(is_shown(character) ? character : '?',
+				    (uint8_t *)ret_name + used);
 		bytes += length;
 		size -= length;
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/content/little.h"
+#include "lib/content/unicode.h"
 #include "lib/unpack/compound.h"
 #include "lib/unpack/unpack_name.h"
 #include "lib/unpack/unpack_native.h"
@@ -33,21 +34,7 @@ struct ole {
 /* UTF-8; halves of characters, which no program writes, are shown as '?'. */
 static size_t put_unit(uint8_t *out, uint32_t unit)
 {
-	if (unit >= 0xd800 && unit < 0xe000)
-		unit = '?';
-	if (unit < 0x80) {
-		out[0] = (uint8_t)unit;
-		return 1;
-	}
-	if (unit < 0x800) {
-		out[0] = (uint8_t)(0xc0 | unit >> 6);
-		out[1] = (uint8_t)(0x80 | (unit & 0x3f));
-		return 2;
-	}
-	out[0] = (uint8_t)(0xe0 | unit >> 12);
-	out[1] = (uint8_t)(0x80 | (unit >> 6 & 0x3f));
-	out[2] = (uint8_t)(0x80 | (unit & 0x3f));
-	return 3;
+	return unicode_put(unit >= 0xd800 && unit < 0xe000 ? '?' : unit, out);
 }
 
 /* An installer's names have two characters, of 64 that there are, in one that is Chinese. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/mstream/head/partname.h"
 
+#include "lib/content/unicode.h"
 #include "lib/format/hex.h"
 #include "lib/mstream/head/coding.h"
 #include "lib/wire/utf8.h"
@@ -76,17 +77,10 @@ static void put_byte(struct partname *name, enum partname_charset charset, uint8
 		put(name, byte);
 		return;
 	}
-	const unsigned character = character_of(charset, byte);
-	if (character < 0x80) {
-		put(name, character);
-	} else if (character < 0x800) {
-		put(name, 0xc0 | character >> 6);
-		put(name, 0x80 | (character & 0x3f));
-	} else {
-		put(name, 0xe0 | character >> 12);
-		put(name, 0x80 | (character >> 6 & 0x3f));
-		put(name, 0x80 | (character & 0x3f));
-	}
+	uint8_t bytes[UNICODE_PUT_MAX];
+	const size_t size = unicode_put(character_of(charset, byte), bytes);
+	for (size_t i = 0; i < size; i++)
+		put(name, bytes[i]);
 }
 
 void partname_begin(struct partname *name)
