@@ -7,8 +7,8 @@
 #include <poll.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "lib/common/wholefile.h"
 #include "lib/pop3/pop3_top.h"
 
 /* For one call, which ends sooner when the socket is full. */
@@ -24,17 +24,8 @@ static int64_t send_deadline(const struct popretrieve *mail)
 /* All of it; MAILSTORE_EDAMAGED where the segment ends before. */
 static int read_all(const struct popretrieve *mail, uint64_t from, uint8_t *bytes, size_t size)
 {
-	while (size > 0) {
-		const ssize_t got = pread(mail->fd, bytes, size, (off_t)(mail->at + from));
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : MAILSTORE_EDAMAGED;
-		bytes += got;
-		from += (uint64_t)got;
-		size -= (size_t)got;
-	}
-	return 0;
+	const int ret = wholefile_get(mail->fd, mail->at + from, bytes, size);
+	return ret == -ENODATA ? MAILSTORE_EDAMAGED : ret;
 }
 
 int popretrieve_read(const struct popretrieve *mail, uint8_t *bytes)
