@@ -26,7 +26,10 @@ static char *next_line(struct words *words)
 	return line;
 }
 
-/* What follows "name=" at *at, up to a blank or the end; *at moves behind it. NULL: it is not there. */
+/*
+ * What follows "name=" at *at, up to a blank or the end; *at moves behind it. NULL: it is not there, or the blank is the
+ * last of its line.
+ */
 static char *take_value(char **at, const char *name)
 {
 	size_t size = strlen(name);
@@ -35,9 +38,10 @@ static char *take_value(char **at, const char *name)
 		return NULL;
 	value += size + 1;
 	*at = value + strcspn(value, " ");
-	if (**at != '\0')
-		*(*at)++ = '\0';
-	return value;
+	if (**at == '\0')
+		return value;
+	*(*at)++ = '\0';
+	return **at != '\0' ? value : NULL;
 }
 
 static bool take_number(char **at, const char *name, uint64_t max, uint64_t *ret_number)
