@@ -211,6 +211,9 @@ static const char *make_list(const struct rbldnsdline *line, const char *here, c
 		int more = format_file(line, here, file, size, ret_list + used, LIST_MAX - used);
 		if (more < 0 || (size_t)more + 1 >= LIST_MAX - used)
 			return "names of files are too long";
+		/* rbldnsd splits a list before it adds the directory; zones.conf would split that, too. */
+		if (memchr(ret_list + used, ',', (size_t)more) != NULL)
+			return "the directory of its files has a comma in its name";
 		used += (size_t)more;
 		file += size;
 		if (*file == '\0')
