@@ -62,14 +62,24 @@ static int open_cursors(struct reader *reader)
 	return environment_status(code);
 }
 
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 /* The path as it was given is kept: where it leads to may change. */
 static int open_resolved(struct reader *reader)
 {
 	char *resolved = environment_resolve(reader->path);
 	if (resolved == NULL)
 		return -ENOMEM;
+	struct stat before;
+	const bool had_lock = environment_stat_lock(resolved, &before) == 0;
 	int ret = environment_open(resolved, reader->kind, MDB_RDONLY, false, &reader->env);
 	reader->has_lock = environment_stat_lock(resolved, &reader->lock) == 0;
+	/* Which of two was opened is not known: neither is this reader's. */
+	if (had_lock && !is_same_file(&before, &reader->lock))
+		reader->lock = (struct stat){ 0 };
 	free(resolved);
 	return ret;
 }
@@ -135,11 +145,6 @@ int reader_start(const char *path, const struct store_kind *kind, struct reader 
 	else
 		reader_close(reader);
 	return ret;
-}
-
-static bool is_same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
 bool reader_is_current(const struct reader *reader)

@@ -255,6 +255,7 @@ static void accept_file(struct watch_zone *watched)
 		refuse(watched, ret);
 		return;
 	}
+	(void)look_at(watched->zone->path, &watched->seen);
 	watched->zone->checked_s = (uint64_t)time(NULL);
 	watched->opened_version = watched->zone->version;
 	log_state(watched);
@@ -276,6 +277,14 @@ static void stop_polling(struct watch_zone *watched)
 	uv_close((uv_handle_t *)&watched->poll, poll_on_closed);
 }
 
+/* Since it began to be verified? What is written in its place is no other file. */
+static bool is_replaced(const struct watch_zone *watched)
+{
+	struct watch_file file = { 0 };
+	return look_at(watched->zone->path, &file) == 0 &&
+	       (file.device != watched->file.device || file.inode != watched->file.inode);
+}
+
 static void verify_on_readable(uv_poll_t *poll, int status, int events)
 {
 	(void)status;
@@ -288,6 +297,9 @@ static void verify_on_readable(uv_poll_t *poll, int status, int events)
 	/* Before the old store is closed for it. */
 	if (ret == 0 && !zone_has_apex(watched->zone, &facts.zone))
 		ret = ZONE_EAPEX;
+	/* What was found is of a file that has gone: the one in its place is looked at in a second. */
+	if (ret == 0 && is_replaced(watched))
+		return;
 	if (ret == 0)
 		accept_file(watched);
 	else
@@ -331,13 +343,19 @@ static void refresh(struct watch_zone *watched)
 	log_signatures(watched, (uint64_t)time(NULL));
 }
 
-/* Not at once: a store that is moved here comes behind its lock file. */
-static bool has_lost_lock(struct watch_zone *watched)
+/*
+ * Behind a lock file that was deleted or replaced, nothing of what is written from then on is seen. The lock file of a
+ * store that is to take this one's place comes before it: to this one nothing is written then, and it stays as it is.
+ */
+static bool is_written_unseen(struct watch_zone *watched)
 {
-	enum { LOOKS = 3 };
-	bool has_lock = reader_has_its_lock(watched->zone->reader);
-	watched->unlocked_looks = has_lock ? 0 : watched->unlocked_looks + 1;
-	return watched->unlocked_looks >= LOOKS;
+	struct watch_file file = { 0 };
+	if (look_at(watched->zone->path, &file) != 0)
+		return false;
+	if (!reader_has_its_lock(watched->zone->reader))
+		return !is_same_file(&file, &watched->seen);
+	watched->seen = file;
+	return false;
 }
 
 static void look(struct watch_zone *watched)
@@ -345,9 +363,12 @@ static void look(struct watch_zone *watched)
 	if (watched->is_verifying || watched->is_closing)
 		return;
 	struct zone *zone = watched->zone;
-	if (zone->reader != NULL && reader_is_current(zone->reader) && !has_lost_lock(watched)) {
-		refresh(watched);
-		return;
+	if (zone->reader != NULL && reader_is_current(zone->reader)) {
+		if (!is_written_unseen(watched)) {
+			refresh(watched);
+			return;
+		}
+		log_signatures(watched, (uint64_t)time(NULL));
 	}
 	struct watch_file file = { 0 };
 	int ret = look_at(zone->path, &file);

@@ -58,7 +58,7 @@ struct watch_zone {
 	bool is_decided;	     /* opened or refused once since start */
 	struct watch_file file;	     /* what is being verified, or was last */
 	uint64_t opened_version;     /* of the file that is served, when it was opened */
-	unsigned unlocked_looks;     /* in a row, at which its lock file was not the one opened */
+	struct watch_file seen;	     /* the last with the lock file that was opened */
 	int refused_status;	     /* why file was refused; 0 when it was not */
 	struct dnsblv6_labels found; /* the zone that file says it is of */
 	uint64_t failed_count;	     /* of the zone, at the last look */

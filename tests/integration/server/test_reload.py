@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import struct
+import time
 
 from harness import (AAAA, DEADLINE_S, EX_CONFIG, NOERROR, NXDOMAIN, REFUSED, SERVFAIL, SOA, ZONE,
                      Case, Reply, ask_all, config_text, framed, main, program, query, wait_for)
@@ -77,6 +78,19 @@ class Versions(Reload):
                 os.unlink(f"{self.store}-lock")
                 self.put(version)
                 self.wait_until(server, version, "the new version")
+        load.assert_flawless(self)
+
+    def test_a_store_that_comes_long_after_its_lock_file_is_served(self):
+        server = self.serve([(ZONE, self.store, None)], ["workers: 2"])
+        other = self.path("other.mdb")
+        with self.load(server) as load:
+            for versions in ((NEW,), (NEW, OLD)):  # LMDB finds a version by whether its number is even
+                for version in versions:
+                    self.put(version, other)
+                os.rename(f"{other}-lock", f"{self.store}-lock")
+                time.sleep(5)  # looks are a second apart
+                os.rename(other, self.store)
+                wait_for(lambda: {self.bitmap(server) for _ in range(20)} == {versions[-1]}, "both workers")
         load.assert_flawless(self)
 
     def test_a_store_deleted_while_served_is_served_on(self):
