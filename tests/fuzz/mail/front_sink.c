@@ -461,7 +461,8 @@ static void check_mail(const struct run *run, const struct envelope *envelope, b
 	const bool is_asked_for = reply->code == 550 && envelope->is_utf8;
 	const bool is_greeting = server->last == HELLO || server->last == HELO;
 	if (is_greeting && says_clients_name(run) && last_reply(server) / 100 == 5)
-		require(!is_good, "the client's name is refused");
+		require(!is_good && (reply->code == last_reply(server) || reply->code / 100 == 4),
+			"the client's name is refused");
 	else if (server->last != MAIL && is_asked_for)
 		require(!offers(server, "SMTPUTF8"), "SMTPUTF8 is taken where it is offered");
 	else if (server->last != MAIL && reply->code == 554 && envelope->body == ENVELOPE_8BITMIME)
