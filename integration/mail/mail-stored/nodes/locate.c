@@ -244,7 +244,8 @@ static int check_file(const char *path, const char *name, const char *text, size
 	int ret = compare(fd, name, text, size);
 	if (ret == -ENOENT) {
 		ret = wholefile_write(fd, name, text, size, 0644, WHOLEFILE_LASTS);
-		ret = ret == 0 ? DNSBLV6_ENOTFOUND : ret;
+		/* -EINVAL says of the text that it is another one. */
+		ret = ret == 0 ? DNSBLV6_ENOTFOUND : ret == -EINVAL ? -EIO : ret;
 	}
 	close(fd);
 	return ret;

@@ -406,12 +406,12 @@ static void break_off(struct noderouter_slot *slot)
 	relieve(node);
 }
 
-/* A node of another version may say nothing of it. Said once, until it says something else. */
+/* Said once, until it says something else. A node of another version may say nothing of it, and agrees then. */
 static void take_sum(struct node *node, uint64_t sum)
 {
 	char words[LOCATE_WORDS_MAX];
 	const bool differed = node->differs;
-	if (sum == 0 || sum == node->sum)
+	if (sum == node->sum)
 		return;
 	node->sum = sum;
 	locate_compare(node->router->start.setup, node->at, sum, words);
@@ -419,7 +419,7 @@ static void take_sum(struct node *node, uint64_t sum)
 	if (node->differs)
 		log_warning(context, "node has another configuration, node=%s place=%s differs=%s",
 			    peer_of(node)->name, peer_of(node)->address.text, words);
-	else if (differed)
+	else if (differed && sum != 0)
 		log_info(context, "node has this configuration again, node=%s place=%s",
 			 peer_of(node)->name, peer_of(node)->address.text);
 }
