@@ -54,7 +54,7 @@ static int version_note(const struct watch_zone *watched)
 	return (int)(mixed >> 33) | 1;
 }
 
-/* RFC 1982. */
+/* In the order of serials (RFC 1982, 3.2). */
 static bool is_older(uint32_t serial, uint32_t than)
 {
 	return (int32_t)(serial - than) < 0;

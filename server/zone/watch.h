@@ -14,8 +14,8 @@
  * Once a second every path is looked at: a store may be missing, deleted,
  * replaced, forbidden, expired. A new version inside the same file needs none
  * of this; the next batch of queries sees it. It would not behind a lock file
- * that was deleted or replaced: such a store is opened anew. A file that was
- * refused is not read again before it changes.
+ * that was deleted or replaced: such a store is opened anew when it has been
+ * written to. A file that was refused is not read again before it changes.
  *
  * So are the signatures of what is served: they may end soon, or have ended.
  *

@@ -71,8 +71,7 @@ struct server {
 	struct mailplace unread;      /* of the last line about a mail that was not read */
 	uint64_t heard_ms[NODES_MAX]; /* of each peer, by its place: its last request */
 	uint64_t looked_ms;	      /* when the timer of "silence" last came */
-	bool is_twofold
-		[NODES_MAX]; /* a peer has come from two addresses at once, and a line has said so */
+	bool is_twofold[NODES_MAX];   /* of each peer: a line has said that it has two addresses */
 	struct doors *doors;
 	LIST_HEAD(session_list, session) list;
 	struct session_list ended;
@@ -472,12 +471,17 @@ static void look_for_copy(const struct session *session)
 	struct server *server = session->server;
 	const size_t place = place_of(session);
 	const struct session *other = NULL;
+	if (server->is_twofold[place])
+		return;
 	LIST_FOREACH(other, &server->list, entry)
-	if (other->is_ready && place_of(other) == place && !server->is_twofold[place] &&
-	    strcmp(other->address, session->address) != 0) {
+	{
+		if (!other->is_ready || place_of(other) != place ||
+		    strcmp(other->address, session->address) == 0)
+			continue;
 		server->is_twofold[place] = true;
 		log_warning(context, "node comes from two addresses, node=%s client=%s other=%s",
 			    nodelink_peer(session->peer)->name, session->address, other->address);
+		return;
 	}
 }
 

@@ -14,11 +14,12 @@
  *       16      -   the packet, as storewire.h has it, of a request without memory in it
  *        -      -   the memory: what on one machine goes with a packet, in it or as a descriptor
  *
- * On a link there is one request at a time, and then its reply. The answer to a packet of size 0 is the
- * reply HELLO, with the flags of the store, when the store has answered, too; its status is
- * MAILSTORE_EAWAY where there is none, and the first 8 bytes of its id say since when the store
- * is there, in microseconds of Unix time, the others what locate_sum() has of the node. A reply to SEGMENT is other than on one machine: its request
- * names a mail (number), the memory is the record of that, and number is where in it the body begins.
+ * On a link there is one request at a time, and then its reply. The answer to a packet of size 0
+ * is the reply HELLO, with the flags of the store, when the store has answered, too; its status is
+ * MAILSTORE_EAWAY where there is none, and the first 8 bytes of its id say since when the store is
+ * there, in microseconds of Unix time, the others what locate_sum() has of the node. A reply to
+ * SEGMENT is other than on one machine: its request names a mail (number), the memory is the
+ * record of that, and number is where in it the body begins.
  *
  * What comes is foreign, though only nodes may send it: sizes have limits, and memory that this process
  * has no room for, or that is larger than it takes, is read and dropped. Small memory lies in a buffer, other in a memfd, which is sealed;
