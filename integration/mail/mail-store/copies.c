@@ -87,13 +87,24 @@ static int compare_ids(const void *one, const void *other)
 	return memcmp(a->id.bytes, b->id.bytes, MAILID_SIZE);
 }
 
-static int take_list(struct copies *copies, struct mailname box, struct list *ret_list)
+static int compare_places(const void *one, const void *other)
 {
-	*ret_list = (struct list){ 0 };
-	int ret = tool_walk(copies->layer, box, add_piece, ret_list);
-	if (ret == 0 && ret_list->count > 0)
-		qsort(ret_list->entries, ret_list->count, sizeof(*ret_list->entries), compare_ids);
-	return ret;
+	const struct mailentry *a = one;
+	const struct mailentry *b = other;
+	return (a->mail > b->mail) - (a->mail < b->mail);
+}
+
+static void sort(const struct list *list, int (*compare)(const void *, const void *))
+{
+	if (list->count > 0)
+		qsort(list->entries, list->count, sizeof(*list->entries), compare);
+}
+
+/* In a list that is in the order of ids. */
+static bool has_id(const struct list *list, const struct mailentry *entry)
+{
+	return list->count > 0 &&
+	       bsearch(entry, list->entries, list->count, sizeof(*entry), compare_ids) != NULL;
 }
 
 /* ---- one mail ---- */
@@ -235,25 +246,24 @@ static int take_alone(struct copies *copies, struct mailname box, struct mailnam
 	return 0;
 }
 
+/* Both lists are in the order of places, in which mails are copied, too: that of a mailbox stays what it was. */
 static int compare(struct copies *copies, struct mailname box, struct mailname copy_box,
 		   const struct list *mails, const struct list *others, uint64_t since_us)
 {
 	int ret = 0;
+	sort(mails, compare_ids);
+	for (size_t i = 0; ret == 0 && i < others->count; i++)
+		if (!has_id(mails, &others->entries[i]))
+			ret = take_alone(copies, box, copy_box, &others->entries[i], since_us);
+	sort(mails, compare_places);
+	sort(others, compare_ids);
 	for (size_t i = 0; ret == 0 && i < mails->count; i++) {
 		const struct mailentry *entry = &mails->entries[i];
-		if (others->count > 0 && bsearch(entry, others->entries, others->count,
-						 sizeof(*entry), compare_ids) != NULL)
+		if (has_id(others, entry))
 			continue;
 		copies->lacking++;
 		if (copies->verb == MAKE)
 			ret = copy_mail(copies, (struct target){ .box = copy_box }, entry);
-	}
-	for (size_t i = 0; ret == 0 && i < others->count; i++) {
-		const struct mailentry *entry = &others->entries[i];
-		if (mails->count > 0 && bsearch(entry, mails->entries, mails->count, sizeof(*entry),
-						compare_ids) != NULL)
-			continue;
-		ret = take_alone(copies, box, copy_box, entry, since_us);
 	}
 	return ret;
 }
@@ -286,9 +296,9 @@ static int look_at(struct copies *copies, struct mailname box)
 	 * store comes last, as one that has begun anew lists what it has left. Without it, lost and deleted mails
 	 * look the same.
 	 */
-	ret = take_list(copies, copy_box, &others);
+	ret = tool_walk(copies->layer, copy_box, add_piece, &others);
 	if (ret == 0)
-		ret = take_list(copies, box, &mails);
+		ret = tool_walk(copies->layer, box, add_piece, &mails);
 	if (ret == 0)
 		ret = locate(copies, box, &number, &since_us);
 	if (ret == 0)
