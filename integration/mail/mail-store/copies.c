@@ -7,6 +7,7 @@
  * that it concerns. What only the mailbox has lacks its copy. What only the copies have was deleted while the
  * next node was down, if it came when the store of the mailbox was there; else it was lost with the store
  * before that, as when a disk has died. So "restore" takes what is older than the store, "forget" what is not.
+ * The two times are of different machines: what came within the slack of a store's beginning counts as lost.
  */
 
 #include "integration/mail/mail-store/tool.h"
@@ -24,10 +25,15 @@
 
 enum verb { CHECK, MAKE, RESTORE, FORGET };
 
+/* A clock that was set by the wrong zone, or not put forward for summer, is wrong by an hour. */
+#define SLACK_DEFAULT_S 3600
+#define SLACK_MAX_S	(366ULL * 24 * 3600)
+
 struct copies {
 	const char *store;
 	enum verb verb;
 	bool takes_all;
+	uint64_t slack_s;
 	struct maillayer *layer;
 	uint64_t boxes;
 	uint64_t mails;
@@ -48,11 +54,14 @@ static const struct options_bound rows[] = {
 	  OPTIONS_AT(struct copies, store) },
 	{ { 'a', "all", NULL, "forget, or restore: deleted and lost mails alike" },
 	  OPTIONS_AT(struct copies, takes_all) },
+	{ { 0, "slack", "SECONDS", "by which clocks may be wrong (3600)" },
+	  OPTIONS_AT(struct copies, slack_s),
+	  .max = SLACK_MAX_S },
 };
 
 static const struct options_table table = {
 	.program = "mail-store copies",
-	.usage = "--store SOCKET check | make | restore [--all] | forget [--all]",
+	.usage = "--store SOCKET [--slack SECONDS] check | make | restore [--all] | forget [--all]",
 	.summary =
 		"Compares mailboxes with the second copies on other nodes; makes copies that are\n"
 		"missing, restores mails that were lost with their store, under their ids, or\n"
@@ -231,11 +240,15 @@ static int copy_mail(struct copies *copies, struct target target, const struct m
 
 /* ---- one mailbox ---- */
 
-/* since_us: the store of the mailbox is there. By a clock that was ahead a mail came later than it did. */
+/*
+ * since_us: the store of the mailbox is there. By a clock that was ahead a mail came later than it did, and by one
+ * that was behind the store is older than it is: a copy too many is better than the last one deleted.
+ */
 static int take_alone(struct copies *copies, struct mailname box, struct mailname copy_box,
 		      const struct mailentry *entry, uint64_t since_us)
 {
-	const bool is_deleted = entry->time_us >= since_us && entry->time_us <= clock_wall_us();
+	const uint64_t lost_us = since_us + copies->slack_s * 1000000;
+	const bool is_deleted = entry->time_us >= lost_us && entry->time_us <= clock_wall_us();
 	copies->alone++;
 	copies->deleted += is_deleted;
 	if (copies->verb == RESTORE && (!is_deleted || copies->takes_all))
@@ -400,7 +413,7 @@ static int run(struct copies *copies)
 int copies_command(int argc, char **argv)
 {
 	static const char *const verbs[] = { "check", "make", "restore", "forget" };
-	struct copies copies = { 0 };
+	struct copies copies = { .slack_s = SLACK_DEFAULT_S };
 	unsigned verb = 0;
 	options_parse(&table, argc, argv, &copies);
 	if (argc - optind != 1)
