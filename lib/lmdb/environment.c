@@ -207,7 +207,7 @@ static int check_length(MDB_env *env)
 
 static int open_file(MDB_env *env, const char *path, const struct store_kind *kind, unsigned flags)
 {
-	int code = prepare_lock(path, kind);
+	int code = (flags & MDB_NOLOCK) == 0 ? prepare_lock(path, kind) : MDB_SUCCESS;
 	/* MDB_NOTLS: a reader's place belongs to its transaction and not to the thread. */
 	if (code == MDB_SUCCESS)
 		code = mdb_env_open(env, path, flags | MDB_NOSUBDIR | MDB_NOTLS, kind->mode);

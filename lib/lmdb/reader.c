@@ -68,14 +68,14 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 }
 
 /* The path as it was given is kept: where it leads to may change. */
-static int open_resolved(struct reader *reader)
+static int open_resolved(struct reader *reader, unsigned flags)
 {
 	char *resolved = environment_resolve(reader->path);
 	if (resolved == NULL)
 		return -ENOMEM;
 	struct stat before;
 	const bool had_lock = environment_stat_lock(resolved, &before) == 0;
-	int ret = environment_open(resolved, reader->kind, MDB_RDONLY, false, &reader->env);
+	int ret = environment_open(resolved, reader->kind, MDB_RDONLY | flags, false, &reader->env);
 	reader->has_lock = environment_stat_lock(resolved, &reader->lock) == 0;
 	/* Which of two was opened is not known: neither is this reader's. */
 	if (had_lock && !is_same_file(&before, &reader->lock))
@@ -84,10 +84,10 @@ static int open_resolved(struct reader *reader)
 	return ret;
 }
 
-static int open_all(struct reader *reader)
+static int open_all(struct reader *reader, unsigned flags)
 {
 	int fd;
-	int ret = open_resolved(reader);
+	int ret = open_resolved(reader, flags);
 	if (ret == STORE_OK)
 		ret = open_tables(reader);
 	if (ret == STORE_OK)
@@ -98,7 +98,8 @@ static int open_all(struct reader *reader)
 	return ret;
 }
 
-int reader_open(const char *path, const struct store_kind *kind, struct reader **ret_reader)
+static int open_flagged(const char *path, const struct store_kind *kind, unsigned flags,
+			struct reader **ret_reader)
 {
 	int ret = environment_check_file(path);
 	if (ret != STORE_OK)
@@ -109,13 +110,24 @@ int reader_open(const char *path, const struct store_kind *kind, struct reader *
 
 	reader->kind = kind;
 	reader->path = strdup(path);
-	ret = reader->path != NULL ? open_all(reader) : -ENOMEM;
+	ret = reader->path != NULL ? open_all(reader, flags) : -ENOMEM;
 	if (ret != STORE_OK) {
 		reader_close(reader);
 		return ret;
 	}
 	*ret_reader = reader;
 	return STORE_OK;
+}
+
+int reader_open(const char *path, const struct store_kind *kind, struct reader **ret_reader)
+{
+	return open_flagged(path, kind, 0, ret_reader);
+}
+
+int reader_open_unlocked(const char *path, const struct store_kind *kind,
+			 struct reader **ret_reader)
+{
+	return open_flagged(path, kind, MDB_NOLOCK, ret_reader);
 }
 
 void reader_close(struct reader *reader)
@@ -213,6 +225,15 @@ void reader_end(struct reader *reader)
 uint64_t reader_version(const struct reader *reader)
 {
 	return mdb_txn_id(reader->txn);
+}
+
+uint64_t reader_lag(const struct reader *reader)
+{
+	MDB_envinfo info;
+	const uint64_t version = reader_version(reader);
+	const bool has_newer =
+		mdb_env_info(reader->env, &info) == MDB_SUCCESS && info.me_last_txnid > version;
+	return has_newer ? info.me_last_txnid - version : 0;
 }
 
 /* ---- entries ---- */

@@ -38,6 +38,12 @@ extern "C" {
 int reader_open(const char *path, const struct store_kind *kind, struct reader **ret_reader);
 /* The same, and within reader_begin(). */
 int reader_start(const char *path, const struct store_kind *kind, struct reader **ret_reader);
+/*
+ * Without a lock file, so that writers do not know of it: for moments behind one that was lost, see
+ * reader_lag(). It may be beside another reader of the same file in one process.
+ */
+int reader_open_unlocked(const char *path, const struct store_kind *kind,
+			 struct reader **ret_reader);
 /* Ends what has begun. Takes NULL. */
 void reader_close(struct reader *reader);
 
@@ -49,6 +55,13 @@ void reader_end(struct reader *reader);
  * numbers mean that nothing changed in between.
  */
 uint64_t reader_version(const struct reader *reader);
+/*
+ * How many versions the file has behind the one that begin() took; no system call. More than none at
+ * once behind begin(), and again and again: the lock file that was opened is not that of writers any
+ * more. What an unlocked reader has read is whole with less than 2: a writer uses no page again that
+ * the version before the newest has.
+ */
+uint64_t reader_lag(const struct reader *reader);
 
 /* DNSBLV6_OK, DNSBLV6_ENOTFOUND or a failure. Outputs are borrowed until reader_end(). */
 int reader_get(struct reader *reader, unsigned table, const void *key, size_t key_size,

@@ -157,6 +157,18 @@ class Refusals(Case):
         for box in ("anna@example.com", "@example.org", "postmaster"):
             self.assertEqual(store.idents(box), [ident])
 
+    def test_a_new_list_counts_though_its_lock_file_was_deleted(self):
+        store = LmtpStored(self, stored={"users": self.build_users("anna@example.com")})
+        with Lmtp(store.address) as session:
+            os.unlink(self.path("users.mdb-lock"))
+            self.build_users("eve@example.com messages=1")
+            self.assertEqual([reply[:3] for reply in session.begin(["anna@example.com", "eve@example.com"])],
+                             ["550", "250"])
+            session.data(TEXT, 1)
+        with store.client() as client:
+            wait_for(lambda: client.call(stored.CHECK, name=b"eve@example.com").status == stored.EQUOTA,
+                     "the store to go by the new list")
+
     def test_a_full_mailbox_is_refused_at_rcpt_and_others_get_the_mail(self):
         store = LmtpStored(self, stored={"quota-messages": "1", "index-delay": "10ms"})
         with store.client() as client, Lmtp(store.address) as session:

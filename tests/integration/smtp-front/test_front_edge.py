@@ -241,6 +241,19 @@ class Bounces(EdgeCase):
         front.build_users([INBOX, "new@example.com"])
         client.say("RCPT TO:<new@example.com>", 250)
 
+    def test_a_list_that_changes_is_seen_by_edges_and_workers_without_its_lock_file(self):
+        front = self.front()
+        os.unlink(front.users_path + "-lock")
+        for new in ("one@example.com", "two@example.com", "three@example.com"):
+            front.build_users([INBOX, new])
+            with self.client() as client:
+                client.hello()
+                client.say("MAIL FROM:<a@b.example>", 250)
+                client.say(f"RCPT TO:<{new}>", 250)
+                client.say(f"RCPT TO:<{new}>", 250)
+                client.say("RCPT TO:<former@example.com>", 550)
+                client.say("QUIT", 221)
+
 
 class NextHop(threading.Thread):
     """Says what a test wants about recipients, and counts how often it is asked."""

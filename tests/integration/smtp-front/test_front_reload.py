@@ -59,8 +59,8 @@ class Reload(FrontCase):
         front = Front(self, front={"drain": "60s"})
         before = front.processes()
         nanny = front.process.pid
-        # Room for the map of recipients, and not for many sessions beside it.
-        size = (int(status_of(nanny)["VmSize"].split()[0]) << 10) + (16 << 30) + (50 << 20)
+        # Room for both maps of recipients, and not for many sessions beside them.
+        size = (int(status_of(nanny)["VmSize"].split()[0]) << 10) + (32 << 30) + (50 << 20)
         resource.prlimit(nanny, resource.RLIMIT_AS, (size, resource.RLIM_INFINITY))
         self.assertFalse(front.reload(front={"sessions": 10000}))
         self.assertRegex(front.log(), r"error: .* \(Cannot allocate memory\)\n(.*\n)*"

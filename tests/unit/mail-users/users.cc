@@ -199,10 +199,10 @@ static bool is_valid(const opened_users &users, const char *address)
 static int ask_confined(const std::string &path, signal_pipe &is_open, signal_pipe &is_built)
 {
 	const opened_users users(path);
+	bool is_right = users.status() == STORE_OK &&
+			prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0 &&
+			is_valid(users, "john@example.org");
 	is_open.give();
-	if (users.status() != STORE_OK || prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
-		return 1;
-	bool is_right = is_valid(users, "john@example.org");
 	is_built.take();
 	is_right = is_right && is_valid(users, "user49999@example.org") &&
 		   !is_valid(users, "john@example.org");
@@ -252,6 +252,31 @@ TEST_CASE("a chrooted process without privileges sees the new list", "[front][us
 	});
 	is_open.take();
 	REQUIRE(build(path, { "mary@example.org" }) == STORE_OK);
+	is_built.give();
+	CHECK(confined.wait() == 0);
+}
+
+TEST_CASE("lists are seen behind a lock file that was deleted or replaced, without a system call",
+	  "[front][users]")
+{
+	const bool is_replaced = GENERATE(false, true);
+	CAPTURE(is_replaced);
+	const tmpdir dir;
+	const auto path = dir.file("users.mdb");
+	REQUIRE(build(path, { "john@example.org" }) == STORE_OK);
+	signal_pipe is_open;
+	signal_pipe is_built;
+	child confined([&] { return ask_confined(path, is_open, is_built); });
+	is_open.take();
+	if (is_replaced) {
+		std::filesystem::copy(path + "-lock", path + "-other");
+		std::filesystem::rename(path + "-other", path + "-lock");
+	} else {
+		std::filesystem::remove(path + "-lock");
+	}
+	// By an even number of lists LMDB would come to the newest by chance.
+	for (const char *last : { "anna", "mary", "user49999" })
+		REQUIRE(build(path, { std::string(last) + "@example.org" }) == STORE_OK);
 	is_built.give();
 	CHECK(confined.wait() == 0);
 }

@@ -185,6 +185,37 @@ TEST_CASE("a reader sees one version from begin to end, and then the newest", "[
 	reader_end(r);
 }
 
+TEST_CASE("without its lock file a reader sees each version, and how far behind it is",
+	  "[store][reader]")
+{
+	const tmpdir dir;
+	const std::string path = dir.file("a.mdb");
+	make_store(path, { { "a", "old" } });
+	const opened_reader locked(path);
+	std::filesystem::remove(path + "-lock");
+	reader *unlocked = nullptr;
+	REQUIRE(reader_open_unlocked(path.c_str(), &zone_store, &unlocked) == STORE_OK);
+	CHECK(!std::filesystem::exists(path + "-lock"));
+	REQUIRE(write_in_child(path, "new") == 0);
+
+	REQUIRE(reader_begin(locked.get()) == STORE_OK);
+	CHECK(get(locked.get(), "a") == "old");
+	CHECK(reader_lag(locked.get()) == 1);
+	reader_end(locked.get());
+
+	REQUIRE(reader_begin(unlocked) == STORE_OK);
+	CHECK(reader_lag(unlocked) == 0);
+	REQUIRE(write_in_child(path, "newer") == 0);
+	CHECK(get(unlocked, "a") == "new");
+	CHECK(reader_lag(unlocked) == 1);
+	REQUIRE(write_in_child(path, "newest") == 0);
+	CHECK(reader_lag(unlocked) == 2);
+	reader_end(unlocked);
+	REQUIRE(reader_begin(unlocked) == STORE_OK);
+	CHECK(get(unlocked, "a") == "newest");
+	reader_close(unlocked);
+}
+
 TEST_CASE("a version number outlives a failed change", "[store][reader]")
 {
 	const tmpdir dir;

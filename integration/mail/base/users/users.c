@@ -9,22 +9,47 @@
 #include <string.h>
 #include <strings.h>
 
+/*
+ * Behind a lock file that was deleted or replaced a reader sees no new list, and a process that is
+ * confined cannot open another: it has one that goes without.
+ */
 struct users {
-	struct reader *reader;
+	struct reader *locked;
+	struct reader *unlocked;
+	struct reader *reader; /* the one that is asked, of these */
 };
 
-/* ---- open and close ---- */
+/* ---- begin and end ---- */
+
+static int begin_reading(struct users *users)
+{
+	users->reader = users->locked;
+	const int ret = reader_begin(users->reader);
+	if (ret != STORE_OK || reader_lag(users->reader) == 0)
+		return ret;
+	reader_end(users->reader);
+	users->reader = users->unlocked;
+	return reader_begin(users->reader);
+}
+
+/* What became of a question; -EAGAIN: a build may have written over what it has read. */
+static int end(struct users *users, int ret)
+{
+	const bool is_whole = users->reader == users->locked || reader_lag(users->reader) < 2;
+	reader_end(users->reader);
+	return is_whole ? ret : -EAGAIN;
+}
 
 static int begin(struct users *users, struct users_facts *ret_facts)
 {
-	int ret = reader_begin(users->reader);
+	int ret = begin_reading(users);
 	if (ret != STORE_OK)
 		return ret;
 	ret = users_file_facts(users->reader, ret_facts);
-	if (ret != STORE_OK)
-		reader_end(users->reader);
-	return ret;
+	return ret != STORE_OK ? end(users, ret) : STORE_OK;
 }
+
+/* ---- open and close ---- */
 
 int users_open(const char *path, struct users **ret_users)
 {
@@ -32,22 +57,27 @@ int users_open(const char *path, struct users **ret_users)
 	struct users *users = calloc(1, sizeof(*users));
 	if (users == NULL)
 		return -ENOMEM;
-	int ret = reader_open(path, &users_store, &users->reader);
+	int ret = reader_open(path, &users_store, &users->locked);
+	if (ret == STORE_OK)
+		ret = reader_open_unlocked(path, &users_store, &users->unlocked);
 	if (ret == STORE_OK)
 		ret = begin(users, &facts);
+	if (ret == STORE_OK)
+		ret = end(users, ret);
 	if (ret != STORE_OK) {
 		users_close(users);
 		return ret;
 	}
-	reader_end(users->reader);
 	*ret_users = users;
 	return STORE_OK;
 }
 
 void users_close(struct users *users)
 {
-	if (users != NULL)
-		reader_close(users->reader);
+	if (users == NULL)
+		return;
+	reader_close(users->unlocked);
+	reader_close(users->locked);
 	free(users);
 }
 
@@ -172,8 +202,7 @@ static int ask(struct users *users, const char *address, size_t size, char *ret_
 		put_entry(&key, ret_entry);
 	if (ret == USERS_VALID && ret_mailboxes != NULL)
 		ret = take_mailboxes(&key, value, ret_mailboxes);
-	reader_end(users->reader);
-	return ret;
+	return end(users, ret);
 }
 
 int users_find(struct users *users, const char *address, size_t size)
@@ -254,8 +283,7 @@ int users_find_secret(struct users *users, const char *address, size_t size, cha
 		ret = find_exactly(users, &key, ret_secret);
 		put_entry(&key, ret_entry);
 	}
-	reader_end(users->reader);
-	return ret;
+	return end(users, ret);
 }
 
 /* ---- a mailbox that is known ---- */
@@ -287,14 +315,13 @@ int users_settings_of(struct users *users, const char *entry, struct users_setti
 	}
 	if (!take_entry(entry, &key))
 		return DNSBLV6_ENOTFOUND;
-	int ret = reader_begin(users->reader);
+	int ret = begin_reading(users);
 	if (ret != STORE_OK)
 		return ret;
 	ret = find(users, &key, &value);
 	if (ret == STORE_OK)
 		ret = users_settings_decode(value, ret_settings);
-	reader_end(users->reader);
-	return ret;
+	return end(users, ret);
 }
 
 /* ---- all entries ---- */
@@ -345,6 +372,5 @@ int users_walk_facts(struct users *users, struct users_facts *ret_facts, users_w
 	if (ret != STORE_OK)
 		return ret;
 	ret = walk(users, fn, context);
-	reader_end(users->reader);
-	return ret;
+	return end(users, ret);
 }

@@ -26,7 +26,9 @@
  * system call. Opening needs write permission for the lock file PATH-lock. LMDB's caveats hold:
  * never on a network file system, never the same file opened twice in one process (also not by a
  * program's other part), never a handle carried through fork(). The file must not be replaced by
- * another while it is open, nor cut: it is only for smtp-front-users to write.
+ * another while it is open, nor cut: it is only for smtp-front-users to write. Where the lock file is
+ * deleted or replaced, new lists are seen all the same, and a question that two builds overtake says
+ * -EAGAIN.
  *
  * A handle belongs to one thread of one process; it takes memory of its own, never logs and never
  * waits for a writer.
