@@ -3,7 +3,8 @@
 /*
  * Anything as what OpenSMTPD says: bytes into lines, lines into a filter, whose judge lists
  * every client at the next line. Each request that can be read behind the first
- * config|ready has one answer, in a line that answers it; what is held is bounded.
+ * config|ready has one answer, in a line that answers it; what is held is bounded. In pieces it
+ * says the same.
  */
 
 #include "integration/adapters/opensmtpd/filter.h"
@@ -25,6 +26,7 @@ struct world {
 	struct pending pending;
 	struct session *asking[SESSIONS_MAX + 1];
 	bool is_ready;
+	uint64_t said; /* FNV-1a */
 };
 
 static void need(bool is_so)
@@ -57,6 +59,8 @@ static void say(void *context, const char *text, size_t size)
 {
 	struct world *world = context;
 	need(size > 0 && text[size - 1] == '\n');
+	for (size_t i = 0; i < size; i++)
+		world->said = (world->said ^ (uint8_t)text[i]) * UINT64_C(0x100000001b3);
 	if (strncmp(text, "register|", 9) == 0)
 		return;
 	need(memchr(text, '\n', size - 1) == NULL);
@@ -88,7 +92,7 @@ static void take(struct world *world, const char *text, size_t size, bool is_cut
 	need(!is_line || line.kind != LINE_FILTER || world->pending.count <= SESSIONS_MAX);
 }
 
-static void feed(struct world *world, const uint8_t *data, size_t size)
+static void feed(struct world *world, const uint8_t *data, size_t size, size_t piece)
 {
 	while (size > 0) {
 		size_t room = 0;
@@ -97,6 +101,7 @@ static void feed(struct world *world, const uint8_t *data, size_t size)
 		char *to = lines_room(&world->lines, &room);
 		need(room > 0);
 		room = room < size ? room : size;
+		room = room < piece ? room : piece;
 		memcpy(to, data, room);
 		lines_filled(&world->lines, room);
 		data += room;
@@ -110,19 +115,26 @@ static void feed(struct world *world, const uint8_t *data, size_t size)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* A digest of what was said. */
+static uint64_t run(const uint8_t *data, size_t size, size_t piece)
 {
 	static struct world world;
 	struct filter_options options = { LINE_AT_MAIL_FROM, false, SESSIONS_MAX };
 	struct filter_means means = { &world, ask, cancel, say };
 	memset(&world, 0, sizeof(world));
-	log_set_level(LOG_LEVEL_ERROR);
 	need(filter_init(&world.filter, &options, &means) == 0);
-	feed(&world, data, size);
+	feed(&world, data, size, piece);
 	judge_all(&world);
 	/* Each has had its answer. */
 	need(world.pending.count == 0);
 	filter_deinit(&world.filter);
 	pending_deinit(&world.pending);
+	return world.said;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	log_set_level(LOG_LEVEL_ERROR);
+	need(run(data, size, SIZE_MAX) == run(data, size, 1 + size % 13));
 	return 0;
 }

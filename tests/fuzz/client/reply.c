@@ -2,10 +2,12 @@
 
 /*
  * Any packet as a reply to the question that is in it, and to libknot: what ours
- * reads libknot reads, and finds as many addresses at the end of the same chain.
+ * reads libknot reads, and finds as many addresses at the end of the same chain. Which owner of a SOA
+ * is above the question, so that its zone may deny it, both say alike.
  */
 
 #include "client-lib/base/message.h"
+#include "client-lib/engine/answer.h"
 
 #include "lib/format/key.h"
 
@@ -140,6 +142,25 @@ static void compare(const struct message_reply *reply, uint16_t type, const knot
 		require(reply->text_count == count, "another number of TXT");
 }
 
+/* With its root, in lower case. */
+static void make_dname(const struct dnsblv6_labels *name, knot_dname_t *ret_dname)
+{
+	memcpy(ret_dname, name->wire, name->size);
+	ret_dname[name->size] = 0;
+	knot_dname_to_lower(ret_dname);
+}
+
+static void compare_owner(const struct dnsblv6_labels *name, const struct dnsblv6_labels *owner)
+{
+	knot_dname_t below[DNSBLV6_LABELS_MAX + 1];
+	knot_dname_t above[DNSBLV6_LABELS_MAX + 1];
+
+	make_dname(name, below);
+	make_dname(owner, above);
+	require(answer_is_below(name, owner) == (knot_dname_in_bailiwick(below, above) >= 0),
+		"a name above here or there");
+}
+
 static void ask_libknot(const struct message_reply *reply, const struct message_question *question,
 			const uint8_t *data, size_t size)
 {
@@ -171,6 +192,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ret == 0) {
 		check_bounds(&reply);
 		check_kind(&reply);
+		if (reply.has_soa)
+			compare_owner(&question.name, &reply.soa_owner);
 		if (reply.kind != MESSAGE_TRUNCATED && size <= UINT16_MAX)
 			ask_libknot(&reply, &question, data, size);
 	}

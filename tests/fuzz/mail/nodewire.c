@@ -7,12 +7,42 @@
 #include "integration/mail/mail-stored/nodes/nodewire.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 struct seen {
 	unsigned count;
 	int status;
 	uint64_t sum;
 };
+
+static uint64_t add(uint64_t sum, const uint8_t *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		sum = sum * 31 + bytes[i];
+	return sum;
+}
+
+/* Of a memfd all that is in it, wherever it lies. */
+static uint64_t add_file(uint64_t sum, int fd)
+{
+	uint8_t bytes[4096];
+	off_t at = lseek(fd, 0, SEEK_DATA);
+	ssize_t got;
+	for (; at >= 0 && (got = pread(fd, bytes, sizeof(bytes), at)) > 0; at += got)
+		sum = add(sum, bytes, (size_t)got);
+	return sum;
+}
+
+static uint64_t add_message(uint64_t sum, const struct nodewire_input *input)
+{
+	sum = sum * 31 + input->packet_size + input->memory_size;
+	sum = add(sum, input->packet, input->packet_size);
+	if (input->dropped != 0)
+		return sum * 31 + (uint64_t)-input->dropped;
+	if (input->fd >= 0)
+		return add_file(sum, input->fd);
+	return add(sum, input->bytes, (size_t)input->memory_size);
+}
 
 static void take(const uint8_t *bytes, size_t size, size_t piece, bool takes_records,
 		 struct seen *ret_seen)
@@ -36,9 +66,7 @@ static void take(const uint8_t *bytes, size_t size, size_t piece, bool takes_rec
 		if (ret <= 0)
 			continue;
 		ret_seen->count++;
-		ret_seen->sum = ret_seen->sum * 31 + input->packet_size + input->memory_size;
-		if (input->memory_size > 0 && input->fd < 0 && input->dropped == 0)
-			ret_seen->sum += input->bytes[input->memory_size - 1];
+		ret_seen->sum = add_message(ret_seen->sum, input);
 	}
 	nodewire_deinit(input);
 	free(input);
