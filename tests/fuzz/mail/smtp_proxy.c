@@ -4,14 +4,17 @@
  * A client of any bytes and a next hop of any replies, with the session of mail-proxy between them:
  *
  *     byte 0     bits: 1 LMTP, 2 filter, 4 a limit of 64 bytes for a mail, 8 the next hop closes at
- *                its last reply, 16 it is silent at the end of a mail, 32 it cannot be reached twice
+ *                its last reply, 16 it is silent at the end of a mail, 32 it cannot be reached twice,
+ *                64 TLS is offered, 128 that of the next hop is
  *     byte 1     how it is cut
- *     to 0xff    what the client sends
+ *     to 0xff    what the client sends; with 64 it waits at 0xfe until there is nothing to wait for, or
+ *                until TLS begins, which takes what stands before
  *     then       replies of the next hop, a line each; when there are no more, it says what is usual
  *
  * Whatever it is, the next hop hears lines of commands that are known, and mails that end in one
  * CR LF . CR LF, which are what was scanned; no mail with the word that stands for a signature
- * comes to its end. Unless a connection ends, it is the same however the bytes are cut.
+ * comes to its end. What was said before TLS counts for nothing behind it. Unless a connection ends, it
+ * is the same however the bytes are cut.
  */
 
 #include "integration/mail/mail-proxy/smtp/mailtalk.h"
@@ -51,6 +54,9 @@ struct hop {
 	bool is_in_data;
 	bool is_in_auth; /* a line is a response */
 	bool is_closed;	 /* says nothing more */
+	bool has_mail;	 /* a transaction is open */
+	bool is_bound;	 /* by a login, XCLIENT or XFORWARD */
+	bool is_foreign; /* one of these is from before TLS */
 	unsigned connections;
 	struct bytes line;
 	struct bytes body; /* of the mail that comes, without dots */
@@ -58,8 +64,9 @@ struct hop {
 };
 
 struct run {
-	const uint8_t *client;
+	uint8_t client[INPUT_MAX];
 	size_t client_size;
+	size_t client_limit; /* where it waits */
 	size_t client_shown;
 	size_t client_taken;
 	const uint8_t *script;
@@ -162,6 +169,7 @@ static void end_mail(struct run *run)
 	add(&run->heard, hop->body.at, hop->body.size);
 	add(&run->heard, ".\r\n", 3);
 	hop->is_in_data = false;
+	hop->has_mail = false;
 	hop->mails++;
 	if ((run->options & 16) != 0) {
 		hop->is_closed = true;
@@ -170,6 +178,21 @@ static void end_mail(struct run *run)
 	const unsigned count = run->rules.is_lmtp ? run->talk.recipient_count : 1;
 	for (unsigned i = 0; i < count; i++)
 		say(run, "250 2.0.0 Ok\r\n");
+}
+
+/* Of a command: what it does to a transaction, and whether it may. */
+static void follow(struct hop *hop, const struct bytes *line)
+{
+	const bool is_begin = begins(line, "HELO ") || begins(line, "EHLO ") ||
+			      begins(line, "LHLO ") || begins(line, "RSET");
+	if (is_begin) {
+		hop->has_mail = false;
+		hop->is_foreign = hop->is_foreign && hop->is_bound;
+	}
+	require(!hop->is_foreign || begins(line, "QUIT") || begins(line, "NOOP"),
+		"what was said before TLS counts for nothing");
+	hop->has_mail = hop->has_mail || begins(line, "MAIL ");
+	hop->is_bound = hop->is_bound || begins(line, "XFORWARD ");
 }
 
 static void take_line(struct run *run)
@@ -188,18 +211,24 @@ static void take_line(struct run *run)
 			add(&hop->body, line->at + dot, line->size - dot);
 		}
 	} else {
-		if (!hop->is_in_auth)
+		if (!hop->is_in_auth) {
 			check_command(line);
+			follow(hop, line);
+		}
 		add(&run->heard, line->at, line->size);
 		const size_t before = run->replies.size;
 		say(run, begins(line, "DATA") ? "354 Go\r\n"
 			 : begins(line, "QUIT")
 				 ? "221 Bye\r\n"
 				 : (begins(line, "EHLO") || begins(line, "LHLO")
-					    ? "250-hop\r\n250-SIZE 99\r\n250-AUTH PLAIN\r\n"
+					    ? "250-hop\r\n250-STARTTLS\r\n250-SIZE 99\r\n"
+					      "250-AUTH PLAIN\r\n"
 					      "250-XCLIENT ADDR\r\n250-XFORWARD ADDR\r\n"
 					      "250-SMTPUTF8\r\n250-8BITMIME\r\n250 DSN\r\n"
 					    : "250 2.1.0 Ok\r\n"));
+		const bool binds =
+			hop->is_in_auth || begins(line, "AUTH ") || begins(line, "XCLIENT ");
+		hop->is_bound = hop->is_bound || (binds && is_code(&run->replies, before, "250"));
 		hop->is_in_auth = (begins(line, "AUTH ") || hop->is_in_auth) &&
 				  is_code(&run->replies, before, "334");
 		hop->is_in_data = !hop->is_in_auth && begins(line, "DATA") &&
@@ -230,12 +259,35 @@ static void connect_hop(struct run *run)
 	hop->line.size = 0;
 	hop->is_in_data = false;
 	hop->is_in_auth = false;
+	hop->has_mail = false;
+	hop->is_bound = false;
+	hop->is_foreign = false;
 	hop->is_closed = false;
 	hop->is_connected = is_there;
 	if (is_there)
 		say(run, "220 hop ESMTP\r\n");
 	add(&run->heard, "<connected>", 11);
 	mailtalk_connected(&run->talk, is_there);
+}
+
+/* The client goes on, behind what is left of its bytes. */
+static void wait_no_more(struct run *run, size_t left)
+{
+	const size_t behind = run->client_limit + (run->client_limit < run->client_size);
+	memmove(run->client + left, run->client + behind, run->client_size - behind);
+	run->client_size -= behind - left;
+	const uint8_t *end = memchr(run->client + left, 0xfe, run->client_size - left);
+	run->client_limit = end != NULL ? (size_t)(end - run->client) : run->client_size;
+}
+
+/* Whatever stands before it is no record of TLS, and there is none without a client that goes on. */
+static void begin_tls(struct run *run)
+{
+	run->is_over = run->client_limit == run->client_size;
+	run->client_shown = run->client_taken;
+	wait_no_more(run, run->client_taken);
+	run->hop.is_foreign = run->hop.is_bound || run->hop.has_mail;
+	mailtalk_secured(&run->talk);
 }
 
 static void do_ask(struct run *run, enum mailtalk_ask ask, const struct mailtalk_io *io)
@@ -263,7 +315,7 @@ static void do_ask(struct run *run, enum mailtalk_ask ask, const struct mailtalk
 		mailtalk_judge(&run->talk, run->is_judged_good ? 250 : 550, "5.7.1 Evil");
 		break;
 	case MAILTALK_TLS:
-		mailtalk_secured(&run->talk);
+		begin_tls(run);
 		break;
 	case MAILTALK_TUNNEL:
 	case MAILTALK_CLOSE:
@@ -320,6 +372,8 @@ static void go(struct run *run)
 {
 	run->rules = (struct mailtalk_rules){ .is_lmtp = (run->options & 1) != 0,
 					      .is_filter = (run->options & 2) != 0,
+					      .offers_tls = (run->options & 64) != 0,
+					      .passes_tls = (run->options & 128) != 0,
 					      .size_max = (run->options & 4) != 0 ? 64 : 0 };
 	mailtalk_init(&run->talk, &run->rules);
 	for (unsigned rounds = 0; !run->is_over; rounds++) {
@@ -327,13 +381,17 @@ static void go(struct run *run)
 		const uint64_t before = run->talk.steps;
 		while (!run->is_over && turn(run) != MAILTALK_WAIT)
 			;
-		const size_t client_left = run->client_size - run->client_shown;
+		const size_t client_left = run->client_limit - run->client_shown;
 		const size_t replies_left = run->replies.size - run->replies_shown;
 		run->client_shown += cut(run, client_left);
 		run->replies_shown += cut(run, replies_left);
+		if (client_left > 0 || replies_left > 0 || before != run->talk.steps)
+			continue;
 		/* Nothing more can come: it would wait until the time is over. */
-		if (client_left == 0 && replies_left == 0 && before == run->talk.steps)
+		if (run->client_limit == run->client_size)
 			mailtalk_expire(&run->talk);
+		else
+			wait_no_more(run, run->client_limit);
 	}
 }
 
@@ -361,6 +419,13 @@ static void end(struct run *run)
 	free(run->heard.at);
 }
 
+/* There are bytes behind STARTTLS when it is read, or they come later. */
+static bool is_refused_tls(const struct run *run)
+{
+	const struct bytes *said = &run->to_client;
+	return said->size > 0 && memmem(said->at, said->size, "521 5.5.1 Nothing", 17) != NULL;
+}
+
 static bool is_same(const struct bytes *a, const struct bytes *b)
 {
 	return a->size == b->size && (a->size == 0 || memcmp(a->at, b->at, a->size) == 0);
@@ -376,28 +441,36 @@ static bool has_lost(const struct run *run)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void begin(struct run *run, const uint8_t *data, size_t size)
+{
+	const uint8_t *end_of_client = memchr(data + 2, 0xff, size - 2);
+	memset(run, 0, sizeof(*run));
+	run->options = data[0];
+	run->client_size = end_of_client != NULL ? (size_t)(end_of_client - data - 2) : size - 2;
+	memcpy(run->client, data + 2, run->client_size);
+	const uint8_t *limit = memchr(run->client, 0xfe, run->client_size);
+	run->client_limit = limit != NULL && (run->options & 64) != 0
+				    ? (size_t)(limit - run->client)
+				    : run->client_size;
+	run->script = end_of_client != NULL ? end_of_client + 1 : data + size;
+	run->script_size = (size_t)(data + size - run->script);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct run whole;
 	static struct run parts;
 	if (size < 2 || size > INPUT_MAX)
 		return 0;
-	const uint8_t *end_of_client = memchr(data + 2, 0xff, size - 2);
-	memset(&whole, 0, sizeof(whole));
-	whole.options = data[0];
-	whole.client = data + 2;
-	whole.client_size =
-		end_of_client != NULL ? (size_t)(end_of_client - whole.client) : size - 2;
-	whole.script = end_of_client != NULL ? end_of_client + 1 : data + size;
-	whole.script_size = (size_t)(data + size - whole.script);
-	parts = whole;
+	begin(&whole, data, size);
+	begin(&parts, data, size);
 	parts.seed = data[1] * 2654435761U + 1;
 	go(&whole);
 	go(&parts);
 	check_client(&whole);
 	check_client(&parts);
 	/* What a client hears of a connection that ends depends on what it has said by then. */
-	if ((whole.options & (8 | 16)) == 0 && !has_lost(&whole)) {
+	if ((whole.options & (8 | 16)) == 0 && !has_lost(&whole) && !is_refused_tls(&whole)) {
 		require(is_same(&whole.heard, &parts.heard),
 			"the next hop hears the same, however it is cut");
 		require(is_same(&whole.to_client, &parts.to_client), "and so does the client");
