@@ -18,10 +18,12 @@
  * zeroed or half-filled one. Functions return DNSBLV6_OK or -ENOMEM.
  */
 
+#include "zone-tools/base/findings.h"
 #include "zone-tools/base/prefixes.h"
 
 #include "lib/format/record.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -172,6 +174,9 @@ struct listing {
 	struct dataset excepted; /* what no origin lists, whatever its datasets say */
 	struct zone_lines zone;
 	uint64_t line_count; /* lines read from all files */
+	/* The first line that lists a test point which must be clear; its list does not exclude it. */
+	struct findings_place clear_point;
+	char clear_point_file[PATH_MAX];
 };
 
 int listing_init(struct listing *listing);

@@ -3,6 +3,8 @@
 
 #include "zone-tools/plan/guard.h"
 
+#include <stdio.h>
+
 void reading_refuse_line(struct reading *reading, const char *reason)
 {
 	findings_add_bad_line(reading->findings, reading->place, reading->line, reading->line_size,
@@ -15,6 +17,25 @@ void reading_warn(struct reading *reading, const char *what, const char *reason)
 		     reading->line_size, reason);
 }
 
+/*
+ * What one line lists others may exclude: that is seen when all is resolved, and then the place is
+ * wanted. A copy, since the name of the file does not outlive the reading.
+ */
+static void note_clear_point(struct reading *reading, bool is_exclusion)
+{
+	struct listing *listing = reading->listing;
+	struct findings_place *place = &listing->clear_point;
+	if (is_exclusion && reading->has_named_point)
+		*place = (struct findings_place){ .file = NULL };
+	reading->excludes_point |= is_exclusion;
+	if (reading->excludes_point || place->file != NULL)
+		return;
+	snprintf(listing->clear_point_file, sizeof(listing->clear_point_file), "%s",
+		 reading->place.file);
+	*place = (struct findings_place){ listing->clear_point_file, reading->place.line };
+	reading->has_named_point = true;
+}
+
 bool reading_accepts(struct reading *reading, struct dnsblv6_addr first, struct dnsblv6_addr last,
 		     bool is_exclusion)
 {
@@ -25,6 +46,8 @@ bool reading_accepts(struct reading *reading, struct dnsblv6_addr first, struct 
 	if (reason == NULL && !is_exclusion && guard_loses_part(first, last))
 		reading_warn(reading, "entry not listed whole",
 			     "127.0.1.0/25 to 127.0.5.0/25 have canaries, where no listing counts");
+	if (reason == NULL && guard_holds_clear_point(first, last))
+		note_clear_point(reading, is_exclusion);
 	if (reason == NULL)
 		return true;
 	/* Without an exclusion more would be listed than the list says. */

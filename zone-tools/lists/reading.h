@@ -45,6 +45,8 @@ struct reading {
 	const char *line;
 	size_t line_size;
 	uint64_t listed_count; /* entries of this LIST that are no exclusions */
+	bool excludes_point;   /* this LIST does: a test point that must be clear */
+	bool has_named_point;  /* listing->clear_point is of this LIST */
 };
 
 /* The line cannot be read: a refusal, or a warning while --max-bad-lines lasts. */

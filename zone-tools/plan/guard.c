@@ -76,6 +76,11 @@ static bool holds_point(struct dnsblv6_addr first, struct dnsblv6_addr last, boo
 	return false;
 }
 
+bool guard_holds_clear_point(struct dnsblv6_addr first, struct dnsblv6_addr last)
+{
+	return !is_ordinary(first, last) && holds_point(first, last, false);
+}
+
 /* Exactly a test point that is listed anyway: many lists carry 127.0.0.2 themselves. */
 static bool is_listed_point(struct dnsblv6_addr first, struct dnsblv6_addr last)
 {
@@ -195,9 +200,10 @@ static void check_world6(const struct guard_limits *limits, const struct plan_co
 static void check_points(const struct plan_counts *counts, struct findings *findings)
 {
 	if (counts->has_clear_point)
-		refuse(findings, NULL, "zone would list a test point",
-		       "127.0.0.1 and 2001:db8:7f00:1::/64 must not be listed (RFC 5782); "
-		       "exclude them with !");
+		findings_add(findings, FINDING_REFUSAL, counts->clear_point,
+			     "zone would list a test point", NULL, 0,
+			     "127.0.0.1 and 2001:db8:7f00:1::/64 must not be listed (RFC 5782); "
+			     "exclude them with !");
 }
 
 void guard_totals(const struct plan_counts *counts, const struct dnsblv6_facts *before,

@@ -28,6 +28,9 @@ struct plan_counts;
 const char *guard_entry(struct dnsblv6_addr first, struct dnsblv6_addr last, bool is_exclusion,
 			bool allow_reserved);
 
+/* Does it reach into the unit of a test point that must be clear? */
+bool guard_holds_clear_point(struct dnsblv6_addr first, struct dnsblv6_addr last);
+
 /* Does a listing that guard_entry() allows lose a part to a canary, where no listing counts? */
 bool guard_loses_part(struct dnsblv6_addr first, struct dnsblv6_addr last);
 
@@ -53,7 +56,7 @@ struct guard_limits {
 /*
  * Adds a refusal for everything about the whole result that looks like an accident: a zone that
  * shrinks or grows by more than its share against before (NULL: there is none), that lists too much
- * of IPv4 or IPv6, that lists a test point which must be clear. store names the place.
+ * of IPv4 or IPv6, that lists a test point which must be clear. store names the place of a change.
  */
 void guard_totals(const struct plan_counts *counts, const struct dnsblv6_facts *before,
 		  const char *store, const struct guard_limits *limits, struct findings *findings);

@@ -329,7 +329,8 @@ static int resolve_clients(struct plan *plan)
 
 int plan_make(struct listing *listing, struct plan *ret_plan)
 {
-	*ret_plan = (struct plan){ .listing = listing };
+	*ret_plan = (struct plan){ .listing = listing,
+				   .counts = { .clear_point = listing->clear_point } };
 	ret_plan->origins = calloc(listing->origin_count, sizeof(*ret_plan->origins));
 	ret_plan->sets = calloc(1, sizeof(*ret_plan->sets));
 	if (ret_plan->origins == NULL || ret_plan->sets == NULL)

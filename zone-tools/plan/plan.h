@@ -44,6 +44,8 @@ struct plan_counts {
 	uint64_t blocks;      /* /25s and /57s */
 	uint64_t names;	      /* domain names */
 	bool has_clear_point; /* the list names an address that must never be listed */
+	/* The line that does, borrowed; without a file where it is not known. */
+	struct findings_place clear_point;
 };
 
 struct plan {

@@ -265,6 +265,19 @@ class BadLists(Case):
         self.assertIn("zone would list a test point", result.err)
         self.assertIn("2001:db8:7f00:1::/64 must not be listed", result.err)
 
+    def test_a_test_point_that_must_be_clear_is_told_with_its_line(self):
+        """Of the list that does not exclude it."""
+        listed = self.write("listed", "44.0.0.1\n127.0.0.0/24\n")
+        excluded = self.write("excluded", "127.0.0.0/24\n!127.0.0.1\n")
+        other = self.write("other", "44.0.0.2\n127.0.0.1\n")
+        for lists, place in (((listed,), f"{listed}:2"), ((excluded, listed), f"{listed}:2"),
+                             ((f"plain:{other},{excluded}", listed), f"{listed}:2"),
+                             ((f"ip4set:{excluded}", f"ip4trie:{listed},{other}"), f"{listed}:2"),
+                             ((f"ip4tset:{other}", listed), f"{other}:2")):
+            said = self.build(self.path("point.mdb"), "--allow-reserved", *lists, expect=EX_DATAERR).err
+            self.assertIn(f"error: [{place}] zone would list a test point", said)
+        self.build(self.path("point.mdb"), "--allow-reserved", excluded)
+
     def test_a_list_of_half_the_internet_is_refused_though_no_line_is_reserved(self):
         path = self.write("much.txt", "".join(f"{n}.0.0.0/8\n" for n in range(20, 100)))
         self.build(self.path("other.mdb"), path, expect=EX_DATAERR)
