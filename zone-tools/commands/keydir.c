@@ -195,6 +195,8 @@ static int read_state(struct keydir *dir, const struct dnsblv6_labels *zone)
 	}
 	dir->zone = dir->state.is_there ? dir->state.facts.zone : *zone;
 	dir->rollover = dir->state.rollover;
+	/* By a clock that is behind instead nothing is written: clock_check(). */
+	rollover_set_back(&dir->rollover, dir->now_s, CLOCK_BACK_S);
 	return !dir->state.has_rollover && keyset_is_signed(&dir->state.published) ? adopt(dir)
 										   : EX_OK;
 }
@@ -384,8 +386,6 @@ static int make_wanted(struct keydir *dir, enum rollover_step wanted)
 
 int keydir_plan(struct keydir *dir, enum rollover_step wanted, bool asks_parents)
 {
-	/* By a clock that is behind instead nothing is written: clock_check(). */
-	rollover_set_back(&dir->rollover, dir->now_s, CLOCK_BACK_S);
 	if (wanted != ROLLOVER_NONE)
 		return make_wanted(dir, wanted);
 	int status = EX_OK;
