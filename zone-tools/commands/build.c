@@ -397,7 +397,9 @@ static int make_plan(struct build *build)
 	int ret = plan_make(&build->listing, &build->plan);
 	if (ret == DNSBLV6_OK)
 		ret = plan_add_names(&build->plan, &build->listing, &build->spec, &build->findings);
-	if (ret != DNSBLV6_OK)
+	if (ret == DNSBLV6_OK)
+		guard_rest(&build->plan.counts, &build->listing, &build->findings);
+	else
 		log_error(build->zone, "zone not built (%s)", chain_strerror(ret));
 	return commands_exit_status(ret);
 }

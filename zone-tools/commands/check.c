@@ -243,8 +243,10 @@ static int check_lists(struct check *check, const struct dnsblv6_facts *before)
 	if (status == EX_OK)
 		status = commands_exit_status(
 			plan_add_names(&plan, &listing, NULL, &check->findings));
-	if (status == EX_OK)
+	if (status == EX_OK) {
+		guard_rest(&plan.counts, &listing, &check->findings);
 		guard_totals(&plan.counts, before, check->store, &check->limits, &check->findings);
+	}
 	progress_end(&check->progress);
 	if (status == EX_OK && before != NULL)
 		status = compare(check, &listing, &plan);

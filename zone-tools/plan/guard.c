@@ -206,6 +206,37 @@ static void check_points(const struct plan_counts *counts, struct findings *find
 			     "exclude them with !");
 }
 
+static bool lists_something(const struct dataset *dataset)
+{
+	struct dataset_walk walk = dataset_walk_all(dataset);
+	struct entry entry;
+	bool is_acl = dataset->origin_count > 0 && dataset->origins[0] == DNSBLV6_ORIGIN_ACL;
+	for (size_t i = 0; i < dataset->name_count; i++) {
+		if (dataset->names[i].value != ENTRY_EXCLUDED)
+			return true;
+	}
+	while (!is_acl && dataset_next(&walk, &entry)) {
+		if (entry.value != ENTRY_EXCLUDED)
+			return true;
+	}
+	return false;
+}
+
+void guard_rest(const struct plan_counts *counts, const struct listing *listing,
+		struct findings *findings)
+{
+	if (counts->ipv4 > 0 || counts->ipv6 > 0 || counts->names > 0)
+		return;
+	for (size_t i = 0; i < listing->dataset_count; i++) {
+		const struct dataset *dataset = &listing->datasets[i];
+		struct findings_place place = { dataset->list, 0 };
+		if (lists_something(dataset))
+			findings_add(findings, FINDING_WARNING, place,
+				     "nothing is left of the list", NULL, 0,
+				     "all of it is excluded, by ! or --except");
+	}
+}
+
 void guard_totals(const struct plan_counts *counts, const struct dnsblv6_facts *before,
 		  const char *store, const struct guard_limits *limits, struct findings *findings)
 {

@@ -5,7 +5,7 @@
  * guard.h - refuses what would list the world, or half of it by mistake.
  *
  * Flow: the parsers ask guard_entry() about each line; build.c asks
- *       guard_totals() about the result, before anything is written.
+ *       guard_rest() and guard_totals() about the result, before anything is written.
  */
 
 #include "zone-tools/base/findings.h"
@@ -16,6 +16,7 @@
 extern "C" {
 #endif
 
+struct listing;
 struct plan_counts;
 
 /*
@@ -52,6 +53,13 @@ struct guard_limits {
  */
 #define GUARD_LISTED6_MAX    50000
 #define GUARD_LIMITS_DEFAULT ((struct guard_limits){ 50, 200, 20, GUARD_LISTED6_MAX })
+
+/*
+ * Where exclusions have left nothing of all lists: adds a warning for each that has an entry. A zone
+ * of fewer than GUARD_SMALL_CHANGE would become empty without a word.
+ */
+void guard_rest(const struct plan_counts *counts, const struct listing *listing,
+		struct findings *findings);
 
 /*
  * Adds a refusal for everything about the whole result that looks like an accident: a zone that

@@ -390,6 +390,23 @@ class GoodLists(Case):
         self.assertIn("(-1)", result.out)
         self.assertIn("nothing to change", self.run_zone(*update, "--add", "44.0.0.8").out)
 
+    def test_a_zone_that_exclusions_empty_is_told_with_its_lists(self):
+        """Too small a change for --max-shrink."""
+        feed = self.write("feed", "44.0.0.0/25\n2a00:1::/64\n")
+        names = self.write("names", "bad.example\n!bad.example\n")
+        clients = self.write("clients", "192.0.2.0/24\n")
+        own = self.write("own", "44.0.0.0/16\n2a00:1::/32\n")
+        none, store = self.write("none", ""), self.path("bl6.mdb")
+        told = "warning: [{}] nothing is left of the list (all of it is excluded, by ! or --except)"
+        self.assertEqual(self.build(store, feed, "acl:" + clients).err, "")
+        self.assertEqual(self.build(store, "--except", own, feed, self.write("more", "44.1.0.0\n")).err, "")
+        result = self.build(store, "--except", own, "--allow-empty", feed, none, "dnset:" + names,
+                            "acl:" + clients)
+        self.assertEqual(result.err.splitlines(), [told.format(feed), told.format("dnset:" + names)])
+        self.assertIn("ipv4=0 ipv6=0", result.out)
+        result = self.run_zone("check", "--except", own, feed, expect=1)
+        self.assertEqual(result.out.splitlines(), [told.format(feed)])
+
     def test_files_of_a_plain_list_are_read_as_one(self):
         white = self.write("white", "!44.0.0.7\n")
         store = self.path("bl6.mdb")
