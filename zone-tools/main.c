@@ -84,8 +84,11 @@ int commands_fence(const char *store, const char *done, int (*run)(void *context
 {
 	const bool is_new = handover_is_absent(store);
 	int status = 0;
-	fflush(stdout);
+	const bool is_lost = fflush(stdout) != 0;
 	int ret = fence_run(run, context, &status);
+	/* Of what was lost before it the child has told, at its end (output.h). */
+	if (is_lost && ret == STORE_OK && WIFEXITED(status))
+		clearerr(stdout);
 	if (is_new)
 		handover_give(store);
 	return end_fence(store, done, ret, status);

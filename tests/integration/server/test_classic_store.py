@@ -12,10 +12,11 @@ Needs: rbldnsd, ldns-verify-zone, dnssec-verify, kzonecheck, knotd, unbound and 
 import ipaddress
 import os
 import re
+import subprocess
 
-from harness import (A, AAAA, ANY_SIZE, CLASSIC, EX_DATAERR, EX_USAGE, NOERROR, NXDOMAIN, REFUSED,
-                     SOA, TXT, ZONE, Reply, Server, ask, ask_all, config_text, ip, main, numbers,
-                     query)
+from harness import (A, AAAA, ANY_SIZE, CLASSIC, DEADLINE_S, EX_DATAERR, EX_IOERR, EX_USAGE, NOERROR, NXDOMAIN,
+                     REFUSED, SOA, TXT, ZONE, Reply, Server, ask, ask_all, config_text, ip, main, numbers,
+                     program, query)
 from masterfile import DumpCase
 from rbldnsd import (TEST_POINTS, RbldnsdTest, addresses4, exchange_tcp, name4, name6, read_ranges,
                      start_rbldnsd)
@@ -291,6 +292,16 @@ class OneCommand(DumpCase):
                               "--classic-store", self.path("bl.mdb"), "--key", key,
                               *CLASSIC_STYLE[2:], *lists)
         self.assertEqual(again.out.count("nothing changed in "), 2)
+
+    def test_what_cannot_be_told_of_both_is_one_error(self):
+        words = ["build", "--zone", ZONE, "--store", self.path("bl6.mdb"), "--ns", "ns.example.net.",
+                 "--classic", CLASSIC, "--classic-store", self.path("bl.mdb"), self.write("list", "192.0.2.1\n")]
+        with open("/dev/full", "wb") as full:
+            result = subprocess.run([program("dnsblv6-zone"), *words], stdout=full, stderr=subprocess.PIPE,
+                                    text=True, check=False, timeout=DEADLINE_S)
+        self.assertEqual((result.returncode, result.stderr),
+                         (EX_IOERR, "error: output not written (No space left on device)\n"))
+        self.assertIn(CLASSIC, {row[0] for row in self.records("bl.mdb")})
 
     def test_when_one_is_refused_none_is_written(self):
         path = self.write("list", "192.0.2.1\n")
