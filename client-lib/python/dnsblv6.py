@@ -257,7 +257,7 @@ class Client:
     def close(self):
         """
         Requests that are open are forgotten without a callback, and check_async() raises
-        ValueError. A callback may close too.
+        ValueError. A callback may close too. No other call may be running in another thread.
         """
         self._unwatch()
         for future in self._futures:
