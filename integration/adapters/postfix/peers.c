@@ -238,6 +238,9 @@ static void flush(struct peer *peer)
 	peer->out_start = 0;
 	peer->out_size = 0;
 	set_stuck(peer, false);
+	/* Nothing else would end that watch while the next question is open. */
+	if (peer->watched == UV_WRITABLE)
+		watch(peer, 0);
 }
 
 /* Each recipient of a message is asked about; the message wants one header. */

@@ -32,6 +32,12 @@ RESTRICTION = ("check_policy_service { unix:dnsblv6-policy/socket, timeout=5s,"
 IMPATIENT = RESTRICTION.replace("timeout=5s", "timeout=1s, try_limit=1")
 
 
+def cpu_s(process):
+    with open(f"/proc/{process.pid}/stat", encoding="ascii", errors="replace") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Verdicts(PolicyCase):
     def test_listed_unlisted_and_neighbours_of_both_families(self):
         daemon = self.start_policy(self.config(self.serve_list()))
@@ -340,6 +346,18 @@ class Sockets(PolicyCase):
             return self.ask(address)
         except OSError:
             return None
+
+    def test_a_question_behind_replies_that_did_not_fit_costs_nothing_while_it_is_open(self):
+        daemon = self.start_policy(self.config(SILENT, decision=["deadline: 3s"]))
+        exempt = 500
+        connection = self.connect(self.lines)
+        connection.send(b"::1\n" * exempt + f"{LISTED}\n".encode())  # no more than is read at once
+        wait_for(lambda: self.counters(daemon)["requests"] > 0, "the daemon to reply")
+        self.assertLess(self.counters(daemon)["requests"], exempt, "all replies fit")
+        self.assertEqual({connection.reply(b"\n") for _ in range(exempt)}, {"clear"})
+        before_s = cpu_s(daemon)
+        self.assertEqual(connection.reply(b"\n"), "unknown")
+        self.assertLess(cpu_s(daemon) - before_s, 0.1)
 
     def test_tcp_on_loopback_alone(self):
         port = self.free_port()
