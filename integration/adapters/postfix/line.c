@@ -16,7 +16,8 @@ static void take_text(struct line *line)
 		line->text[--line->size] = '\0';
 	bool is_whole = line->size <= LINE_ADDRESS_MAX && strlen(line->text) == line->size;
 	question->has_ip = is_whole && dnsblv6_ip_parse(line->text, &question->ip) == 0;
-	question->is_malformed = !question->has_ip;
+	/* Exim has no address for a session of its own machine, and sends an empty line. */
+	question->is_malformed = !question->has_ip && line->size > 0;
 }
 
 enum question_status line_feed(struct line *line, const char *bytes, size_t size, size_t *ret_taken)

@@ -143,6 +143,14 @@ class Verdicts(PolicyCase):
             self.assertEqual([connection.reply(b"\n") for _ in range(3)],
                              ["clear", listed.rstrip("\n"), "clear"])
 
+    def test_a_line_about_a_client_without_an_address(self):
+        """Exim's $sender_host_address is empty in a session of this machine, "exim -bs"."""
+        daemon = self.start_policy(self.config(SILENT))
+        self.assertEqual(self.line("\n"), "unknown\n")
+        counters = self.counters(daemon)
+        self.assertEqual(counters["requests-addressless"], 1)
+        self.assertEqual(counters["requests-malformed"], 0)
+
     def test_without_dns_clients_pass_within_the_deadline(self):
         self.start_policy(self.config(SILENT, decision=["deadline: 200ms"]))
         self.assertEqual(self.ask(LISTED), DUNNO)

@@ -48,10 +48,19 @@ TEST_CASE("a line is an address, with either end", "[policy][line]")
 
 TEST_CASE("anything else is malformed, and the next line is not", "[policy][line]")
 {
-	const auto text = GENERATE(as<std::string>(), "\n", "\r\n", "nonsense\n", "192.0.2.1 \n",
-				   std::string("192.0.2.1\0\n", 11), std::string(1000, '1') + "\n");
+	const auto text = GENERATE(as<std::string>(), "nonsense\n", "192.0.2.1 \n", " \n",
+				   std::string("192.0.2.1\0\n", 11), std::string("\0\n", 2),
+				   std::string(1000, '1') + "\n");
 	CAPTURE(text);
 	CHECK(parse_line(text).is_malformed);
+}
+
+TEST_CASE("an empty line has no address, and nothing is wrong with it", "[policy][line]")
+{
+	const auto text = GENERATE(as<std::string>(), "\n", "\r\n");
+	const question asked = parse_line(text);
+	CHECK_FALSE(asked.has_ip);
+	CHECK_FALSE(asked.is_malformed);
 }
 
 TEST_CASE("the end of the stream ends a line that has begun", "[policy][line]")
