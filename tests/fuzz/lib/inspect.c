@@ -2,8 +2,9 @@
 
 /*
  * A mail or a file with all that is in it, in one piece and in pieces: findings of the same classes,
- * and unless it is read in several ways the same findings, objects and archives for another process,
- * wherever the input is cut; but of a mail that has too many readings no more is compared.
+ * signatures among them, and unless it is read in several ways the same findings, objects and archives
+ * for another process, wherever the input is cut; but of a mail that has too many readings no more is
+ * compared.
  *
  *     OFFSET  SIZE  DESCRIPTION
  *        0      1   a mail, or whatever the head says
@@ -15,9 +16,22 @@
 
 #include <string.h>
 
-#include "tests/fuzz/require.h"
+#include "tests/fuzz/match/signatures.h"
 
 #define ARCHIVES 64
+
+/* Of what is in samples, or is soon made of them. */
+static const struct signatures_file signatures[] = {
+	{ "a.ndb", "Pair:0:*:6161\n"
+		   "Gap:0:*:61{3-30}62\n"
+		   "Begin:0:0:61\n"
+		   "End:0:EOF-4,4:61\n"
+		   "Far:0:*:61*0d0a62\n" },
+	{ "a.ldb", "Count;Target:0;(0>4);61\n"
+		   "Without;Target:0;0&1=0;61;6263\n"
+		   "Zipped;Container:CL_TYPE_ZIP,Target:0;0;61\n" },
+	{ "a.hdb", "0cc175b9c0f1b6a831c399e269772661:1:Whole\n" },
+};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -96,6 +110,7 @@ static void compare_findings(const struct inspect_result *whole, const struct in
 	for (unsigned i = 0; i < whole->finding_count; i++) {
 		require(strcmp(whole->findings[i].name, cut->findings[i].name) == 0, "names");
 		require(strcmp(whole->findings[i].path, cut->findings[i].path) == 0, "paths");
+		require(whole->findings[i].offset == cut->findings[i].offset, "places");
 	}
 }
 
@@ -139,8 +154,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 2)
 		return 0;
 	const enum inspect_kind kind = data[0] % 2 == 0 ? INSPECT_MAIL : INSPECT_FILE;
-	if (pool == NULL)
-		require(inspect_pool_new(NULL, &sizes, &pool) == 0, "memory");
+	if (pool == NULL) {
+		struct match_worker *worker =
+			signatures_open(signatures, sizeof(signatures) / sizeof(signatures[0]));
+		require(inspect_pool_new(worker, &sizes, &pool) == 0, "memory");
+	}
 	run(pool, kind, SIZE_MAX / 2, data + 2, size - 2, &whole_archives, &whole);
 	run(pool, kind, data[1] + 1U, data + 2, size - 2, &cut_archives, &cut);
 	if (is_too_odd(&whole) || is_too_odd(&cut)) {

@@ -11,24 +11,16 @@
  *        3      .   the object
  */
 
-#include "lib/match/compile.h"
-#include "lib/match/match.h"
+#include "tests/fuzz/match/signatures.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FOUND_MAX 64
 
 /* Hashes of sections are those of the first sample, and of bytes of one kind. */
-static const struct {
-	const char *name;
-	const char *text;
-} files[] = {
+static const struct signatures_file files[] = {
 	{ "a.ndb", "Plain:0:*:414243\n"
 		   "Gap:0:*:4142*4344\n"
 		   "Near:0:*:4142{2-4}4344\n"
@@ -87,42 +79,10 @@ struct input {
 static struct match_object *object;
 static struct match_object *other;
 
-static void say(void *context, const char *message)
-{
-	(void)context;
-	require(false, message);
-}
-
-static void write_file(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "we");
-	require(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0, "a file");
-}
-
 static void start(void)
 {
-	char directory[] = "/tmp/dnsblv6-fuzz-XXXXXX";
-	char path[64];
-	char error[MATCH_ERROR_SIZE];
-	struct compile *compile = NULL;
-	struct match_db *db = NULL;
-	struct match_worker *worker = NULL;
-	require(mkdtemp(directory) != NULL && compile_new(true, say, NULL, &compile) == 0,
-		"a compiler");
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", directory, files[i].name);
-		write_file(path, files[i].text);
-		require(compile_add_file(compile, path) == 0, "signatures are right");
-		unlink(path);
-	}
-	snprintf(path, sizeof(path), "%s/db", directory);
-	require(compile_write(compile, path) == 0 && match_open(path, &db, error) == 0,
-		"a database");
-	compile_free(compile);
-	unlink(path);
-	rmdir(directory);
-	require(match_worker_new(db, &worker) == 0 && match_object_new(worker, &object) == 0 &&
-			match_object_new(worker, &other) == 0,
+	struct match_worker *worker = signatures_open(files, sizeof(files) / sizeof(files[0]));
+	require(match_object_new(worker, &object) == 0 && match_object_new(worker, &other) == 0,
 		"memory");
 }
 
