@@ -36,11 +36,13 @@ static const char forbidden_call[] = " (it made a system call that no server mak
 /*
  * Descriptors of a worker, beside those of its sockets and clients; those of a zone: two of a
  * store, as many of the one that follows it, and those of the process that verifies that one; and those
- * of an address of a secondary: one for NOTIFY, one for questions.
+ * of an address of a secondary: one for NOTIFY, one for questions. They are seldom open all at once:
+ * zones get half of what a worker may have, or three each, and addresses a quarter.
  */
-#define OWN_FILES	 128
-#define FILES_OF_ZONE	 8
-#define FILES_OF_ADDRESS 2
+#define OWN_FILES	    128
+#define FILES_OF_ZONE	    8
+#define FILES_OF_ZONE_LEAST 3
+#define FILES_OF_ADDRESS    2
 
 /* ---- workers ---- */
 
@@ -269,12 +271,33 @@ static void give_cookies(struct parent *parent, struct settings *settings)
 			    strerror(-ret));
 }
 
+static size_t share_with_zones(const struct settings *settings, rlim_t all)
+{
+	size_t least = FILES_OF_ZONE_LEAST * settings->zone_count;
+	size_t most = FILES_OF_ZONE * settings->zone_count;
+	size_t share = all / 2 > least ? all / 2 : least;
+	return most < share ? most : share;
+}
+
+static size_t share_with_addresses(struct settings *settings, rlim_t all)
+{
+	size_t count = outward_count(settings);
+	rlim_t max = all / 4 / FILES_OF_ADDRESS;
+	if (count <= max)
+		return FILES_OF_ADDRESS * count;
+	settings->outward_max = max > 0 ? (unsigned)max : 1;
+	log_warning(context, "secondaries take turns, addresses=%zu at-once=%u descriptors=%llu",
+		    count, settings->outward_max, (unsigned long long)all);
+	return (size_t)FILES_OF_ADDRESS * settings->outward_max;
+}
+
 /* So that clients over TCP cannot take those that a worker needs for its stores. */
 static void share_descriptors(const struct parent *parent, struct settings *settings)
 {
+	rlim_t all = daemon_raise_descriptors();
 	size_t sockets = (2 * settings->workers + 1) * parent->listener->address_count;
-	size_t own = OWN_FILES + sockets + FILES_OF_ZONE * settings->zone_count +
-		     FILES_OF_ADDRESS * outward_count(settings);
+	size_t own = OWN_FILES + sockets + share_with_zones(settings, all) +
+		     share_with_addresses(settings, all);
 	settings->tcp_max_clients =
 		daemon_share_descriptors(context, (unsigned)own, settings->tcp_max_clients);
 }

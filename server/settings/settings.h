@@ -171,6 +171,7 @@ struct settings {
 	unsigned top_size; /* prefixes that are counted; 0: none */
 	unsigned top_ipv4_length;
 	unsigned top_ipv6_length;
+	unsigned outward_max;	  /* not of the file: as of outward.h */
 	unsigned frequent_ranges; /* that are remembered (frequent.h); 0: none */
 	bool has_pinned_workers;  /* each to a core of its own */
 	enum settings_confine confine;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "server/transfer/inquiry.h"
 
-#include "server/transfer/outward.h"
-
 #include "lib/dns/soa.h"
 
 #include <errno.h>
@@ -21,32 +19,39 @@ enum {
 
 /* ---- one target ---- */
 
-static void stop(struct inquiry_target *target)
+static void stop(struct inquiry *inquiry, struct inquiry_target *target)
 {
-	if (target->fd >= 0)
-		close(target->fd);
+	if (target->fd < 0)
+		return;
+	close(target->fd);
 	target->fd = -1;
+	inquiry->turns.open--;
 }
 
-static void ask(const struct inquiry *inquiry, struct inquiry_target *target, uint64_t now_ms)
+static void ask(struct inquiry *inquiry, struct inquiry_target *target, uint64_t now_ms)
 {
 	const struct zone *zone = &inquiry->catalog->zones[target->zone];
 	uint8_t wire[SOA_QUESTION_MAX];
 	bool is_behind = !target->has_wanted || target->last.answered_s == 0 ||
 			 target->last.serial != target->wanted;
 	bool has_hurry = is_behind && now_ms < target->hurry_until_ms;
-	stop(target);
+	stop(inquiry, target);
+	if (outward_is_full(&inquiry->turns)) {
+		outward_wait(&inquiry->turns, (size_t)(target - inquiry->targets));
+		return;
+	}
 	target->next_ms = now_ms + (has_hurry ? TICK_MS : IDLE_MS);
 	if (getentropy(&target->id, sizeof(target->id)) != 0)
 		return;
 	target->fd = outward_open(inquiry->settings, target->address);
+	inquiry->turns.open += target->fd >= 0;
 	size_t size = soa_make_question(zone->apex, zone->apex_size, target->id, wire);
 	/* What is lost is asked again. */
 	if (target->fd >= 0)
 		(void)!send(target->fd, wire, size, MSG_NOSIGNAL);
 }
 
-static void receive(const struct inquiry *inquiry, struct inquiry_target *target, size_t index)
+static void receive(struct inquiry *inquiry, struct inquiry_target *target, size_t index)
 {
 	enum { READS_MAX = 16 }; /* of a secondary that floods, the rest has to wait */
 	const struct zone *zone = &inquiry->catalog->zones[target->zone];
@@ -61,15 +66,14 @@ static void receive(const struct inquiry *inquiry, struct inquiry_target *target
 			continue;
 		target->last = (struct followstatus_place){ serial, (uint64_t)time(NULL) };
 		followstatus_put(inquiry->status, index, &target->last);
-		stop(target);
+		stop(inquiry, target);
 	}
 }
 
-static void tend(const struct inquiry *inquiry, size_t index, uint64_t now_ms)
+static void tend(struct inquiry *inquiry, size_t index, uint64_t now_ms)
 {
 	struct inquiry_target *target = &inquiry->targets[index];
 	struct zone *zone = &inquiry->catalog->zones[target->zone];
-	receive(inquiry, target, index);
 	int ret = zone_begin(zone);
 	zone_end(zone);
 	if (ret != 0)
@@ -88,8 +92,14 @@ static void timer_on_tick(uv_timer_t *timer)
 {
 	struct inquiry *inquiry = timer->data;
 	uint64_t now_ms = uv_now(timer->loop);
+	size_t first = outward_begin(&inquiry->turns);
+	for (size_t i = 0; i < inquiry->target_count; i++) {
+		receive(inquiry, &inquiry->targets[i], i);
+		if (inquiry->turns.is_short)
+			stop(inquiry, &inquiry->targets[i]);
+	}
 	for (size_t i = 0; i < inquiry->target_count; i++)
-		tend(inquiry, i, now_ms);
+		tend(inquiry, (first + i) % inquiry->target_count, now_ms);
 }
 
 /* ---- life ---- */
@@ -97,7 +107,10 @@ static void timer_on_tick(uv_timer_t *timer)
 int inquiry_open(struct inquiry *inquiry, uv_loop_t *loop, struct catalog *catalog,
 		 const struct settings *settings, const struct followstatus *status)
 {
-	*inquiry = (struct inquiry){ .settings = settings, .catalog = catalog, .status = status };
+	*inquiry = (struct inquiry){ .settings = settings,
+				     .catalog = catalog,
+				     .status = status,
+				     .turns = { .max = settings->outward_max } };
 	inquiry->targets = calloc(outward_count(settings) + 1, sizeof(*inquiry->targets));
 	if (inquiry->targets == NULL)
 		return -ENOMEM;
@@ -116,7 +129,7 @@ int inquiry_open(struct inquiry *inquiry, uv_loop_t *loop, struct catalog *catal
 void inquiry_close(struct inquiry *inquiry)
 {
 	for (size_t i = 0; i < inquiry->target_count; i++)
-		stop(&inquiry->targets[i]);
+		stop(inquiry, &inquiry->targets[i]);
 	uv_close((uv_handle_t *)&inquiry->timer, NULL);
 }
 

@@ -9,10 +9,12 @@
  *
  * One that has the newest serial is asked every half minute. After a new serial, and when it has
  * another one, it is asked every two seconds for two minutes. Nothing depends on the answers: they
- * are not signed, and only the address that was asked can give them.
+ * are not signed, and only the address that was asked can give them. Where all sockets are taken that
+ * there may be (outward.h), a question is given up at the next tick.
  */
 
 #include "server/counts/followstatus.h"
+#include "server/transfer/outward.h"
 #include "server/zone/catalog.h"
 
 #include <uv.h>
@@ -39,6 +41,7 @@ struct inquiry {
 	const struct followstatus *status; /* borrowed, as the two above */
 	struct inquiry_target *targets;
 	size_t target_count;
+	struct outward_turns turns;
 	uv_timer_t timer;
 };
 

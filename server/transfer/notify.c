@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "server/transfer/notify.h"
 
-#include "server/transfer/outward.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,11 +107,18 @@ static void log_target(const struct notify *notify, const struct notify_target *
 		 address, port, target->serial);
 }
 
-static void stop(struct notify_target *target)
+static void close_socket(struct notify *notify, struct notify_target *target)
 {
-	if (target->fd >= 0)
-		close(target->fd);
+	if (target->fd < 0)
+		return;
+	close(target->fd);
 	target->fd = -1;
+	notify->turns.open--;
+}
+
+static void stop(struct notify *notify, struct notify_target *target)
+{
+	close_socket(notify, target);
 	target->is_asking = false;
 }
 
@@ -138,12 +143,15 @@ static void send_try(struct notify *notify, struct notify_target *target, uint64
 		now_ms + (target->tries < TRIES_MAX ? (uint64_t)FIRST_TIMEOUT_MS << target->tries
 						    : DOWN_INTERVAL_MS);
 	target->tries++;
-	if (target->fd < 0)
+	if (target->fd < 0) {
 		target->fd = outward_open(notify->settings, target->address);
+		notify->turns.open += target->fd >= 0;
+	}
 	if (target->fd < 0) {
 		take_for(notify, target, true, "NOTIFY cannot be sent");
 		return;
 	}
+	target->sent_ms = now_ms;
 	size_t size = make_message(target, &notify->catalog->zones[target->zone], wire);
 	if (size > 0 && send(target->fd, wire, size, MSG_NOSIGNAL) >= 0)
 		counters_count(&notify->counters.server[COUNTERS_SERVER_NOTIFIES]);
@@ -152,9 +160,10 @@ static void send_try(struct notify *notify, struct notify_target *target, uint64
 static void begin(struct notify *notify, struct notify_target *target, uint32_t serial,
 		  uint64_t now_ms)
 {
-	stop(target);
+	stop(notify, target);
 	target->serial = serial;
 	target->tries = 0;
+	target->sent_ms = 0;
 	target->is_asking = true;
 	if (getentropy(&target->id, sizeof(target->id)) != 0)
 		target->id = (uint16_t)now_ms; /* so few bytes are always to be had */
@@ -176,21 +185,37 @@ static bool receive(struct notify *notify, struct notify_target *target)
 			take_for(notify, target, true, "secondary refuses NOTIFY unsigned");
 		return true;
 	}
-	stop(target);
+	stop(notify, target);
 	take_for(notify, target, answer == NOTIFY_REFUSED,
 		 answer == NOTIFY_REFUSED ? "secondary refuses NOTIFY"
 					  : "secondary answers NOTIFY");
 	return true;
 }
 
-static void tend(struct notify *notify, struct notify_target *target, uint64_t now_ms)
+static void read_answers(struct notify *notify, struct notify_target *target, uint64_t now_ms)
 {
 	enum { READS_MAX = 16 }; /* of a secondary that floods, the rest has to wait */
 	for (int i = 0; i < READS_MAX && target->fd >= 0 && receive(notify, target); i++)
 		continue;
-	if (!target->is_asking || now_ms < target->next_ms)
+	if (notify->turns.is_short && now_ms - target->sent_ms >= FIRST_TIMEOUT_MS)
+		close_socket(notify, target);
+}
+
+/* For a socket, until the next tick. */
+static bool has_to_wait(struct notify *notify, size_t index)
+{
+	if (notify->targets[index].fd >= 0 || !outward_is_full(&notify->turns))
+		return false;
+	outward_wait(&notify->turns, index);
+	return true;
+}
+
+static void tend(struct notify *notify, size_t index, uint64_t now_ms)
+{
+	struct notify_target *target = &notify->targets[index];
+	if (!target->is_asking || now_ms < target->next_ms || has_to_wait(notify, index))
 		return;
-	if (target->tries == TRIES_MAX && target->fd >= 0)
+	if (target->tries == TRIES_MAX && target->sent_ms > 0)
 		take_for(notify, target, true, "secondary does not answer NOTIFY");
 	send_try(notify, target, now_ms);
 }
@@ -224,8 +249,11 @@ static void begin_some(struct notify *notify, uint64_t now_ms)
 	unsigned left = max < 2 ? 1 : max / 2;
 	for (size_t i = 0; i < notify->target_count && left > 0; i++) {
 		struct notify_target *target = &notify->targets[notify->turn];
+		bool is_next = is_behind(notify, target);
+		if (is_next && has_to_wait(notify, notify->turn))
+			return;
 		notify->turn = (notify->turn + 1) % notify->target_count;
-		if (!is_behind(notify, target))
+		if (!is_next)
 			continue;
 		begin(notify, target, notify->zones[target->zone].serial, now_ms);
 		left--;
@@ -238,9 +266,12 @@ static void timer_on_tick(uv_timer_t *timer)
 	uint64_t now_ms = uv_now(notify->loop);
 	for (size_t i = 0; i < notify->catalog->zone_count; i++)
 		look(notify, i);
+	size_t first = outward_begin(&notify->turns);
+	for (size_t i = 0; i < notify->target_count; i++)
+		read_answers(notify, &notify->targets[i], now_ms);
 	begin_some(notify, now_ms);
 	for (size_t i = 0; i < notify->target_count; i++)
-		tend(notify, &notify->targets[i], now_ms);
+		tend(notify, (first + i) % notify->target_count, now_ms);
 }
 
 /* ---- life ---- */
@@ -249,7 +280,11 @@ int notify_open(struct notify *notify, uv_loop_t *loop, struct catalog *catalog,
 		const struct settings *settings, const struct counters *counters)
 {
 	*notify = (struct notify){
-		.loop = loop, .settings = settings, .catalog = catalog, .counters = *counters
+		.loop = loop,
+		.settings = settings,
+		.catalog = catalog,
+		.counters = *counters,
+		.turns = { .max = settings->outward_max },
 	};
 	notify->zones = calloc(settings->zone_count + 1, sizeof(*notify->zones));
 	notify->targets = calloc(outward_count(settings) + 1, sizeof(*notify->targets));
@@ -272,7 +307,7 @@ int notify_open(struct notify *notify, uv_loop_t *loop, struct catalog *catalog,
 void notify_close(struct notify *notify)
 {
 	for (size_t i = 0; i < notify->target_count; i++)
-		stop(&notify->targets[i]);
+		stop(notify, &notify->targets[i]);
 	uv_close((uv_handle_t *)&notify->timer, NULL);
 }
 

@@ -17,8 +17,12 @@
  * sends at its start, because that announces every zone once. Only an answer
  * from the address asked, with the id, the question and the TSIG of what was
  * asked, ends the asking; a refusal without the TSIG is told at once.
+ *
+ * Where all sockets are taken that there may be (outward.h), a target gives up its own two seconds
+ * after a try.
  */
 
+#include "server/transfer/outward.h"
 #include "server/zone/catalog.h"
 
 #include <uv.h>
@@ -36,6 +40,7 @@ struct notify_target {
 	int fd;		/* -1: none, or not to be had yet */
 	unsigned tries; /* 0: it was not told of any serial yet */
 	uint64_t next_ms;
+	uint64_t sent_ms; /* the last try; 0: none of this serial was sent */
 	uint32_t serial;
 	uint16_t id;
 	struct tsig tsig; /* of the last try */
@@ -56,6 +61,7 @@ struct notify {
 	struct notify_target *targets;
 	size_t target_count;
 	size_t turn; /* the target that is looked at next */
+	struct outward_turns turns;
 	uv_timer_t timer;
 };
 

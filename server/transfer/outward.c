@@ -59,6 +59,25 @@ int outward_open(const struct settings *settings, const struct sockaddr_storage 
 	return -1;
 }
 
+bool outward_is_full(const struct outward_turns *turns)
+{
+	return turns->max > 0 && turns->open >= turns->max;
+}
+
+void outward_wait(struct outward_turns *turns, size_t target)
+{
+	if (!turns->is_wanted)
+		turns->first = target;
+	turns->is_wanted = true;
+}
+
+size_t outward_begin(struct outward_turns *turns)
+{
+	turns->is_short = turns->is_wanted;
+	turns->is_wanted = false;
+	return turns->first;
+}
+
 size_t outward_count(const struct settings *settings)
 {
 	size_t count = 0;

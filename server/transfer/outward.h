@@ -19,6 +19,21 @@ extern "C" {
  */
 int outward_open(const struct settings *settings, const struct sockaddr_storage *address);
 
+/* The sockets of one kind of question: their targets take turns where descriptors are few. */
+struct outward_turns {
+	unsigned max; /* open at once; 0: any number */
+	unsigned open;
+	size_t first;	/* the target that is looked at first */
+	bool is_wanted; /* a target waits for one, since this tick began */
+	bool is_short;	/* or since the last one: what may be given up is */
+};
+
+bool outward_is_full(const struct outward_turns *turns);
+/* It is, and this target waits: the first that does is the first at the next tick. */
+void outward_wait(struct outward_turns *turns, size_t target);
+/* At each tick, before any target is looked at: the first one. */
+size_t outward_begin(struct outward_turns *turns);
+
 /* One of them: of a zone, a secondary of it, and an address of that, in the order of the settings. */
 struct outward_address {
 	size_t zone;

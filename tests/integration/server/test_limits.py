@@ -10,13 +10,14 @@ Needs dig, delv, kdig, unbound and named.
 import os
 import re
 import resource
+import select
 import signal
 import socket
 import struct
 import time
 import unittest
 
-from harness import (AAAA, CLASSIC, IS_SANITIZED, NOERROR, NXDOMAIN, REFUSED, SOA, ZONE, Reply, ask,
+from harness import (AAAA, CLASSIC, DEADLINE_S, IS_SANITIZED, NOERROR, NXDOMAIN, REFUSED, SOA, ZONE, Reply, ask,
                      exchange, framed, main, query, wait_for)
 from limits import ANCHOR, LISTED, Flood, Limits, ask_from, flood, option, with_options
 from resolvers import start_bind, start_kresd, start_recursor, start_unbound
@@ -304,6 +305,29 @@ class Tcp(Limits):
                                sections=f"secondary:\n  - id: many\n    address: [ {addresses} ]\n")
         # Each is sent NOTIFY and is asked which serial it has.
         self.assertEqual(self.places() - followed, 2 * 20)
+
+    def test_secondaries_and_zones_leave_descriptors_for_clients(self):
+        """They take turns: of 60 that are silent 32 at once, and each is told and asked."""
+        silent = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(60)]
+        for udp in silent:
+            self.addCleanup(udp.close)
+            udp.bind((self.flooder, 0))
+        text = "".join(f"  - id: s{n}\n    address: {self.flooder}@{udp.getsockname()[1]}\n"
+                       for n, udp in enumerate(silent))
+        self.expect_log("fewer clients than configured", "secondary does not answer NOTIFY")
+        server = self.start_server(
+            "tcp-max-clients: 1000", "transfer-max: 100", sections="secondary:\n" + text,
+            zone_lines=[f"secondary: [ {', '.join(f's{n}' for n in range(60))} ]"],
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)))
+        server.wait_for_log("secondaries take turns, addresses=60 at-once=32 descriptors=256")
+        told = re.search(r"fewer clients than configured, clients=(\d+) ", server.log())
+        self.assertGreater(int(told[1]), 32)
+        wanted = {(n, opcode) for n in range(60) for opcode in (0, 4)}
+        end = time.monotonic() + DEADLINE_S
+        while wanted and time.monotonic() < end:
+            for udp in select.select(silent, [], [], 1)[0]:
+                wanted.discard((silent.index(udp), udp.recv(512)[2] >> 3))
+        self.assertEqual(wanted, set())
 
     def test_half_a_question_is_given_less_time_than_an_idle_connection(self):
         self.start_server("tcp-idle-timeout: 1h", "tcp-query-timeout: 1s")
