@@ -106,7 +106,9 @@ static const char *parse_ipv4_prefix(const char **at, struct octets octets,
 		if (fault != NULL)
 			return fault;
 	} else if (octets.bits == 8) {
-		return "one octet alone; write it with /8";
+		/* "2a03::1" and "20::1" begin with an octet, too. */
+		bool is_octet = strchr(" \t:#", **at) != NULL && strncmp(*at, "::", 2) != 0;
+		return is_octet ? "one octet alone; write it with /8" : not_ipv4;
 	}
 	*ret_range = make_ipv4(octets.addr, octets.bits);
 	return NULL;
@@ -238,7 +240,7 @@ static const char *parse_ip6trie(const char **at, int bits, struct dnsblv6_addr 
 		if (fault != NULL)
 			return fault;
 	} else if (bits == 16) {
-		return "one group alone; write it with /16";
+		return **at == '.' ? not_ipv6 : "one group alone; write it with /16";
 	}
 	struct dnsblv6_prefix prefix = dnsblv6_prefix_make(addr, prefix_len);
 	*ret_range = (struct rbldnsd_range){

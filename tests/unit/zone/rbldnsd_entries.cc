@@ -81,6 +81,14 @@ TEST_CASE("ip4set refuses what rbldnsd warns about", "[zone-tools][rbldnsd]")
 	CHECK(parse_address(RBLDNSD_IP4SET, s.text) == s.meaning);
 }
 
+TEST_CASE("an address of the other family is not taken for a part of one", "[zone-tools][rbldnsd]")
+{
+	CHECK(parse_address(RBLDNSD_IP4SET, "2a03:2880::1") == NOT_IPV4);
+	CHECK(parse_address(RBLDNSD_IP4TRIE, "20::1") == NOT_IPV4);
+	CHECK(parse_address(RBLDNSD_IP4SET, "127:2") == "one octet alone; write it with /8");
+	CHECK(parse_address(RBLDNSD_IP6TRIE, "44.0.0.1") == NOT_IPV6);
+}
+
 TEST_CASE("ip4trie takes prefixes, ip4tset whole addresses", "[zone-tools][rbldnsd]")
 {
 	CHECK(parse_address(RBLDNSD_IP4TRIE, "10.0.0") == "10.0.0.0-10.0.0.255");
