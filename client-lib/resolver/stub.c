@@ -32,6 +32,7 @@ struct asker {
 	unsigned zone;		 /* whose place it has */
 	int64_t life_ms;	 /* from when the question is sent; 0: its time is set */
 	int64_t last_ms;	 /* so long it may wait for a turn */
+	bool has_overslept;	 /* its time went by unseen, once */
 	stub_fn callback;
 	void *context;
 };
@@ -454,6 +455,41 @@ static void continue_backend(struct stub *stub, struct slot *slot, int64_t now_m
 		   now_ms + flight_round_ms(&stub->all, &slot->flight));
 }
 
+/*
+ * Its time has passed while the process did something else: what the servers behind the first one would have said
+ * is not known, and no packet that was lost was sent again. Each of them has time for a turn from now on, once.
+ */
+static void wake(struct stub *stub, struct question *question, int64_t now_ms)
+{
+	const struct config *config = stub->all.config;
+	const int64_t turn_ms = config->attempt_timeout_ms;
+	const int64_t when_ms =
+		now_ms + turn_ms * (config->server_count > 0 ? config->server_count : 1);
+	struct asker *asker;
+
+	LIST_FOREACH(asker, &question->askers, alike)
+	{
+		if (asker->life_ms == 0 || asker->has_overslept ||
+		    asker->deadline.when_ms + turn_ms > now_ms)
+			continue;
+		asker->has_overslept = true;
+		timers_set(&stub->timers, &asker->deadline, when_ms);
+		extend(&question->deadline_ms, when_ms);
+		question->flight->deadline_ms = question->deadline_ms;
+	}
+}
+
+static void wake_all(struct stub *stub, int64_t now_ms)
+{
+	const struct timer *timer = timers_first(&stub->timers);
+
+	if (timer == NULL || timer->when_ms + stub->all.config->attempt_timeout_ms > now_ms)
+		return;
+	for (uint32_t i = 0; i < stub->slots_used; i++)
+		if (stub->slots[i].question != NULL)
+			wake(stub, stub->slots[i].question, now_ms);
+}
+
 static void handle_timers(struct stub *stub, int64_t now_ms)
 {
 	/* A callback may ask what is due at once; that is for the next stub_process(). */
@@ -484,6 +520,7 @@ void stub_process(struct stub *stub, int64_t now_ms)
 	if (stub->shares.flying > 0 || !LIST_EMPTY(&stub->all.keeping) ||
 	    backend_is_used(&stub->backend))
 		read_events(stub, now_ms);
+	wake_all(stub, now_ms);
 	handle_timers(stub, now_ms);
 	for (unsigned zone = shares_next(&stub->shares); zone != SHARES_NONE;
 	     zone = shares_next(&stub->shares)) {
@@ -560,6 +597,7 @@ int stub_ask(struct stub *stub, const struct stub_what *what, int64_t now_ms, st
 	asker->context = context;
 	asker->life_ms = what->life_ms;
 	asker->last_ms = what->deadline_ms;
+	asker->has_overslept = false;
 	asker->deadline.kind = TIMER_ASKER;
 	asker->question = question;
 	LIST_INSERT_HEAD(&question->askers, asker, alike);

@@ -102,7 +102,10 @@ void stub_renew_servers(struct stub *stub, int64_t now_ms);
 int stub_fd(const struct stub *stub);
 /* When stub_process() has something to do by itself, perhaps now; INT64_MAX: never. */
 int64_t stub_next_ms(const struct stub *stub);
-/* Reads before it looks at deadlines: a reply that came in time counts, however late the call. */
+/*
+ * Reads before it looks at deadlines: a reply that came in time counts, however late the call. A
+ * question with a life that has ended some time ago goes on for a turn of each server, once.
+ */
 void stub_process(struct stub *stub, int64_t now_ms);
 
 /*

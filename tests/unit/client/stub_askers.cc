@@ -88,6 +88,53 @@ TEST_CASE("a reply in time counts even when it is looked at too late", "[client]
 	CHECK(kept.is_listed());
 }
 
+TEST_CASE("a question that a process left alone for its life is asked once more", "[client][stub]")
+{
+	asking client;
+	outcome kept;
+	client.life_ms = 5000;
+
+	SECTION("of the server behind one that is silent")
+	{
+		resolver silent(say_nothing);
+		resolver server(say_listed);
+		client.server(silent).server(server);
+		client.ask("abc.example", kept);
+		client.until_seen(silent, 1);
+		client.pass(8000);
+		CHECK(kept.calls == 0);
+		client.until_told(kept);
+		CHECK(kept.is_listed());
+		CHECK(server.count() == 1);
+	}
+	SECTION("of one that has lost it")
+	{
+		resolver server([](query &asked) {
+			if (asked.number > 1)
+				say_listed(asked);
+		});
+		client.server(server);
+		client.ask("abc.example", kept);
+		client.until_seen(server, 1);
+		client.pass(8000);
+		client.until_told(kept);
+		CHECK(kept.is_listed());
+	}
+	SECTION("and no more than once")
+	{
+		resolver silent(say_nothing);
+		client.server(silent);
+		client.ask("abc.example", kept);
+		client.until_seen(silent, 1);
+		client.pass(8000);
+		CHECK(kept.calls == 0);
+		client.until_seen(silent, 2);
+		client.pass(8000);
+		CHECK(kept.calls == 1);
+		CHECK(kept.status == -ETIMEDOUT);
+	}
+}
+
 TEST_CASE("a request that was cancelled is not called", "[client][stub]")
 {
 	resolver server(say_listed);
