@@ -383,6 +383,10 @@ static void on_reply(void *context, int status, const struct message_reply *repl
 		keep_answer(fetch, reply, &entry);
 		return;
 	}
+	if (failure == ANSWER_LATE) {
+		end(fetch, NULL); /* DNS has answered; its waiters ask once more */
+		return;
+	}
 	keep_failure(fetch, failure);
 	entry = make_failure(failure);
 	end(fetch, &entry);

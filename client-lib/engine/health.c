@@ -407,7 +407,7 @@ uint64_t health_failed(struct health *health, const struct config *config, uint6
 {
 	struct health_word parts = health_unpack(word);
 
-	if (health_is_sick(parts.state) || failure == ANSWER_LATE || failure == ANSWER_MISASKED)
+	if (health_is_sick(parts.state) || failure == ANSWER_MISASKED)
 		return word;
 	switch (failure) {
 	case ANSWER_BLOCKED:

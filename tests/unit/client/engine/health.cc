@@ -439,18 +439,6 @@ TEST_CASE("an answer that cannot be has the zone probed, not more often than fai
 	CHECK_FALSE(zone.claim());
 }
 
-TEST_CASE("a late reply says nothing about a zone", "[client][health]")
-{
-	patient zone;
-	zone.probe(make_good(HEALTH_CLASSIC));
-	const uint64_t word = zone.word;
-	for (int i = 0; i < 100; i++) {
-		zone.now_s++;
-		zone.fail(ANSWER_LATE);
-	}
-	CHECK(zone.word == word);
-}
-
 TEST_CASE("a probe without replies keeps what is known of how to ask", "[client][health]")
 {
 	patient zone;
