@@ -24,7 +24,12 @@ struct collection {
 	uint64_t segment;
 	struct segmentrow row;
 	uint64_t left_count; /* segments whose collection was interrupted */
+	bool has_larger;     /* some that have more to copy than the disk has room for */
 };
+
+/* What copying takes beside the copies, of which the index has a row each. */
+#define MARGIN_SHARE 8
+#define MARGIN_MIN   (128U << 10)
 
 /* ---- which ---- */
 
@@ -69,16 +74,42 @@ static int skip(struct mailskipped *skipped, uint64_t segment)
 	return MAILSTORE_EDAMAGED;
 }
 
+/*
+ * Copies that end on a full disk would stay in the log, and leave no room for the deletions by which users would
+ * free some. A disk that cannot be asked is no full one.
+ */
+static uint64_t find_room(const struct collection *collection)
+{
+	struct disk *disk = collection->parts.log->disk;
+	uint64_t room;
+	return disk->ops->room(disk, &room) == 0 ? room : UINT64_MAX;
+}
+
+static bool fits(const struct segmentrow *row, uint64_t room)
+{
+	return row->live == 0 || row->live + row->live / MARGIN_SHARE + MARGIN_MIN <= room;
+}
+
+/* One that may be taken, and is better than that which was found before it. */
+static bool is_wanted(const struct collection *collection, uint64_t number,
+		      const struct segmentrow *row, unsigned share_max)
+{
+	return share(row) < share_max && !is_skipped(collection->parts.skipped, number) &&
+	       (collection->segment == 0 ||
+		is_better(row, &collection->row, *collection->parts.is_short));
+}
+
 static int choose(struct collection *collection, unsigned share_max)
 {
+	const uint64_t room = find_room(collection);
 	struct segmentrow row;
 	uint64_t number;
 	int ret = mailindex_segment(collection->parts.reader, 1, &number, &row);
 	while (ret == STORE_OK) {
 		collection->left_count += row.is_left;
-		if (share(&row) < share_max && !is_skipped(collection->parts.skipped, number) &&
-		    (collection->segment == 0 ||
-		     is_better(&row, &collection->row, *collection->parts.is_short))) {
+		if (is_wanted(collection, number, &row, share_max) && !fits(&row, room)) {
+			collection->has_larger = true;
+		} else if (is_wanted(collection, number, &row, share_max)) {
 			collection->segment = number;
 			collection->row = row;
 		}
@@ -86,7 +117,9 @@ static int choose(struct collection *collection, unsigned share_max)
 	}
 	if (ret != DNSBLV6_ENOTFOUND)
 		return ret;
-	return collection->segment != 0 ? 0 : DNSBLV6_ENOTFOUND;
+	if (collection->segment != 0)
+		return 0;
+	return collection->has_larger ? -ENOSPC : DNSBLV6_ENOTFOUND;
 }
 
 /* ---- what lives ---- */

@@ -172,6 +172,7 @@ int mailstore_failure(const struct mailstore *store);
  * segment with the smallest share of live bytes, below share_max (percent), young generations
  * first. DNSBLV6_ENOTFOUND when there is none. Killed at any point it has lost and doubled nothing.
  * MAILSTORE_EDAMAGED, with the segment: that one stays as it is, and the next call takes another.
+ * -ENOSPC: the disk has no room for what has to be copied of any of them; nothing was written then.
  */
 int mailstore_collect(struct mailstore *store, unsigned share_max, uint64_t *ret_segment);
 

@@ -43,6 +43,9 @@ class sim_disk
 	};
 	using objects_type = std::map<uint64_t, object>;
 
+	// What it says; appends do not count.
+	uint64_t room = UINT64_MAX;
+
 	explicit sim_disk(unsigned seed) : engine_(seed)
 	{
 		disk_.base.ops = &operations();
@@ -470,8 +473,8 @@ inline const disk_ops &sim_disk::operations()
 		};
 		made.open_sync = [](disk *, uint64_t, int *) { return -EOPNOTSUPP; };
 		made.open = [](disk *, uint64_t, int *) { return -EOPNOTSUPP; };
-		made.room = [](disk *, uint64_t *ret_size) {
-			*ret_size = UINT64_MAX;
+		made.room = [](disk *d, uint64_t *ret_size) {
+			*ret_size = of(d).room;
 			return 0;
 		};
 		made.close = [](disk *) {};

@@ -192,3 +192,28 @@ TEST_CASE("a segment that a full disk has no room to copy gives way to one with 
 	bench.close();
 	CHECK(bench.check().findings == names{});
 }
+
+TEST_CASE("a segment with more to copy than the disk has room for is left alone",
+	  "[mailstore][collect]")
+{
+	mail_bench bench(3000);
+	REQUIRE(bench.open() == 0);
+	for (const char *name : { "0", "1" })
+		REQUIRE(bench.deliver({ "a" }, make_text(name, 2000)) == 0);
+	REQUIRE(bench.deliver({ "b" }, make_text("2", 2000)) == 0);
+	REQUIRE(bench.remove("b", number_in(bench, "b", "2")) == 0);
+	REQUIRE(mailstore_flush(bench.store) == 0);
+	const size_t count = bench.disk.objects().size();
+	// For the deletion that the last one has, and not for the mails of the first.
+	bench.disk.room = (128 << 10) + 1000;
+	CHECK(bench.collect(101) == 0);
+	CHECK(bench.disk.objects().size() == count - 1);
+	const std::map<uint64_t, sim_disk::object> before = bench.disk.objects();
+	CHECK(bench.collect(101) == -ENOSPC);
+	for (const auto &[number, object] : bench.disk.objects())
+		CHECK(object.seen == before.at(number).seen);
+	CHECK(names_in(bench, "a") == names{ "0", "1" });
+	bench.disk.room = UINT64_MAX;
+	CHECK(bench.collect(101) == 0);
+	CHECK(names_in(bench, "a") == names{ "0", "1" });
+}

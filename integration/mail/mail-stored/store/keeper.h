@@ -36,6 +36,7 @@ struct keeper {
 	unsigned open_handles;
 	bool is_closed;
 	bool is_behind;	    /* the index could not be written, and that was said */
+	bool is_short;	    /* no segment could be emptied for want of space, and that was said */
 	uint64_t delivered; /* at the last look */
 	struct expiry expiry;
 	int64_t began_us; /* the wall clock when the steady one began: it moves when that is set */
