@@ -36,6 +36,8 @@ struct collection {
 /* The next record of its generation begins another segment. */
 static void seal(struct maillog *log, uint64_t segment)
 {
+	if (log->heads[0].segment == segment)
+		log->sealed = segment;
 	for (unsigned i = 0; i < MAIL_GENERATIONS; i++)
 		if (log->heads[i].segment == segment)
 			log->heads[i] = (struct maillog_head){ 0 };

@@ -299,6 +299,8 @@ struct mailplace maillog_end(const struct maillog *log)
 bool maillog_has_synced(const struct maillog *log, struct mailplace end)
 {
 	const struct maillog_head *head = &log->heads[0];
+	if (head->segment == 0)
+		return end.segment <= log->sealed;
 	/* A segment is synced before the next one begins. */
 	return end.segment == head->segment ? end.at <= head->synced : end.segment < head->segment;
 }

@@ -40,6 +40,7 @@ struct maillog {
 	struct mailidentity identity;
 	struct maillog_head heads[MAIL_GENERATIONS];
 	uint64_t next_segment;
+	uint64_t sealed; /* of generation 0, by collection: the last one, synced to its end */
 	uint64_t sync_count;
 	uint64_t written; /* bytes, since it was opened */
 	int failure;	  /* -errno of what has stopped it for good, or 0 */

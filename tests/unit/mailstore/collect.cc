@@ -217,3 +217,15 @@ TEST_CASE("a segment with more to copy than the disk has room for is left alone"
 	CHECK(bench.collect(101) == 0);
 	CHECK(names_in(bench, "a") == names{ "0", "1" });
 }
+
+TEST_CASE("what was synced counts as that when its segment is collected", "[mailstore][collect]")
+{
+	mail_bench bench(3000);
+	REQUIRE(bench.open() == 0);
+	REQUIRE(bench.deliver({ "a" }, make_text("0", 100)) == 0);
+	const mailplace end = mailstore_end(bench.store);
+	CHECK_FALSE(mailstore_has_synced(bench.store, end));
+	REQUIRE(bench.collect(101) == 0);
+	CHECK(mailstore_has_synced(bench.store, end));
+	CHECK_FALSE(mailstore_has_synced(bench.store, mailplace{ end.segment + 1, 0 }));
+}
