@@ -7,8 +7,8 @@ reloads and makes new lists of users, while programs are killed. No mail that wa
 a mailbox twice, in another one, or back after QUIT has deleted it; and no process grows.
 
 DNSBLV6_SECONDS is how long, 9 unless it is set; tests/campaign-mail sets it. In the first third programs are
-killed. Processes that are there from the half on to the end may not have more memory then, or descriptors; that is
-looked at in runs of ten minutes and more.
+killed. Processes that are there from the half on to the end may not have more memory then, and at the end
+no more descriptors than clients that are there; that is looked at in runs of ten minutes and more.
 """
 
 import collections
@@ -30,7 +30,8 @@ from hub import HOSTNAME, Hub, descendants, make_certificate
 SECONDS = int(os.environ.get("DNSBLV6_SECONDS", "9"))
 USERS = [f"user{number}@example.com" for number in range(40)]
 PASSWORD = "x"
-GROWTH_KB, GROWTH_OF_DESCRIPTORS, GROWTH_FROM_S = 1024, 16, 600
+# The store has a connection of each process of the fronts, of which there are 150, and twice as many behind a reload.
+GROWTH_KB, DESCRIPTORS_MAX, GROWTH_FROM_S = 1024, 512, 600
 KILL_S = max(0.9, SECONDS / 100)
 DONE = ("mails", "maildrops", "bad clients", "kills", "the postmaster's")
 # What a client is told in vain, and what it does then is to go away.
@@ -257,9 +258,9 @@ class HubSoak(Case):
         for pid in half.keys() & end.keys():
             with open(f"/proc/{pid}/comm", encoding="ascii") as file:
                 name = file.read().strip()
-            (memory, files), (memory_at_end, files_at_end) = half[pid], end[pid]
+            (memory, _), (memory_at_end, files) = half[pid], end[pid]
             self.assertLessEqual(memory_at_end - memory, GROWTH_KB, name)
-            self.assertLessEqual(files_at_end - files, GROWTH_OF_DESCRIPTORS, name)
+            self.assertLessEqual(files, DESCRIPTORS_MAX, name)
 
     def test_nothing_is_lost_or_twice_while_all_goes_on_at_once(self):
         self.expect_log("")
