@@ -172,10 +172,13 @@ int mailrecover_examine(struct mailrecover *recover)
 		      compare_segments);
 	if (ret == 0)
 		ret = find_lost(recover);
+	recover->recovery->segments = recover->count;
 	for (size_t i = 0; ret == 0 && i < recover->count; i++) {
 		ret = examine_one(recover, &recover->segments[i]);
 		if (ret != 0 && ret != -ENOMEM)
 			recover->recovery->refused = recover->segments[i].number;
+		recover->recovery->examined++;
+		mailrecover_step(recover);
 	}
 	return ret;
 }
@@ -198,6 +201,12 @@ int mailrecover_resume(struct mailrecover *recover)
 			ret = disk->ops->remove(disk, segment->number);
 	}
 	return ret;
+}
+
+void mailrecover_step(const struct mailrecover *recover)
+{
+	if (recover->on_step != NULL)
+		recover->on_step(recover->context, recover->recovery);
 }
 
 void mailrecover_free(struct mailrecover *recover)

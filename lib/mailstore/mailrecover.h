@@ -17,6 +17,8 @@ extern "C" {
 
 /* What opening has found and done. */
 struct mailstore_recovery {
+	uint64_t segments;	/* of the log */
+	uint64_t examined;	/* of them */
 	uint64_t replayed;	/* records that the index did not have */
 	uint64_t cut;		/* bytes that were never committed */
 	uint64_t damaged;	/* places of the log that were committed and are no records now */
@@ -26,6 +28,9 @@ struct mailstore_recovery {
 	bool was_built;	  /* there was no index */
 };
 
+/* How far opening is: behind each segment, and each few thousand records. */
+typedef void (*mailstore_step_fn)(void *context, const struct mailstore_recovery *recovery);
+
 struct mailrecover_segment; /* mailrecover.c */
 
 struct mailrecover {
@@ -34,6 +39,8 @@ struct mailrecover {
 	struct mailfacts facts; /* of the index */
 	struct mailwalk walk;	/* the records that the index lacks */
 	struct mailstore_recovery *recovery;
+	mailstore_step_fn on_step; /* NULL: it is not told */
+	void *context;
 	struct mailrecover_segment *segments; /* of the log, in order */
 	size_t count;
 	size_t room;
@@ -51,6 +58,7 @@ int mailrecover_examine(struct mailrecover *recover);
  */
 int mailrecover_resume(struct mailrecover *recover);
 void mailrecover_free(struct mailrecover *recover);
+void mailrecover_step(const struct mailrecover *recover);
 
 #ifdef __cplusplus
 }

@@ -142,7 +142,8 @@ static int replay(struct mailstore *store, struct mailrecover *recover)
 	int ret = mailwalk_next(&recover->walk, &segment);
 	store->is_replaying = true;
 	while (ret == 0) {
-		recover->recovery->replayed++;
+		if (++recover->recovery->replayed % BATCH_COUNT == 0)
+			mailrecover_step(recover);
 		ret = replay_one(store, segment);
 		if (ret == 0)
 			ret = mailwalk_next(&recover->walk, &segment);
@@ -180,9 +181,13 @@ static int look_at_index(struct mailstore *store, struct mailrecover *recover)
 	return ret;
 }
 
-static int recover(struct mailstore *store, struct mailstore_recovery *ret_recovery)
+static int recover(struct mailstore *store, const struct mailstore_setup *setup,
+		   struct mailstore_recovery *ret_recovery)
 {
-	struct mailrecover recover = { .log = &store->log, .recovery = ret_recovery };
+	struct mailrecover recover = { .log = &store->log,
+				       .recovery = ret_recovery,
+				       .on_step = setup->on_step,
+				       .context = setup->context };
 	int ret = look_at_index(store, &recover);
 	if (ret == 0)
 		ret = mailrecover_examine(&recover);
@@ -227,7 +232,7 @@ int mailstore_open(const struct mailstore_setup *setup, struct mailstore **ret_s
 	if (ret == 0)
 		ret = maillog_open(&store->log, store->disk, random, size);
 	if (ret == 0)
-		ret = recover(store, ret_recovery);
+		ret = recover(store, setup, ret_recovery);
 	if (ret != 0) {
 		free_store(store);
 		return ret;

@@ -43,6 +43,9 @@ struct mailstore_setup {
 	 * deletions are written. MAILSTORE_RESERVE, or 0 where the caller looks after that.
 	 */
 	uint64_t reserve;
+	/* Or NULL. Without an index all of the log is read, which may take minutes. */
+	mailstore_step_fn on_step;
+	void *context; /* of on_step */
 };
 
 /*

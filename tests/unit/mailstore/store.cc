@@ -59,6 +59,11 @@ class fixture
 		setup.disk = disk.handle();
 		setup.index_path = path.c_str();
 		setup.segment_size = segment_size_;
+		setup.on_step = [](void *context, const mailstore_recovery *found) {
+			static_cast<fixture *>(context)->steps.push_back(*found);
+		};
+		setup.context = this;
+		steps.clear();
 		return mailstore_open(&setup, &store, &recovery);
 	}
 	void close()
@@ -151,6 +156,7 @@ class fixture
 	sim_disk disk{ 1 };
 	mailstore *store = nullptr;
 	mailstore_recovery recovery{};
+	std::vector<mailstore_recovery> steps;
 
       private:
 	uint64_t segment_size_;
@@ -403,6 +409,16 @@ TEST_CASE("making an index may end between its transactions", "[mailstore][store
 	CHECK(f.recovery.replayed > 0);
 	CHECK(f.recovery.orphans == 0);
 	CHECK(f.info().facts.mails == count);
+	f.close();
+	f.remove_index();
+	REQUIRE(f.open() == 0);
+	// How far it was: each segment, and then 4096 records.
+	REQUIRE(f.steps.size() == f.recovery.segments + 1);
+	CHECK(f.recovery.segments > 1);
+	CHECK(f.steps[0].examined == 1);
+	CHECK(f.steps.back().examined == f.recovery.segments);
+	CHECK(f.steps.back().replayed == 4096);
+	CHECK(f.recovery.replayed == count);
 	f.close();
 	REQUIRE(f.open() == 0);
 	CHECK(f.recovery.orphans == 0);

@@ -13,6 +13,7 @@
 #include "lib/common/log.h"
 #include "lib/common/version.h"
 #include "lib/mailstore/filedisk.h"
+#include "lib/process/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,6 +23,8 @@
 #include <unistd.h>
 
 static const char context[] = "mail-stored";
+
+#define STEP_MS 10000 /* between lines about a store that takes long to open */
 
 enum gauge { GAUGE_MAILS, GAUGE_ENTRIES, GAUGE_SEGMENTS, GAUGE_LOG, GAUGE_LIVE, GAUGE_COUNT };
 
@@ -69,13 +72,28 @@ static void log_recovery(const struct stored_setup *setup,
 		log_info(context, "store recovered, records=%" PRIu64, recovery->replayed);
 }
 
+/* For the person that waits for it. */
+static void log_step(void *when_ms, const struct mailstore_recovery *recovery)
+{
+	uint64_t *next_ms = when_ms;
+	if (clock_now_ms() < *next_ms)
+		return;
+	*next_ms = clock_now_ms() + STEP_MS;
+	log_info(context,
+		 "store is being recovered, segments=%" PRIu64 " read=%" PRIu64 " records=%" PRIu64,
+		 recovery->segments, recovery->examined, recovery->replayed);
+}
+
 static int open_log(const struct stored_setup *setup, struct maillayer **ret_layer)
 {
+	uint64_t next_ms = clock_now_ms() + STEP_MS;
 	char log[PATH_MAX];
 	char index[PATH_MAX];
 	struct mailstore_recovery recovery = { 0 };
 	struct mailstore_setup store_setup = { .index_path = index,
-					       .segment_size = setup->segment_size };
+					       .segment_size = setup->segment_size,
+					       .on_step = log_step,
+					       .context = &next_ms };
 	struct mailstore *store;
 	snprintf(log, sizeof(log), "%s/log", setup->directory);
 	snprintf(index, sizeof(index), "%s/index.mdb", setup->directory);
