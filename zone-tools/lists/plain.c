@@ -4,6 +4,7 @@
 #include "lib/format/ascii.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* What is left of a line. */
 struct rest {
@@ -52,6 +53,33 @@ static bool is_of_rbldnsd(struct rest rest)
 	if (*rest.at == '$')
 		return true;
 	return *rest.at == ':' && size_of(rest) > 1 && rest.at[1] != ':';
+}
+
+static bool is_word(struct rest word, const char *wanted)
+{
+	return size_of(word) == strlen(wanted) && strncasecmp(word.at, wanted, size_of(word)) == 0;
+}
+
+/*
+ * "IN A 127.0.0.2", behind an address as a zone file of RFC 5782 has it: reversed. The first column of
+ * that is no list. "IN" alone may be a country.
+ */
+static bool is_record(struct rest rest)
+{
+	struct rest word = take_word(&rest);
+	skip_blanks(&rest);
+	if (size_of(word) > 0 && ascii_is_digit(*word.at)) {
+		word = take_word(&rest); /* that was a TTL */
+		skip_blanks(&rest);
+	}
+	const bool has_class = is_word(word, "IN");
+	if (has_class) {
+		word = take_word(&rest);
+		skip_blanks(&rest);
+	}
+	if (is_word(word, "A"))
+		return size_of(rest) > 4 && memcmp(rest.at, "127.", 4) == 0;
+	return has_class && (is_word(word, "TXT") || is_word(word, "CNAME"));
 }
 
 /* 192.0.2.1/24 as 192.0.2.0/24. Everything but the host bits is known to be right. */
@@ -139,7 +167,9 @@ const char *plain_parse(const char *text, size_t text_size, const struct sources
 
 	skip_blanks(&rest);
 	if (!options->ignore_columns && !is_at_end(&rest))
-		return "more than an address in the line; --ignore-columns takes the first column";
+		return is_record(rest) ? "a record of a zone file, where the address is reversed"
+				       : "more than an address in the line; --ignore-columns takes "
+					 "the first column";
 	*ret_entry = entry;
 	return NULL;
 }

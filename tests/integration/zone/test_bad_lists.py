@@ -36,6 +36,7 @@ BAD_LINES = {
     "three octets": ("9.0.0", "not an IP address"),
     "a host name": ("mail.example.com", "not an IP address"),
     "two columns": ("9.0.0.1 17", "more than an address"),
+    "record": ("1.0.0.9 IN A 127.0.0.2", "the address is reversed"),
     "bytes that are no text": (b"\xff\xfe\x80\x81", "not an IP address"),
     "NUL bytes": (b"9.0.0.\x001", "NUL byte"),
     "an overlong line": (b"9" * 70000, "line longer than"),

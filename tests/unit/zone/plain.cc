@@ -93,9 +93,20 @@ TEST_CASE("a plain line that says anything else is refused with the reason", "[z
 		sample{ "192.0.2.1-9", "not an IP address" },
 		sample{ "192.0.2.1-", "not an IP address" }, sample{ "192.0.2.1\t10", COLUMNS },
 		sample{ "192.0.2.1,spam", COLUMNS }, sample{ "192.0.2.1 192.0.2.2", COLUMNS },
-		sample{ "192.0.2.1-192.0.2.3-192.0.2.5", COLUMNS });
+		sample{ "192.0.2.1-192.0.2.3-192.0.2.5", COLUMNS },
+		sample{ "192.0.2.1 IN", COLUMNS }, sample{ "192.0.2.1 IN A", COLUMNS },
+		sample{ "192.0.2.1 3600 A+", COLUMNS });
 	CAPTURE(s.line);
 	CHECK(parse(s.line) == s.meaning);
+}
+
+TEST_CASE("a record of a zone file is no address and something behind it", "[zone-tools][plain]")
+{
+	auto line = GENERATE("1.2.0.192 IN A 127.0.0.2", "1.2.0.192\tA\t127.0.0.4",
+			     "1.2.0.192  2100  in  a 127.0.0.2", "1.2.0.192 1h A 127.0.0.2 ; x",
+			     "1.2.0.192 IN TXT \"listed\"", "1.2.0.192 300 IN CNAME @");
+	CAPTURE(line);
+	CHECK(parse(line) == "a record of a zone file, where the address is reversed");
 }
 
 TEST_CASE("with ignore_columns only the first column counts", "[zone-tools][plain]")
