@@ -19,6 +19,7 @@ import ssl
 import struct
 import subprocess
 import threading
+import time
 
 import harness
 import popclient
@@ -493,6 +494,7 @@ class Liar:
     def __init__(self, case, node):
         self.case = case
         self.has_mail, self.may_answer, self.is_deaf = threading.Event(), threading.Event(), False
+        self.pause_s = 0  # with each piece of a mail, and of its reply
         case.addCleanup(self.may_answer.set)
         section = node.stored.sections["nodes"]
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -511,6 +513,7 @@ class Liar:
             with open(f"/run/netns/{links.space(node.number)}", "rb") as space:
                 self.case.assertEqual(libc.setns(space.fileno(), harness.CLONE_NEWNET), 0)
         self.listener = socket.create_server(address)
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
 
     def run(self):
         with contextlib.suppress(OSError):
@@ -527,7 +530,10 @@ class Liar:
             while head := stream.read(16):
                 _, packet_size, memory_size = struct.unpack(">4sIQ", head)
                 packet = stream.read(packet_size)
-                stream.read(memory_size)
+                for _ in range(0, memory_size, 1 << 18):
+                    stream.read(min(1 << 18, memory_size))
+                    memory_size -= 1 << 18
+                    time.sleep(self.pause_s)
                 kind, serial = (packet[4], int.from_bytes(packet[8:16], "big")) if packet else (stored.HELLO, 0)
                 rows = b""
                 if kind == stored.DELIVER:
@@ -536,12 +542,16 @@ class Liar:
                 elif kind == stored.ROW:
                     rows = stored.ROW_HEAD.pack(1, 4096, 5000, 0xffffffff) + bytes(ROW_SIZE - stored.ROW_HEAD.size)
                 reply = stored.REPLY.pack(b"Msa1", kind, serial, 0, len(rows) // ROW_SIZE, 0, bytes(16)) + rows
-                link.sendall(struct.pack(">4sIQ", b"Mnf1", len(reply), 0) + reply)
+                reply = struct.pack(">4sIQ", b"Mnf1", len(reply), 0) + reply
+                pieces = [reply] if kind != stored.DELIVER else [reply[at:at + 8] for at in range(0, len(reply), 8)]
+                for piece in pieces:
+                    time.sleep(self.pause_s)
+                    link.sendall(piece)
 
 
 class Liars(Nodes):
-    def begin_with_liar(self):
-        nodes = self.begin()
+    def begin_with_liar(self, **settings):
+        nodes = self.begin(nodes=settings)
         self.expect_log("")
         boxes = self.boxes_by_node(self.client(nodes[0]))
         nodes[1].kill()
@@ -561,6 +571,36 @@ class Liars(Nodes):
         self.assertEqual(other.take().status, EAWAY)
         liar.may_answer.set()
         self.assertEqual(one.take().status, 0)
+
+    def test_a_large_mail_on_a_slow_link_has_the_time_that_it_takes(self):
+        nodes, box, liar = self.begin_with_liar(timeout="3s")
+        liar.pause_s, begun = 0.5, time.monotonic()
+        liar.may_answer.set()
+        client = self.client(nodes[0])
+        client.socket.settimeout(DEADLINE_S)
+        client.send_mail(bytes(4 << 20), [box])
+        self.assertEqual(client.take().status, 0)
+        self.assertGreater(time.monotonic() - begun, 10)
+        self.assertNotIn("takes no mail", nodes[0].stored.process.log())
+
+    def test_a_node_that_stood_still_takes_no_other_for_silent(self):
+        nodes, box, liar = self.begin_with_liar(timeout="4s", silence="2s")
+        client = self.client(nodes[0])
+        client.send_mail(TEXT, [box])
+        self.assertTrue(liar.has_mail.wait(DEADLINE_S))
+        module, before = nodes[0].stored.pid_of("module"), nodes[0].stored.process.log().count("node is down")
+        os.kill(module, signal.SIGSTOP)
+        try:
+            liar.may_answer.set()
+            time.sleep(7)  # more than both, and others give its links up
+        finally:
+            os.kill(module, signal.SIGCONT)
+        self.assertEqual(client.take().status, 0)
+        client = self.client(nodes[0])
+        wait_for(lambda: client.call(stored.CHECK, name=self.boxes_by_node(client)[3][0].encode()).status == 0,
+                 "the third node")
+        self.assertNotIn("takes no mail", nodes[0].stored.process.log())
+        self.assertEqual(nodes[0].stored.process.log().count("node is down"), before)
 
     def test_a_row_that_no_store_has_is_refused(self):
         nodes, _, _ = self.begin_with_liar()
@@ -610,14 +650,18 @@ class Strangers(Nodes):
                                     text=True, timeout=DEADLINE_S, check=False)
             self.assertEqual((result.returncode, said in result.stderr), (status, True), result.stderr)
 
-    def deliver_as_a_peer(self, node, box, text=TEXT):
-        """Status of the node."""
+    def deliver_as_a_peer(self, node, box, text=TEXT, pause_s=0):
+        """Status of the node. With a pause after each octet of the head."""
         other = self.cluster.nodes[1].stored.sections["nodes"]
         head = stored.meta(b"s@example.net", [box.encode()])
         packet = stored.REQUEST.pack(b"Msr1", stored.DELIVER, stored.HAS_ID | stored.IS_MOVED, 0, 7, len(head),
                                      len(text), os.urandom(16), 0, 0)
         with self.connect(node, other["certificate"], other["key"]) as link, link.makefile("rb") as replies:
-            link.sendall(struct.pack(">4sIQ", b"Mnf1", len(packet), len(head + text)) + packet + head + text)
+            frame = struct.pack(">4sIQ", b"Mnf1", len(packet), len(head + text))
+            for octet in frame:
+                link.sendall(bytes([octet]))
+                time.sleep(pause_s)
+            link.sendall(packet + head + text)
             _, size, _ = struct.unpack(">4sIQ", replies.read(16))
             return stored.REPLY.unpack_from(replies.read(size))[3]
 
@@ -654,6 +698,11 @@ class Strangers(Nodes):
                 self.assertTrue(link.recv(100))
                 link.sendall(half)
                 self.assertEqual(link.recv(100), b"")
+
+    def test_a_frame_that_goes_on_is_taken_however_slow_it_is(self):
+        node = self.begin(nodes={"timeout": "3s"})[0]
+        box = self.boxes_by_node(self.client(node))[1][0]
+        self.assertEqual(self.deliver_as_a_peer(node, box, pause_s=0.5), 0)
 
     def test_a_reply_that_is_on_its_way_is_read_before_the_next_request_and_whole_at_the_end(self):
         node = self.begin()[0]

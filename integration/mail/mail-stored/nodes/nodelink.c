@@ -7,8 +7,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +19,8 @@
 #define CHUNK_SIZE 65536
 /* Read in one turn of the loop, before others have theirs. */
 #define TURN_MAX 64
+/* A loop that is later than this has stood still: its process was stopped, or its machine. */
+#define LATE_MS 500
 
 enum state { CONNECTING, SHAKING, GREETING, OPEN };
 
@@ -35,6 +39,9 @@ struct nodelink {
 	struct nodelink_start start;
 	uv_poll_t poll;
 	uv_timer_t timer;
+	unsigned limit_ms;    /* 0: none */
+	uint64_t until_ms;    /* when that is over; later with each byte that comes */
+	bool has_much_unsent; /* it had, when that began */
 	unsigned open_handles;
 	enum state state;
 	int events;
@@ -48,6 +55,15 @@ struct nodelink {
 	struct outgoing out;
 	struct nodewire_input in;
 };
+
+const char *nodelink_strerror(int status)
+{
+	if (status == TLS_EPEER)
+		return "TLS has failed";
+	if (status == TLS_ECUT)
+		return "the connection was cut";
+	return strerror(-status);
+}
 
 /* ---- the end ---- */
 
@@ -87,18 +103,45 @@ static void lose(struct nodelink *link, int status)
 static void timer_on_end(uv_timer_t *timer)
 {
 	struct nodelink *link = timer->data;
+	const uint64_t now_ms = uv_now(link->start.loop);
+	if (now_ms < link->until_ms) {
+		uv_timer_start(timer, timer_on_end, link->until_ms - now_ms, 0);
+		return;
+	}
+	/* When the loop is late, what has come meanwhile is not read yet. */
+	if (now_ms - link->until_ms > LATE_MS || link->has_much_unsent) {
+		nodelink_limit(link, link->limit_ms);
+		return;
+	}
 	/* Of a server that has shaken hands it is for half a message. */
 	lose(link, link->is_server && link->state == OPEN ? -EPROTO : -ETIMEDOUT);
+}
+
+/* Of a large mail on a slow link. That it goes on is for TCP_USER_TIMEOUT to see. */
+static bool has_much_unsent(const struct nodelink *link)
+{
+	int size = 0;
+	return !link->is_local && ioctl(link->fd, SIOCOUTQ, &size) == 0 && size > CHUNK_SIZE;
 }
 
 void nodelink_limit(struct nodelink *link, unsigned timeout_ms)
 {
 	if (link->is_closed)
 		return;
+	link->has_much_unsent = timeout_ms != 0 && has_much_unsent(link);
+	link->limit_ms = timeout_ms;
+	link->until_ms = uv_now(link->start.loop) + timeout_ms;
 	if (timeout_ms == 0)
 		uv_timer_stop(&link->timer);
 	else
 		uv_timer_start(&link->timer, timer_on_end, timeout_ms, 0);
+}
+
+bool nodelink_is_due(const struct nodelink *link)
+{
+	const uint64_t now_ms = uv_now(link->start.loop);
+	return link->limit_ms != 0 && now_ms + LATE_MS >= link->until_ms &&
+	       now_ms <= link->until_ms + LATE_MS;
 }
 
 /* ---- events ---- */
@@ -371,6 +414,7 @@ static void read_all(struct nodelink *link)
 			return;
 		ssize_t got = nodetls_read(link->tls, bytes, sizeof(bytes));
 		if (got > 0) {
+			link->until_ms = uv_now(link->start.loop) + link->limit_ms;
 			take_bytes(link, bytes, (size_t)got);
 			continue;
 		}

@@ -44,6 +44,9 @@ struct nodelink_rules {
 	void (*lost)(void *owner, struct nodelink *link, int status);
 };
 
+/* Of such a status. Static, or strerror()'s. */
+const char *nodelink_strerror(int status);
+
 struct nodelink_start {
 	uv_loop_t *loop;
 	const struct nodelink_rules *rules; /* borrowed, as the rest */
@@ -61,8 +64,8 @@ int nodelink_open_local(const struct nodelink_start *start, const char *path,
 int nodelink_open_peer(const struct nodelink_start *start, const struct nodesetup_peer *peer,
 		       struct nodelink **ret_link);
 /*
- * fd is handed over, also when it fails. Any peer of the setup may be there. A message that has begun to come has
- * "timeout" of the setup for the rest: else the link is lost with -EPROTO.
+ * fd is handed over, also when it fails. Any peer of the setup may be there. A message that has begun to come and goes not
+ * on for "timeout" of the setup loses the link with -EPROTO.
  */
 int nodelink_open_server(const struct nodelink_start *start, int fd, struct nodelink **ret_link);
 
@@ -79,8 +82,13 @@ int nodelink_answer(struct nodelink *link, const struct storewire_reply *reply,
 /* An empty packet. */
 int nodelink_ping(struct nodelink *link);
 
-/* Without an answer in time it is lost with -ETIMEDOUT; 0: it has all the time there is. */
+/*
+ * Without an answer in time it is lost with -ETIMEDOUT; 0: it has all the time there is. Over TLS it begins anew
+ * with each byte that comes; when it is over and began with much still to be sent; and when the loop has stood still.
+ */
 void nodelink_limit(struct nodelink *link, unsigned timeout_ms);
+/* Is that time just over, or nearly? The other side may be the first to close it then. */
+bool nodelink_is_due(const struct nodelink *link);
 /* Of one over TLS: is something still to be written? */
 bool nodelink_is_sending(const struct nodelink *link);
 /* Of one over TLS that is ready: the node at its other end. */

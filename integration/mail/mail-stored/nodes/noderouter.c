@@ -10,6 +10,7 @@ static const char context[] = "mail-stored";
 
 /* Requests for one node that wait for a link. */
 #define WAITING_MAX 4096
+#define SILENT_MS   (2 * (uint64_t)NODEROUTER_PULSE_MS)
 
 struct node;
 
@@ -68,6 +69,8 @@ struct noderouter {
 	uv_prepare_t prepare;
 	struct nodeasks failed; /* to be answered */
 	struct slots ended;
+	uint64_t looked_ms; /* at the clock */
+	uint64_t woken_ms;
 	bool is_closed;
 	struct node nodes[NODES_MAX];
 };
@@ -287,17 +290,11 @@ static void note_mail(struct node *node)
 	node->is_stuck = false;
 }
 
-/* Of a link that was lost. Both sides wait for "timeout", and the other may have closed it first. */
-static bool has_waited(const struct noderouter_slot *slot)
-{
-	return now_of(slot->node) - slot->used_ms + NODEROUTER_PULSE_MS >=
-	       slot->node->router->start.setup->timeout_ms;
-}
-
+/* Of a link that was lost. */
 static bool has_no_answer(const struct noderouter_slot *slot)
 {
 	return slot->is_ready && slot->ask != NULL && is_mail(slot->ask) &&
-	       slot->node->mail_ms <= slot->used_ms && has_waited(slot);
+	       slot->node->mail_ms <= slot->used_ms && nodelink_is_due(slot->link);
 }
 
 /* One mail at a time finds out, the first at once: the one that had no answer may have been large, and its link slow. */
@@ -348,13 +345,11 @@ static void go_up(struct node *node)
 		 peer_of(node)->address.text);
 }
 
-static const char *word_of(int status)
+static bool is_unheard_for(const struct node *node, uint64_t time_ms)
 {
-	if (status == TLS_EPEER)
-		return "TLS has failed";
-	if (status == TLS_ECUT)
-		return "the connection was cut";
-	return strerror(-status);
+	const uint64_t woken_ms = node->router->woken_ms;
+	const uint64_t since_ms = node->heard_ms > woken_ms ? node->heard_ms : woken_ms;
+	return now_of(node) - since_ms > time_ms;
 }
 
 /*
@@ -363,13 +358,22 @@ static const char *word_of(int status)
  */
 static bool is_silent(const struct node *node)
 {
-	return now_of(node) - node->heard_ms > 2 * (uint64_t)NODEROUTER_PULSE_MS;
+	return is_unheard_for(node, SILENT_MS);
 }
 
 /* Its store has not answered for so long that it counts as away. */
 static bool is_unheard(const struct node *node)
 {
-	return now_of(node) - node->heard_ms > node->router->start.setup->silence_ms;
+	return is_unheard_for(node, node->router->start.setup->silence_ms);
+}
+
+/* This process may have stood still, and not the nodes: what they said meanwhile is not read yet. */
+static void look_at_clock(struct noderouter *router)
+{
+	const uint64_t now_ms = uv_now(router->start.loop);
+	if (now_ms - router->looked_ms > SILENT_MS)
+		router->woken_ms = now_ms;
+	router->looked_ms = now_ms;
 }
 
 static void slot_on_lost(void *owner, struct nodelink *link, int status)
@@ -378,8 +382,8 @@ static void slot_on_lost(void *owner, struct nodelink *link, int status)
 	struct node *node = slot->node;
 	const bool was_ready = slot->is_ready;
 	const bool is_late = has_no_answer(slot);
-	const bool is_early = slot->ask != NULL && is_mail(slot->ask) && !has_waited(slot);
-	(void)link;
+	const bool is_early = slot->ask != NULL && is_mail(slot->ask) && !nodelink_is_due(link);
+	look_at_clock(node->router);
 	if (status == -EPROTO)
 		count_broken(node);
 	/* Of a request whose time is over the node may be well: its store may not. */
@@ -390,7 +394,7 @@ static void slot_on_lost(void *owner, struct nodelink *link, int status)
 		note_refusal(node);
 	if (was_ready ? slot->is_pulse && is_unheard(node)
 		      : slot->is_pulse || status == -ECONNREFUSED || is_silent(node))
-		go_down(node, word_of(status));
+		go_down(node, nodelink_strerror(status));
 	relieve(node);
 }
 
@@ -696,6 +700,7 @@ static void tidy(struct node *node)
 static void pulse_on_timer(uv_timer_t *timer)
 {
 	struct noderouter *router = timer->data;
+	look_at_clock(router);
 	for (unsigned i = 0; i < router->start.setup->peer_count; i++) {
 		if (!is_local(&router->nodes[i]))
 			feel(&router->nodes[i]);
@@ -746,6 +751,7 @@ int noderouter_open(const struct noderouter_start *start, struct noderouter **re
 		return -ENOMEM;
 	router->start = *start;
 	router->room.max = start->setup->memory_max;
+	router->looked_ms = uv_now(start->loop);
 	TAILQ_INIT(&router->failed);
 	TAILQ_INIT(&router->ended);
 	for (unsigned i = 0; i < start->setup->peer_count; i++) {
