@@ -78,8 +78,12 @@ static int open_place(const struct smfiDesc *filter, const struct milterplace *p
 		return ret;
 	smfi_setbacklog(BACKLOG);
 	ret = open_socket(path);
-	if (ret == 0 && path[0] != '\0')
-		ret = owner_give(owner, path);
+	if (ret != 0 || path[0] == '\0')
+		return ret;
+	ret = owner_give(owner, path);
+	/* A next start could not even see that no process listens at one without a mode. */
+	if (ret != 0)
+		unlink(path);
 	return ret;
 }
 

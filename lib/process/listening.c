@@ -73,9 +73,12 @@ static int find_listener(const struct sockaddr_un *address, int type, bool *ret_
 	int ret = open_socket(AF_UNIX, type, &fd);
 	if (ret != 0)
 		return ret;
-	*ret_is_used = connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ||
-		       errno != ECONNREFUSED;
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0)
+		ret = -errno;
 	close(fd);
+	if (ret == -EACCES)
+		return ret; /* it may not be connected to, which says nothing about a listener */
+	*ret_is_used = ret != -ECONNREFUSED;
 	return 0;
 }
 

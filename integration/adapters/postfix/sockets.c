@@ -25,10 +25,14 @@ static int open_place(const struct place *place, const struct owner *owner, int 
 		ret = owner_give(owner, place->text);
 	if (ret == 0 && listen(fd, BACKLOG) != 0)
 		ret = -errno;
-	if (ret != 0)
-		close(fd);
-	else
+	if (ret == 0) {
 		*ret_fd = fd;
+		return 0;
+	}
+	/* A next start could not even see that no process listens at one without a mode. */
+	if (is_path(place))
+		unlink(place->text);
+	close(fd);
 	return ret;
 }
 

@@ -18,10 +18,10 @@ import subprocess
 import threading
 
 import harness
-from harness import DEADLINE_S, EX_CONFIG, ZONE, Case, sanitizer_reports, wait_for
+from harness import DEADLINE_S, EX_CONFIG, EX_NOPERM, ZONE, Case, sanitizer_reports, wait_for
 from milter import (ADDHDRS, ALL_ACTIONS, CHGBODY, CHGHDRS, MAIL_STAGE, NOHDRS, QUARANTINE,
                     Milter, Vanished, connect_data, deleted, inserted, packet, text)
-from mta import Authority, Outcome, Postfix, Session, need_root, send, send_all
+from mta import Authority, Outcome, Postfix, Session, need_root, run_as_nobody, send, send_all
 from sendmail import Sendmail
 from translated import paste
 
@@ -417,6 +417,18 @@ class Life(MilterCase):
         self.assertEqual(result.returncode, EX_UNAVAILABLE)
         with open(self.path_of_socket, encoding="ascii") as file:
             self.assertEqual(file.read(), "somebody's")
+
+    def test_a_start_that_fails_leaves_no_socket_in_the_way_of_the_next(self):
+        need_root()
+        spool = self.path("spool")
+        os.mkdir(spool)
+        os.chown(spool, 65534, 65534)
+        program = self.readable_program(harness.program("dnsblv6-milter"))
+        refused = run_as_nobody(program, "--config", self.config(
+            place=os.path.join(spool, "socket"), milter=["socket-group: mail"]))
+        self.assertEqual(refused.returncode, EX_NOPERM)
+        self.assertIn("(Operation not permitted)", refused.stderr)
+        self.assertEqual(os.listdir(spool), [])
 
     def test_an_address_will_do_as_well(self):
         host, port = self.free_address()

@@ -17,7 +17,7 @@ import stat
 
 import harness
 import mta
-from harness import CLASSIC, DEADLINE_S, EX_CONFIG, EX_UNAVAILABLE, ZONE, wait_for
+from harness import CLASSIC, DEADLINE_S, EX_CONFIG, EX_NOPERM, EX_UNAVAILABLE, ZONE, wait_for
 from policy import LISTED, NAME, PROGRAM, SILENT, Connection, PolicyCase, request
 
 LISTED_V6 = "2001:db8:1:2::99"
@@ -407,6 +407,29 @@ class Sockets(PolicyCase):
         self.assertFalse(os.path.exists(self.place))
         self.write("policy", "a file")
         self.assertEqual(self.run_policy("--config", config).returncode, EX_UNAVAILABLE)
+        self.assertTrue(os.path.exists(self.place))
+
+    def test_a_start_that_fails_leaves_no_socket_in_the_way_of_the_next(self):
+        mta.need_root()
+        spool = self.path("spool")
+        os.mkdir(spool)
+        os.chown(spool, 65534, 65534)
+        self.place = os.path.join(spool, "socket")
+        program = self.readable_program(PROGRAM)
+        config = self.config(SILENT, policy=["socket-group: mail"])
+        refused = mta.run_as_nobody(program, "--config", config)
+        self.assertEqual(refused.returncode, EX_NOPERM)
+        self.assertIn(f"place={self.place} (Operation not permitted)", refused.stderr)
+        self.assertEqual(os.listdir(spool), [])
+
+    def test_a_socket_that_cannot_be_connected_to_is_said_to_be_one(self):
+        mta.need_root()
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(self.place)
+        os.chmod(self.place, 0)
+        refused = mta.run_as_nobody(self.readable_program(PROGRAM), "--config", self.config(SILENT))
+        self.assertEqual(refused.returncode, EX_NOPERM)
+        self.assertIn(f"place={self.place} (Permission denied)", refused.stderr)
         self.assertTrue(os.path.exists(self.place))
 
     def test_as_another_user_in_a_directory_that_is_not_his(self):

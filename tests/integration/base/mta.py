@@ -104,6 +104,15 @@ def need_root():
         raise unittest.SkipTest("a mail server needs root")
 
 
+def run_as_nobody(*arguments):
+    """In no other group."""
+    result = subprocess.run(arguments, user="nobody", group=65534, extra_groups=[], capture_output=True,
+                            text=True, check=False, timeout=DEADLINE_S)
+    if reports := harness.sanitizer_reports(result.stderr):
+        raise AssertionError(reports)
+    return result
+
+
 def with_files(files, arguments):
     """
     The command that sees other files where names of the system are, {name: path}, and stays
