@@ -116,16 +116,30 @@ const struct conf_item judge_items[JUDGE_ITEMS] = {
 	  .preset = "Service unavailable, try again later; {reason}" },
 };
 
+int judge_read(const struct judge *judge, struct networks *ret_allowed,
+	       struct networks_error *reterr_error)
+{
+	if (judge->allow_path[0] != '\0')
+		return networks_read(judge->allow_path, ret_allowed, reterr_error);
+	*ret_allowed = (struct networks){ 0 };
+	return 0;
+}
+
+void judge_exchange(struct judge *judge, struct networks *allowed)
+{
+	struct networks before = judge->allowed;
+	judge->allowed = *allowed;
+	*allowed = before;
+}
+
 int judge_reload(struct judge *judge, struct networks_error *reterr_error)
 {
-	struct networks allowed = { 0 };
-	if (judge->allow_path[0] == '\0')
-		return 0;
-	int ret = networks_read(judge->allow_path, &allowed, reterr_error);
+	struct networks allowed;
+	int ret = judge_read(judge, &allowed, reterr_error);
 	if (ret != 0)
 		return ret;
-	networks_deinit(&judge->allowed);
-	judge->allowed = allowed;
+	judge_exchange(judge, &allowed);
+	networks_deinit(&allowed);
 	return 0;
 }
 

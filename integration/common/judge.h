@@ -34,8 +34,8 @@
  * "on-failure" of the library says so: unknown is pass.
  *
  * Lies in the memory of its owner. judge_finish() is for one thread with no other call at the
- * same time. judge_reload() changes what judge_exempts() reads, so these two must not meet; all
- * others may be called by any number of threads.
+ * same time. judge_reload() and judge_exchange() change what judge_exempts() reads, which must not
+ * meet them; all others may be called by any number of threads.
  */
 
 #include <stdbool.h>
@@ -119,6 +119,13 @@ int judge_finish(struct judge *judge, struct conf_error *reterr_error);
  * *reterr_error is the place in the list.
  */
 int judge_reload(struct judge *judge, struct networks_error *reterr_error);
+/*
+ * The same in two steps, of which the first may take long and meet any other call: the list is read,
+ * and takes the place of the old one, which is in *allowed then. The caller owns what is there.
+ */
+int judge_read(const struct judge *judge, struct networks *ret_allowed,
+	       struct networks_error *reterr_error);
+void judge_exchange(struct judge *judge, struct networks *allowed);
 /* Logs under context what judge_reload() has returned, and what holds now. */
 void judge_log_reload(const struct judge *judge, const char *context, int ret,
 		      const struct networks_error *error);

@@ -26,10 +26,15 @@ bool session_shared_want_headers(const struct session_shared *sessions)
 
 int session_shared_reload(struct session_shared *sessions, struct networks_error *reterr_error)
 {
+	struct networks allowed;
+	int ret = judge_read(sessions->judge, &allowed, reterr_error);
+	if (ret != 0)
+		return ret;
 	pthread_rwlock_wrlock(&sessions->allowing);
-	int ret = judge_reload(sessions->judge, reterr_error);
+	judge_exchange(sessions->judge, &allowed);
 	pthread_rwlock_unlock(&sessions->allowing);
-	return ret;
+	networks_deinit(&allowed);
+	return 0;
 }
 
 static bool is_exempt(struct session_shared *sessions, const struct dnsblv6_ip *ip)

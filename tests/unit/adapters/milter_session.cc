@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <cerrno>
 #include <netinet/in.h>
 #include <string>
 #include <sys/un.h>
@@ -139,6 +140,21 @@ TEST_CASE("own networks are not judged, also after the allow list was read again
 	write_file(path, "192.0.2\n");
 	CHECK(session_shared_reload(&desk.sessions, &error) == -EINVAL);
 	CHECK(desk.connect() == SESSION_LEAVE);
+}
+
+TEST_CASE("sessions are not held up while the allow list is read", "[milter][session]")
+{
+	const tmpdir directory;
+	const std::string path = directory.file("allow");
+	write_file(path, "");
+	desk desk(LISTED, "    allow-file: " + path + "\n");
+	write_file(path, "192.0.2\n");
+	networks_error error = {};
+	// A reload that wanted the lock for this list would be told that its thread has it, and end it.
+	REQUIRE(pthread_rwlock_wrlock(&desk.sessions.allowing) == 0);
+	CHECK(session_shared_reload(&desk.sessions, &error) == -EINVAL);
+	CHECK(pthread_rwlock_tryrdlock(&desk.sessions.allowing) == EBUSY);
+	pthread_rwlock_unlock(&desk.sessions.allowing);
 }
 
 TEST_CASE("a client without an IP address passes", "[milter][session]")
