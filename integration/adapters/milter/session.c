@@ -110,6 +110,12 @@ static enum counters_number counter_of(const struct judgement *judgement)
 	return judgement->verdict == DNSBLV6_CLEAR ? COUNTERS_CLEAR : COUNTERS_UNKNOWN;
 }
 
+/* Mails of a client that passes may bring a header of our name. */
+static enum session_step leave(const struct session *session)
+{
+	return session_shared_want_headers(session->all) ? SESSION_GO_ON : SESSION_LEAVE;
+}
+
 enum session_step session_connect(struct session *session, const struct sockaddr *address)
 {
 	struct session_shared *all = session->all;
@@ -118,7 +124,7 @@ enum session_step session_connect(struct session *session, const struct sockaddr
 	count(session, COUNTERS_CONNECTIONS);
 	if (address == NULL || dnsblv6_ip_from_sockaddr(address, &ip) != 0) {
 		count(session, COUNTERS_NO_ADDRESS);
-		return SESSION_LEAVE;
+		return leave(session);
 	}
 	dnsblv6_ip_format(&ip, session->client);
 	if (is_exempt(all, &ip)) {
@@ -130,32 +136,24 @@ enum session_step session_connect(struct session *session, const struct sockaddr
 	count(session, counter_of(&session->judgement));
 	log_debug(session->id, "judged, client=%s verdict=%s score=%d", session->client,
 		  dnsblv6_verdict_name((int)session->judgement.verdict), session->judgement.score);
-	/* Mails of a client that passes may bring a header of our name. */
-	if (session->judgement.action == JUDGE_PASS && !session_shared_want_headers(all))
-		return SESSION_LEAVE;
-	return SESSION_GO_ON;
-}
-
-static enum session_step leave_mail(const struct session *session)
-{
-	return session_shared_want_headers(session->all) ? SESSION_GO_ON : SESSION_LEAVE;
+	return session->judgement.action == JUDGE_PASS ? leave(session) : SESSION_GO_ON;
 }
 
 enum session_step session_mail(struct session *session, const char *login)
 {
 	begin_mail(session);
 	if (session->judgement.action == JUDGE_PASS)
-		return leave_mail(session);
+		return leave(session);
 	if (login != NULL && login[0] != '\0') {
 		session->is_authenticated = true;
 		count(session, COUNTERS_AUTHENTICATED);
 		say(session, "let through, authenticated");
-		return leave_mail(session);
+		return leave(session);
 	}
 	if (session->judgement.action == JUDGE_WARN) {
 		count(session, COUNTERS_WARNED);
 		say(session, "let through, a warning");
-		return leave_mail(session);
+		return leave(session);
 	}
 	return SESSION_GO_ON;
 }

@@ -243,6 +243,19 @@ TEST_CASE("headers of our name are taken out of every mail from outside", "[milt
 	CHECK(desk.counted(COUNTERS_CLEANED) == 1);
 }
 
+TEST_CASE("headers of our name are taken out of mails without an address of the client",
+	  "[milter][session]")
+{
+	desk desk(LISTED, "    action: prepend\n");
+	CHECK(session_connect(desk.session, nullptr) == SESSION_GO_ON);
+	CHECK(session_mail(desk.session, nullptr) == SESSION_GO_ON);
+	CHECK(session_rcpt(desk.session) == SESSION_GO_ON);
+	session_header(desk.session, "X-DNSBLv6");
+	const auto changes = desk.end();
+	CHECK(changes.delete_count == 1);
+	CHECK(changes.header == nullptr);
+}
+
 TEST_CASE("quarantine takes the place of a refusal", "[milter][session]")
 {
 	desk desk(LISTED, "", "    quarantine: yes\n");
