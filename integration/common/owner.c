@@ -16,6 +16,8 @@
 #include "lib/process/daemon.h"
 
 #define KEEP ((uid_t)-1) /* chown(2): no change; a gid_t is the same type */
+/* Of a user; a daemon with some of them alone would be refused where only the others count. */
+#define GROUPS_MAX 1024
 
 const char *owner_take_user(void *member, const struct conf_value *value)
 {
@@ -40,15 +42,36 @@ const char *owner_take_group(void *member, const struct conf_value *value)
 	return NULL;
 }
 
-int owner_drop(const struct owner *owner, const char *context)
+static int drop(const struct owner *owner, gid_t *groups, size_t group_count, const char *context)
 {
-	gid_t groups[] = { owner->gid, owner->socket_gid };
+	if (owner->group[0] != '\0')
+		groups[group_count++] = owner->socket_gid;
 	struct daemon_user user = { .name = owner->user,
 				    .uid = owner->uid,
 				    .gid = owner->gid,
 				    .groups = groups,
-				    .group_count = owner->group[0] != '\0' ? 2 : 1 };
+				    .group_count = group_count };
 	return daemon_drop_privileges(&user, context);
+}
+
+int owner_drop(const struct owner *owner, const char *context)
+{
+	gid_t groups[GROUPS_MAX + 1];
+	int count = GROUPS_MAX;
+	if (owner->user[0] == '\0')
+		return EX_OK;
+	if (getgrouplist(owner->user, owner->gid, groups, &count) < 0) {
+		log_error(context, "user not changed, user=%s (in more than %d groups)",
+			  owner->user, GROUPS_MAX);
+		return EX_NOPERM;
+	}
+	return drop(owner, groups, (size_t)count, context);
+}
+
+int owner_drop_bare(const struct owner *owner, const char *context)
+{
+	gid_t groups[2] = { owner->gid };
+	return drop(owner, groups, 1, context);
 }
 
 /* What is made in it has its group. */

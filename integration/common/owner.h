@@ -52,10 +52,13 @@ const char *owner_take_group(void *member, const struct conf_value *value);
 	}
 
 /*
- * Becomes the user, for good, with the socket's group beside the user's, so that the socket can
- * be given to it later. An exit status; what is not EX_OK is logged under context.
+ * Becomes the user, for good, with all groups of the user, as a service manager would, and with the
+ * socket's, so that the socket can be given to it later. An exit status; what is not EX_OK is logged
+ * under context.
  */
 int owner_drop(const struct owner *owner, const char *context);
+/* The same with no group but the user's first and the socket's, for a process that asks no other. */
+int owner_drop_bare(const struct owner *owner, const char *context);
 
 /*
  * Makes a directory, which is the user's from the beginning and has that mode whatever umask is; one

@@ -142,7 +142,7 @@ static int run(void *data)
 static int check(void *data)
 {
 	struct scansetup *setup = data;
-	const int status = geteuid() == 0 ? owner_drop(&setup->owner, context) : EX_OK;
+	const int status = geteuid() == 0 ? owner_drop_bare(&setup->owner, context) : EX_OK;
 	return status == EX_OK ? scanner_check(&setup->scan, context) : status;
 }
 

@@ -78,7 +78,7 @@ static int keep(struct keeper *keeper)
 /* The kernel forgets about a parent's death when a process becomes another user. */
 static int become_keeper(struct keeper *keeper, const struct owner *owner, pid_t parent)
 {
-	const int status = owner_drop(owner, keeper->context);
+	const int status = owner_drop_bare(owner, keeper->context);
 	if (status != EX_OK)
 		return status;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);

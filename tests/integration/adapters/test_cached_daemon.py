@@ -235,6 +235,29 @@ class Socket(CachedCase):
         self.assertEqual(len(policy.wait_for_log(
             rf"^warning: \[dnsblv6-policy\] dnsblv6-cached not asked, shared={self.directory_of_cache} \(no permission")), 1)
 
+    def test_who_is_in_the_group_of_the_socket_asks_also_when_root_starts_it(self):
+        """With a file of groups of its own: no user of every machine is in a second one."""
+        if os.geteuid() != 0 or harness.shutil.which("unshare") is None:
+            self.skipTest("only root mounts a file of groups")
+        with open("/etc/group", encoding="utf-8") as file:
+            groups = re.sub(r"(?m)^mail:.*\n", "", file.read())
+        path = self.write("group", f"{groups}mail:x:8:nobody\n")
+        in_group = ["unshare", "--mount", "sh", "-c", f'mount --bind "{path}" /etc/group && exec "$@"', "sh"]
+        if subprocess.run([*in_group, "true"], check=False, capture_output=True, timeout=DEADLINE_S).returncode != 0:
+            self.skipTest("no mount here")
+        self.start_small("socket-group: mail")
+        host, port = self.server.address
+        config = self.write("policy.conf", f"policy:\n    listen: {self.path('policy')}\n    user: nobody\n"
+                            f"library:\n    zones: {NAME}\n    servers: {host}@{port}\n"
+                            f"    shared: {self.directory_of_cache}\n")
+        policy = self.start([*in_group, harness.program("dnsblv6-policy"), "--config", config], "policy")
+        policy.wait_for_log(r"^info: \[dnsblv6-policy\] ready, ")
+        with Connection(self.path("policy")) as connection:
+            connection.ask("192.0.2.1")
+        self.daemon.send_signal(signal.SIGUSR1)
+        self.daemon.wait_for_log(r"^info: \[dnsblv6-cached\] counters, .*\brequests=1\b")
+        self.assertNotIn("not asked", policy.log())
+
 
 class Life(CachedCase):
     def setUp(self):
