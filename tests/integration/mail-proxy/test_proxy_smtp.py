@@ -269,6 +269,21 @@ class OwnHop(Case):
             client.send(b"x")
             client.expect(503)
 
+    def test_the_time_of_a_mail_runs_between_its_chunks(self):
+        self.start_proxy(sections={"limits": {"mail-timeout": "1s"}})
+        with Client(self.address) as client:
+            client.begin()
+            client.say(f"MAIL FROM:<{SENDER}>", 250)
+            client.say(f"RCPT TO:<{RECIPIENT}>", 250)
+            client.send(b"BDAT 1\r\nx")
+            end_s = time.monotonic() + PATIENCE_S
+            while (reply := client.reply()).startswith("250") and time.monotonic() < end_s:
+                time.sleep(.01)
+                client.send("NOOP\r\n")
+            self.assertRegex(reply, "^421 4.4.2 ")
+        self.proxy.wait_for_log("mail cut, ")
+        self.assertEqual(self.proxy.counters()["timeouts"], 1)
+
     def test_a_mail_in_a_mail_is_none(self):
         self.start_proxy()
         hidden = f"MAIL FROM:<hidden@example.net>\r\nRCPT TO:<{RECIPIENT}>\r\nDATA\r\nhidden\r\n"

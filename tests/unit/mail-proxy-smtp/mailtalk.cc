@@ -573,6 +573,19 @@ TEST_CASE("a reply that was not waited for is not that of the next command", "[m
 		CHECK(talked.client("dXNlcg==\r\n").substr(0, 3) == "421");
 		CHECK(talked.is_closed);
 	}
+	SECTION("between the chunks of a mail: nothing is scanned any more")
+	{
+		talked.greet();
+		talked.mail();
+		(void)talked.client("BDAT 1\r\na");
+		CHECK(talked.server("354 Go\r\n").substr(0, 3) == "250");
+		CHECK(talked.server("421 4.4.2 idle\r\n").empty());
+		CHECK(talked.scans_dropped == 1);
+		CHECK(talked.client("NOOP\r\n").substr(0, 3) == "250");
+		CHECK(talked.client("BDAT 1 LAST\r\nb").substr(0, 9) == "451 4.4.2");
+		CHECK(talked.scans_dropped == 1);
+		CHECK(talked.outcomes == Texts{ "lost 451" });
+	}
 	SECTION("to a mail, before its end")
 	{
 		talked.greet();

@@ -13,7 +13,7 @@ class Talked
 	std::string to_client, to_server, scanned;
 	std::vector<std::string> outcomes;
 	std::vector<std::string> recipients; // as those that scan see them
-	unsigned connections = 0;
+	unsigned connections = 0, scans_dropped = 0;
 	bool is_connected = false, is_reached = true, is_closed = false, is_tunnel = false;
 	bool has_room_to_scan = true;
 	size_t hop_room = 16384; // for what goes to it, in a turn
@@ -189,6 +189,8 @@ class Talked
 			is_closed = true;
 			break;
 		case MAILTALK_SCAN_DROP:
+			scans_dropped++;
+			break;
 		case MAILTALK_WAIT:
 			break;
 		}

@@ -302,7 +302,7 @@ static unsigned patience_of(const struct mailpair *own)
 
 /*
  * The time for a command runs until it is whole, that for a mail until a byte of it comes, but ends
- * with that for all of it.
+ * with that for all of it, as does that for a command between its chunks.
  */
 static void set_time(struct mailpair *own)
 {
@@ -325,7 +325,8 @@ static void set_time(struct mailpair *own)
 	own->steps = own->talk.steps;
 	own->moved = moved;
 	unsigned ms = patience_of(own);
-	if (is_flow && own->mail_ms != 0) {
+	const bool is_between = waits == MAILTALK_FOR_COMMAND && own->talk.is_chunking;
+	if ((is_flow || is_between) && own->mail_ms != 0) {
 		const uint64_t end_ms = own->mail_ms + limits->mail_ms;
 		const uint64_t left_ms = end_ms > now_ms ? end_ms - now_ms : 1;
 		ms = left_ms < ms ? (unsigned)left_ms : ms;

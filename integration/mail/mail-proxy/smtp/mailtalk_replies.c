@@ -382,9 +382,13 @@ static void drop_unasked(struct mailtalk *talk, const struct mailtalk_io *io)
 {
 	const bool is_due = talk->pending_count > 0 || talk->at == MAILTALK_AT_ANSWER ||
 			    talk->at == MAILTALK_AT_TUNNEL;
-	if (!is_due && talk->has_server &&
-	    (io->is_server_ended || io->server_used < io->server_size))
-		mailtalk_drop(talk);
+	if (is_due || !talk->has_server ||
+	    (!io->is_server_ended && io->server_used == io->server_size))
+		return;
+	mailtalk_drop(talk);
+	/* Of a mail whose chunks have come in part: it will not be accepted. */
+	talk->wants_scan_drop = talk->wants_scan_drop || talk->is_scanning;
+	talk->is_scanning = false;
 }
 
 void mailtalk_replies_pass(struct mailtalk *talk, struct mailtalk_io *io)
