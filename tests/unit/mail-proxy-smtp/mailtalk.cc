@@ -53,6 +53,25 @@ TEST_CASE("EHLO offers what both sides have", "[mailtalk]")
 	}
 }
 
+TEST_CASE("AUTH= is left out, and nothing else that looks like it", "[mailtalk]")
+{
+	const std::pair<std::string, std::string> mails[] = {
+		{ R"(<"x auth=y"@x.test>)", R"(<"x auth=y"@x.test>)" },
+		{ R"(<"x> auth=y"@x.test> AUTH=<>)", R"(<"x> auth=y"@x.test>)" },
+		{ "a@x.test AUTH=b@x.test SIZE=5 auth=<>", "<a@x.test> SIZE=5" },
+	};
+	for (const auto &mail : mails) {
+		Talked talked;
+		talked.greet("250-hop\r\n250 SIZE 1000\r\n");
+		talked.client("MAIL FROM:" + mail.first + "\r\n");
+		CHECK(talked.heard() == "MAIL FROM:" + mail.second + "\r\n");
+	}
+	Talked malformed;
+	malformed.greet();
+	CHECK(malformed.client("MAIL FROM:<a@x.test>AUTH=<>\r\n").substr(0, 3) == "501");
+	CHECK(malformed.client("MAIL AUTH=<>\r\n").substr(0, 3) == "501");
+}
+
 TEST_CASE("a HELO is passed on whatever it says, and is made harmless", "[mailtalk]")
 {
 	Talked talked;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "integration/mail/mail-proxy/smtp/mailtalk_parts.h"
+#include "lib/smtp/address.h"
 #include "lib/smtp/command.h"
 #include "lib/smtp/dialogue.h"
 #include "lib/smtp/xclient.h"
@@ -97,17 +98,31 @@ static void take_helo(const struct call *call)
 	mailtalk_answer_then(talk, MAILTALK_AT_COMMAND);
 }
 
+/* Bytes of "FROM:" and the path, whose local part may have blanks in quotes. Without a path: all. */
+static size_t path_size(const char *text, size_t size)
+{
+	struct address address;
+	size_t used = 0;
+	size_t at = strlen("FROM:");
+	while (at < size && text[at] == ' ')
+		at++;
+	if (at >= size || address_parse_path(text + at, size - at, &address, &used) != ADDRESS_OK)
+		return size;
+	return at + used;
+}
+
 /*
  * AUTH= names what a client was let in as where the mail came from (RFC 4954, 5). It is for servers
  * that trust their clients in this, and is left out: which is as if AUTH=<> were said.
  */
 static size_t cut_auth(const char *text, size_t size, char *ret_text)
 {
-	size_t kept = 0;
-	for (size_t i = 0; i < size;) {
+	size_t kept = path_size(text, size);
+	memcpy(ret_text, text, kept);
+	for (size_t i = kept; i < size;) {
 		const char *blank = memchr(text + i, ' ', size - i);
 		const size_t end = blank != NULL ? (size_t)(blank - text) + 1 : size;
-		if (kept == 0 || end - i < 5 || !word_is(text + i, 5, "AUTH=")) {
+		if (text[i - 1] != ' ' || end - i < 5 || !word_is(text + i, 5, "AUTH=")) {
 			memcpy(ret_text + kept, text + i, end - i);
 			kept += end - i;
 		}
