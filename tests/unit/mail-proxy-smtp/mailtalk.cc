@@ -838,6 +838,35 @@ TEST_CASE("too many mails at a time are put off", "[mailtalk]")
 	CHECK(talked.connections == 2);
 }
 
+TEST_CASE("what a mail server's recipients are refused for is no error of it", "[mailtalk]")
+{
+	for (const bool is_lmtp : { true, false }) {
+		CAPTURE(is_lmtp);
+		Talked talked(is_lmtp);
+		talked.rules.is_filter = !is_lmtp;
+		talked.rules.errors_max = 2;
+		talked.greet();
+		talked.mail();
+		for (int i = 0; i < 3; i++) {
+			talked.client("RCPT TO:<c@y.test>\r\n");
+			CHECK(talked.server("550 5.1.1 unknown\r\n") == "550 5.1.1 unknown\r\n");
+		}
+		talked.client("DATA\r\n");
+		CHECK(talked.server("354 Go\r\n") == "354 Go\r\n");
+		talked.client("a\r\n.\r\n");
+		CHECK(talked.server("250 queued\r\n") == "250 queued\r\n");
+		CHECK(talked.client("FOO\r\n").substr(0, 3) == "500");
+		CHECK(talked.client("FOO\r\n").find("421 4.7.0") != std::string::npos);
+	}
+	Talked stranger;
+	stranger.rules.errors_max = 2;
+	stranger.greet();
+	stranger.mail();
+	stranger.client("RCPT TO:<c@y.test>\r\nRCPT TO:<d@y.test>\r\n");
+	CHECK(stranger.server("550 c\r\n550 d\r\n").find("421 4.7.0") != std::string::npos);
+	CHECK(stranger.is_closed);
+}
+
 TEST_CASE("sessions end at their limits, and when the process does", "[mailtalk]")
 {
 	Talked talked;

@@ -238,7 +238,8 @@ static void end_reply(struct mailtalk *talk, struct mailtalk_io *io)
 {
 	const struct mailtalk_pending pending = talk->pending[talk->pending_first];
 	talk->steps++;
-	if (talk->replies.code >= 400)
+	/* A mail server asks for recipients of others, and may have many that are refused. */
+	if (talk->replies.code >= 400 && !talk->rules->is_lmtp && !talk->rules->is_filter)
 		talk->error_count++;
 	switch ((enum mailtalk_kind)pending.kind) {
 	case MAILTALK_GREETING:
