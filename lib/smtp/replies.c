@@ -33,7 +33,8 @@ static void cut(struct replies *replies)
 	if (replies->size > 0 && is_head && replies->head[last] == '\r')
 		replies->size--;
 	size_t size = replies->size > HEAD_SIZE ? replies->size - HEAD_SIZE : 0;
-	if (size > REPLIES_TEXT_SIZE - 1)
+	replies->is_full = size > REPLIES_TEXT_SIZE - 1;
+	if (replies->is_full)
 		size = REPLIES_TEXT_SIZE - 1;
 	else if (size > 0 && replies->text[size - 1] == '\r')
 		size--;

@@ -23,6 +23,7 @@
  * A plain value. No function here keeps a pointer, allocates or logs.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -47,6 +48,7 @@ struct replies {
 	int code;		      /* 200 to 599, of the line that has ended */
 	unsigned line_count;	      /* with this one: 1 is the first of its reply */
 	char text[REPLIES_TEXT_SIZE]; /* of the line, behind its code */
+	bool is_full;		      /* the text: the line may have had more */
 
 	/* replies.c's own. */
 	enum replies_status status;

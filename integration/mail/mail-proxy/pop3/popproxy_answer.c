@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "integration/mail/mail-proxy/pop3/popproxy_parts.h"
+#include "lib/wire/mechanism.h"
 
 /* Two numbers of 20 digits, a blank, CR LF and a NUL. */
 #define NUMBERS_ROOM 48
@@ -49,7 +50,8 @@ static void sasl_line(struct popproxy_io *io, struct pop3_text rest)
 {
 	bool is_first = true;
 	while (rest.size > 0) {
-		const char *mechanism = popproxy_mechanism(pop3_command_word(&rest));
+		const struct pop3_text word = pop3_command_word(&rest);
+		const char *mechanism = mechanism_find(word.at, word.size);
 		if (mechanism == NULL)
 			continue;
 		popproxy_to_client(io, is_first ? "SASL " : " ");

@@ -5,6 +5,7 @@
 #include "integration/mail/mail-proxy/pop3/popproxy_parts.h"
 #include "lib/format/ascii.h"
 #include "lib/pop3/base64.h"
+#include "lib/wire/mechanism.h"
 
 /* "TOP", two numbers of 20 digits, blanks, CR LF and a NUL. */
 #define COMMAND_ROOM 64
@@ -113,23 +114,6 @@ static void ask_apop(struct popproxy *proxy, struct popproxy_io *io,
 
 /* ---- AUTH ---- */
 
-/*
- * Those that end with a login and nothing else. Others may put a layer of their own around all that
- * follows (GSSAPI, DIGEST-MD5), or want the TLS of the server's (SCRAM-...-PLUS).
- */
-static const char *const mechanisms[] = { "PLAIN",	 "LOGIN",	  "CRAM-MD5",
-					  "SCRAM-SHA-1", "SCRAM-SHA-256", "SCRAM-SHA-512",
-					  "XOAUTH2",	 "OAUTHBEARER",	  "EXTERNAL",
-					  "ANONYMOUS" };
-
-const char *popproxy_mechanism(struct pop3_text word)
-{
-	for (size_t i = 0; i < sizeof(mechanisms) / sizeof(mechanisms[0]); i++)
-		if (pop3_command_is(word, mechanisms[i]))
-			return mechanisms[i];
-	return NULL;
-}
-
 /* Base64 by its characters: what it means is between the two. */
 static bool is_message(struct pop3_text word)
 {
@@ -163,7 +147,8 @@ static void ask_auth(struct popproxy *proxy, struct popproxy_io *io,
 		     const struct pop3_command *command)
 {
 	struct pop3_text rest = command->arguments;
-	const char *mechanism = popproxy_mechanism(pop3_command_word(&rest));
+	const struct pop3_text name = pop3_command_word(&rest);
+	const char *mechanism = mechanism_find(name.at, name.size);
 	const struct pop3_text message = pop3_command_word(&rest);
 	if (mechanism == NULL || rest.size > 0 || !is_message(message)) {
 		refuse(proxy, "-ERR That is no mechanism of those that are passed on");

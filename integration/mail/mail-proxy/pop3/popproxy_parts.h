@@ -79,8 +79,6 @@ void popproxy_broken(struct popproxy *proxy, struct popproxy_io *io);
 bool popproxy_answer(struct popproxy *proxy, struct popproxy_io *io);
 bool popproxy_send(struct popproxy *proxy, struct popproxy_io *io);
 bool popproxy_ask(struct popproxy *proxy, struct popproxy_io *io);
-/* As it is written on; NULL: it is not passed on. */
-const char *popproxy_mechanism(struct pop3_text word);
 /* RETR or TOP at the head. */
 bool popproxy_mail(struct popproxy *proxy, struct popproxy_io *io);
 /* May a client take -ERR for the answer to the mail at the head? */

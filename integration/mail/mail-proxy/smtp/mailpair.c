@@ -262,7 +262,9 @@ static bool do_ask(struct mailpair *own, enum mailtalk_ask ask, const struct mai
 		pair_tunnel(pair);
 		return false;
 	case MAILTALK_CLOSE:
-		pair_close(pair, own->talk.is_told ? "quit" : "closed");
+		pair_close(pair, own->talk.is_told		? "quit"
+				 : own->talk.has_long_challenge ? "challenge"
+								: "closed");
 		return false;
 	}
 	return true;

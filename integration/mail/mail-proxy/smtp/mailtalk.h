@@ -33,8 +33,8 @@
  * written again, and the lines of a mail are undone and done anew (body.h), so that there is one
  * end of a mail, which is ours. The same holds for replies. Commands that are not known are refused.
  * What EHLO offers is what both the next hop and this have: SIZE, 8BITMIME, SMTPUTF8, DSN,
- * ENHANCEDSTATUSCODES and AUTH of the next hop, XCLIENT and XFORWARD for a filter; PIPELINING and
- * CHUNKING are ours, as chunks go on by DATA.
+ * ENHANCEDSTATUSCODES and AUTH (with the mechanisms of mechanism.h) of the next hop, XCLIENT and
+ * XFORWARD for a filter; PIPELINING and CHUNKING are ours, as chunks go on by DATA.
  *
  * A mail goes on as it comes, but for its end. With the end a verdict is waited for; when it is to
  * be refused the connection to the next hop is closed without that end, and the client gets the
@@ -193,7 +193,8 @@ struct mailtalk {
 	bool is_line_begun; /* to the next hop, in a mail */
 	bool is_stuck;	    /* the client has sent more of a mail than the next hop takes now */
 	bool is_skipping;
-	bool is_told; /* QUIT has come */
+	bool is_told;		 /* QUIT has come */
+	bool has_long_challenge; /* in a login; the session ends for it */
 	bool is_draining;
 	bool wants_connect;
 	bool wants_drop;

@@ -11,6 +11,7 @@
 #include "lib/smtp/dialogue.h"
 #include "lib/smtp/xclient.h"
 #include "lib/wire/lines.h"
+#include "lib/wire/mechanism.h"
 #include "lib/wire/word.h"
 
 #define AUTH_LINE_MAX  12288 /* RFC 4954, 4 */
@@ -359,6 +360,13 @@ static void take_auth(const struct call *call)
 	}
 	if (!is_there(call) || !is_plain(command->arguments, command->arguments_size)) {
 		answer(call, 501, "5.5.4 Syntax: AUTH MECHANISM [RESPONSE]");
+		return;
+	}
+	const char *blank = memchr(command->arguments, ' ', command->arguments_size);
+	const size_t name_size =
+		blank != NULL ? (size_t)(blank - command->arguments) : command->arguments_size;
+	if (mechanism_find(command->arguments, name_size) == NULL) {
+		answer(call, 504, "5.5.4 Mechanism not passed on");
 		return;
 	}
 	talk->auth_count = 0;

@@ -7,6 +7,7 @@
 
 #include "integration/mail/mail-proxy/smtp/mailtalk_parts.h"
 #include "lib/smtp/reply.h"
+#include "lib/wire/mechanism.h"
 #include "lib/wire/word.h"
 
 /* A line of a reply, the longest of ours, and what EHLO adds. */
@@ -81,13 +82,38 @@ static void put_size(const struct mailtalk *talk, struct mailtalk_io *io, const 
 	put_line(io, 250, '-', line);
 }
 
+/* "AUTH" with those of its mechanisms that may be passed on. False: there is none. */
+static bool pick_mechanisms(const char *text, char *ret_line)
+{
+	size_t size = (size_t)snprintf(ret_line, REPLIES_TEXT_SIZE, "AUTH");
+	const size_t bare = size;
+	const char *word = text + strcspn(text, " ");
+	while (*word != '\0') {
+		word += strspn(word, " ");
+		const size_t word_size = strcspn(word, " ");
+		const char *mechanism = mechanism_find(word, word_size);
+		/* No longer than the text is. */
+		if (mechanism != NULL)
+			size += (size_t)snprintf(ret_line + size, REPLIES_TEXT_SIZE - size, " %s",
+						 mechanism);
+		word += word_size;
+	}
+	return size > bare;
+}
+
 /* A line behind the first. */
 static void take_offer(struct mailtalk *talk, struct mailtalk_io *io, bool is_said)
 {
+	char line[REPLIES_TEXT_SIZE];
 	const char *text = talk->replies.text;
 	const struct offer *offer = find_offer(talk, text);
 	if (offer == NULL)
 		return;
+	if (offer->bit == MAILTALK_OFFERS_AUTH) {
+		if (!pick_mechanisms(text, line))
+			return;
+		text = line;
+	}
 	talk->offered |= offer->bit;
 	talk->withheld &= ~offer->extension;
 	if (!is_said || !offer->is_kept)
@@ -365,6 +391,12 @@ static bool read_reply(struct mailtalk *talk, struct mailtalk_io *io)
 		return true;
 	if (status == REPLIES_BROKEN || !is_answer(talk)) {
 		mailtalk_lose(talk, "4.5.0 Next hop has said what is no reply");
+		return false;
+	}
+	/* Without its end it would be another. */
+	if (talk->replies.code == 334 && talk->replies.is_full) {
+		talk->has_long_challenge = true;
+		mailtalk_lose(talk, "4.7.0 Challenge longer than is passed on");
 		return false;
 	}
 	pass_line(talk, io, status == REPLIES_END);
