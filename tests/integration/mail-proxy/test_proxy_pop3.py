@@ -289,6 +289,12 @@ class Infected(Before):
                 session.quit()
                 self.proxy.process.stop()
 
+    def test_on_found_quarantine_says_what_was_found(self):
+        self.begin([SMALL], scan={"on-found": "quarantine"})
+        mail = self.fetch_all()[0]
+        self.assertTrue(is_notice(mail), mail)
+        self.proxy.process.wait_for_log('mail notice, .* found="Eicar-Test"')
+
     def test_on_found_mark(self):
         """A mail that was all held gets the field, a longer one is passed on as it is."""
         self.begin([SMALL, LARGE], scan={"on-found": "mark", "header": "on"})
@@ -297,6 +303,7 @@ class Infected(Before):
         self.assertRegex(mails[0], rb"\AX-Mail-Scan: .*Eicar-Test.*\r\nFrom: ")
         self.assertTrue(mails[0].endswith(SMALL), mails[0])
         self.assertEqual(self.proxy.fates(2), ["marked", "marked"])
+        self.proxy.process.wait_for_log('mail marked, .* found="Eicar-Test"', 2)
 
 
 class Suite(PopSuite, Case):

@@ -141,6 +141,14 @@ class OwnHop(Case):
         self.assertEqual(self.proxy.counters()["mails-rejected"], 3)
         self.proxy.wait_for_log(r"mail judged, client=.* code=550 reply=\"5\.7\.1 Eicar-Signature")
 
+    def test_what_is_kept_apart_elsewhere_is_refused_by_its_name(self):
+        self.start_proxy(sections={"scan": {"on-found": "quarantine"}})
+        with Client(self.address) as client:
+            client.begin()
+            client.begin_mail()
+            client.send(EICAR.encode() + b"\r\n.\r\n")
+            self.assertRegex(client.expect(550), "^550 5.7.1 Eicar-Signature")
+
     def test_bytes_leave_before_the_mail_is_whole(self):
         self.start_proxy()
         with Client(self.address) as client:

@@ -127,6 +127,18 @@ TEST_CASE("peers are heard", "[mail-scan]")
 	}
 }
 
+TEST_CASE("what was found is named also where it is let pass or kept apart", "[mail-scan]")
+{
+	scanned mail;
+	mail.find(INSPECT_SIGNATURE, "Some", "part 2");
+	mail.settings.actions[INSPECT_SIGNATURE] = SCAN_QUARANTINE;
+	CHECK(std::string(mail.make().text) == "5.7.1 Some in part 2");
+	mail.settings.actions[INSPECT_SIGNATURE] = SCAN_MARK;
+	CHECK(std::string(mail.make().text) == "2.0.0 Some in part 2");
+	mail.settings.actions[INSPECT_SIGNATURE] = SCAN_ACCEPT;
+	CHECK(std::string(mail.make().text).empty());
+}
+
 TEST_CASE("texts are lines of ASCII", "[mail-scan]")
 {
 	scanned mail;

@@ -52,7 +52,10 @@ struct scan;
 struct scan_verdict {
 	enum scan_action action; /* the strictest that anything asked for */
 	int code;		 /* 250, 451, 550 */
-	/* For the reply, behind the code: "5.7.1 Eicar-Signature in part 2 / a.zip / eicar.com". */
+	/*
+	 * For the reply, behind the code: "5.7.1 Eicar-Signature in part 2 / a.zip / eicar.com". Of
+	 * SCAN_QUARANTINE for a program that refuses in its place, of SCAN_MARK for its log.
+	 */
 	char text[SCAN_TEXT_MAX];
 	/* A header field with its CRLF when the action is SCAN_MARK or SCAN_QUARANTINE, else "". */
 	char header[SCAN_TEXT_MAX];

@@ -147,10 +147,12 @@ void verdict_make(const struct scan_settings *settings, const struct inspect_res
 	if (reason.class_ == CLEAN)
 		return;
 	format_what(&reason, what, sizeof(what));
-	if (reason.action == SCAN_REJECT)
+	if (reason.action == SCAN_REJECT || reason.action == SCAN_QUARANTINE)
 		snprintf(ret_verdict->text, SCAN_TEXT_MAX, "5.7.1 %s", what);
 	else if (reason.action == SCAN_DEFER)
 		snprintf(ret_verdict->text, SCAN_TEXT_MAX, "4.7.1 Not scanned now: %s", what);
+	else if (reason.action == SCAN_MARK)
+		snprintf(ret_verdict->text, SCAN_TEXT_MAX, "2.0.0 %s", what);
 	if (reason.action == SCAN_MARK || reason.action == SCAN_QUARANTINE)
 		snprintf(ret_verdict->header, SCAN_TEXT_MAX, "X-Mail-Scan: %s: %s\r\n",
 			 inspect_class_name((enum inspect_class)reason.class_), what);
