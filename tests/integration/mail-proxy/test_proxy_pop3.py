@@ -289,6 +289,28 @@ class Infected(Before):
                 session.quit()
                 self.proxy.process.stop()
 
+    def test_what_is_encrypted_counts_in_a_piece_and_what_is_cut_does_not(self):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as file:
+            file.writestr("a.txt", bytes(2000))
+        plain_zip = packed.getvalue()
+        secret = bytearray(plain_zip)
+        for mark, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+            secret[plain_zip.index(mark) + offset] |= 1
+        mails = []
+        for content in (plain_zip, bytes(secret)):
+            message = EmailMessage(policy=SMTP)
+            message["Subject"] = "packed"
+            message.set_content("See the attachment.")
+            message.add_attachment(content, maintype="application", subtype="zip", filename="a.zip")
+            mails.append(message.as_bytes())
+        self.begin(mails, scan={"on-encrypted": "reject", "on-suspicious": "reject", "on-ambiguous": "reject"})
+        session = self.poplib(CLEAR, "user")
+        cut = [joined(session.top(i + 1, 30)[1]) for i in range(2)]
+        self.assertTrue(mails[0].startswith(cut[0]) and cut[0] != mails[0], cut[0])
+        self.assertIn(b"\r\nSubject: A mail was withheld: encrypted in part 2 / a.zip", cut[1])
+        session.quit()
+
     def test_on_found_quarantine_says_what_was_found(self):
         self.begin([SMALL], scan={"on-found": "quarantine"})
         mail = self.fetch_all()[0]

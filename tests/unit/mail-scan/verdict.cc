@@ -139,6 +139,51 @@ TEST_CASE("what was found is named also where it is let pass or kept apart", "[m
 	CHECK(std::string(mail.make().text).empty());
 }
 
+TEST_CASE("a piece of a mail has found what it has not for being cut", "[mail-scan]")
+{
+	scanned mail;
+	verdict_peer &clamd = mail.peers[SCAN_CLAMD];
+	CHECK_FALSE(mail.make().has_found);
+	mail.settings.actions[INSPECT_SUSPICIOUS] = SCAN_REJECT;
+	mail.settings.actions[INSPECT_AMBIGUOUS] = SCAN_REJECT;
+	mail.find(INSPECT_SUSPICIOUS, "suspicious: cut", "part 2 / a.zip");
+	mail.find(INSPECT_AMBIGUOUS, "ambiguous: no end", "");
+	CHECK_FALSE(mail.make().has_found);
+	SECTION("a signature, whatever becomes of it")
+	{
+		mail.settings.actions[INSPECT_SIGNATURE] = SCAN_MARK;
+		mail.result.counts[INSPECT_SIGNATURE] = 1;
+		CHECK(mail.make().has_found);
+	}
+	SECTION("that something is encrypted, when it is refused for that")
+	{
+		mail.result.counts[INSPECT_ENCRYPTED] = 1;
+		CHECK_FALSE(mail.make().has_found);
+		mail.settings.actions[INSPECT_ENCRYPTED] = SCAN_REJECT;
+		CHECK(mail.make().has_found);
+	}
+	SECTION("what a peer has found")
+	{
+		clamd.is_asked = clamd.is_found = true;
+		clamd.name = "Win.Test";
+		CHECK(mail.make().has_found);
+		mail.settings.actions[INSPECT_SIGNATURE] = SCAN_MARK;
+		CHECK_FALSE(mail.make().has_found);
+	}
+	SECTION("what a peer refuses, or cannot say")
+	{
+		clamd.is_asked = true;
+		clamd.action = SCAN_MARK;
+		CHECK_FALSE(mail.make().has_found);
+		clamd.action = SCAN_REJECT;
+		CHECK(mail.make().has_found);
+		clamd.has_failed = true;
+		CHECK(mail.make().has_found);
+		mail.settings.on_unavailable = SCAN_ACCEPT;
+		CHECK_FALSE(mail.make().has_found);
+	}
+}
+
 TEST_CASE("texts are lines of ASCII", "[mail-scan]")
 {
 	scanned mail;

@@ -63,6 +63,11 @@ struct scan_verdict {
 	char log[SCAN_TEXT_MAX];
 	const struct inspect_result *result; /* of our own inspection */
 	bool has_missed; /* the mail is accepted, though a peer has failed: log says which */
+	/*
+	 * In a piece of a mail: a signature, or what keeps it back and could not come of the cut alone,
+	 * as damage and ambiguity do: a multipart without its end is ambiguous.
+	 */
+	bool has_found;
 };
 
 /*

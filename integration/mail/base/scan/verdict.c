@@ -79,6 +79,20 @@ static bool take_missed(const struct verdict_peer *peers, struct reason *reason)
 	return has_missed;
 }
 
+static bool has_found(const struct scan_settings *settings, const struct inspect_result *result,
+		      const struct verdict_peer *peers)
+{
+	struct reason reason = { .action = SCAN_ACCEPT, .class_ = CLEAN };
+	for (unsigned i = 0; i < SCAN_PEER_COUNT; i++)
+		take_peer(settings, (enum scan_peer)i, &peers[i], &reason);
+	for (unsigned i = 0; i < INSPECT_CLASS_COUNT; i++) {
+		const bool is_of_cut = i == INSPECT_SUSPICIOUS || i == INSPECT_AMBIGUOUS;
+		if (result->counts[i] > 0 && !is_of_cut && settings->actions[i] > reason.action)
+			reason.action = settings->actions[i];
+	}
+	return result->counts[INSPECT_SIGNATURE] > 0 || reason.action > SCAN_MARK;
+}
+
 /* ASCII that can be seen, and may stand in quotes. */
 static void make_safe(char *text)
 {
@@ -138,6 +152,7 @@ void verdict_make(const struct scan_settings *settings, const struct inspect_res
 	for (unsigned i = 0; i < SCAN_PEER_COUNT; i++)
 		take_peer(settings, (enum scan_peer)i, &peers[i], &reason);
 	ret_verdict->has_missed = take_missed(peers, &reason);
+	ret_verdict->has_found = has_found(settings, result, peers);
 	ret_verdict->result = result;
 	ret_verdict->action = reason.action;
 	ret_verdict->code = reason.action == SCAN_REJECT  ? 550

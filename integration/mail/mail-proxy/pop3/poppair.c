@@ -141,17 +141,6 @@ static enum popproxy_action action_of(enum scan_action action)
 	return POPPROXY_ACCEPT;
 }
 
-/* Of a signature, or of a peer: nothing that could come of a mail that is cut. */
-static bool is_finding(const struct inspect_result *result)
-{
-	if (result == NULL || result->counts[INSPECT_SIGNATURE] > 0)
-		return true;
-	for (unsigned i = 0; i < INSPECT_CLASS_COUNT; i++)
-		if (result->counts[i] > 0)
-			return false;
-	return true;
-}
-
 /* "5.7.1 Eicar-Signature in part 2" without the code, which is SMTP's. */
 static const char *name_of(const struct scan_verdict *verdict)
 {
@@ -171,7 +160,7 @@ static const struct popproxy_verdict *call_verdict(void *own_context)
 			 scan_action_name(verdict->action), verdict->log);
 	own->verdict = (struct popproxy_verdict){
 		.action = action_of(verdict->action),
-		.has_found = is_finding(verdict->result),
+		.has_found = verdict->has_found,
 		.name = name_of(verdict),
 		.header = own->pair.loop->setup->scan.has_header ? verdict->header : "",
 	};

@@ -94,7 +94,7 @@ enum popproxy_action {
 
 struct popproxy_verdict {
 	enum popproxy_action action;
-	bool has_found;	    /* a signature, and no other oddity */
+	bool has_found;	    /* something that could not come of a mail that is cut */
 	const char *name;   /* "Eicar-Signature in part 2 / a.zip"; never NULL */
 	const char *header; /* a field with its CR LF; or "" */
 };
