@@ -367,6 +367,10 @@ static void begin_tls(struct poppair *own)
 	if (side_waiting(pair->client) > 0)
 		return;
 	fill_io(pair, &io);
+	if (io.to_client_room < POPPROXY_ROOM_MIN) {
+		use_io(pair, &io);
+		return;
+	}
 	const bool is_fine = io.client_size == 0;
 	popproxy_stls(&own->proxy, &io, is_fine);
 	use_io(pair, &io);
