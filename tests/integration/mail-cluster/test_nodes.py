@@ -584,7 +584,7 @@ class Liars(Nodes):
         self.assertNotIn("takes no mail", nodes[0].stored.process.log())
 
     def test_a_node_that_stood_still_takes_no_other_for_silent(self):
-        nodes, box, liar = self.begin_with_liar(timeout="4s", silence="2s")
+        nodes, box, liar = self.begin_with_liar(timeout="8s", silence="5s")
         client = self.client(nodes[0])
         client.send_mail(TEXT, [box])
         self.assertTrue(liar.has_mail.wait(DEADLINE_S))
@@ -592,7 +592,7 @@ class Liars(Nodes):
         os.kill(module, signal.SIGSTOP)
         try:
             liar.may_answer.set()
-            time.sleep(7)  # more than both, and others give its links up
+            time.sleep(13)  # more than both, and others give its links up
         finally:
             os.kill(module, signal.SIGCONT)
         self.assertEqual(client.take().status, 0)
