@@ -67,13 +67,13 @@ int control_open(const struct settings *settings, struct control **ret_control)
 	memcpy(control->path, settings->control_path, sizeof(control->path));
 	control->fd = -1;
 	int ret = listening_bind_path(control->path, SOCK_STREAM, &control->fd);
-	if (ret == 0)
-		ret = give_path(control, settings);
 	struct stat status;
 	if (ret == 0 && lstat(control->path, &status) == 0) {
 		control->device = status.st_dev;
 		control->inode = status.st_ino;
 	}
+	if (ret == 0)
+		ret = give_path(control, settings);
 	if (ret != 0) {
 		control_close(control);
 		return ret;

@@ -67,8 +67,12 @@ struct parent {
 static int bind_path(const struct owner *owner, const char *path, int type, int *ret_fd)
 {
 	int ret = listening_bind_path(path, type, ret_fd);
-	if (ret == 0)
-		ret = owner_give(owner, path);
+	if (ret != 0)
+		return ret;
+	ret = owner_give(owner, path);
+	/* A next start could not even see that no process listens at one without a mode. */
+	if (ret != 0)
+		unlink(path);
 	return ret;
 }
 

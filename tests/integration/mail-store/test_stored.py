@@ -17,8 +17,8 @@ import subprocess
 import sys
 
 import stored
-from harness import DEADLINE_S, EX_CONFIG, EX_IOERR, EX_TEMPFAIL, IS_SANITIZED, Case, children_of, main, peer, \
-    program, wait_for
+from harness import DEADLINE_S, EX_CONFIG, EX_IOERR, EX_NOPERM, EX_TEMPFAIL, IS_SANITIZED, Case, children_of, main, \
+    peer, program, wait_for
 from lmtp_client import Lmtp, LmtpStored
 from stored import Client, Stored
 
@@ -575,6 +575,21 @@ class Processes(Case):
         self.assertNotEqual(process.popen.wait(60), 0)
         with store.client() as client:
             client.deliver(TEXT, BOXES)
+
+    def test_a_start_that_fails_leaves_no_socket_in_the_way_of_the_next(self):
+        if os.geteuid() != 0:
+            self.skipTest("root alone can become another user")
+        spool = self.path("spool")
+        os.mkdir(spool)
+        os.chown(spool, 65534, 65534)
+        config = self.write("stored.conf", f"stored:\n    directory: {spool}/store\n"
+                                           f"    socket: {spool}/socket\n    socket-group: mail\n")
+        result = subprocess.run([self.readable_program(program("mail-stored")), "-c", config],
+                                user=65534, group=65534, extra_groups=[], capture_output=True, text=True,
+                                timeout=DEADLINE_S, check=False)
+        self.assertEqual(result.returncode, EX_NOPERM, result.stderr)
+        self.assertIn("socket not opened", result.stderr)
+        self.assertNotIn("socket", os.listdir(spool))
 
     def test_a_store_process_that_is_killed_is_replaced_while_clients_wait(self):
         self.expect_log("process ended, role=store")

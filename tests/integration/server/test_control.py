@@ -410,6 +410,21 @@ class Permissions(Control):
         self.serve_controlled()
         self.assertEqual(self.status()[0]["state"], "serving")
 
+    def test_a_start_that_fails_leaves_no_socket_in_the_way_of_the_next(self):
+        if os.geteuid() != 0:
+            self.skipTest("root alone can become somebody else")
+        spool = self.path("spool")
+        os.mkdir(spool)
+        os.chown(spool, 65534, 65534)
+        config = self.write("second.conf", config_text(self.free_address(), [], [
+            f"control: {spool}/socket", "control-owner: root:daemon"]))
+        result = subprocess.run([self.readable_program(harness.program("dnsblv6d")), "--config", config],
+                                user=65534, group=65534, extra_groups=[], check=False,
+                                capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, EX_NOPERM, result.stderr)
+        self.assertIn("control socket not opened", result.stderr)
+        self.assertEqual(os.listdir(spool), [])
+
     def refuse(self):
         """The log of a server that does not start."""
         config = self.write("second.conf", config_text(
