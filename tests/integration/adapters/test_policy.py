@@ -365,7 +365,7 @@ class Sockets(PolicyCase):
         self.assertEqual({connection.reply(b"\n") for _ in range(exempt)}, {"clear"})
         before_s = cpu_s(daemon)
         self.assertEqual(connection.reply(b"\n"), "unknown")
-        self.assertLess(cpu_s(daemon) - before_s, 0.1)
+        self.assertLess(cpu_s(daemon) - before_s, 0.25)  # one that turns has all that there is
 
     def test_tcp_on_loopback_alone(self):
         port = self.free_port()
