@@ -41,7 +41,9 @@ struct nodelink {
 	uv_timer_t timer;
 	unsigned limit_ms;    /* 0: none */
 	uint64_t until_ms;    /* when that is over; later with each byte that comes */
-	bool has_much_unsent; /* it had, when that began */
+	uint64_t end_ms;      /* it is over then in any case */
+	bool has_much_unsent; /* it had, when until_ms was set */
+	bool has_stood;	      /* the loop was late, once */
 	unsigned open_handles;
 	enum state state;
 	int events;
@@ -100,6 +102,30 @@ static void lose(struct nodelink *link, int status)
 	link->start.rules->lost(link->start.owner, link, status);
 }
 
+static void timer_on_end(uv_timer_t *timer);
+
+/* Of a large mail on a slow link. That it goes on is for TCP_USER_TIMEOUT to see. */
+static bool has_much_unsent(const struct nodelink *link)
+{
+	int size = 0;
+	return !link->is_local && ioctl(link->fd, SIOCOUTQ, &size) == 0 && size > CHUNK_SIZE;
+}
+
+/* Clients have a time of their own: what is answered behind it they send once more. */
+static void put_off(struct nodelink *link)
+{
+	link->until_ms = uv_now(link->start.loop) + link->limit_ms;
+	if (link->until_ms > link->end_ms)
+		link->until_ms = link->end_ms;
+}
+
+static void begin_again(struct nodelink *link)
+{
+	link->has_much_unsent = has_much_unsent(link);
+	put_off(link);
+	uv_timer_start(&link->timer, timer_on_end, link->until_ms - uv_now(link->start.loop), 0);
+}
+
 static void timer_on_end(uv_timer_t *timer)
 {
 	struct nodelink *link = timer->data;
@@ -109,32 +135,30 @@ static void timer_on_end(uv_timer_t *timer)
 		return;
 	}
 	/* When the loop is late, what has come meanwhile is not read yet. */
-	if (now_ms - link->until_ms > LATE_MS || link->has_much_unsent) {
-		nodelink_limit(link, link->limit_ms);
+	const bool is_late = now_ms - link->until_ms > LATE_MS && !link->has_stood;
+	if (is_late) {
+		link->has_stood = true;
+		link->end_ms = now_ms + link->limit_ms;
+	}
+	if (is_late || (link->has_much_unsent && now_ms < link->end_ms)) {
+		begin_again(link);
 		return;
 	}
 	/* Of a server that has shaken hands it is for half a message. */
 	lose(link, link->is_server && link->state == OPEN ? -EPROTO : -ETIMEDOUT);
 }
 
-/* Of a large mail on a slow link. That it goes on is for TCP_USER_TIMEOUT to see. */
-static bool has_much_unsent(const struct nodelink *link)
-{
-	int size = 0;
-	return !link->is_local && ioctl(link->fd, SIOCOUTQ, &size) == 0 && size > CHUNK_SIZE;
-}
-
 void nodelink_limit(struct nodelink *link, unsigned timeout_ms)
 {
 	if (link->is_closed)
 		return;
-	link->has_much_unsent = timeout_ms != 0 && has_much_unsent(link);
 	link->limit_ms = timeout_ms;
-	link->until_ms = uv_now(link->start.loop) + timeout_ms;
+	link->end_ms = uv_now(link->start.loop) + 2 * (uint64_t)timeout_ms;
+	link->has_stood = false;
 	if (timeout_ms == 0)
 		uv_timer_stop(&link->timer);
 	else
-		uv_timer_start(&link->timer, timer_on_end, timeout_ms, 0);
+		begin_again(link);
 }
 
 bool nodelink_is_due(const struct nodelink *link)
@@ -414,7 +438,7 @@ static void read_all(struct nodelink *link)
 			return;
 		ssize_t got = nodetls_read(link->tls, bytes, sizeof(bytes));
 		if (got > 0) {
-			link->until_ms = uv_now(link->start.loop) + link->limit_ms;
+			put_off(link);
 			take_bytes(link, bytes, (size_t)got);
 			continue;
 		}

@@ -65,7 +65,7 @@ int nodelink_open_peer(const struct nodelink_start *start, const struct nodesetu
 		       struct nodelink **ret_link);
 /*
  * fd is handed over, also when it fails. Any peer of the setup may be there. A message that has begun to come and goes not
- * on for "timeout" of the setup loses the link with -EPROTO.
+ * on for "timeout" of the setup, or is not whole in twice of it, loses the link with -EPROTO.
  */
 int nodelink_open_server(const struct nodelink_start *start, int fd, struct nodelink **ret_link);
 
@@ -84,7 +84,8 @@ int nodelink_ping(struct nodelink *link);
 
 /*
  * Without an answer in time it is lost with -ETIMEDOUT; 0: it has all the time there is. Over TLS it begins anew
- * with each byte that comes; when it is over and began with much still to be sent; and when the loop has stood still.
+ * with each byte that comes, and when it is over and began with much still to be sent, to twice of it in all; and once
+ * when the loop has stood still.
  */
 void nodelink_limit(struct nodelink *link, unsigned timeout_ms);
 /* Is that time just over, or nearly? The other side may be the first to close it then. */

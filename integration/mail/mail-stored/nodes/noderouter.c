@@ -371,7 +371,8 @@ static bool is_unheard(const struct node *node)
 static void look_at_clock(struct noderouter *router)
 {
 	const uint64_t now_ms = uv_now(router->start.loop);
-	if (now_ms - router->looked_ms > SILENT_MS)
+	if (now_ms - router->looked_ms > SILENT_MS &&
+	    now_ms - router->woken_ms > router->start.setup->silence_ms)
 		router->woken_ms = now_ms;
 	router->looked_ms = now_ms;
 }
