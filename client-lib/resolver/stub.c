@@ -476,6 +476,10 @@ static void wake(struct stub *stub, struct question *question, int64_t now_ms)
 		timers_set(&stub->timers, &asker->deadline, when_ms);
 		extend(&question->deadline_ms, when_ms);
 		question->flight->deadline_ms = question->deadline_ms;
+		/* What comes from now on is no older than this. */
+		question->sent_ms = question->sent_ms < 0 ? -1 : now_ms;
+		if (question->flight->sent_ms >= 0)
+			question->flight->sent_ms = now_ms;
 	}
 }
 

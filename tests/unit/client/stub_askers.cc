@@ -115,10 +115,13 @@ TEST_CASE("a question that a process left alone for its life is asked once more"
 		});
 		client.server(server);
 		client.ask("abc.example", kept);
+		int64_t sent_ms = 0;
+		kept.then = [&] { sent_ms = stub_told_sent_ms(client.get()); };
 		client.until_seen(server, 1);
 		client.pass(8000);
 		client.until_told(kept);
 		CHECK(kept.is_listed());
+		CHECK(sent_ms == client.now_ms);
 	}
 	SECTION("and no more than once")
 	{
