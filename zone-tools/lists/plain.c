@@ -166,10 +166,10 @@ const char *plain_parse(const char *text, size_t text_size, const struct sources
 		return fault;
 
 	skip_blanks(&rest);
+	if (is_record(rest))
+		return "a record of a zone file, where the address is reversed";
 	if (!options->ignore_columns && !is_at_end(&rest))
-		return is_record(rest) ? "a record of a zone file, where the address is reversed"
-				       : "more than an address in the line; --ignore-columns takes "
-					 "the first column";
+		return "more than an address in the line; --ignore-columns takes the first column";
 	*ret_entry = entry;
 	return NULL;
 }
