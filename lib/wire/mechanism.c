@@ -5,8 +5,8 @@
 
 static const char *const mechanisms[] = { "PLAIN",	 "LOGIN",	  "CRAM-MD5",
 					  "SCRAM-SHA-1", "SCRAM-SHA-256", "SCRAM-SHA-512",
-					  "XOAUTH2",	 "OAUTHBEARER",	  "EXTERNAL",
-					  "ANONYMOUS" };
+					  "XOAUTH2",	 "OAUTHBEARER",	  "NTLM",
+					  "EXTERNAL",	 "ANONYMOUS" };
 
 const char *mechanism_find(const char *word, size_t word_size)
 {
