@@ -64,8 +64,11 @@ struct disk_ops {
 	 * What it reads stays when the object is removed.
 	 */
 	int (*open)(struct disk *disk, uint64_t object, int *ret_fd);
-	/* Bytes that are free for those that may write; UINT64_MAX where there is no limit. */
-	int (*room)(struct disk *disk, uint64_t *ret_size);
+	/*
+	 * Bytes that are free for those that may write, and with what only root may have; UINT64_MAX where
+	 * there is no limit.
+	 */
+	int (*room)(struct disk *disk, uint64_t *ret_size, uint64_t *ret_root_size);
 	void (*close)(struct disk *disk);
 };
 

@@ -384,13 +384,15 @@ static int file_open(struct disk *disk, uint64_t object, int *ret_fd)
 	return 0;
 }
 
-static int file_room(struct disk *disk, uint64_t *ret_size)
+static int file_room(struct disk *disk, uint64_t *ret_size, uint64_t *ret_root_size)
 {
 	struct statvfs facts;
 	if (fstatvfs(((struct filedisk *)disk)->directory, &facts) != 0)
 		return -errno;
 	/* A file system without a size, such as some in user space, has no end. */
 	*ret_size = facts.f_blocks != 0 ? (uint64_t)facts.f_bavail * facts.f_frsize : UINT64_MAX;
+	*ret_root_size =
+		facts.f_blocks != 0 ? (uint64_t)facts.f_bfree * facts.f_frsize : UINT64_MAX;
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct collection {
 	struct mailstore *store;
@@ -78,13 +79,17 @@ static int skip(struct mailskipped *skipped, uint64_t segment)
 
 /*
  * Copies that end on a full disk would stay in the log, and leave no room for the deletions by which users would
- * free some. A disk that cannot be asked is no full one.
+ * free some. A disk that cannot be asked is no full one. Root may have what a file system keeps for it: so does
+ * a store get out of one that is full.
  */
 static uint64_t find_room(const struct collection *collection)
 {
 	struct disk *disk = collection->parts.log->disk;
 	uint64_t room;
-	return disk->ops->room(disk, &room) == 0 ? room : UINT64_MAX;
+	uint64_t root_room;
+	if (disk->ops->room(disk, &room, &root_room) != 0)
+		return UINT64_MAX;
+	return geteuid() == 0 ? root_room : room;
 }
 
 static bool fits(const struct segmentrow *row, uint64_t room)

@@ -447,7 +447,8 @@ static int check_id(struct mailstore *store, const struct delivery *delivery)
 static int check_room(const struct mailstore *store, const struct mailrecord *record)
 {
 	uint64_t room;
-	if (store->reserve == 0 || store->disk->ops->room(store->disk, &room) != 0)
+	uint64_t root_room;
+	if (store->reserve == 0 || store->disk->ops->room(store->disk, &room, &root_room) != 0)
 		return 0;
 	uint64_t size = mailrecord_size(record->type, record->meta_size, record->wire_size);
 	return room >= store->reserve && room - store->reserve >= size ? 0 : -ENOSPC;

@@ -473,8 +473,8 @@ inline const disk_ops &sim_disk::operations()
 		};
 		made.open_sync = [](disk *, uint64_t, int *) { return -EOPNOTSUPP; };
 		made.open = [](disk *, uint64_t, int *) { return -EOPNOTSUPP; };
-		made.room = [](disk *d, uint64_t *ret_size) {
-			*ret_size = of(d).room;
+		made.room = [](disk *d, uint64_t *ret_size, uint64_t *ret_root_size) {
+			*ret_size = *ret_root_size = of(d).room;
 			return 0;
 		};
 		made.close = [](disk *) {};

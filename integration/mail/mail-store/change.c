@@ -189,8 +189,11 @@ static int collect(struct maillayer *layer, unsigned share, struct mailstore_inf
 		is_damaged = is_damaged || ret == MAILSTORE_EDAMAGED;
 	}
 	progress_end(&progress);
+	/* Those that were emptied count, also when the next one has no room. */
+	*ret_after = *ret_before;
+	const int described = maillayer_describe(layer, ret_after);
 	if (ret == DNSBLV6_ENOTFOUND)
-		ret = maillayer_describe(layer, ret_after);
+		ret = described;
 	return ret == 0 && is_damaged ? MAILSTORE_EDAMAGED : ret;
 }
 
@@ -198,7 +201,7 @@ int collect_command(int argc, char **argv)
 {
 	struct collect options = { .share = SHARE_DEFAULT };
 	struct maillayer *layer;
-	struct mailstore_info before;
+	struct mailstore_info before = { 0 };
 	struct mailstore_info after;
 	options_parse_alone(&collect_table, argc, argv, &options);
 	int status = tool_open(options.store, false, &layer);
@@ -206,9 +209,9 @@ int collect_command(int argc, char **argv)
 		return status;
 	int ret = collect(layer, options.share, &before, &after);
 	maillayer_close(layer);
-	if (ret != 0)
+	if (ret != 0 && ret != -ENOSPC)
 		return tool_fail(options.store, "store not collected", ret);
 	printf("reclaimed-bytes\t%" PRIu64 "\ncopied-bytes\t%" PRIu64 "\n",
 	       after.reclaimed - before.reclaimed, after.copied - before.copied);
-	return EX_OK;
+	return ret == 0 ? EX_OK : tool_fail(options.store, "store not collected to its end", ret);
 }
