@@ -636,17 +636,19 @@ static int write_classic(void *context)
 }
 
 /*
- * When the lists or the limits refuse one of them, none is written. The classic store has a fence of
- * its own, whose line names it.
+ * When the lists or the limits refuse one of them, none is written. A secondary that has not got the
+ * first does not hold up the second: that one would lose its signatures. The classic store has a fence
+ * of its own, whose line names it.
  */
 static int write_both(struct build *build, struct build *classic)
 {
 	int status = plan_classic(build, classic);
 	if (status == EX_OK)
 		status = write_store(build);
-	if (status != EX_OK)
+	if (status != EX_OK && status != EX_UNAVAILABLE)
 		return status;
-	return commands_fence(classic->store, "replaced", write_classic, classic);
+	int other = commands_fence(classic->store, "replaced", write_classic, classic);
+	return other != EX_OK ? other : status;
 }
 
 /* All behind the look at what there is. classic may be NULL. */

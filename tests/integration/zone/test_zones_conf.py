@@ -296,6 +296,16 @@ class ZonesConf(UpdateCase):
         self.call("update", "--add", "192.0.2.7", "--serial", "991", expect=EX_UNAVAILABLE)
         self.call("rollback", expect=EX_UNAVAILABLE)
 
+    def test_a_secondary_that_lags_keeps_no_store_from_being_written(self):
+        self.write("list", "192.0.2.1\n")
+        old, classic = Secondary(self, lambda asked: 5), self.path("bl.mdb")
+        old.start()
+        self.configure("classic: bl.example.", f"classic-store: {classic}", f"secondary: {old.text}", "secondary-wait: 1")
+        result = self.call("build", expect=EX_UNAVAILABLE)
+        self.assertEqual(re.findall(r"^built (\S+):", result.out, re.MULTILINE), [ZONE, "bl.example."])
+        self.assertEqual(result.err.count("secondary has not the version"), 2)
+        self.run_zone("check", "--store", classic, self.path("list"))
+
 
 class Words(UpdateCase):
     def settings(self):
