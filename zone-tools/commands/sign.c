@@ -21,12 +21,16 @@
 #include "lib/process/progress.h"
 #include "lib/store/tables.h"
 
+#include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sysexits.h>
 #include <time.h>
+#include <unistd.h>
 
 struct sign {
+	const char *classic_store; /* to sign as well, if it is there; or NULL */
 	struct keyfiles keyfiles;
 	struct keydir keydir;
 	struct resign_job job;
@@ -41,6 +45,8 @@ struct sign {
 
 static const struct options_bound rows[] = {
 	{ { 's', "store", "FILE", "store to sign" }, AT(job.path), .is_required = true },
+	{ { 0, "classic-store", "FILE", "store to sign as well, if it is there" },
+	  AT(classic_store) },
 	ROWS_KEY(struct sign, keyfiles, "sign the zone with this key (see keygen)"),
 	ROWS_PUBLISH(struct sign, keyfiles, "have this key in the zone as well; may be repeated"),
 	ROWS_WITHDRAW(struct sign, keyfiles),
@@ -125,13 +131,17 @@ static int run_fenced(void *context)
 	return status;
 }
 
-static int run_command(int argc, char **argv)
+/* Of the command line's stores one; *ret_classic_store is the other. */
+static int sign_store(int argc, char **argv, const char *store, const char **ret_classic_store)
 {
 	struct sign sign = { .job = { .now_s = (uint64_t)time(NULL) },
 			     .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
 	keyfiles_init(&sign.keyfiles);
 	keydir_init(&sign.keydir);
 	parse_command_line(&sign, argc, argv);
+	*ret_classic_store = sign.classic_store;
+	if (store != NULL)
+		sign.job.path = store;
 	progress_init(&sign.progress);
 	int status = keyfiles_read(&sign.keyfiles);
 	sign.job.keyset = &sign.keyfiles.set;
@@ -141,6 +151,18 @@ static int run_command(int argc, char **argv)
 		status = commands_fence(sign.job.path, "signed", run_fenced, &sign);
 	keyfiles_deinit(&sign.keyfiles);
 	return status;
+}
+
+/* The keys of each store are chosen for it alone, so the second begins with the command line again. */
+static int run_command(int argc, char **argv)
+{
+	const char *classic_store;
+	int status = sign_store(argc, argv, NULL, &classic_store);
+	if (classic_store == NULL || (access(classic_store, F_OK) != 0 && errno == ENOENT))
+		return status;
+	optind = 0; /* getopt begins anew */
+	int other = sign_store(argc, argv, classic_store, &classic_store);
+	return status == EX_OK || (status == EX_UNAVAILABLE && other != EX_OK) ? other : status;
 }
 
 int sign_command(int argc, char **argv)

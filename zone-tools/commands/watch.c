@@ -287,9 +287,13 @@ static char *read_said(int fd)
 	return text;
 }
 
-static void cut_line(char *text)
+/* Returns what is behind it. */
+static char *cut_line(char *text)
 {
-	text[strcspn(text, "\n")] = '\0';
+	size_t size = strcspn(text, "\n");
+	char *rest = text + size + (text[size] == '\n');
+	text[size] = '\0';
+	return rest;
 }
 
 /* Of a failure the first error, or the first line. */
@@ -321,11 +325,14 @@ static void tell_success(const struct running *running, struct watched *watched,
 		fputs(err, stderr);
 	if (watched != NULL)
 		watched->told = number;
-	cut_line(out);
-	if (strncmp(out, "nothing ", strlen("nothing ")) == 0)
-		log_debug(running->domain, "%s", out);
-	else
-		log_info(running->domain, "%s", out);
+	while (*out != '\0') {
+		char *rest = cut_line(out);
+		if (strncmp(out, "nothing ", strlen("nothing ")) == 0)
+			log_debug(running->domain, "%s", out);
+		else
+			log_info(running->domain, "%s", out);
+		out = rest;
+	}
 }
 
 static void tell_failure(const struct running *running, int status, uint64_t again_ms, char *err)

@@ -212,6 +212,22 @@ class Alone(WatchCase):
         self.built(watch, 2)
         self.assertEqual(watch.stop(signal.SIGINT), 0)
 
+    def test_a_zone_with_two_stores_has_a_line_for_each_and_is_signed_while_its_list_is_wrong(self):
+        self.configure("classic: bl.example.", f"classic-store: {self.path('bl.mdb')}")
+        watch = self.watch("bl6.example", "--refresh", "1")
+        told = [r"^info: \[bl6\.example\.\] (%s %s: .*)" % (done, re.escape(zone))
+                for done in ("built", "signed") for zone in (ZONE, "bl.example.")]
+        for pattern in told[:2]:
+            watch.wait_for_log(pattern)
+        self.assertEqual(watch.stop(), 0)
+        self.replace(self.list, "192.0.2.300\n")
+        # The day until a zone is signed begins with a build: this watch has none.
+        watch = self.watch("bl6.example", "--refresh", "1")
+        watch.wait_for_log(r"zone not built, status=65 again=")
+        for pattern in told[2:]:
+            watch.wait_for_log(pattern)
+        self.assertEqual(watch.stop(), 0)
+
     def test_one_zone_of_the_file(self):
         self.configure()
         watch = self.watch("other.example")

@@ -95,6 +95,21 @@ class ZonesConf(UpdateCase):
         self.call("check")
         self.assertEqual(self.call("ds").out, self.run_zone("ds", "--zone", ZONE, "--key", self.key).out)
 
+    def test_sign_renews_both_stores_of_a_zone(self):
+        self.sign()
+        self.write("list", "192.0.2.1\n")
+        self.configure(f"key: {self.key}", "classic: bl.example.", f"classic-store: {self.path('bl.mdb')}")
+        self.call("build", "--classic-store", self.path("other.mdb"))
+        # The one that is not there yet is the next build's.
+        self.assertEqual(re.findall(r"(?m)^signed (\S+):", self.call("sign").out), [ZONE])
+        self.call("build")
+        self.assertEqual(re.findall(r"(?m)^signed (\S+):", self.call("sign").out), [ZONE, "bl.example."])
+        # One that cannot be signed keeps the other from nothing.
+        self.write("bl6.mdb", "no store")
+        told = self.call("sign", expect=EX_DATAERR)
+        self.assertEqual(re.findall(r"(?m)^signed (\S+):", told.out), ["bl.example."])
+        self.assertIn(f"error: [{self.store}] store not signed (", told.err)
+
     def test_the_command_line_goes_before_the_file(self):
         self.write("list", "192.0.2.1\n")
         more = self.write("more", "192.0.2.2\n192.0.2.3\n")
