@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Values of the merged list: the sets that have just one of them get these numbers. */
-enum { VALUE_ADDED = PIECES_ADDED - 1, VALUE_REMOVED = PIECES_REMOVED - 1 };
+/* Of a change: one source adds it, and another one removes it. */
+#define PIECES_CONTRADICT (PIECES_ADDED | PIECES_REMOVED)
 
 /* ---- reading ---- */
 
@@ -31,43 +31,82 @@ static int read_source(const struct change_source *source, struct listing *listi
 				  &own, findings);
 }
 
-/* ---- one dataset of all ---- */
+/* ---- all sources ---- */
 
-static int add_entries(struct dataset *all, const struct dataset *from, uint32_t value)
+/*
+ * A value is the length of the prefix by which a source speaks of an address, and whether it removes it:
+ * of the values that an address has the greatest decides.
+ */
+static uint32_t make_value(uint8_t prefix_len, bool is_removal)
+{
+	return 2U * prefix_len + is_removal;
+}
+
+static int add_entries(struct dataset *dataset, const struct dataset *from, bool is_removal)
 {
 	struct dataset_walk walk = dataset_walk_all(from);
 	struct entry entry;
 	int ret = DNSBLV6_OK;
 	while (ret == DNSBLV6_OK && dataset_next(&walk, &entry)) {
 		struct dnsblv6_prefix prefix = { entry.first, entry.prefix_len };
-		ret = dataset_add_entry(all, prefix,
+		uint32_t value = make_value(entry.prefix_len, is_removal);
+		ret = dataset_add_entry(dataset, prefix,
 					entry.value == ENTRY_EXCLUDED ? ENTRY_EXCLUDED : value);
 	}
 	return ret;
 }
 
+static int begin_dataset(struct listing *all, struct dataset **ret_dataset)
+{
+	int ret = listing_add_dataset(all, DUPLICATE_ALL, ret_dataset);
+	return ret == DNSBLV6_OK ? dataset_add_origin(*ret_dataset, 0) : ret;
+}
+
+/* Exclusions are for their own source; what has none goes into the first dataset, as there may be many. */
+static int add_source(struct listing *all, const struct dataset *from, bool is_removal)
+{
+	struct dataset *dataset = all->datasets;
+	int ret = from->has_exclusions ? begin_dataset(all, &dataset) : DNSBLV6_OK;
+	return ret == DNSBLV6_OK ? add_entries(dataset, from, is_removal) : ret;
+}
+
 static int read_into(const struct change_source *source, const struct sources_options *options,
-		     struct findings *findings, struct dataset *all)
+		     struct findings *findings, struct listing *all)
 {
 	struct listing listing;
 	int ret = listing_init(&listing);
 	if (ret == DNSBLV6_OK)
 		ret = read_source(source, &listing, options, findings);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < listing.dataset_count; i++)
-		ret = add_entries(all, &listing.datasets[i],
-				  source->is_removal ? VALUE_REMOVED : VALUE_ADDED);
+		ret = add_source(all, &listing.datasets[i], source->is_removal);
 	listing_deinit(&listing);
 	return ret;
 }
 
-/* So that the set of those with one value has the number that pieces_change() knows. */
-static int reserve_sets(struct set_pool *sets)
+/* Which of the values of a set decides; those of one length are neighbours. */
+static uint32_t decide(const struct set_pool *sets, uint32_t set)
 {
-	uint32_t set;
-	int ret = set_pool_init(sets);
+	size_t count;
+	const uint32_t *values = set_pool_members(sets, set, &count);
+	uint32_t greatest = values[count - 1];
+	if (count > 1 && values[count - 2] / 2 == greatest / 2)
+		return PIECES_CONTRADICT;
+	return greatest % 2 != 0 ? PIECES_REMOVED : PIECES_ADDED;
+}
+
+static int resolve_sources(struct listing *all, struct pieces *ret_changes)
+{
+	struct set_pool sets = { 0 };
+	struct pieces pieces = { 0 };
+	int ret = set_pool_init(&sets);
 	if (ret == DNSBLV6_OK)
-		ret = set_pool_add_value(sets, VALUE_ADDED, &set);
-	return ret == DNSBLV6_OK ? set_pool_add_value(sets, VALUE_REMOVED, &set) : ret;
+		ret = resolve_origin(all, 0, &sets, &pieces);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < pieces.count; i++)
+		ret = pieces_append(ret_changes, pieces.items[i].first, pieces.items[i].last,
+				    decide(&sets, pieces.items[i].set));
+	pieces_deinit(&pieces);
+	set_pool_deinit(&sets);
+	return ret;
 }
 
 static void refuse_contradictions(const struct pieces *changes, struct findings *findings)
@@ -75,7 +114,7 @@ static void refuse_contradictions(const struct pieces *changes, struct findings 
 	for (size_t i = 0; i < changes->count; i++) {
 		const struct dnsblv6_segment *change = &changes->items[i];
 		char text[DNSBLV6_PREFIX_TEXT_SIZE];
-		if (change->set == PIECES_ADDED || change->set == PIECES_REMOVED)
+		if (change->set != PIECES_CONTRADICT)
 			continue;
 		dnsblv6_prefix_format(dnsblv6_prefix_of_range(change->first, change->last), text);
 		findings_add(findings, FINDING_REFUSAL, (struct findings_place){ .file = NULL },
@@ -100,18 +139,16 @@ static int remove_excepted(struct listing *all, struct pieces *changes)
 
 static int resolve(struct listing *all, const struct change_source *sources, size_t source_count,
 		   const struct sources_options *options, struct findings *findings,
-		   struct set_pool *sets, struct pieces *ret_changes)
+		   struct pieces *ret_changes)
 {
-	struct dataset *dataset;
-	int ret = listing_add_dataset(all, DUPLICATE_ALL, &dataset);
-	if (ret == DNSBLV6_OK)
-		ret = dataset_add_origin(dataset, 0);
+	struct dataset *first;
+	int ret = begin_dataset(all, &first);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < source_count; i++)
-		ret = read_into(&sources[i], options, findings, dataset);
+		ret = read_into(&sources[i], options, findings, all);
 	if (ret == DNSBLV6_OK)
 		ret = sources_read_except(all, options, findings);
 	if (ret == DNSBLV6_OK)
-		ret = resolve_origin(all, 0, sets, ret_changes);
+		ret = resolve_sources(all, ret_changes);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	refuse_contradictions(ret_changes, findings);
@@ -123,14 +160,10 @@ int changes_read(const struct change_source *sources, size_t source_count,
 		 struct pieces *ret_changes)
 {
 	struct listing all;
-	struct set_pool sets = { 0 };
 	int ret = listing_init(&all);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	ret = reserve_sets(&sets);
-	if (ret == DNSBLV6_OK)
-		ret = resolve(&all, sources, source_count, options, findings, &sets, ret_changes);
-	set_pool_deinit(&sets);
+	ret = resolve(&all, sources, source_count, options, findings, ret_changes);
 	listing_deinit(&all);
 	return ret;
 }

@@ -9,7 +9,8 @@
  * Each is an address, a prefix or a range, or else the name of a plain list
  * of them. As in a list, the longest prefix that holds an address decides:
  * "--remove 192.0.2.0/24 --add 192.0.2.7" leaves one of them listed, whatever
- * comes first. The same prefix in both is refused.
+ * comes first. The same prefix in both is refused. An exclusion in a list cuts
+ * a part out of that list, which says nothing about it then; others may.
  */
 
 #include "zone-tools/plan/resolve.h"

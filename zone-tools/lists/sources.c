@@ -333,19 +333,21 @@ bool sources_add_except(struct sources_options *options, const char *path)
 	return true;
 }
 
-static int except_entries(struct listing *listing, const struct listing *from)
+/* What is left of a file behind its own exclusions, which are no other's; a part of a unit is all of it. */
+static int except_pieces(struct listing *listing, struct listing *file)
 {
-	struct dataset_walk walk = dataset_walk_all(&from->datasets[0]);
-	struct entry entry;
-	int ret = DNSBLV6_OK;
-	while (ret == DNSBLV6_OK && dataset_next(&walk, &entry)) {
-		struct dnsblv6_prefix prefix = { entry.first, entry.prefix_len };
-		struct dnsblv6_prefix unit = dnsblv6_unit_of(entry.first);
-		bool is_part = prefix.prefix_len > unit.prefix_len;
-		if (is_part && entry.value == ENTRY_EXCLUDED)
-			continue; /* its unit is listed nowhere either way */
-		ret = dataset_add_entry(&listing->excepted, is_part ? unit : prefix, entry.value);
+	struct set_pool sets = { 0 };
+	struct pieces pieces = { 0 };
+	int ret = set_pool_init(&sets);
+	if (ret == DNSBLV6_OK)
+		ret = resolve_origin(file, 0, &sets, &pieces);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < pieces.count; i++) {
+		struct dnsblv6_addr first = dnsblv6_unit_of(pieces.items[i].first).first;
+		struct dnsblv6_prefix last = dnsblv6_unit_of(pieces.items[i].last);
+		ret = dataset_add_range(&listing->excepted, first, dnsblv6_prefix_last(last), 0);
 	}
+	pieces_deinit(&pieces);
+	set_pool_deinit(&sets);
 	return ret;
 }
 
@@ -362,10 +364,16 @@ int sources_read_except(struct listing *listing, const struct sources_options *o
 		if (ret == DNSBLV6_OK)
 			ret = sources_read_plain(&except, options->except[i], &own, findings);
 		if (ret == DNSBLV6_OK)
-			ret = except_entries(listing, &except);
+			ret = except_pieces(listing, &except);
 		listing_deinit(&except);
 	}
 	return ret;
+}
+
+static const char *explain_kind(enum plain_kind kind)
+{
+	return kind == PLAIN_EXCLUDED ? "! stands in a file, and is for that file alone"
+				      : "neither an address nor a file";
 }
 
 int sources_read_entry(struct listing *listing, const char *text, const char *where,
@@ -380,8 +388,8 @@ int sources_read_entry(struct listing *listing, const char *text, const char *wh
 	struct sink sink;
 	struct plain_entry entry;
 	if (plain_parse(text, reading.line_size, options, &entry) == NULL &&
-	    entry.kind == PLAIN_BLANK) {
-		reading_refuse_line(&reading, "neither an address nor a file");
+	    entry.kind != PLAIN_LISTED) {
+		reading_refuse_line(&reading, explain_kind(entry.kind));
 		return DNSBLV6_OK;
 	}
 	int ret = begin_plain(&reading, &sink);

@@ -19,7 +19,6 @@
 extern "C" {
 #endif
 
-/* One file of --except more; false when there are too many. */
 /* Why options->value is none; NULL when it is, or there is none. Static text. */
 const char *sources_check_value(const char *value);
 /*
@@ -27,10 +26,12 @@ const char *sources_check_value(const char *value);
  * borrowed from there.
  */
 struct dnsblv6_value sources_value(const struct sources_options *options, uint8_t *ret_text);
+/* One file of --except more; false when there are too many. */
 bool sources_add_except(struct sources_options *options, const char *path);
 /*
- * Reads these files, which are plain lists, into listing->excepted. A prefix is rounded out to
- * whole units, because a bit cannot except a part of one. As sources_read().
+ * Reads these files, which are plain lists each for itself, into listing->excepted, which has no
+ * exclusions then. What is listed is rounded out to whole units, because a bit cannot except a part
+ * of one. As sources_read().
  */
 int sources_read_except(struct listing *listing, const struct sources_options *options,
 			struct findings *findings);

@@ -391,6 +391,39 @@ class GoodLists(Case):
         self.assertIn("(-1)", result.out)
         self.assertIn("nothing to change", self.run_zone(*update, "--add", "44.0.0.8").out)
 
+    def test_an_exclusion_in_one_file_of_exceptions_is_of_no_other(self):
+        feed = self.write("feed", "44.0.0.0/22\n2a00:1::/62\n")
+        one = self.write("one", "44.0.0.0/24\n2a00:1::5\n!2a00:1::/64\n2a00:1:0:1::/64\n!2a00:1:0:1::9\n")
+        other = self.write("other", "44.0.0.0/23\n!44.0.0.0/24\n!44.0.1.9\n")
+        store = self.path("bl6.mdb")
+        for files in ((one, other), (other, one)):
+            options = [word for path in files for word in ("--except", path)]
+            self.build(store, *options, feed)
+            self.assertEqual(self.run_zone("dump", "--store", store).out.split(),
+                             ["44.0.1.9", "44.0.2.0/23", "2a00:1:0:2::/63"])
+        self.run_zone("update", "--store", store, *options, *ANY_SIZE, "--add", "44.0.0.0/22")
+        self.assertIn("44.0.1.9\n44.0.2.0/23\n", self.run_zone("dump", "--store", store).out)
+
+    def test_an_exclusion_in_a_file_of_an_update_is_of_that_file_alone(self):
+        store, feed = self.path("bl6.mdb"), self.write("feed", "44.0.0.0/24\n!44.0.0.0/26\n")
+        other = self.write("other", "44.0.0.0/24\n!44.0.0.128/25\n")
+        for options, wanted in (
+                (("--remove", "44.0.0.0/26", "--add", feed), ["44.0.0.64/26", "44.0.0.128/25"]),
+                (("--add", feed, "--remove", "44.0.0.0/25"), ["44.0.0.128/25"]),
+                (("--remove", feed, "--add", "44.0.0.64/27"), ["44.0.0.7", "44.0.0.64/27"]),
+                (("--add", feed, "--add", other), ["44.0.0.0/24"]),
+        ):
+            with self.subTest(options=options):
+                self.build(store, self.write("list", "8.8.8.8\n44.0.0.7\n"), *ANY_SIZE)
+                self.run_zone("update", "--store", store, *ANY_SIZE, *options)
+                self.assertEqual(self.run_zone("dump", "--store", store).out.split(), ["8.8.8.8", *wanted])
+        result = self.run_zone("update", "--store", store, "--add", feed, "--remove", other, expect=EX_DATAERR)
+        self.assertEqual(result.err.splitlines()[0],
+                         'error: change refused, text="44.0.0.64/26" (both added and removed)')
+        result = self.run_zone("update", "--store", store, "--add", "44.0.0.0/24", "--add", "!44.0.0.7", expect=EX_DATAERR)
+        self.assertEqual(result.err.splitlines()[0], 'error: [--add] line refused, text="!44.0.0.7"'
+                         " (an exclusion is of a file, and stands in it)")
+
     def test_a_zone_that_exclusions_empty_is_told_with_its_lists(self):
         """Too small a change for --max-shrink."""
         feed = self.write("feed", "44.0.0.0/25\n2a00:1::/64\n")
