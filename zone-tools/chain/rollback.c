@@ -9,6 +9,7 @@
 
 #include "lib/lmdb/writer.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct rollback {
@@ -47,6 +48,22 @@ static int find_facts(struct rollback *rollback)
 	return DNSBLV6_OK;
 }
 
+/* Servers do not serve such a version: all of the zone would be out of service. */
+static int check_expiry(const struct rollback *rollback)
+{
+	const struct rollback_job *job = rollback->job;
+	const struct findings_place place = { job->path, 0 };
+	char expired[CLOCK_TEXT_SIZE];
+	char what[80];
+	if (rollback->facts.expires_s == 0 || rollback->facts.expires_s > job->now_s)
+		return DNSBLV6_OK;
+	clock_format(rollback->facts.expires_s, expired);
+	snprintf(what, sizeof(what), "version has expired, expired=%s", expired);
+	findings_add(job->findings, FINDING_REFUSAL, place, what, NULL, 0,
+		     "$TIMESTAMP of its list");
+	return CHAIN_EREFUSED;
+}
+
 static int load_before(struct rollback *rollback)
 {
 	const struct rollback_job *job = rollback->job;
@@ -69,6 +86,8 @@ static int load_before(struct rollback *rollback)
 		ret = CHAIN_EREFUSED;
 	if (ret == DNSBLV6_OK)
 		ret = find_facts(rollback);
+	if (ret == DNSBLV6_OK)
+		ret = check_expiry(rollback);
 	return ret == DNSBLV6_OK
 		       ? before_choose_serial(before, 0, false, job->now_s, &rollback->facts.serial)
 		       : ret;

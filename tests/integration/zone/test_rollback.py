@@ -30,6 +30,11 @@ class RollbackCase(UpdateCase):
         return int(re.search(r" serial=(\d+)", self.run_zone(
             "log", "--brief", "--count", "1", "--store", self.store).out).group(1))
 
+    def serial_of_store(self):
+        soa = next(line.split() for line in self.run_zone(
+            "dump", "--zonefile", "--store", self.store).out.splitlines() if line.split()[2] == "SOA")
+        return int(soa[5])
+
     def rollback(self, *options, **how):
         return self.run_zone("rollback", "--store", self.store, *self.keys, *options, **how)
 
@@ -134,6 +139,23 @@ class Rollback(RollbackCase):
         self.assertRegex(told, r"^would roll back bl6\.example\. to \d+: ipv4=1 ")
         self.assertEqual(self.content(), before)
 
+    def test_a_version_that_has_expired_does_not_come_back(self):
+        """It would not be served."""
+        end = int(time.time()) - 3600
+        stamp = time.strftime("%Y:%m:%d:%H:%M:%S", time.gmtime(end - 86400))
+        dated = "ip4set:" + self.write("dated", f"$TIMESTAMP {stamp} +86400\n192.0.2.1\n")
+        self.run_zone_at(-7200, "build", "--zone", ZONE, "--store", self.store, "--ns", "ns1.example.net.", dated)
+        first = self.serial_of_store()
+        self.build(self.store, self.write("list", "192.0.2.2\n"))
+        before = self.content()
+        for options in ((), ("--dry-run",)):
+            result = self.rollback("--to", str(first), *options, expect=EX_DATAERR)
+            self.assertEqual(result.err.splitlines(), [
+                f"error: [{self.store}] version has expired, expired="
+                + time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(end)) + " ($TIMESTAMP of its list)",
+                f"error: [{self.store}] store not rolled back, refusals=1"])
+            self.assertEqual(self.content(), before)
+
     def test_what_cannot_be_is_refused_in_one_line(self):
         self.sign()
         first = numbers(self.build(self.store, *self.keys,
@@ -181,11 +203,6 @@ class Followed(RollbackCase):
         self.assertEqual(server.ask(bitmap_name(ip("192.0.2.7")), AAAA).rcode, NXDOMAIN)
         self.assertEqual(knot.dump(), axfr(primary, "-b", self.host))
         self.assertEqual(server.log().count(f"transferred, client={SOURCE} kind=ixfr "), 2, server.log())
-
-    def serial_of_store(self):
-        soa = next(line.split() for line in self.run_zone(
-            "dump", "--zonefile", "--store", self.store).out.splitlines() if line.split()[2] == "SOA")
-        return int(soa[5])
 
 
 class Since(RollbackCase):
