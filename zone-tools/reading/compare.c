@@ -5,6 +5,7 @@
 #include "zone-tools/reading/contents.h"
 #include "zone-tools/reading/difference.h"
 
+#include "lib/format/dnssec.h"
 #include "lib/format/wellknown.h"
 #include "lib/store/tables.h"
 
@@ -311,6 +312,31 @@ static void print_name(struct compare *compare, char sign, struct store_bytes ke
 	fprintf(compare->difference.stream, "  %c %s\n", sign, text);
 }
 
+static bool is_apex(struct store_bytes key)
+{
+	return dnsblv6_key_label_count(key.data, key.size) == 0;
+}
+
+/* Of the apex: what lists have there, whose types are not those of the zone's own RRs. */
+static int keep_listed(uint8_t *record, size_t *size)
+{
+	struct dnsblv6_rr rrs[NAMES_RRS_MAX];
+	struct dnsblv6_rr rr;
+	uint8_t kept[BARE_RECORD_MAX];
+	size_t count = 0;
+	size_t offset = 0;
+	while (dnsblv6_record_next_rr(record, *size, &offset, &rr) == DNSBLV6_OK) {
+		if ((rr.type == DNSBLV6_TYPE_A || rr.type == DNSBLV6_TYPE_TXT ||
+		     rr.type == DNSBLV6_TYPE_MX) &&
+		    count < NAMES_RRS_MAX)
+			rrs[count++] = rr;
+	}
+	int ret = dnsblv6_record_encode_rrs(rrs, count, kept, sizeof(kept), size);
+	if (ret == DNSBLV6_OK)
+		memcpy(record, kept, *size);
+	return ret;
+}
+
 /* Is the name in the store, with these RRs? */
 static int compare_name(struct compare *compare, struct store_bytes key, const uint8_t *wanted,
 			size_t wanted_size)
@@ -325,6 +351,8 @@ static int compare_name(struct compare *compare, struct store_bytes key, const u
 	}
 	if (ret == DNSBLV6_OK)
 		ret = bare_record(value, found, &found_size);
+	if (ret == DNSBLV6_OK && is_apex(key))
+		ret = keep_listed(found, &found_size);
 	if (ret == DNSBLV6_OK &&
 	    (found_size != wanted_size || memcmp(found, wanted, wanted_size) != 0))
 		print_name(compare, '~', key);
@@ -341,8 +369,6 @@ static int compare_planned_names(struct compare *compare)
 	for (size_t i = 0; ret == DNSBLV6_OK && i < names->count; i++) {
 		struct names_rrs rrs;
 		struct dnsblv6_key key = names_key(names, i);
-		if (key.size == 0)
-			continue; /* the apex has RRs of its own among them */
 		names_get(names, i, compare->facts.ttl, &rrs);
 		ret = dnsblv6_record_encode_rrs(rrs.rrs, rrs.count, wanted, sizeof(wanted), &size);
 		if (ret == DNSBLV6_OK)
@@ -359,9 +385,9 @@ static bool has_rrs(struct store_bytes key, struct store_bytes value)
 	size_t size = sizeof(label) - 1;
 	struct dnsblv6_labels name;
 	if (dnsblv6_record_kind(value.data, value.size) != DNSBLV6_RECORD_RRSETS ||
-	    dnsblv6_key_to_labels(key.data, key.size, &name) != DNSBLV6_OK || name.size == 0)
+	    dnsblv6_key_to_labels(key.data, key.size, &name) != DNSBLV6_OK)
 		return false;
-	return name.wire[0] != size || memcmp(name.wire + 1, label, size) != 0;
+	return name.size == 0 || name.wire[0] != size || memcmp(name.wire + 1, label, size) != 0;
 }
 
 static int compare_later_names(struct compare *compare)
@@ -375,6 +401,8 @@ static int compare_later_names(struct compare *compare)
 	while (ret == DNSBLV6_OK) {
 		if (has_rrs(key, value)) {
 			ret = bare_record(value, wanted, &size);
+			if (ret == DNSBLV6_OK && is_apex(key))
+				ret = keep_listed(wanted, &size);
 			if (ret == DNSBLV6_OK)
 				ret = compare_name(compare, key, wanted, size);
 		}

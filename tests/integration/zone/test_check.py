@@ -65,6 +65,20 @@ class Compared(Case):
         self.assertIn("\n  - 44.1.0.1\tspam\n", said)
         self.assertIn(" names=0 names-listed=0 names-stored=3 (", said)
 
+    def test_records_at_the_apex_are_compared_too(self):
+        plain, records = self.write("plain", "44.0.0.1\n"), "generic:" + self.write(
+            "records", "@ A 192.0.2.77\n@ MX 10 mail.example.net.\nwww A 192.0.2.78\n")
+        self.build(self.store, "--zonemd", plain, records)
+        self.assertEqual(self.check(plain, records), "")
+        self.write("records", "@ A 192.0.2.79\n@ MX 10 mail.example.net.\nwww A 192.0.2.78\n")
+        self.assert_differs(self.check(plain, records, expect=1), ["~ @"],
+                            "prefixes=0 names=1 names-listed=2 names-stored=2")
+        other, same = self.path("other.mdb"), self.path("same.mdb")
+        self.build(other, plain, records)
+        self.build(same, "--ns", "ns2.example.net.", plain, records)
+        self.assertEqual(self.run_zone("diff", self.store, other, expect=1).out, "  ~ @\n")
+        self.run_zone("diff", other, same)
+
     def test_clients_are_compared_too(self):
         plain = self.write("plain", "44.0.0.0/23\n")
         self.build(self.store, plain, "acl:" + self.write("acl", "192.0.2.0/24\n"))
