@@ -14,6 +14,7 @@
 #include "zone-tools/plan/plan.h"
 #include "zone-tools/lists/sources.h"
 #include "zone-tools/reading/validity.h"
+#include "zone-tools/records/store_settings.h"
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
@@ -39,6 +40,7 @@ struct check {
 	struct progress progress;
 	uint64_t lines_max;		/* of the difference of lists and store */
 	struct dnsblv6_signing signing; /* of the store; zero when it is not signed */
+	struct store_settings recalled; /* what it remembers; the value may be of it */
 };
 
 #define AT(member) OPTIONS_AT(struct check, member)
@@ -190,6 +192,18 @@ static int check_store(struct check *check, struct dnsblv6_facts *ret_facts)
 	return is_finding ? 1 : status;
 }
 
+/* Plain lists have the value that the next build would give them. */
+static int recall_value(struct check *check)
+{
+	int ret = store_settings_read(check->store, &check->recalled);
+	if (ret == DNSBLV6_OK && check->sources.value == NULL)
+		check->sources.value = store_settings_get(&check->recalled, "value");
+	if (ret == DNSBLV6_OK || ret == DNSBLV6_ENOTFOUND)
+		return EX_OK;
+	log_error(check->store, "store not read (%s)", store_strerror(ret));
+	return commands_exit_status(ret);
+}
+
 /* ---- lists ---- */
 
 static void tell_difference(struct check *check, const struct compare_result *result)
@@ -263,8 +277,11 @@ static int run(void *context)
 	int status = EX_OK;
 	if (check->store != NULL)
 		status = check_store(check, &facts);
+	if (status == EX_OK && check->store != NULL)
+		status = recall_value(check);
 	if (status == EX_OK && *check->lists != NULL)
 		status = check_lists(check, check->store != NULL ? &facts : NULL);
+	store_settings_deinit(&check->recalled);
 	if (status != EX_OK)
 		return status;
 	return check->findings.refusal_count + check->findings.warning_count > 0 ? 1 : EX_OK;

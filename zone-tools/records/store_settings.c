@@ -38,7 +38,7 @@ int store_settings_add(struct store_settings *settings, const char *name, const 
 	return add(settings, name, strlen(name), value, strlen(value));
 }
 
-static const char *find(const struct store_settings *settings, const char *name)
+const char *store_settings_get(const struct store_settings *settings, const char *name)
 {
 	const char *value = NULL;
 	for (size_t i = 0; i < settings->count; i++) {
@@ -50,7 +50,7 @@ static const char *find(const struct store_settings *settings, const char *name)
 
 bool store_settings_has(const struct store_settings *settings, const char *name)
 {
-	return find(settings, name) != NULL;
+	return store_settings_get(settings, name) != NULL;
 }
 
 /* In the place of all of that name. */
@@ -171,7 +171,7 @@ static int load(struct writer *writer, struct store_settings *ret_settings)
 
 static uint32_t lifetime_of(const struct store_settings *settings)
 {
-	const char *text = find(settings, "lifetime");
+	const char *text = store_settings_get(settings, "lifetime");
 	unsigned long number = text == NULL ? 0 : strtoul(text, NULL, 10);
 	bool is_sound = number >= SIGNER_LIFETIME_MIN_S && number <= SIGNER_LIFETIME_MAX_S;
 	return is_sound ? (uint32_t)number : SIGNER_LIFETIME_S;

@@ -35,6 +35,8 @@ struct store_settings {
 /* Both are copied. DNSBLV6_OK or -ENOMEM. */
 int store_settings_add(struct store_settings *settings, const char *name, const char *value);
 bool store_settings_has(const struct store_settings *settings, const char *name);
+/* The last value of that name, borrowed; NULL when it has none. */
+const char *store_settings_get(const struct store_settings *settings, const char *name);
 void store_settings_deinit(struct store_settings *settings);
 
 /*

@@ -85,6 +85,13 @@ class Compared(Case):
         self.assert_differs(self.check(plain, expect=1), ["- 192.0.2.0/24\tacl"],
                             "prefixes=1 names=0 names-listed=0 names-stored=0")
 
+    def test_the_value_that_the_store_remembers_is_that_of_the_lists(self):
+        plain = self.write("plain", "44.0.0.1\n")
+        self.build(self.store, "--value", ":127.0.0.5:told", plain)
+        self.assertEqual(self.check(plain), "")
+        self.assert_differs(self.check("--value", ":127.0.0.2", plain, expect=1), ["~ 44.0.0.1"],
+                            "prefixes=1 names=0 names-listed=0 names-stored=0")
+
     def test_twenty_lines_are_shown_and_all_with_a_word(self):
         self.build(self.store, self.write("before", "44.0.0.1\n"))
         after = self.write("after", "".join(f"44.0.{n}.1\n" for n in range(50)))

@@ -8,9 +8,10 @@ them; what it publishes is compared, name by name. The style of the names change
 """
 
 import datetime
+import os
 import re
 
-from harness import EX_DATAERR, EX_USAGE, ZONE, Case, main
+from harness import EX_DATAERR, EX_USAGE, SOURCE, ZONE, Case, main
 
 FLAT_NAME = f"c000020.{ZONE}"
 DOTTED_NAME = f"0.2.0.192.{ZONE}"
@@ -100,6 +101,15 @@ class Settings(Case):
             self.assertEqual(re.findall(r" NS (\S+)", after), ["ns3.example.net."])
             self.write("list.txt", "192.0.2.1\n")
             self.build_again()
+
+    def test_the_manual_names_what_is_remembered(self):
+        with open(os.path.join(SOURCE, "zone-tools/dnsblv6-zone.1"), encoding="ascii") as file:
+            told = re.search(r"A store remembers\n(.*?):\na later", file.read(), re.DOTALL)[1]
+        options = re.findall(r"(?m)^ +(?:-\w, )?--([\w-]+)", self.run_zone("build", "--help").out)
+        forgettable = {name for name in options if "no option that a store remembers" not in self.build_again(
+            "--forget", name, "--max-records", "x", expect=EX_USAGE).err}
+        # A style is changed by its own option.
+        self.assertEqual(set(re.findall(r"-([\w-]+)", told)), forgettable | {"style"})
 
     def test_wrong_use_names_the_word(self):
         for options, words in ((("--forget", "style"), "'style'"), (("--forget", "key"), "'key'"),
