@@ -73,10 +73,12 @@ static bool make_word(struct zonecall *call, const char *name, const char *value
 	return true;
 }
 
+/* What is off is forgotten, unless the command line has it on. */
 static bool is_wanted(const struct given *given, const struct store_setting *setting)
 {
+	bool is_off = strcmp(setting->name, ZONESCONF_FORGET) == 0;
 	return options_find(given->table, setting->name) != OPTIONS_END &&
-	       !is_given(given, setting->name);
+	       !is_given(given, is_off ? setting->value : setting->name);
 }
 
 static bool make_words(struct zonecall *call, const struct given *given,

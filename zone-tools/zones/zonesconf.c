@@ -219,15 +219,25 @@ static const char *try_option(struct zonesconf *conf, struct zonesconf_zone *zon
 			   conf->reason);
 }
 
-static const char *add_setting(struct zonesconf_zone *zone, const struct conf_value *value,
+static const char *add_setting(struct zonesconf_zone *zone, size_t line, const char *name,
 			       const char *text)
 {
 	size_t count = zone->settings.count;
 	if (!array_reserve(zone->lines, count + 1, &zone->line_capacity) ||
-	    store_settings_add(&zone->settings, value->item->name, text) != 0)
+	    store_settings_add(&zone->settings, name, text) != 0)
 		return no_memory;
-	zone->lines[count] = value->line;
+	zone->lines[count] = line;
 	return NULL;
+}
+
+/* What is off is not given, and what a store remembers of it does not count. */
+static const char *add_flag(struct zonesconf_zone *zone, const struct conf_value *value,
+			    bool is_remembered)
+{
+	if (strcmp(value->text, "off") != 0)
+		return add_setting(zone, value->line, value->item->name, "");
+	return is_remembered ? add_setting(zone, value->line, ZONESCONF_FORGET, value->item->name)
+			     : NULL;
 }
 
 static const char *take_setting(void *member, const struct conf_value *value)
@@ -237,12 +247,13 @@ static const char *take_setting(void *member, const struct conf_value *value)
 	int row = options_find(conf->command->table, value->item->name);
 	const char *reason = row == OPTIONS_END ? check_list(value->text)
 						: try_option(conf, zone, row, value->text);
+	const struct options_bound *bound =
+		row != OPTIONS_END ? &conf->command->table->bound[row] : NULL;
 	if (reason != NULL)
 		return reason;
-	/* What is off is not given. */
-	if (row != OPTIONS_END && conf->command->table->bound[row].row.argument == NULL)
-		return strcmp(value->text, "off") == 0 ? NULL : add_setting(zone, value, "");
-	return add_setting(zone, value, value->text);
+	return bound != NULL && bound->row.argument == NULL
+		       ? add_flag(zone, value, bound->is_remembered)
+		       : add_setting(zone, value->line, value->item->name, value->text);
 }
 
 /* ---- the file ---- */

@@ -29,6 +29,8 @@ extern "C" {
 
 #define ZONESCONF_ZONES_MAX 1000
 #define ZONESCONF_VALUE_MAX 4096
+/* The option of build that "NAME: off" is a setting of, where a store may remember that it was on. */
+#define ZONESCONF_FORGET "forget"
 
 /* What a contradiction is about: the setting of one of these names, counted from 0. */
 struct zonesconf_about {

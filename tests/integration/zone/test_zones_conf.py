@@ -121,6 +121,16 @@ class ZonesConf(UpdateCase):
         self.assertEqual(re.findall(r" NS (\S+)", zone), ["ns5.example.net."])
         self.call("build", "--forget", "ns", "--dry-run")
 
+    def test_what_is_off_is_off_whatever_the_store_remembers(self):
+        self.write("list", "192.0.2.1\n")
+        for lines, options, count in ((["zonemd: on"], [], 1), ([], [], 1), (["zonemd: off"], [], 0), ([], [], 0),
+                                      (["zonemd: off"], ["--zonemd"], 1), (["zonemd: off"], ["--forget", "ttl"], 0)):
+            with self.subTest(lines=lines, options=options):
+                self.configure(*lines)
+                self.call("build", *options)
+                self.call("check")
+                self.assertEqual(sum(" ZONEMD " in " ".join(line.split()) for line in self.zone()), count)
+
     def test_a_store_on_the_command_line_needs_no_file(self):
         self.write("list", "192.0.2.1\n")
         self.config = self.write("zones.conf", "nonsense\n")
