@@ -283,14 +283,6 @@ static void subtract(struct plan_counts *counts, const struct plan_counts *part)
 	counts->blocks -= part->blocks;
 }
 
-static void add(struct plan_counts *counts, const struct plan_counts *part)
-{
-	counts->ipv4 += part->ipv4;
-	counts->ipv6 += part->ipv6;
-	counts->blocks += part->blocks;
-	counts->has_clear_point |= part->has_clear_point;
-}
-
 /* Regions inside the new one, which has climbed over them, are taken back. */
 static int drop_inside(const struct regions_job *job, struct regions *regions,
 		       struct dnsblv6_prefix prefix)
@@ -346,8 +338,8 @@ static int add_region(const struct regions_job *job, struct regions *regions,
 		deinit(&counted.region);
 		return ret;
 	}
-	add(&regions->before, &counted.before);
-	add(&regions->after, &counted.after);
+	plan_counts_add(&regions->before, &counted.before);
+	plan_counts_add(&regions->after, &counted.after);
 	regions->items[regions->count++] = counted.region;
 	return DNSBLV6_OK;
 }

@@ -182,6 +182,14 @@ static int print_differences(struct updater *updater)
 	return DNSBLV6_OK;
 }
 
+/* Of the whole zone, whose test points may be in the region's counts alone; at its greatest it stays. */
+static uint64_t change_count(uint64_t count, uint64_t before, uint64_t after)
+{
+	if (after <= before)
+		return count - (before - after);
+	return after - before > UINT64_MAX - count ? UINT64_MAX : count + (after - before);
+}
+
 /* What the whole zone will list, and whether that looks like an accident. */
 static int check_totals(struct updater *updater)
 {
@@ -189,11 +197,13 @@ static int check_totals(struct updater *updater)
 	const struct dnsblv6_facts *facts = &updater->before.facts;
 	const struct plan_counts *before = &updater->regions.before;
 	const struct plan_counts *after = &updater->regions.after;
-	struct plan_counts now = { .ipv4 = facts->ipv4_count + after->ipv4 - before->ipv4,
-				   .ipv6 = facts->ipv6_count + after->ipv6 - before->ipv6,
-				   .blocks = facts->block_count + after->blocks - before->blocks,
-				   .names = facts->name_count,
-				   .has_clear_point = after->has_clear_point };
+	struct plan_counts now = {
+		.ipv4 = change_count(facts->ipv4_count, before->ipv4, after->ipv4),
+		.ipv6 = change_count(facts->ipv6_count, before->ipv6, after->ipv6),
+		.blocks = change_count(facts->block_count, before->blocks, after->blocks),
+		.names = facts->name_count,
+		.has_clear_point = after->has_clear_point,
+	};
 	guard_totals(&now, facts, job->path, job->limits, job->findings);
 	if (job->findings->refusal_count > 0)
 		return CHAIN_EREFUSED;

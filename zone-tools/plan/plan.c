@@ -151,6 +151,19 @@ static int clear_canaries(struct pieces *pieces)
 	return ret;
 }
 
+static void add_count(uint64_t *count, uint64_t more)
+{
+	*count = more > UINT64_MAX - *count ? UINT64_MAX : *count + more;
+}
+
+void plan_counts_add(struct plan_counts *counts, const struct plan_counts *more)
+{
+	add_count(&counts->ipv4, more->ipv4);
+	add_count(&counts->ipv6, more->ipv6);
+	add_count(&counts->blocks, more->blocks);
+	counts->has_clear_point |= more->has_clear_point;
+}
+
 void plan_part_deinit(struct plan_part *part)
 {
 	pieces_deinit(&part->pieces);
@@ -168,10 +181,13 @@ int plan_count(struct plan_part *part, struct plan_counts *ret_counts)
 		return ret;
 	part->lists_ipv4 = part->ipv4.count > 0;
 	part->lists_ipv6 = part->ipv6.count > 0;
-	ret_counts->has_clear_point |= lists_clear_point(&part->pieces);
-	ret_counts->ipv4 += ranges_unit_count(&part->ipv4);
-	ret_counts->ipv6 += ranges_unit_count(&part->ipv6);
-	ret_counts->blocks += ranges_block_count(&part->ipv4) + ranges_block_count(&part->ipv6);
+	const struct plan_counts counts = {
+		.ipv4 = ranges_unit_count(&part->ipv4),
+		.ipv6 = ranges_unit_count(&part->ipv6),
+		.blocks = ranges_block_count(&part->ipv4) + ranges_block_count(&part->ipv6),
+		.has_clear_point = lists_clear_point(&part->pieces),
+	};
+	plan_counts_add(ret_counts, &counts);
 	return DNSBLV6_OK;
 }
 

@@ -87,6 +87,12 @@ void plan_deinit(struct plan *plan);
 /* ---- a part of an origin, or any prefix: for plan_make() and region.c ---- */
 
 /*
+ * All but names. Lists of several sub-zones may have more /64s together than there are, and more than a
+ * number holds: a count stays at its greatest then.
+ */
+void plan_counts_add(struct plan_counts *counts, const struct plan_counts *more);
+
+/*
  * From part->pieces: its ranges and what it lists, which is added to
  * *ret_counts. What the pieces say about canaries is removed.
  */

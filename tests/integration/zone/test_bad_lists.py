@@ -371,6 +371,22 @@ class Output(Case):
         dump.stderr.close()
 
 
+class LargeLists(Case):
+    """What is refused is refused before anything is written."""
+
+    def test_the_world_in_parts_is_too_much_of_it(self):
+        quarters = "".join(f"$DATASET ip6trie s{n}\n4000::/2\n" for n in range(4))
+        refused = self.build(self.path("bl6.mdb"), "combined:" + self.write("quarters", quarters), expect=EX_DATAERR)
+        told = f"error: zone would list too much of IPv6, /64s={2**64 - 1} ("
+        self.assertIn(told, refused.err)
+        store = self.path("bl6.mdb")
+        self.build(store, "combined:" + self.write("two", "$DATASET ip6trie s\n2a00::/64\n$DATASET ip6trie t\n2a00::/63\n"))
+        world = self.write("world", "::/0\n!2001:db8:7f00:1::/64\n")
+        refused = self.run_zone("update", "--store", store, "--allow-reserved", "--subzone", "s", "--add", world,
+                                expect=EX_DATAERR)
+        self.assertIn(told, refused.err)
+
+
 class GoodLists(Case):
     def test_what_is_excepted_is_never_listed_whatever_the_lists_say(self):
         own = self.write("own", "44.0.0.0/24\n!44.0.0.9\n10.0.0.0/8\n2a00:1::5\n127.0.0.2\n")
@@ -422,7 +438,7 @@ class GoodLists(Case):
                          'error: change refused, text="44.0.0.64/26" (both added and removed)')
         result = self.run_zone("update", "--store", store, "--add", "44.0.0.0/24", "--add", "!44.0.0.7", expect=EX_DATAERR)
         self.assertEqual(result.err.splitlines()[0], 'error: [--add] line refused, text="!44.0.0.7"'
-                         " (an exclusion is of a file, and stands in it)")
+                         " (! stands in a file, and is for that file alone)")
 
     def test_a_zone_that_exclusions_empty_is_told_with_its_lists(self):
         """Too small a change for --max-shrink."""
