@@ -21,11 +21,22 @@ void plan_deinit(struct plan *plan)
 
 /* How many pieces have each set, while an origin's parts are counted. */
 struct uses {
+	struct plan *plan; /* that notes the most values; NULL: none */
 	size_t *counts;
 	size_t capacity;
 	bool has_last; /* the piece met last, which may go on in the next part */
 	struct dnsblv6_segment last;
 };
+
+static void note_values(struct plan *plan, const struct dnsblv6_segment *piece)
+{
+	size_t count;
+	(void)set_pool_members(plan->sets, piece->set, &count);
+	if (count <= plan->most_values.count)
+		return;
+	plan->most_values.count = count;
+	plan->most_values.addr = piece->first;
+}
 
 static int add_use(struct uses *uses, const struct dnsblv6_segment *piece)
 {
@@ -36,6 +47,8 @@ static int add_use(struct uses *uses, const struct dnsblv6_segment *piece)
 		uses->counts[known] = 0;
 	bool goes_on = uses->has_last && uses->last.set == piece->set &&
 		       dnsblv6_addr_compare(dnsblv6_addr_next(uses->last.last), piece->first) == 0;
+	if (uses->plan != NULL && uses->counts[piece->set] == 0)
+		note_values(uses->plan, piece);
 	uses->counts[piece->set] += !goes_on;
 	uses->last = *piece;
 	uses->has_last = true;
@@ -317,7 +330,7 @@ static int mark_used(struct plan *plan, const struct uses *uses)
 /* Counts come first, from the list alone; then the format's own entries join. */
 static int make_origin(struct plan *plan, uint16_t number)
 {
-	struct uses uses = { 0 };
+	struct uses uses = { .plan = plan };
 	int ret = DNSBLV6_OK;
 	for (unsigned part = 0; ret == DNSBLV6_OK && part < DATASET_PARTS; part++)
 		ret = count_part(plan, number, part, &uses);

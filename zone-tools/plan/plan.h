@@ -56,8 +56,12 @@ struct plan {
 	bool *is_used;		 /* of each set: by a piece, or as a default */
 	size_t used_count;
 	struct plan_counts counts; /* of all origins together */
-	struct names_plan names;   /* of domain names */
-	struct pieces clients;	   /* of the acl, with a set for each */
+	struct {
+		size_t count;
+		struct dnsblv6_addr addr;
+	} most_values;		 /* of all listed addresses, and one that has so many */
+	struct names_plan names; /* of domain names */
+	struct pieces clients;	 /* of the acl, with a set for each */
 };
 
 /*

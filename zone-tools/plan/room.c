@@ -138,12 +138,32 @@ static const struct dataset *find_largest(const struct listing *listing, enum dn
 
 /* ---- both ---- */
 
+static void check_values(const struct plan *plan, enum dnsblv6_style style,
+			 struct findings *findings)
+{
+	bool is_classic = style == DNSBLV6_STYLE_CLASSIC;
+	size_t permitted = is_classic ? NAMES_SOURCES_MAX : DNSBLV6_SET_VALUES_MAX;
+	size_t count = plan->most_values.count;
+	char what[80];
+	char text[DNSBLV6_ADDR_TEXT_SIZE];
+	if (count <= permitted)
+		return;
+	snprintf(what, sizeof(what), "zone would have too many values for one address, values=%zu",
+		 count);
+	size_t size = dnsblv6_addr_format(plan->most_values.addr, text);
+	findings_add(findings, FINDING_REFUSAL, (struct findings_place){ .file = NULL }, what, text,
+		     size,
+		     is_classic ? "more than 48 values for one address of a classic zone"
+				: "more than 255 values for one address");
+}
+
 void room_check(const struct plan *plan, const struct listing *listing, const struct spec *spec,
 		uint64_t max_records, struct findings *findings)
 {
 	char what[120];
 	char text[DNSBLV6_PREFIX_TEXT_SIZE];
 	struct entry widest = { 0 };
+	check_values(plan, spec->style, findings);
 	if (has_room_surely(plan, spec, max_records))
 		return;
 	uint64_t count = count_records(plan, spec);

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * room.h - will a zone have more records than it may, and which list makes most of them?
+ * room.h - will a zone have more records than it may, and which list makes most of them? Or more
+ *          values for one address?
  *
  * Flow: build.c has a plan -> room_check(), before anything is written.
  *
@@ -18,7 +19,8 @@ extern "C" {
 
 /*
  * Adds a refusal when that is more than max_records. It names the list with most records, and of
- * a flat zone the widest prefix of it.
+ * a flat zone the widest prefix of it. Adds one for the address with the most values when these are
+ * more than the style permits.
  */
 void room_check(const struct plan *plan, const struct listing *listing, const struct spec *spec,
 		uint64_t max_records, struct findings *findings);

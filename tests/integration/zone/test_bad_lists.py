@@ -386,6 +386,20 @@ class LargeLists(Case):
                                 expect=EX_DATAERR)
         self.assertIn(told, refused.err)
 
+    def test_too_many_values_for_one_address_are_told_with_it_before_a_store_is_written(self):
+        def valued(count):
+            return "combined:" + self.write("values", "44.0.0.0/24\n".join(
+                f"$DATASET ip4set @\n:127.0.{n >> 8}.{n & 255}:x\n44.0.0.7\n" for n in range(3, 3 + count)))
+
+        both = "--classic", CLASSIC, "--classic-store", self.path("bl.mdb")
+        for options, permitted in (((), 255), (both, 48)):
+            refused = self.build(self.path("bl6.mdb"), *options, valued(permitted + 1), expect=EX_DATAERR)
+            self.assertIn(f'error: zone would have too many values for one address, values={permitted + 1},'
+                          f' text="44.0.0.7" (more than {permitted} values for one address', refused.err)
+            self.assertFalse(os.path.exists(self.path("bl6.mdb")))
+        self.build(self.path("bl6.mdb"), valued(255))
+        self.build(self.path("other.mdb"), *both, valued(48))
+
 
 class GoodLists(Case):
     def test_what_is_excepted_is_never_listed_whatever_the_lists_say(self):
