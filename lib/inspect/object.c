@@ -234,11 +234,15 @@ static void take_flaw(void *context, enum unpack_flaw flaw, const char *member)
 	}
 }
 
-/* Is it a zip after all? A password is believed when a list says so that is right. */
+/*
+ * Is it a zip after all? A password is believed when a list says so that is right; a list that lies may be why no
+ * member was given, and is one when it counts its records.
+ */
 static void tell_held(struct object *archive)
 {
 	const bool is_sure = unpack_is_sure(archive->unpack);
-	if (!is_sure && (!archive->has_given || !unpack_has_list(archive->unpack)))
+	const bool is_some = archive->has_given || unpack_has_counted(archive->unpack);
+	if (!is_sure && !(is_some && unpack_has_list(archive->unpack)))
 		return;
 	for (unsigned flaw = 0; flaw < UNPACK_FLAW_COUNT; flaw++) {
 		if ((archive->held >> flaw & 1) != 0 && (is_sure || flaw != UNPACK_ENCRYPTED))

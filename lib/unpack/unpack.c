@@ -225,6 +225,11 @@ bool unpack_is_sure(const struct unpack *unpack)
 	return unpack->is_sure;
 }
 
+bool unpack_has_counted(const struct unpack *unpack)
+{
+	return unpack->has_counted;
+}
+
 bool unpack_has_list(const struct unpack *unpack)
 {
 	return unpack->list_end > 0 && unpack->in - unpack->list_end <= LIST_SEARCHED;

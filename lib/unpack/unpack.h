@@ -92,8 +92,12 @@ enum unpack_place unpack_place(const struct unpack_row *row);
  */
 int unpack_begin(const struct unpack_row *row, void *memory, struct unpack_budget *budget,
 		 const struct unpack_events *events, void *context, struct unpack **ret_unpack);
-/* Of CONTENT_ZIP: has a list said the same as its members? Has it one so near to its end that readers find it? */
+/*
+ * Of CONTENT_ZIP: has a list said the same as its members? Has one as many records as it says, whatever is in them?
+ * Has it one so near to its end that readers find it?
+ */
 bool unpack_is_sure(const struct unpack *unpack);
+bool unpack_has_counted(const struct unpack *unpack);
 bool unpack_has_list(const struct unpack *unpack);
 /* Behind the end of the archive, or behind a flaw that ends it, bytes are taken and ignored. */
 void unpack_push(struct unpack *unpack, const uint8_t *bytes, size_t size);

@@ -59,6 +59,7 @@ struct unpack {
 	bool is_silent; /* the object was cut elsewhere: its flaws are that cut's */
 	bool is_open;	/* a member is */
 	bool is_sure;
+	bool has_counted;
 	uint64_t list_end; /* of the last one, as of in; 0: none */
 	void *member;	   /* NULL: not wanted */
 	char name[UNPACK_NAME_SIZE];

@@ -61,9 +61,13 @@ static void compare(struct unpack *unpack)
 	const uint16_t count = little_get16(zip->head + 6);
 	const uint32_t offset = little_get32(zip->head + 12);
 	const bool is_right = unpack_directory_is_right(&zip->lists, count, offset);
+	const bool has_records = zip->lists.listed.count > 0;
 	unpack->list_end = unpack->in;
-	unpack->is_sure = unpack->is_sure || (is_right && zip->lists.listed.count > 0);
-	if (!zip->is_masked && !is_right)
+	unpack->is_sure = unpack->is_sure || (is_right && has_records);
+	unpack->has_counted =
+		unpack->has_counted || (has_records && count == (zip->lists.listed.count & 0xffff));
+	/* One that is encrypted has no record that can be read. */
+	if (!is_right && (has_records || !zip->is_masked))
 		unpack_tell(unpack, UNPACK_LYING);
 	begin_archive(zip);
 	search(zip);
@@ -456,8 +460,13 @@ static void go_on(struct unpack *unpack)
 	} else if (zip->extra_left >= 4) {
 		zip->step = ZIP_EXTRA_HEAD;
 		zip->need = 4;
-	} else if (zip->extra_left + zip->remark_left > 0) {
-		zip->remark_left = (uint16_t)(zip->remark_left + zip->extra_left);
+	} else if (zip->extra_left > 0) {
+		/* Too few bytes for a block: some programs pad with them. */
+		zip->block = 0;
+		zip->block_left = zip->extra_left;
+		zip->extra_left = 0;
+		zip->step = ZIP_EXTRA;
+	} else if (zip->remark_left > 0) {
 		zip->step = ZIP_REMARK;
 	} else {
 		end_record(unpack);

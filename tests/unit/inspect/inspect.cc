@@ -628,6 +628,14 @@ TEST_CASE("an archive that was only guessed tells no flaw", "[inspect]")
 	lying[lying.rfind("b.txt")] = 'c';
 	CHECK(has(look(INSPECT_FILE, lying), "zip", "bomb: lying"));
 	CHECK(look(INSPECT_FILE, lying + std::string(70000, 'x')).finding_count == 0);
+	// Of what the members say none can be opened, of what the list says each.
+	for (const auto &[at, value] : { std::make_pair(6, 1), std::make_pair(8, 99) }) {
+		std::string closed = zip("b.txt", "text");
+		closed[static_cast<size_t>(at)] = static_cast<char>(value);
+		CHECK(has(look(INSPECT_FILE, "GIF89a" + closed), "zip", "bomb: lying"));
+		closed[closed.rfind("PK\5\6") + 10] = 2;
+		CHECK(look(INSPECT_FILE, "GIF89a" + closed).finding_count == 0);
+	}
 }
 
 TEST_CASE("a zip that needs a password is told wherever it stands", "[inspect]")

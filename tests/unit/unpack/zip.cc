@@ -151,10 +151,46 @@ TEST_CASE("encrypted members are named, and the others are opened", "[unpack][zi
 	ZipMember masked = member;
 	masked.name = "masked";
 	const std::string local = zip_local(masked) + masked.packed;
-	CHECK(unzip(local + zip_central(member, 0) + zip_end(1, 0, local.size())).all() ==
+	CHECK(unzip(local + "what is encrypted" + zip_end(1, 0, local.size())).all() ==
 	      "!encrypted: masked");
+	// A directory that can be read is compared, whatever says that it is encrypted.
+	CHECK(unzip(local + zip_central(member, 0) + zip_end(1, 0, local.size())).has("lying: "));
+	ZipMember plain = zip_member("secret", words(100));
+	member.flags = 1;
+	const std::string start = zip_local(member) + plain.packed + "PK\6\10";
+	CHECK(unzip(start + zip_central(plain, 0) + zip_end(1, 0, start.size())).has("lying: "));
 	CHECK(unzip(zip_local(zip_member("a", "", 0)) + "PK\6\10" + zip_end(1, 0, 0)).all() ==
 	      "a=;!encrypted: ");
+}
+
+TEST_CASE("extra fields whose last bytes are no block are passed over", "[unpack][zip]")
+{
+	// zipalign and others pad with them, in local headers and in directories.
+	const ZipMember second = zip_member("b", words(30));
+	for (const size_t size : { 1, 2, 3, 4, 5, 7, 9 }) {
+		ZipMember first = zip_member("a", words(20));
+		first.extra = std::string(size, '\0');
+		const std::string locals =
+			zip_local(first) + first.packed + zip_local(second) + second.packed;
+		const uint64_t at = zip_local(first).size() + first.packed.size();
+		std::string central = zip_central(first, 0);
+		for (const bool is_listed : { false, true }) {
+			if (is_listed) { // and with a remark
+				ZipMember bare = first;
+				bare.extra = "";
+				central = zip_central(bare, 0);
+				central[30] = static_cast<char>(size);
+				central[32] = 2;
+				central += first.extra + "PK";
+			}
+			const std::string directory = central + zip_central(second, at);
+			for (const size_t piece : { size_t(1), SIZE_MAX })
+				CHECK(unzip(locals + directory +
+						    zip_end(2, directory.size(), locals.size()),
+					    piece)
+					      .all() == "a=" + words(20) + ";b=" + words(30) + ";");
+		}
+	}
 }
 
 TEST_CASE("a directory that says something else is found lying", "[unpack][zip]")
