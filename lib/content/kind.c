@@ -153,11 +153,11 @@ static enum content_kind take_lzma(const uint8_t *head, size_t size)
 	return is_power && is_size ? CONTENT_LZMA : CONTENT_OTHER;
 }
 
-/* Two fields of a PAX or of an old one: octal, behind blanks. -1 when it is none. */
+/* Of a header of tar: octal, behind blanks, or behind one NUL, as GNU tar takes it. -1 when it is none. */
 static long get_octal(const uint8_t *field, size_t size)
 {
 	long number = 0;
-	size_t i = 0;
+	size_t i = field[0] == '\0' ? 1 : 0;
 	while (i < size && field[i] == ' ')
 		i++;
 	const size_t begin = i;
@@ -166,13 +166,16 @@ static long get_octal(const uint8_t *field, size_t size)
 	return i > begin && (i == size || field[i] == ' ' || field[i] == '\0') ? number : -1;
 }
 
-/* The checksum is over the block with blanks in its place; old programs add signed bytes. */
+/*
+ * The checksum is over the block with blanks in its place; old programs add signed bytes. A block of zeros has none. A
+ * header of PAX needs no name.
+ */
 static enum content_kind take_tar(const uint8_t *head, size_t size)
 {
 	const size_t sum_at = 148;
 	const size_t sum_size = 8;
 	const size_t block_size = 512;
-	if (size < block_size || head[0] == '\0')
+	if (size < block_size)
 		return CONTENT_OTHER;
 	long sum = 0;
 	long signed_sum = 0;
@@ -391,13 +394,29 @@ static bool has_two_fields(const struct narrow *narrow)
 	return has_mime && count >= 2;
 }
 
+static size_t skip_lines(const struct narrow *narrow)
+{
+	size_t at = 0;
+	while (at < narrow->size && (narrow->text[at] == '\r' || narrow->text[at] == '\n'))
+		at++;
+	return at;
+}
+
+/* A first field may be longer than the head, and those that are known come behind it. */
+static bool is_only_fields(const struct narrow *narrow)
+{
+	size_t at = skip_lines(narrow);
+	while (at < narrow->size) {
+		if (!skip_field(narrow, &at))
+			return false;
+	}
+	return true;
+}
+
 /* Clients do not mind which field is the first: that of a draft of Outlook is "X-Unsent". */
 static bool is_mail(const struct narrow *narrow)
 {
-	size_t at = 0;
-	while (at < narrow->size && strchr("\r\n", narrow->text[at]) != NULL &&
-	       narrow->text[at] != '\0')
-		at++;
+	size_t at = skip_lines(narrow);
 	if (begins_with(narrow, at, "from ") || begins_with(narrow, at, ">from "))
 		return true;
 	do {
@@ -438,13 +457,19 @@ static bool is_late_pdf(const struct narrow *narrow)
 	return false;
 }
 
+static void narrow_head(const uint8_t *head, size_t size, struct narrow *ret_narrow)
+{
+	*ret_narrow = (struct narrow){ 0 };
+	if (has(head, size, 0, "\xff\xfe", 2) || has(head, size, 0, "\xfe\xff", 2))
+		narrow_words(head, size, ret_narrow);
+	else
+		narrow_bytes(head, size, ret_narrow);
+}
+
 static enum content_kind take_text(const uint8_t *head, size_t size)
 {
-	struct narrow narrow = { 0 };
-	if (has(head, size, 0, "\xff\xfe", 2) || has(head, size, 0, "\xfe\xff", 2))
-		narrow_words(head, size, &narrow);
-	else
-		narrow_bytes(head, size, &narrow);
+	struct narrow narrow;
+	narrow_head(head, size, &narrow);
 	if (!narrow.is_wide && ((narrow.is_text && is_mail(&narrow)) || has_two_fields(&narrow)))
 		return CONTENT_MAIL;
 	/* Of eight bits, and a text all the same (lib/mstream/yenc.h). */
@@ -477,6 +502,21 @@ enum content_kind content_kind(const uint8_t *head, size_t size)
 		return CONTENT_ZLIB;
 	const enum content_kind kind = take_text(head, size);
 	return kind == CONTENT_OTHER ? take_zlib(head, size) : kind;
+}
+
+enum content_kind content_kind_besides(enum content_kind kind, const uint8_t *head, size_t size)
+{
+	struct narrow narrow;
+	if (size > CONTENT_HEAD_SIZE)
+		size = CONTENT_HEAD_SIZE;
+	if (kind >= CONTENT_PE && kind <= CONTENT_TNEF) {
+		kind = take_text(head, size);
+		return kind == CONTENT_MAIL || kind == CONTENT_HTML ? kind : CONTENT_OTHER;
+	}
+	if (kind != CONTENT_TEXT || size < CONTENT_HEAD_SIZE)
+		return CONTENT_OTHER;
+	narrow_head(head, size, &narrow);
+	return !narrow.is_wide && is_only_fields(&narrow) ? CONTENT_MAIL : CONTENT_OTHER;
 }
 
 const char *content_kind_name(enum content_kind kind)

@@ -43,8 +43,9 @@ extern "C" {
 
 #define INSPECT_PATH_SIZE                                                                          \
 	512 /* "part 2 / a.zip / b.exe", with its NUL; longer ones lose their middle */
-#define INSPECT_DEPTH	 8 /* objects within one another; mails' own parts count once */
-#define INSPECT_FINDINGS 8 /* that are kept of one mail; more are counted */
+#define INSPECT_DEPTH	 8  /* objects within one another; mails' own parts count once */
+#define INSPECT_OPEN	 32 /* objects at a time, so that no mail has all that there are in a pool */
+#define INSPECT_FINDINGS 8  /* that are kept of one mail; more are counted */
 
 enum inspect_kind {
 	INSPECT_MAIL, /* is a mail, whatever its head looks like */
@@ -55,8 +56,8 @@ enum inspect_kind {
 enum inspect_class {
 	INSPECT_SIGNATURE,
 	/*
-	 * There is more than was looked at: a limit (ratio, total, depth, members, readings, time,
-	 * memory), a decoder that broke, a directory that names other things than there are.
+	 * There is more than was looked at: a limit (ratio, total, depth, objects, members, readings,
+	 * time, memory), a decoder that broke, a directory that names other things than there are.
 	 */
 	INSPECT_BOMB,
 	INSPECT_ENCRYPTED,

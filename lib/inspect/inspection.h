@@ -64,7 +64,7 @@ struct object {
 	/* Archives that readers find in any file, each an object beside what opens this one. */
 	struct object *zip;
 	struct object *disc;
-	struct object *packs[SELFPACK_MARKS]; /* selfpack.h */
+	struct object *packs[SELFPACK_MARKS + 1]; /* selfpack.h, and what it is besides */
 	unsigned pack_count;
 	uint8_t zip_seen; /* of its mark: zipmark.h */
 	bool may_have_zip;
@@ -74,7 +74,8 @@ struct object {
 	bool is_unopened; /* what opens it has a state that cannot be copied */
 	bool is_guess;	  /* it was found by a few bytes of it */
 	unsigned held; /* flaws of a zip that was found so, as bits, until it is seen to be one */
-	bool is_zip;   /* by the mark that it begins with, whatever its head is like besides */
+	enum content_kind
+		forced_kind; /* whatever its head is like; CONTENT_OTHER: as the head says */
 	struct unpack *unpack;
 	struct object_more *more;
 	size_t head_size;
@@ -100,6 +101,7 @@ struct inspection {
 	struct unpack_budget beside; /* of objects that are .is_beside */
 	struct object *open;	     /* the newest first */
 	struct object *root;
+	unsigned open_count;
 	unsigned next_number;
 	bool is_cut;
 	struct inspect_result result; /* last, as what is behind its counts is not cleared */

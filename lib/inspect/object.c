@@ -37,7 +37,7 @@ static struct object *copy_object(struct object *parent, const struct object *fr
 	struct object *object = object_begin(parent->inspection, parent, name);
 	if (object == NULL)
 		return NULL;
-	if (object->match != NULL)
+	if (object->match != NULL && from->match != NULL)
 		match_copy(object->match, from->match, take_found, object);
 	object->kind = from->kind;
 	object->head_kind = from->head_kind;
@@ -473,7 +473,7 @@ static void push_zip(struct object *object, const uint8_t *bytes, size_t size)
 		if (object->zip == NULL)
 			return;
 		object->zip->is_guess = true;
-		object->zip->is_zip = true;
+		object->zip->forced_kind = CONTENT_ZIP;
 		/* One that is stored there comes out of the archive as well. */
 		object->zip->is_beside = object->is_beside || object->kind >= CONTENT_GZIP ||
 					 object->kind == CONTENT_MAIL;
@@ -544,10 +544,12 @@ static void link_open(struct inspection *inspection, struct object *object)
 	if (object->next != NULL)
 		object->next->before = object;
 	inspection->open = object;
+	inspection->open_count++;
 }
 
 static void unlink_open(struct inspection *inspection, struct object *object)
 {
+	inspection->open_count--;
 	if (object->next != NULL)
 		object->next->before = object->before;
 	if (object->before != NULL)
@@ -576,6 +578,10 @@ struct object *object_begin(struct inspection *inspection, struct object *parent
 {
 	struct inspect_pool *pool = inspection->pool;
 	const char *parent_path = parent != NULL ? parent->path : "";
+	if (inspection->open_count == INSPECT_OPEN) {
+		finding_add(inspection, INSPECT_BOMB, "bomb: objects", parent_path, 0);
+		return NULL;
+	}
 	struct object *object = (struct object *)slots_take(&pool->objects);
 	if (object == NULL) {
 		finding_add(inspection, INSPECT_BUSY, "busy: objects", parent_path, 0);
@@ -603,19 +609,36 @@ static void match_bytes(struct object *object, const uint8_t *bytes, size_t size
 	object->inspection->result.bytes += size;
 }
 
+/* In another way as well, when its head permits it; behind it bytes come as they do to packs. */
+static void open_besides(struct object *object)
+{
+	const enum content_kind kind =
+		content_kind_besides(object->kind, object->head, object->head_size);
+	if (kind == CONTENT_OTHER || object->is_bare_text)
+		return;
+	struct object *besides = object_begin(object->inspection, object, content_kind_name(kind));
+	if (besides == NULL)
+		return;
+	besides->is_guess = true;
+	besides->forced_kind = kind;
+	object->packs[object->pack_count++] = besides;
+	object_push(besides, object->head, object->head_size);
+}
+
 static void settle_head(struct object *object)
 {
 	enum content_kind kind = content_kind(object->head, object->head_size);
 	if (kind == CONTENT_MAIL && object->is_bare_text)
 		kind = CONTENT_TEXT;
 	/* Else one that has the mark of a picture, too, would have a zip at its beginning again, and so on. */
-	if (object->is_zip)
-		kind = CONTENT_ZIP;
+	if (object->forced_kind != CONTENT_OTHER)
+		kind = object->forced_kind;
 	/* Else each empty line before it would be a header, and what follows a mail in it. */
 	object->has_lines = kind == CONTENT_MAIL;
 	object_set_kind(object, kind);
 	object->is_settled = true;
-	object->may_have_zip = kind != CONTENT_ZIP; /* whose own reader finds them */
+	/* A zip's own reader finds them, and those of what is read in two ways are found in the first. */
+	object->may_have_zip = kind != CONTENT_ZIP && object->forced_kind == CONTENT_OTHER;
 	object->head_kind = kind;
 	object->may_have_pack = may_have_pack(object);
 	if (object->may_have_pack)
@@ -623,6 +646,7 @@ static void settle_head(struct object *object)
 	push_route(object, object->head, object->head_size);
 	push_zip(object, object->head, object->head_size);
 	push_packs(object, object->head, object->head_size);
+	open_besides(object);
 }
 
 /* Into the head, which tells what it is when it is full. How many bytes it took. */

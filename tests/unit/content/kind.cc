@@ -24,10 +24,11 @@ std::string raw(const char *bytes, size_t size)
 }
 #define RAW(text) raw(text, sizeof(text) - 1)
 
-std::string tar_block(bool is_signed)
+std::string tar_block(bool is_signed, const std::string &name = "caf\xe9.text",
+		      const char *format = "%06o")
 {
 	std::string block(512, '\0');
-	block.replace(0, 9, "caf\xe9.text");
+	block.replace(0, name.size(), name);
 	block.replace(100, 8, RAW("0000644\0"));
 	block.replace(124, 12, RAW("00000000005\0"));
 	block.replace(148, 8, "        ");
@@ -36,8 +37,10 @@ std::string tar_block(bool is_signed)
 	for (const char byte : block)
 		sum += is_signed ? static_cast<signed char>(byte) : static_cast<uint8_t>(byte);
 	char field[9];
-	snprintf(field, sizeof(field), "%06o", static_cast<unsigned>(sum));
-	block.replace(148, 8, std::string(field) + RAW("\0 "));
+	snprintf(field, sizeof(field), format, static_cast<unsigned>(sum));
+	if (format[0] == '0')
+		field[0] = '\0'; // which GNU tar passes
+	block.replace(148, 8, std::string(field, 6) + RAW("\0 "));
 	return block;
 }
 
@@ -106,6 +109,8 @@ TEST_CASE("each kind is known by its mark", "[content][kind]")
 			      "12345") },
 		{ "tar", tar_block(false) },
 		{ "tar", tar_block(true) },
+		{ "tar", tar_block(false, "") }, // a header of PAX
+		{ "tar", tar_block(false, "name", "0%05o") },
 	};
 	for (const auto &sample : samples) {
 		INFO(sample.kind);
@@ -167,6 +172,28 @@ TEST_CASE("texts are mails, pages or just texts", "[content][kind]")
 	CHECK(kind_of(RAW("\xff\xfe<\0h\0t\0m\0l\0>\0")) == "html");
 	CHECK(kind_of(RAW("\xfe\xff\0h\0i")) == "text");
 	CHECK(kind_of(std::string(600, 'a')) == "text");
+}
+
+TEST_CASE("a mail or a page may be something else by its first bytes", "[content][kind]")
+{
+	const auto besides_of = [](const std::string &head) {
+		const std::vector<uint8_t> bytes(head.begin(), head.end());
+		const enum content_kind kind = content_kind(bytes.data(), bytes.size());
+		return std::string(
+			content_kind_name(content_kind_besides(kind, bytes.data(), bytes.size())));
+	};
+	CHECK(besides_of("MZ-Foo: bar\nContent-Type: a\n") == "mail");
+	CHECK(besides_of("MZ\nFrom: a\nContent-Type: a\n\x01") == "mail");
+	CHECK(besides_of("GIF8<html>") == "html");
+	CHECK(besides_of(RAW("II*\0<body>")) == "html");
+	CHECK(besides_of("GIF89a") == "other");
+	CHECK(besides_of("MZ\x90 %PDF-1.4") == "other");
+	CHECK(besides_of("PK\3\4From: a\nContent-Type: a\n\x01") == "other");
+	CHECK(besides_of("Subject: a\n") == "other");
+	const std::string longest = "X-Foo: " + std::string(600, 'a') + "\n ";
+	CHECK(besides_of("\n" + longest + std::string(2000, 'b')) == "mail");
+	CHECK(besides_of(longest + std::string(200, 'b')) == "other");
+	CHECK(besides_of(longest + "\nno field\n" + std::string(2000, 'b')) == "other");
 }
 
 TEST_CASE("a head cut anywhere is something", "[content][kind]")

@@ -4,6 +4,7 @@
 
 #include "lib/match/compile.h"
 #include "tests/lib/tmpdir.hh"
+#include "tests/unit/inspect/inspecting.hh"
 
 #include <catch2/catch.hpp>
 
@@ -14,7 +15,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-#include <zlib.h>
 
 namespace
 {
@@ -121,74 +121,6 @@ bool has(const struct inspect_result &result, const std::string &path, const std
 	return false;
 }
 
-std::string gzip(const std::string &bytes)
-{
-	z_stream stream = {};
-	std::string out(bytes.size() + 1000, '\0');
-	deflateInit2(&stream, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY);
-	stream.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(bytes.data()));
-	stream.avail_in = static_cast<uInt>(bytes.size());
-	stream.next_out = reinterpret_cast<Bytef *>(&out[0]);
-	stream.avail_out = static_cast<uInt>(out.size());
-	deflate(&stream, Z_FINISH);
-	out.resize(stream.total_out);
-	deflateEnd(&stream);
-	return out;
-}
-
-std::string least_first(uint64_t value, int size)
-{
-	std::string bytes;
-	for (int i = 0; i < size; i++)
-		bytes += static_cast<char>(value >> (8 * i));
-	return bytes;
-}
-
-// One member, stored.
-std::string zip(const std::string &name, const std::string &bytes)
-{
-	const uint32_t crc = static_cast<uint32_t>(crc32(
-		0, reinterpret_cast<const Bytef *>(bytes.data()), static_cast<uInt>(bytes.size())));
-	const std::string sizes = least_first(crc, 4) + least_first(bytes.size(), 4) +
-				  least_first(bytes.size(), 4) + least_first(name.size(), 2);
-	const std::string head = least_first(20, 2) + least_first(0, 8) + sizes + least_first(0, 2);
-	const std::string local = "PK\x03\x04" + head + name + bytes;
-	const std::string central =
-		"PK\x01\x02" + least_first(20, 2) + head + least_first(0, 14) + name;
-	return local + central + "PK\x05\x06" + least_first(0, 4) + least_first(1, 2) +
-	       least_first(1, 2) + least_first(central.size(), 4) + least_first(local.size(), 4) +
-	       least_first(0, 2);
-}
-
-std::string base64(const std::string &bytes)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	std::string text;
-	for (size_t i = 0; i < bytes.size(); i += 3) {
-		uint32_t bits = 0;
-		for (size_t k = 0; k < 3; k++)
-			bits = bits << 8 |
-			       (i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0U);
-		for (size_t k = 0; k < 4; k++)
-			text += i + k <= bytes.size() ? digits[bits >> (18 - 6 * k) & 63] : '=';
-		if (i / 3 % 19 == 18)
-			text += "\r\n";
-	}
-	return text + "\r\n";
-}
-
-std::string mail_with(const std::string &name, const std::string &bytes)
-{
-	return "From: a@example.org\r\nTo: b@example.org\r\nMIME-Version: 1.0\r\n"
-	       "Content-Type: multipart/mixed; boundary=\"next\"\r\n\r\n"
-	       "--next\r\nContent-Type: text/plain\r\n\r\nhello\r\n"
-	       "--next\r\nContent-Type: application/octet-stream\r\n"
-	       "Content-Disposition: attachment; filename=\"" +
-	       name + "\"\r\nContent-Transfer-Encoding: base64\r\n\r\n" + base64(bytes) +
-	       "--next--\r\n";
-}
-
 } // namespace
 
 TEST_CASE("a file is matched by itself", "[inspect]")
@@ -249,6 +181,24 @@ TEST_CASE("a text is no mail because its lines look like fields", "[inspect]")
 	const struct inspect_result file = look(INSPECT_FILE, zip("m.eml", text), 3);
 	CHECK(file.counts[INSPECT_BOMB] == 0);
 	CHECK(has(file, "m.eml / part 1", "Test.Mark"));
+}
+
+TEST_CASE("a mail or a page that begins as something else is one all the same", "[inspect]")
+{
+	const std::string mail = mail_with("a.gz", gzip("x" + MARK));
+	const std::string in = " / part 2 / a.gz / gzip";
+	for (const size_t piece : { 1, 3, 512, 65536 }) {
+		for (const std::string &first :
+		     { "MZ-Foo: bar\r\n" + mail,
+		       "X-Foo: " + std::string(1800, 'a') + "\r\n" + mail })
+			CHECK(has(look(INSPECT_MAIL, mail_with("m.eml", first), piece),
+				  "part 2 / m.eml / mail" + in, "Test.Mark"));
+		const std::string page = "<html><img src=\"data:application/gzip;base64," +
+					 base64(gzip("x" + MARK)) + "\">";
+		CHECK(has(look(INSPECT_MAIL, mail_with("p.html", "GIF8" + page), piece),
+			  "part 2 / p.html / html / base64 / gzip", "Test.Mark"));
+	}
+	CHECK(look(INSPECT_FILE, "X-Foo: " + std::string(1800, 'a') + "\r\n").objects <= 3);
 }
 
 TEST_CASE("nothing depends on how bytes are cut", "[inspect]")
@@ -342,6 +292,28 @@ TEST_CASE("what is too much is a bomb", "[inspect]")
 		rules.budget.total_left = 1000;
 		CHECK(look(pool.get(), INSPECT_FILE, two, rules).counts[INSPECT_BOMB] > 0);
 	}
+}
+
+TEST_CASE("one mail does not take what all mails have", "[inspect]")
+{
+	// Files of a section of OneNote that are open until its end, and in each those behind it again.
+	const std::string mark("\xe7\x16\xe3\xbd\x65\x26\x11\x45\xa4\xc4\x8d\x4d\x0b\x7a\x9e\xac");
+	const std::string section =
+		"\xe4\x52\x5c\x7b\x8c\xd8\xa7\x4d\xae\xb1\x53\x78\xd0\x29\x96\xd3" +
+		std::string(1100, '\0');
+	std::string file = section;
+	for (unsigned i = 0; i < 7; i++)
+		file += mark + least_first(1 << 20, 8) + std::string(12, '\0') + section;
+	const pool_pointer pool = make_pool({ 2, INSPECT_OPEN + 1, 2, 200 });
+	const inspect_rules rules = usual_rules();
+	struct inspection *inspection = nullptr;
+	REQUIRE(inspect_begin(pool.get(), INSPECT_FILE, &rules, &inspection) == 0);
+	inspect_push(inspection, reinterpret_cast<const uint8_t *>(file.data()), file.size());
+	CHECK(look(pool.get(), INSPECT_FILE, MARK, rules).counts[INSPECT_SIGNATURE] == 1);
+	inspect_end(inspection, true);
+	CHECK(inspect_result(inspection)->counts[INSPECT_BUSY] == 0);
+	CHECK(inspect_result(inspection)->counts[INSPECT_BOMB] > 0);
+	inspect_free(inspection);
 }
 
 TEST_CASE("an empty pool is said", "[inspect]")
