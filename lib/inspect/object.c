@@ -146,6 +146,9 @@ static void take_oddity(void *context, enum mstream_oddity oddity, const char *p
 {
 	struct object *mail = (struct object *)context;
 	const enum inspect_class class_ = class_of_oddity(oddity);
+	/* A text of fields that is no mail is odd as one. */
+	if (class_ == INSPECT_AMBIGUOUS && mail->is_guess)
+		return;
 	char name[MATCH_NAME_MAX + 1];
 	char step[64];
 	char path[INSPECT_PATH_SIZE];

@@ -10,9 +10,9 @@ void entity_init(struct entity *entity, unsigned view)
 	entity->is_gone = false;
 	entity->is_at_delimiter = false;
 	entity->is_watched = false;
+	entity->lone = LONE_UNKNOWN;
 	entity->is_behind_cr = false;
 	entity->is_behind_lone = false;
-	entity->has_double_cr = false;
 	entity->has_too_many = false;
 	entity->depth = 0;
 	entity->stream_count = 0;

@@ -82,7 +82,6 @@ enum entity_line {
 	LINE_NAME,   /* of a field: in .head.text */
 	LINE_DASHES, /* of what begins with "-": in .head.text */
 	LINE_BLANK,  /* behind the blank that goes on with a field */
-	LINE_CR,     /* behind a CR, and one before it: CR CR LF may be one end of line */
 	LINE_VALUE,
 	LINE_TEXT,
 	LINE_SKIP, /* to its end */
@@ -95,14 +94,21 @@ enum entity_eol {
 	EOL_CRLF,
 };
 
+/* What a CR alone is: some readers have lines that end in it, and some have it in a line. */
+enum entity_lone {
+	LONE_UNKNOWN, /* it has not mattered yet */
+	LONE_ENDS,
+	LONE_IS_DATA,
+};
+
 struct entity {
 	uint8_t view;
 	enum entity_phase phase;
 	enum entity_line line;
 	enum entity_eol eol; /* seen in the body, and not known whose it is (RFC 2046, 5.1.1) */
+	enum entity_lone lone;
 	bool is_behind_cr;   /* an LF that comes next belongs to it */
 	bool is_behind_lone; /* the line before has ended in a CR without an LF */
-	bool has_double_cr;  /* CR CR LF is one end of line */
 	bool is_field_open;
 	bool has_fields;      /* a line of this header has been read */
 	bool has_forked;      /* at a line of this header */

@@ -296,13 +296,26 @@ static void pass_gap(struct mstream *mail, struct entity *entity)
 		other->is_behind_gap = true;
 }
 
+/*
+ * CR CR: where CR ends a line there is an empty line in it. Where only LF does, it is the end of a line when LF is
+ * next, which a gateway has made from CR LF, and otherwise a part of the line.
+ */
+static void pass_double_cr(struct mstream *mail, struct entity *entity)
+{
+	mstream_odd(mail, entity, MSTREAM_BAD_FIELD);
+	struct entity *other = mstream_fork(mail, entity);
+	if (other != NULL) {
+		other->lone = LONE_IS_DATA;
+		other->line = LINE_SKIP;
+	}
+	entity->lone = LONE_ENDS;
+}
+
 static size_t start_header_line(struct mstream *mail, struct entity *entity, const uint8_t *bytes)
 {
 	if (is_line_end(bytes[0])) {
-		if (bytes[0] == '\r' && entity->is_behind_lone) {
-			entity->line = LINE_CR;
-			return 1;
-		}
+		if (bytes[0] == '\r' && entity->is_behind_lone && entity->lone == LONE_UNKNOWN)
+			pass_double_cr(mail, entity);
 		const size_t used = pass_line_end(entity, bytes);
 		const bool is_first = entity->depth == 0 && !entity->has_fields;
 		if ((is_first && entity->has_forked) ||
@@ -328,25 +341,6 @@ static size_t start_header_line(struct mstream *mail, struct entity *entity, con
 	return 0;
 }
 
-/*
- * CR CR LF: where CR ends a line there is an empty line in it, and for others it is the end of one
- * line, which a gateway has made from CR LF.
- */
-static size_t take_double_cr(struct mstream *mail, struct entity *entity, const uint8_t *bytes)
-{
-	const bool is_lf = bytes[0] == '\n';
-	if (is_lf) {
-		mstream_odd(mail, entity, MSTREAM_BAD_FIELD);
-		struct entity *other = mstream_fork(mail, entity);
-		if (other != NULL) {
-			other->has_double_cr = true;
-			other->line = LINE_START;
-		}
-	}
-	end_header(mail, entity);
-	return is_lf ? 1 : 0;
-}
-
 static size_t take_value(struct entity *entity, const uint8_t *bytes, size_t size)
 {
 	const size_t used = partreader_line_size(bytes, size);
@@ -364,8 +358,6 @@ static size_t take_header(struct mstream *mail, struct entity *entity, const uin
 		return take_header_dashes(mail, entity, bytes, size);
 	case LINE_BLANK:
 		return take_header_blank(mail, entity, bytes, size);
-	case LINE_CR:
-		return take_double_cr(mail, entity, bytes);
 	case LINE_VALUE:
 		return take_value(entity, bytes, size);
 	case LINE_SKIP:
@@ -404,20 +396,36 @@ static void put_line(struct mstream *mail, struct entity *entity)
 	entity->line = LINE_TEXT;
 }
 
+/* The line is a delimiter for some readers: one reading has it as such, and this one as a part of the body. */
+static void take_both_ways(struct mstream *mail, struct entity *entity,
+			   const struct level_match *match, bool is_behind_lone)
+{
+	mstream_odd(mail, entity, MSTREAM_BAD_BOUNDARY);
+	struct entity *other = mstream_fork(mail, entity);
+	if (other == NULL)
+		return;
+	if (is_behind_lone) {
+		other->lone = LONE_ENDS;
+		entity->lone = LONE_IS_DATA;
+	}
+	if (entity->stream_count > 0)
+		leaf_end_early(mail, entity, 0);
+	take_delimiter(mail, other, (unsigned)match->level, match->is_close);
+}
+
 static void take_line_end(struct mstream *mail, struct entity *entity)
 {
 	struct level_match match;
-	if (is_delimiter(mail, entity, &match))
-		return;
-	if (match.level >= 0) {
+	if (entity->eol == EOL_CR && entity->lone != LONE_ENDS) {
+		match = levels_match(entity, entity->head.text, entity->head.text_size);
+		if (match.level >= 0 && entity->lone == LONE_UNKNOWN)
+			take_both_ways(mail, entity, &match, true);
+	} else {
+		if (is_delimiter(mail, entity, &match))
+			return;
 		/* By RFC 2046 it is one, and most readers take it for none. */
-		mstream_odd(mail, entity, MSTREAM_BAD_BOUNDARY);
-		struct entity *other = mstream_fork(mail, entity);
-		if (other != NULL) {
-			if (entity->stream_count > 0)
-				leaf_end_early(mail, entity, 0);
-			take_delimiter(mail, other, (unsigned)match.level, match.is_close);
-		}
+		if (match.level >= 0)
+			take_both_ways(mail, entity, &match, false);
 	}
 	put_line(mail, entity);
 }
@@ -514,11 +522,13 @@ static size_t take(struct mstream *mail, struct entity *entity, const uint8_t *b
 	if (entity->phase == ENTITY_STOPPED)
 		return size;
 	if (entity->is_behind_cr) {
-		const bool is_cr = bytes[0] == '\r' && entity->has_double_cr;
+		const bool is_cr = bytes[0] == '\r' && entity->lone == LONE_IS_DATA;
 		entity->is_behind_cr = is_cr;
 		if (is_cr || bytes[0] == '\n')
 			return 1;
 		entity->is_behind_lone = true;
+		if (entity->lone == LONE_IS_DATA)
+			entity->line = LINE_SKIP;
 	}
 	return entity->phase == ENTITY_HEADER ? take_header(mail, entity, bytes, size)
 					      : take_body(mail, entity, bytes, size);

@@ -150,3 +150,37 @@ TEST_CASE("words of oddities and codings", "[mstream][views]")
 	CHECK(mstream_oddity_text(MSTREAM_ODDITY_COUNT) == std::string("unknown"));
 	CHECK(mstream_coding_name(MSTREAM_CODING_COUNT) == std::string("unknown"));
 }
+
+TEST_CASE("two CRs in a field end the header for some readers alone", "[mstream][views]")
+{
+	Mail mail;
+	read_all("Subject: x\r\ry\r\nContent-Transfer-Encoding: base64\r\n\r\naGVsbG8=\r\n", mail);
+	CHECK(mail.has("hello"));
+	CHECK(mail.parts.size() == 2);
+	CHECK(mail.is_odd("bad field"));
+}
+
+TEST_CASE("a delimiter behind a lone CR is one for some readers alone", "[mstream][views]")
+{
+	for (const std::string inner : { "--(.)--", "--(.)" }) {
+		Mail mail;
+		read_all("Content-Type: multipart/mixed; boundary=\"(.)\"\r\n\r\n--(.)\r\n"
+			 "Content-Transfer-Encoding: base64\r\n\r\naGVs\r" +
+				 inner + "\rbG8=\r\n--(.)--\r\n",
+			 mail);
+		CHECK(mail.has("hel"));
+		CHECK(std::any_of(mail.parts.begin(), mail.parts.end(), [](const Part *part) {
+			return part->bytes.compare(0, 5, "hello") == 0;
+		}));
+		CHECK(mail.is_odd("bad boundary"));
+	}
+	// A mail of such lines has two readings, and not one more for each of them.
+	std::string text = "Content-Type: multipart/mixed; boundary=a\r\r";
+	for (unsigned i = 0; i < 20; i++)
+		text += "--a\r\rpart " + std::to_string(i) + "\r";
+	Mail mail;
+	read_all(text + "--a--\r", mail);
+	CHECK(mail.has("part 0"));
+	CHECK(mail.has("part 19"));
+	CHECK_FALSE(mail.is_odd("too odd"));
+}
