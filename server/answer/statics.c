@@ -17,8 +17,18 @@ static bool next_rr(struct reply *reply, const struct zone_entry *entry, size_t 
 
 bool statics_is_of_signing(uint16_t type)
 {
-	return type == KNOT_RRTYPE_RRSIG || type == KNOT_RRTYPE_NSEC ||
-	       type == KNOT_RRTYPE_DNSKEY || type == KNOT_RRTYPE_ZONEMD;
+	switch (type) {
+	case KNOT_RRTYPE_RRSIG:
+	case KNOT_RRTYPE_NSEC:
+	case KNOT_RRTYPE_DNSKEY:
+	/* The zone above would take a DS from these, also of a zone that is not signed (RFC 8078). */
+	case KNOT_RRTYPE_CDS:
+	case KNOT_RRTYPE_CDNSKEY:
+	case KNOT_RRTYPE_ZONEMD:
+		return true;
+	default:
+		return false;
+	}
 }
 
 bool statics_first(struct reply *reply, const struct zone_entry *entry, struct dnsblv6_rr *ret_rr)
