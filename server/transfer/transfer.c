@@ -14,7 +14,6 @@
 #include "lib/process/clock.h"
 #include "lib/store/history.h"
 #include "lib/store/tables.h"
-#include "server/transfer/pages.h"
 #include "server/transfer/xfrout.h"
 #include "server/zone/zone.h"
 
@@ -28,14 +27,9 @@ static const char *const kind_texts[] = {
 	[KIND_FULL] = "ixfr-as-axfr",
 };
 
-/* So often pages are let go: a megabyte of a signed zone. */
-#define NAMES_RESIDENT 4096
-
 struct run {
 	const struct transfer *transfer;
 	struct zone zone;
-	struct pages pages; /* of the store */
-	unsigned name_count;
 	struct dnsblv6_unfold before; /* the only one in an AXFR */
 	struct dnsblv6_unfold after;
 	uint64_t first_change; /* of an IXFR */
@@ -117,16 +111,6 @@ static void log_failed(const struct run *run, enum kind kind, int status)
 
 /* ---- all of the zone ---- */
 
-/* Called for each name; record is anywhere in the store. */
-static void count_name(struct run *run, const uint8_t *record)
-{
-	if (++run->name_count % NAMES_RESIDENT != 0)
-		return;
-	if (run->pages.size == 0)
-		run->pages = pages_find(record);
-	pages_release(&run->pages);
-}
-
 static int put_soa(struct run *run, const uint8_t *rdata, uint16_t size, uint32_t ttl)
 {
 	struct dnsblv6_rr soa = { DNSBLV6_TYPE_SOA, size, ttl, rdata };
@@ -170,7 +154,6 @@ static int put_names(struct run *run)
 			 (more = dnsblv6_key_to_labels(key.data, key.size, &next)) != DNSBLV6_OK)
 			return more;
 		ret = put_name(run, &name, record, &next);
-		count_name(run, record.data);
 		if (more == DNSBLV6_ENOTFOUND)
 			return ret;
 		name = next;
@@ -203,7 +186,6 @@ static int unfold_state(struct dnsblv6_unfold *unfold, const struct dnsblv6_labe
 static int unfold_change(struct run *run, const struct dnsblv6_name_change *change,
 			 struct dnsblv6_labels *ret_name)
 {
-	count_name(run, change->key);
 	int ret = dnsblv6_key_to_labels(change->key, change->key_size, ret_name);
 	if (ret == DNSBLV6_OK)
 		ret = unfold_state(&run->before, ret_name, &change->before);
@@ -426,8 +408,6 @@ enum transfer_end transfer_run(const struct transfer *asked, const struct transf
 		return TRANSFER_END_CUT;
 	}
 	run->transfer = asked;
-	run->pages = (struct pages){ NULL, 0 };
-	run->name_count = 0;
 	zone_init(&run->zone, asked->name->wire, asked->name->size, asked->path);
 	run->zone.is_read_once = true;
 	xfrout_init(&run->xfrout, asked, limits, fd);

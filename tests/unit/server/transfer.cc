@@ -4,19 +4,15 @@
 #include "lib/store/tables.h"
 #include "server/message/access.h"
 #include "server/transfer/notify.h"
-#include "server/transfer/pages.h"
 #include "server/transfer/xfrout.h"
 #include "server/transfer/transfer.h"
 #include "tests/unit/server/fixture.hh"
 
 #include <catch2/catch.hpp>
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <functional>
 
 using dns::message;
@@ -295,56 +291,6 @@ TEST_CASE("a transfer that takes too long is given up, even when its client read
 	dnsblv6_labels owner = labels("");
 	CHECK(xfrout_put(out.get(), &owner, &rr) == 0);
 	CHECK(xfrout_flush(out.get()) == -ETIMEDOUT);
-}
-
-// ---- pages ----
-
-TEST_CASE("pages of a mapped file are released and can still be read", "[server][pages]")
-{
-	tmpdir directory;
-	const size_t size = 1 << 20;
-	write_file(directory.file("data"), std::string(size, 'x'));
-	int fd = open(directory.file("data").c_str(), O_RDONLY);
-	REQUIRE(fd >= 0);
-	auto *map = static_cast<char *>(mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0));
-	REQUIRE(map != MAP_FAILED);
-	auto count_resident = [&] {
-		std::ifstream smaps("/proc/self/smaps");
-		std::string line;
-		bool is_ours = false;
-		while (std::getline(smaps, line)) {
-			if (line.find(directory.file("data")) != std::string::npos)
-				is_ours = true;
-			if (is_ours && line.compare(0, 4, "Rss:") == 0)
-				return std::stoul(line.substr(4));
-		}
-		return 0UL;
-	};
-	auto read_all = [&] {
-		size_t count = 0;
-		for (size_t i = 0; i < size; i++)
-			count += map[i] == 'x';
-		return count;
-	};
-	CHECK(read_all() == size);
-	CHECK(count_resident() == size / 1024);
-	pages found = pages_find(map + size / 2);
-	CHECK(found.start == map);
-	CHECK(found.size == size);
-	pages_release(&found);
-	CHECK(count_resident() == 0);
-	CHECK(read_all() == size);
-	munmap(map, size);
-	close(fd);
-}
-
-TEST_CASE("memory that is no file is not taken for pages of one", "[server][pages]")
-{
-	std::string own(1 << 20, 'x');
-	pages found = pages_find(own.data());
-	CHECK(found.size == 0);
-	pages_release(&found);
-	CHECK(own == std::string(1 << 20, 'x'));
 }
 
 // ---- what changed ----
