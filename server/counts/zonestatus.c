@@ -77,6 +77,18 @@ struct zonestatus_zone zonestatus_find_worst(const struct zonestatus *zonestatus
 	return worst;
 }
 
+bool zonestatus_all_have(const struct zonestatus *zonestatus, size_t zone, uint32_t serial)
+{
+	for (size_t i = 0; i < zonestatus->worker_count; i++) {
+		struct zonestatus_zone found = get(zonestatus, i, zone);
+		/* In the order of serials (RFC 1982, 3.2). */
+		if (found.state != ZONESTATUS_SERVING ||
+		    (int32_t)((uint32_t)found.serial - serial) < 0)
+			return false;
+	}
+	return true;
+}
+
 bool zonestatus_find(const struct zonestatus *zonestatus, size_t zone, enum zonestatus_state state,
 		     struct zonestatus_zone *ret_zone)
 {

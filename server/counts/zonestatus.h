@@ -66,6 +66,8 @@ void zonestatus_put(const struct zonestatus *zonestatus, size_t worker, size_t z
  * latest check: one worker looks for all.
  */
 struct zonestatus_zone zonestatus_find_worst(const struct zonestatus *zonestatus, size_t zone);
+/* Does each worker serve that serial, or a newer one? */
+bool zonestatus_all_have(const struct zonestatus *zonestatus, size_t zone, uint32_t serial);
 /* What a worker has said that has zone in that state; false when none has. */
 bool zonestatus_find(const struct zonestatus *zonestatus, size_t zone, enum zonestatus_state state,
 		     struct zonestatus_zone *ret_zone);

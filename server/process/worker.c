@@ -151,7 +151,7 @@ static int serve_others(struct worker *worker)
 {
 	const struct settings *settings = worker->start->settings;
 	int ret = notify_open(&worker->notify, &worker->loop, &worker->catalog, settings,
-			      &worker->counters);
+			      worker->start->zonestatus, &worker->counters);
 	worker->is_notifying = ret == 0;
 	if (ret == 0)
 		ret = inquiry_open(&worker->inquiry, &worker->loop, &worker->catalog, settings,

@@ -12,11 +12,12 @@
 #include "lib/common/log.h"
 #include "lib/dns/peer.h"
 
-#define INTERVAL_MS	 500
-#define TRIES_MAX	 5
-#define FIRST_TIMEOUT_MS 2000
-#define DOWN_INTERVAL_MS 60000 /* the interval of RFC 1996 section 3.6 */
-#define MESSAGE_MAX	 2048  /* two names of 255 octets, an SOA of two more, a TSIG */
+#define INTERVAL_MS	   500
+#define TRIES_MAX	   5
+#define FIRST_TIMEOUT_MS   2000
+#define DOWN_INTERVAL_MS   60000 /* the interval of RFC 1996 section 3.6 */
+#define WORKERS_TIMEOUT_MS 30000
+#define MESSAGE_MAX	   2048 /* two names of 255 octets, an SOA of two more, a TSIG */
 
 /* ---- the message ---- */
 
@@ -222,7 +223,26 @@ static void tend(struct notify *notify, size_t index, uint64_t now_ms)
 
 /* ---- twice a second ---- */
 
-static void look(struct notify *notify, size_t index)
+/* A secondary that is told asks any worker for the SOA, and does not come again for an old one. */
+static void take_serial(struct notify *notify, size_t index, uint32_t newest, uint64_t now_ms)
+{
+	struct notify_zone *zone = &notify->zones[index];
+	if (!zone->is_waiting) {
+		if (zone->has_serial && zone->serial == newest)
+			return;
+		zone->is_waiting = true;
+		zone->next_serial = newest;
+		zone->since_ms = now_ms;
+	}
+	if (!zonestatus_all_have(notify->zonestatus, index, zone->next_serial) &&
+	    now_ms - zone->since_ms < WORKERS_TIMEOUT_MS)
+		return;
+	zone->is_waiting = false;
+	zone->has_serial = true;
+	zone->serial = zone->next_serial;
+}
+
+static void look(struct notify *notify, size_t index, uint64_t now_ms)
 {
 	struct zone *zone = &notify->catalog->zones[index];
 	if (notify->settings->zones[index].secondaries.count == 0)
@@ -230,7 +250,7 @@ static void look(struct notify *notify, size_t index)
 	int ret = zone_begin(zone);
 	zone_end(zone);
 	if (ret == 0)
-		notify->zones[index] = (struct notify_zone){ true, zone->facts.serial };
+		take_serial(notify, index, zone->facts.serial, now_ms);
 }
 
 static bool is_behind(const struct notify *notify, const struct notify_target *target)
@@ -265,7 +285,7 @@ static void timer_on_tick(uv_timer_t *timer)
 	struct notify *notify = timer->data;
 	uint64_t now_ms = uv_now(notify->loop);
 	for (size_t i = 0; i < notify->catalog->zone_count; i++)
-		look(notify, i);
+		look(notify, i, now_ms);
 	size_t first = outward_begin(&notify->turns);
 	for (size_t i = 0; i < notify->target_count; i++)
 		read_answers(notify, &notify->targets[i], now_ms);
@@ -277,12 +297,14 @@ static void timer_on_tick(uv_timer_t *timer)
 /* ---- life ---- */
 
 int notify_open(struct notify *notify, uv_loop_t *loop, struct catalog *catalog,
-		const struct settings *settings, const struct counters *counters)
+		const struct settings *settings, const struct zonestatus *zonestatus,
+		const struct counters *counters)
 {
 	*notify = (struct notify){
 		.loop = loop,
 		.settings = settings,
 		.catalog = catalog,
+		.zonestatus = zonestatus,
 		.counters = *counters,
 		.turns = { .max = settings->outward_max },
 	};

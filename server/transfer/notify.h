@@ -4,10 +4,10 @@
 /*
  * notify.h - tells secondaries that a zone has a new serial (RFC 1996).
  *
- * Flow: worker 0 opens it -> twice a second it looks at the serials -> NOTIFY,
- *       signed when the secondary has a key, to each address of each secondary
- *       of the zone, to half of transfer-max at once -> until that answers, or
- *       is taken for down.
+ * Flow: worker 0 opens it -> twice a second it looks at the serials -> when the
+ *       zonestatus says that all workers have one, NOTIFY, signed when the secondary
+ *       has a key, to each address of each secondary of the zone, to half of
+ *       transfer-max at once -> until that answers, or is taken for down.
  *
  *     idle --new serial, or the first one--> asking --answered--> idle
  *                          again after 2, 4, 8, 16 s; 32 s later it is down,
@@ -22,6 +22,7 @@
  * after a try.
  */
 
+#include "server/counts/zonestatus.h"
 #include "server/transfer/outward.h"
 #include "server/zone/catalog.h"
 
@@ -49,13 +50,18 @@ struct notify_target {
 
 struct notify_zone {
 	bool has_serial;
-	uint32_t serial; /* the newest */
+	uint32_t serial; /* the newest that secondaries are told of */
+	/* Until all workers have it; or not any longer: one may be stuck. */
+	bool is_waiting;
+	uint32_t next_serial;
+	uint64_t since_ms;
 };
 
 struct notify {
 	uv_loop_t *loop;
 	const struct settings *settings;
 	struct catalog *catalog;
+	const struct zonestatus *zonestatus;
 	struct counters counters;
 	struct notify_zone *zones;
 	struct notify_target *targets;
@@ -65,9 +71,10 @@ struct notify {
 	uv_timer_t timer;
 };
 
-/* settings and catalog are borrowed. 0 or a negative error. */
+/* settings, catalog and zonestatus are borrowed. 0 or a negative error. */
 int notify_open(struct notify *notify, uv_loop_t *loop, struct catalog *catalog,
-		const struct settings *settings, const struct counters *counters);
+		const struct settings *settings, const struct zonestatus *zonestatus,
+		const struct counters *counters);
 /* Closes the sockets and the handle; run the loop, then notify_free(). */
 void notify_close(struct notify *notify);
 /* Takes one that is all zero. */

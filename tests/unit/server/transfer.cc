@@ -637,40 +637,105 @@ TEST_CASE("only an answer to the NOTIFY that was sent ends the tries", "[server]
 	CHECK(read(wire) == NOTIFY_OTHER);
 }
 
-TEST_CASE("secondaries are told of a version in turns of half of transfer-max", "[server][notify]")
+// Worker 0 of several, with one zone and its secondary's addresses.
+namespace
 {
+
+struct notifying {
 	tmpdir directory;
-	write_store(directory.file("bl6.mdb"), {});
-	rules made("server:\n    transfer-max: 4\nsecondary:\n  - id: many\n    address: [ "
-		   "127.0.0.1@1,"
-		   " 127.0.0.1@2, 127.0.0.1@3, 127.0.0.1@4, 127.0.0.1@5 ]\n"
-		   "zone:\n  - domain: bl6.example.\n    store: " +
-		   directory.file("bl6.mdb") + "\n    secondary: [ many ]\n");
+	rules made;
 	catalog zones = {};
 	counters_bank bank = {};
-	uv_loop_t loop;
+	zonestatus status = {};
+	uv_loop_t loop = {};
 	notify asking = {};
-	REQUIRE(catalog_init(&zones, &made.value) == 0);
-	REQUIRE(zone_open(&zones.zones[0]) == DNSBLV6_OK);
-	REQUIRE(counters_open(&bank, 1, 1, 1) == 0);
-	REQUIRE(uv_loop_init(&loop) == 0);
-	const counters count = counters_of_worker(&bank, 0);
-	REQUIRE(notify_open(&asking, &loop, &zones, &made.value, &count) == 0);
-	auto told = [&] {
+
+	notifying(const std::string &addresses, size_t worker_count)
+	    : made("server:\n    transfer-max: 4\nsecondary:\n  - id: many\n    address: [ " +
+		   addresses + " ]\nzone:\n  - domain: bl6.example.\n    store: " +
+		   directory.file("bl6.mdb") + "\n    secondary: [ many ]\n")
+	{
+		write_store(directory.file("bl6.mdb"), {});
+		REQUIRE(catalog_init(&zones, &made.value) == 0);
+		REQUIRE(zone_open(&zones.zones[0]) == DNSBLV6_OK);
+		REQUIRE(counters_open(&bank, worker_count, 1, 1) == 0);
+		REQUIRE(zonestatus_open(&status, worker_count, 1) == 0);
+		REQUIRE(uv_loop_init(&loop) == 0);
+		const counters count = counters_of_worker(&bank, 0);
+		REQUIRE(notify_open(&asking, &loop, &zones, &made.value, &status, &count) == 0);
+	}
+	~notifying()
+	{
+		notify_close(&asking);
+		uv_run(&loop, UV_RUN_DEFAULT);
+		CHECK(uv_loop_close(&loop) == 0);
+		notify_free(&asking);
+		zonestatus_close(&status);
+		counters_close(&bank);
+		catalog_deinit(&zones);
+	}
+	notifying(const notifying &) = delete;
+	notifying &operator=(const notifying &) = delete;
+
+	void show(size_t worker, zonestatus_state state, uint32_t serial) const
+	{
+		zonestatus_zone zone = {};
+		zone.state = state;
+		zone.serial = serial;
+		zonestatus_put(&status, worker, 0, &zone);
+	}
+	size_t told() const
+	{
 		size_t sum = 0;
 		for (size_t i = 0; i < asking.target_count; i++)
 			sum += asking.targets[i].tries > 0;
 		return sum;
-	};
-	for (size_t wanted : { 2, 4, 5 }) {
-		for (size_t before = told(); told() == before && before < 5;)
-			uv_run(&loop, UV_RUN_NOWAIT); // the timer ticks once at most
-		CHECK(told() == wanted);
 	}
-	notify_close(&asking);
-	uv_run(&loop, UV_RUN_DEFAULT);
-	CHECK(uv_loop_close(&loop) == 0);
-	notify_free(&asking);
-	counters_close(&bank);
-	catalog_deinit(&zones);
+	// As the loop would, but at once.
+	void tick()
+	{
+		uv_update_time(&loop);
+		asking.timer.timer_cb(&asking.timer);
+	}
+};
+
+} // namespace
+
+TEST_CASE("secondaries are told of a version in turns of half of transfer-max", "[server][notify]")
+{
+	notifying worker("127.0.0.1@1, 127.0.0.1@2, 127.0.0.1@3, 127.0.0.1@4, 127.0.0.1@5", 1);
+	worker.show(0, ZONESTATUS_SERVING, 7);
+	for (size_t wanted : { 2, 4, 5 }) {
+		worker.tick();
+		CHECK(worker.told() == wanted);
+	}
+}
+
+TEST_CASE("secondaries are told of a version when all workers have it", "[server][notify]")
+{
+	notifying worker("127.0.0.1@1", 3);
+	worker.show(0, ZONESTATUS_SERVING, 7);
+	worker.show(1, ZONESTATUS_SERVING, 6);
+	worker.tick(); // the third one opens its store
+	CHECK(worker.told() == 0);
+	worker.show(2, ZONESTATUS_SERVING, 7);
+	worker.tick();
+	CHECK(worker.told() == 0);
+	worker.show(1, ZONESTATUS_SERVING, 8); // by an update that has come since
+	worker.tick();
+	CHECK(worker.told() == 1);
+	CHECK(worker.asking.targets[0].serial == 7);
+}
+
+TEST_CASE("a worker that is stuck does not keep secondaries from hearing of a version",
+	  "[server][notify]")
+{
+	notifying worker("127.0.0.1@1", 2);
+	worker.show(0, ZONESTATUS_SERVING, 7);
+	worker.show(1, ZONESTATUS_FAILED, 0);
+	worker.tick();
+	CHECK(worker.told() == 0);
+	worker.asking.zones[0].since_ms -= 60000;
+	worker.tick();
+	CHECK(worker.told() == 1);
 }
