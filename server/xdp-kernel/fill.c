@@ -276,6 +276,8 @@ static enum fill_reason judge(const struct zone *zone)
 {
 	if (!zone->is_begun || zone->status != 0)
 		return FILL_CLOSED;
+	if (zone->damage != 0)
+		return FILL_DAMAGED;
 	if (zone->facts.style == DNSBLV6_STYLE_CLASSIC)
 		return FILL_CLASSIC;
 	if (zone->has_clients)

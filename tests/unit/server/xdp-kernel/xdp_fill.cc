@@ -354,6 +354,17 @@ TEST_CASE("a zone that cannot be here stays with the sockets, for a reason", "[x
 	CHECK((zone.memory.zone().until_ns == 0) == (expected != FILL_OK));
 }
 
+TEST_CASE("a zone whose store was found damaged stays with the sockets, though it can be read",
+	  "[xdp][fill]")
+{
+	filled zone({});
+	struct zone *found = zone.open_zone();
+	found->damage = STORE_ECORRUPT;
+	CHECK(zone.memory.fill(found) == FILL_DAMAGED);
+	found->damage = 0;
+	CHECK(zone.memory.fill(found) == FILL_OK);
+}
+
 TEST_CASE("names of the zone that are too long for the program are a reason", "[xdp][fill]")
 {
 	store_options options;
