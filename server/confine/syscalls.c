@@ -63,8 +63,7 @@ static const struct callfilter_call worker_calls_so[] = {
 	{ "sched_setscheduler", 1, { CALLFILTER_EQUAL(0, 0) } },
 	{ "sched_setaffinity", 1, { CALLFILTER_EQUAL(0, 0) } },
 	/* A lock file is shared with the group of its directory. */
-	{ "chmod", 1, { CALLFILTER_MASKED(1, CALLFILTER_MODE_OTHER, 0) } },
-	{ "fchmodat", 1, { CALLFILTER_MASKED(2, CALLFILTER_MODE_OTHER, 0) } },
+	{ "fchmod", 1, { CALLFILTER_MASKED(1, CALLFILTER_MODE_OTHER, 0) } },
 	{ "ioctl", 1, { CALLFILTER_EQUAL(1, FIONBIO) } },
 	{ "ioctl", 1, { CALLFILTER_EQUAL(1, FIONREAD) } },
 	{ "ioctl", 1, { CALLFILTER_EQUAL(1, FIOCLEX) } },

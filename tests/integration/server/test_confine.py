@@ -288,6 +288,19 @@ class UserTest(ConfineCase):
                             r"path=/stores/bl6.mdb ")
         self.assert_serves(server, 3)
 
+    def test_a_lock_file_of_a_worker_is_for_the_group_of_its_directory(self):
+        os.chown(self.path("stores"), -1, self.nobody.pw_gid)
+        os.chmod(self.path("stores"), 0o2775)
+        for lines in ([], [f"chroot: {self.path('stores')}"]):
+            with self.subTest(lines=lines):
+                os.unlink(self.store + "-lock")
+                server = self.serve_here("user: nobody", *lines)
+                self.assert_serves(server)
+                made = os.stat(self.store + "-lock")
+                self.assertEqual((made.st_uid, made.st_gid, made.st_mode & 0o777),
+                                 (self.nobody.pw_uid, self.nobody.pw_gid, 0o664))
+                server.stop()
+
     def test_chroot_needs_its_directory_and_the_right(self):
         self.expect_log("control socket not opened", "not confined")
         status, log = ProcessesTest.end_of(self, f"chroot: {self.path('stores/')}",

@@ -179,7 +179,10 @@ TEST_CASE("a confined worker has its stores, its lock files, UDP and children", 
 			  return fd >= 0 && ftruncate(fd, 8192) == 0;
 		  } },
 		{ "share a lock file with its group",
-		  [&] { return chmod(worker.store.c_str(), 0664) == 0; } },
+		  [&] {
+			  const int fd = open(worker.store.c_str(), O_RDWR);
+			  return fd >= 0 && fchmod(fd, 0664) == 0;
+		  } },
 		{ "send a datagram", [] { return can_make_socket(AF_INET, SOCK_DGRAM); } },
 		{ "have a child, and end it",
 		  [] {
@@ -240,7 +243,12 @@ TEST_CASE("a confined worker is refused what it has no use for", "[server][confi
 					 nullptr, nullptr) >= 0;
 		  } },
 		{ "io_uring", [] { return syscall(SYS_io_uring_setup, 1, nullptr) >= 0; } },
-		{ "a set-user-ID file", [&] { return chmod(worker.store.c_str(), 04755) == 0; } },
+		{ "a set-user-ID file",
+		  [&] {
+			  const int fd = open(worker.store.c_str(), O_RDWR);
+			  return fd >= 0 && fchmod(fd, 04755) == 0;
+		  } },
+		{ "permissions by a path", [&] { return chmod(worker.store.c_str(), 0664) == 0; } },
 		{ "core files again", [] { return prctl(PR_SET_DUMPABLE, 1) == 0; } },
 	};
 	const size_t index = GENERATE(range(size_t(0), COUNT(cases)));
