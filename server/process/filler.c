@@ -557,7 +557,7 @@ static int open_all(struct filler *filler)
 		ret = open_zones(filler);
 	if (ret == 0)
 		ret = watch_open(&filler->watch, &filler->loop, &filler->catalog, start->settings,
-				 start->bank, NULL, NULL);
+				 NULL, NULL, NULL);
 	if (ret != 0)
 		return ret;
 	uv_timer_init(&filler->loop, &filler->timer); /* cannot fail */

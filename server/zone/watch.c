@@ -40,10 +40,29 @@ static bool is_final(int status)
 
 /* ---- the log ---- */
 
-/* True when status is news about the store. */
-static bool note(const struct watch_zone *watched, int status)
+static bool is_of_filler(const struct watch_zone *watched)
 {
-	return counters_note(watched->watch->bank, watched->index, COUNTERS_NOTICE_STORE, status);
+	return watched->watch->bank == NULL;
+}
+
+/*
+ * True when number is news, to this process and to the others of its generation. Processes that stay in
+ * different states would else tell theirs in turn, for ever.
+ */
+static bool note(struct watch_zone *watched, enum counters_notice notice, int number)
+{
+	struct watch_noted *noted = &watched->noted[notice];
+	if (noted->is_set && noted->number == number)
+		return false;
+	*noted = (struct watch_noted){ true, number };
+	return is_of_filler(watched) ||
+	       counters_note(watched->watch->bank, watched->index, notice, number);
+}
+
+/* A process that answers in spite of status is another state than one that cannot. */
+static bool note_store(struct watch_zone *watched, int status)
+{
+	return note(watched, COUNTERS_NOTICE_STORE, 2 * status - (watched->zone->status != 0));
 }
 
 /* Another number for each version of each file: what was said about it is said once. */
@@ -71,10 +90,10 @@ static void remember_serial(struct watch_zone *watched)
 	watched->serial_before = zone->facts.serial;
 }
 
-static void log_serving(const struct watch_zone *watched)
+static void log_serving(struct watch_zone *watched)
 {
 	const struct zone *zone = watched->zone;
-	if (!note(watched, version_note(watched)))
+	if (!note(watched, COUNTERS_NOTICE_STORE, version_note(watched)) || is_of_filler(watched))
 		return;
 	log_info(watched->name, "serving, path=%s serial=%u records=%llu", zone->path,
 		 zone->facts.serial, (unsigned long long)zone->facts.record_count);
@@ -103,15 +122,32 @@ static void format_found(const struct watch_zone *watched, int status, char *ret
 	snprintf(ret_text, FOUND_TEXT_MAX, " found=%s.", name);
 }
 
+/* What workers answer is theirs to tell. */
+static void log_refused_by_filler(const struct watch_zone *watched, const char *found, int status)
+{
+	const struct zone *zone = watched->zone;
+	if (zone->status != 0)
+		log_info(watched->name,
+			 "store not opened by the filler, sockets answer, path=%s%s (%s)",
+			 zone->path, found, zone_strerror(status));
+	else
+		log_warning(watched->name,
+			    "store not switched by the filler, the network driver answers from the "
+			    "old one, path=%s%s (%s)",
+			    zone->path, found, zone_strerror(status));
+}
+
 /* status is why the file at the path is not what is served. */
-static void log_refused(const struct watch_zone *watched, int status)
+static void log_refused(struct watch_zone *watched, int status)
 {
 	const struct zone *zone = watched->zone;
 	char found[FOUND_TEXT_MAX];
-	if (!note(watched, status))
+	if (!note_store(watched, status))
 		return;
 	format_found(watched, status, found);
-	if (zone->reader == NULL)
+	if (is_of_filler(watched))
+		log_refused_by_filler(watched, found, status);
+	else if (zone->status != 0)
 		log_error(watched->name, "store not opened, answering SERVFAIL, path=%s%s (%s)",
 			  zone->path, found, zone_strerror(status));
 	else
@@ -120,23 +156,22 @@ static void log_refused(const struct watch_zone *watched, int status)
 			    found, zone_strerror(status));
 }
 
-static void log_expired(const struct watch_zone *watched)
+static void log_expired(struct watch_zone *watched)
 {
-	if (note(watched, -ETIME))
+	if (note_store(watched, -ETIME) && !is_of_filler(watched))
 		log_error(watched->name, "store expired, answering SERVFAIL, path=%s expired=%llu",
 			  watched->zone->path, (unsigned long long)watched->zone->facts.expires_s);
 }
 
 /* Answers go on all the same: clients that check nothing are not worse off. */
-static void log_signatures(const struct watch_zone *watched, uint64_t now_s)
+static void log_signatures(struct watch_zone *watched, uint64_t now_s)
 {
 	const struct zone *zone = watched->zone;
 	if (!zone->has_version)
 		return;
 	uint64_t expires_s = zone->signing.expires_s;
 	enum zone_signatures state = zone_check_signatures(zone, now_s);
-	if (!counters_note(watched->watch->bank, watched->index, COUNTERS_NOTICE_SIGNATURES,
-			   (int)state))
+	if (!note(watched, COUNTERS_NOTICE_SIGNATURES, (int)state) || is_of_filler(watched))
 		return;
 	switch (state) {
 	case ZONE_SIGNATURES_GOOD:
@@ -160,8 +195,7 @@ static void log_failures(struct watch_zone *watched)
 	const struct zone *zone = watched->zone;
 	bool has_failed = zone->failed_count != watched->failed_count;
 	watched->failed_count = zone->failed_count;
-	if (has_failed && counters_note(watched->watch->bank, watched->index,
-					COUNTERS_NOTICE_ANSWERS, version_note(watched)))
+	if (has_failed && note(watched, COUNTERS_NOTICE_ANSWERS, version_note(watched)))
 		log_error(watched->name,
 			  "store has records that cannot be read, answering "
 			  "SERVFAIL for their names, path=%s",
@@ -206,7 +240,7 @@ static void show_state(const struct watch_zone *watched)
 									    : ZONESTATUS_SERVING);
 }
 
-static void log_state(const struct watch_zone *watched)
+static void log_state(struct watch_zone *watched)
 {
 	const struct zone *zone = watched->zone;
 	if (zone->status != 0)

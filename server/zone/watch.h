@@ -19,11 +19,13 @@
  *
  * So are the signatures of what is served: they may end soon, or have ended.
  *
- * Each state of a zone is logged once, by whichever worker sees it first, and
- * stands on the worker's part of the zonestatus.
+ * Each state of a zone is logged once, by whichever worker comes to it first, and
+ * stands on the worker's part of the zonestatus. The filler watches too, and tells
+ * what that means for the network driver.
  * A watch is closed with watch_close(); its handles end in the loop after that.
  */
 
+#include "server/counts/counters.h"
 #include "server/counts/zonestatus.h"
 #include "server/zone/catalog.h"
 #include "lib/lmdb/verify.h"
@@ -46,6 +48,12 @@ struct watch_file {
 	struct timespec changed;
 };
 
+/* The state of a zone that this process was in last. */
+struct watch_noted {
+	bool is_set;
+	int number;
+};
+
 struct watch_zone {
 	struct watch *watch;
 	struct zone *zone;
@@ -62,6 +70,7 @@ struct watch_zone {
 	int refused_status;	     /* why file was refused; 0 when it was not */
 	struct dnsblv6_labels found; /* the zone that file says it is of */
 	uint64_t failed_count;	     /* of the zone, at the last look */
+	struct watch_noted noted[COUNTERS_NOTICE_COUNT];
 	bool has_secondaries;
 	bool has_before;
 	uint32_t serial_before; /* the newest of files that were served before this one */
@@ -69,7 +78,7 @@ struct watch_zone {
 
 struct watch {
 	uv_loop_t *loop;
-	const struct counters_bank *bank;    /* borrowed: the notices */
+	const struct counters_bank *bank;    /* borrowed: the notices; NULL: of the filler */
 	const struct zonestatus *zonestatus; /* borrowed; NULL: there is none */
 	size_t worker;
 	struct watch_zone *zones;
@@ -83,7 +92,8 @@ struct watch {
 
 /*
  * Begins; on_decided is called when every zone has been opened or refused.
- * catalog, settings and bank are borrowed. 0 or a negative error.
+ * catalog, settings and bank are borrowed; bank is NULL in the filler. 0 or a
+ * negative error.
  */
 int watch_open(struct watch *watch, uv_loop_t *loop, struct catalog *catalog,
 	       const struct settings *settings, const struct counters_bank *bank,

@@ -148,3 +148,153 @@ TEST_CASE("nothing is said about the signatures of a zone that has none", "[serv
 	log += both.serving(8);
 	CHECK(both.wait_for_log(log) == lines_of(log));
 }
+
+// ---- what is said once, and what is said again ----
+
+// Watches of one generation in one process, where each has a store of its own, or none.
+class generation
+{
+      public:
+	explicit generation()
+	{
+		if (counters_open(&bank_, 2, 1, 1) != 0 || uv_loop_init(&loop_) != 0)
+			throw std::runtime_error("no counters, or no loop");
+		uv_timer_init(&loop_, &timer_);
+	}
+	generation(const generation &) = delete;
+	generation &operator=(const generation &) = delete;
+
+	// Returns when it has opened the store, or has not.
+	void add(const std::string &store, bool is_filler = false)
+	{
+		members_.push_back(std::make_unique<member>());
+		member &added = *members_.back();
+		const std::string text =
+			"zone:\n  - domain: bl6.example.\n    store: " + store + "\n";
+		conf_error error;
+		if (settings_parse(&added.value, text.data(), text.size(), "/", &error) != 0 ||
+		    catalog_init(&added.zones, &added.value) != 0 ||
+		    watch_open(&added.looking, &loop_, &added.zones, &added.value,
+			       is_filler ? nullptr : &bank_, nullptr, nullptr) != 0)
+			throw std::runtime_error("not watched: " + store);
+		uv_timer_set_repeat(&added.looking.timer, TICK_MS);
+		while (!added.looking.zones[0].is_decided)
+			uv_run(&loop_, UV_RUN_ONCE);
+	}
+	// Each of them, some times.
+	void look()
+	{
+		looks_ = 0;
+		timer_.data = this;
+		uv_timer_start(
+			&timer_,
+			[](uv_timer_t *timer) {
+				auto *self = static_cast<generation *>(timer->data);
+				self->looks_++;
+			},
+			TICK_MS, TICK_MS);
+		while (looks_ < 6)
+			uv_run(&loop_, UV_RUN_ONCE);
+		uv_timer_stop(&timer_);
+	}
+
+      private:
+	enum : unsigned { TICK_MS = 10 };
+	struct member {
+		settings value = {};
+		catalog zones = {};
+		watch looking = {};
+	};
+	uv_loop_t loop_ = {};
+	uv_timer_t timer_ = {};
+	unsigned looks_ = 0;
+	counters_bank bank_ = {};
+	std::vector<std::unique_ptr<member>> members_;
+};
+
+// What is logged in a process of its own, which is told of a store that is there and one that is not.
+static std::string
+log_of(const std::function<void(const std::string &store, const std::string &missing)> &act)
+{
+	tmpdir directory;
+	const std::string log = directory.file("stderr");
+	write_store(directory.file("bl6.mdb"), {});
+	child logging([&] {
+		const int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+		if (dup2(fd, STDERR_FILENO) < 0)
+			return 1;
+		act(directory.file("bl6.mdb"), directory.file("missing.mdb"));
+		return 0;
+	});
+	CHECK(logging.wait() == 0);
+	return std::regex_replace(read_file(log), std::regex(directory.path() + "/"), "");
+}
+
+static const std::string served = "info: [bl6.example.] serving, path=bl6.mdb serial=7 records=0\n";
+static const std::string not_opened =
+	"error: [bl6.example.] store not opened, answering SERVFAIL, path=missing.mdb "
+	"(No such file or directory)\n";
+static const std::string not_switched =
+	"warning: [bl6.example.] store not switched, serving the old one, path=bl6.mdb "
+	"(No such file or directory)\n";
+
+TEST_CASE("a worker that serves and one that cannot are told once each", "[server][watch]")
+{
+	CHECK(log_of([](const std::string &store, const std::string &missing) {
+		      generation workers;
+		      workers.add(store);
+		      workers.add(missing);
+		      workers.look();
+	      }) == served + not_opened);
+}
+
+TEST_CASE("a worker that serves no store is told beside one that serves a deleted one",
+	  "[server][watch]")
+{
+	CHECK(log_of([](const std::string &store, const std::string &missing) {
+		      generation workers;
+		      workers.add(store);
+		      unlink(store.c_str());
+		      workers.look();
+		      workers.add(missing);
+		      workers.look();
+	      }) == served + not_switched + not_opened);
+}
+
+TEST_CASE("a version that cannot be read is said to be answered with SERVFAIL", "[server][watch]")
+{
+	CHECK(log_of([](const std::string &store, const std::string &) {
+		      generation workers;
+		      workers.add(store);
+		      child writer([&store] {
+			      store_options options;
+			      options.more = [](store_writer &out) {
+				      const uint8_t cut[5] = { DNSBLV6_RECORD_RRSETS };
+				      out.record("", cut, sizeof(cut));
+			      };
+			      write_store(store, options);
+			      return 0;
+		      });
+		      if (writer.wait() != 0)
+			      _exit(1);
+		      workers.look();
+	      }) == served +
+			    "error: [bl6.example.] store not opened, answering SERVFAIL, "
+			    "path=bl6.mdb (" +
+			    zone_strerror(DNSBLV6_ERECORD) + ")\n");
+}
+
+TEST_CASE("the filler speaks for the network driver, and says what workers do not",
+	  "[server][watch]")
+{
+	CHECK(log_of([](const std::string &store, const std::string &missing) {
+		      generation processes;
+		      processes.add(store, true);
+		      processes.add(missing, true);
+		      unlink(store.c_str());
+		      processes.look();
+	      }) == "info: [bl6.example.] store not opened by the filler, sockets answer, "
+		    "path=missing.mdb (No such file or directory)\n"
+		    "warning: [bl6.example.] store not switched by the filler, the network driver "
+		    "answers from the old one, path=bl6.mdb (No such file or directory)\n");
+}
