@@ -31,7 +31,9 @@ const struct store_kind zone_store = {
 	.version_place = { .key = DNSBLV6_FACT_SCHEMA, .value_size = 4 },
 	.sum_place = { .key = "sum", .value_size = 8 },
 	.version = DNSBLV6_SCHEMA,
-	.reader_max = 512,
+	/* Workers of two generations, a verifier for each of them, and their transfers. A lock file that there is
+	   already grows when the first of all its users opens it. */
+	.reader_max = 2048,
 	.mode = 0664, /* lists are built by a group of users; a reader may make the lock file */
 	.limit = (size_t)256 << 20,
 	.read_facts = read_facts,

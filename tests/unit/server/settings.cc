@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "server/settings/settings.h"
 #include "lib/dns/peer.h"
+#include "lib/store/tables.h"
 #include "tests/lib/manual.hh"
 #include "tests/lib/tmpdir.hh"
 
@@ -495,6 +496,13 @@ TEST_CASE("addresses, user, workers and the control socket need a restart, the r
 	CHECK(change(same + "xdp:\n    memory: 1G\n") == "memory");
 	CHECK(change(same + "xdp:\n    keep: 1m\n") == "keep");
 	CHECK(change(same + "    top-size: 0\n").empty());
+}
+
+TEST_CASE("a store has room for the readers of as many workers as there may be",
+	  "[server][settings]")
+{
+	// Two generations, each worker with a process that verifies, and transfers.
+	CHECK(zone_store.reader_max >= 4 * SETTINGS_WORKERS_MAX + 1000);
 }
 
 TEST_CASE("a query log has a socket or a file, and what is in it", "[server][settings]")
