@@ -222,10 +222,11 @@ static int open_shared(struct generation *generation, const struct talkers_shape
 	return ret;
 }
 
-/* Of another shape than before: what was counted cannot be added to. */
+/* Of another shape than before: what was counted cannot be added to. 0 or -errno. */
 static int keep_talkers(struct parent *parent, const struct talkers_shape *shape)
 {
-	if (parent->generation_count > 0 && talkers_is_alike(&parent->past_talkers.shape, shape))
+	if (parent->past_talkers.memory != NULL &&
+	    talkers_is_alike(&parent->past_talkers.shape, shape))
 		return 0;
 	struct talkers_bank past = { 0 };
 	int ret = talkers_open(&past, 1, shape);
@@ -249,7 +250,7 @@ static int make_generation(struct parent *parent, struct settings *settings,
 	}
 	generation->settings = *settings;
 	int ret = open_shared(generation, &shape, driver_is_open(parent->driver));
-	if (ret == 0)
+	if (ret == 0 && parent->generation_count == 0)
 		ret = keep_talkers(parent, &shape);
 	if (ret != 0) {
 		free_generation(generation);
@@ -467,6 +468,9 @@ static void switch_generations(struct parent *parent)
 	if (count_words(newest, WORKER_SERVES) < newest->settings.workers)
 		return;
 	driver_hand_over(parent->driver, newest->number);
+	int ret = keep_talkers(parent, &newest->talkers.shape);
+	if (ret != 0)
+		log_error(context, "counters lost (%s)", strerror(-ret));
 	struct generation *generation = NULL;
 	TAILQ_FOREACH(generation, &parent->generations, link)
 	{

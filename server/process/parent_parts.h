@@ -81,7 +81,7 @@ struct parent {
 	struct cores cores;
 	struct totals past;
 	struct cookie_random cookies;	  /* for when none are configured */
-	struct talkers_bank past_talkers; /* one table, of the shape of the newest generation */
+	struct talkers_bank past_talkers; /* one table, of the shape of the one that serves */
 	uint64_t past_restarts;
 	uint64_t seed; /* of hashes in what workers share */
 	uint64_t generation_count;

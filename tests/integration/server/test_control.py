@@ -146,6 +146,19 @@ class Asking(Control):
         # The source is the first loopback address, or ours.
         self.assertIn(sources, ([["127.0.0.0/24", "6", "6"]], [[network, "6", "6"]]))
 
+    def test_top_is_as_it_was_after_a_reload_that_was_refused(self):
+        self.expect_log("store not opened", "store would be lost by the reload", "configuration not reloaded")
+        server = self.serve_controlled("top-prefix-ipv4: 32")
+        server.ask(NAME, AAAA)
+        sources = wait_for(lambda: self.rows("top", "1"), "a row")
+        os.unlink(self.path("bl6.mdb"))
+        with open(server.config_path, encoding="ascii") as file:
+            config = file.read()
+        with open(server.config_path, "w", encoding="ascii") as file:
+            file.write(config.replace("top-prefix-ipv4: 32", "top-prefix-ipv4: 24"))
+        self.ctl("reload", expect=EX_CONFIG)
+        self.assertEqual(self.rows("top", "1"), sources)
+
     def test_top_is_empty_when_it_is_switched_off(self):
         server = self.serve_controlled("top-size: 0")
         server.ask(NAME, AAAA)
