@@ -262,7 +262,7 @@ static size_t ask(struct tcp_client *client, const struct framing_message *messa
 /*
  * Collects responses until there is no whole message, no room for another
  * response or one too many that comes later. Returns their size; *ret_taken is what was used of the
- * input. A connection that is handed over waits until what is before has been written.
+ * input. With NEXT_HAND_OVER that lacks the question that led to it.
  */
 static size_t collect(struct tcp_client *client, size_t *ret_taken, enum next *ret_next)
 {
@@ -275,9 +275,10 @@ static size_t collect(struct tcp_client *client, size_t *ret_taken, enum next *r
 	       client->awaited_count < tcp->limits.later_max &&
 	       framing_next(&client->in, &end, &message) == FRAMING_MESSAGE) {
 		size_t response = ask(client, &message, tcp->out + out + FRAMING_LENGTH_SIZE);
-		bool has_before = out > 0 || client->awaited_count > 0;
-		if (response == 0 && tcp->next == NEXT_HAND_OVER && has_before)
+		if (response == 0 && tcp->next == NEXT_HAND_OVER) {
+			*ret_next = NEXT_HAND_OVER;
 			break;
+		}
 		*ret_taken = end;
 		if (tcp->is_deferred)
 			continue;
@@ -303,12 +304,23 @@ static struct tcp_asker await(struct tcp_client *client)
 	return (struct tcp_asker){ tcp->last_number, client->place };
 }
 
-/* What was read behind the query stays here until the connection is given back. */
+/*
+ * The question is the first that is left. While something before it has to be written it stays, and is asked again
+ * when that is done. What was read behind it stays until the connection is given back.
+ */
 static void hand_over(struct tcp_client *client)
 {
 	const struct responder *responder = &client->tcp->responder;
-	const struct tcp_asker asker = await(client);
+	struct framing_message question;
+	size_t end = 0;
 	uv_os_fd_t fd = -1;
+	if (client->rest_count > 0 || client->awaited_count > 0 ||
+	    uv_is_closing((uv_handle_t *)&client->handle))
+		return;
+	framing_next(&client->in, &end, &question);
+	framing_drop(&client->in, end);
+	renew(client);
+	const struct tcp_asker asker = await(client);
 	uv_fileno((uv_handle_t *)&client->handle, &fd);
 	uv_read_stop((uv_stream_t *)&client->handle);
 	client->is_lent = true;

@@ -330,6 +330,10 @@ class DifferencesTest(TransferCase):
         reply = dns.query.udp(without, server.address[0], port=server.address[1], timeout=10,
                               source=SOURCE)
         self.assertEqual(reply.rcode(), FORMERR)
+        without.use_edns(0)
+        reply = dns.query.udp(without, server.address[0], port=server.address[1], timeout=10,
+                              source=SOURCE)
+        self.assertEqual((reply.rcode(), reply.options), (FORMERR, ()))
 
 
 KEYRING = dns.tsigkeyring.from_text({"one": SECRET, "two": SECRET, "nobody": SECRET})
@@ -527,6 +531,9 @@ class OneConnectionTest(TransferCase):
             self.assertEqual(self.read(tcp, 79), whole)
             tcp.tcp.sendall(framed(query(ZONE, SOA, 80))[5:])
             self.assertEqual(self.read(tcp, 80), whole[:1])
+        server.send_signal(signal.SIGUSR1)
+        line = server.wait_for_log(r"^info: \[dnsblv6d\] counters, (.*)$")[0]
+        self.assertEqual(numbers(line)["queries"], 4)
 
     def test_a_transfer_whose_store_cannot_be_opened_leaves_the_connection(self):
         server = self.primary()
