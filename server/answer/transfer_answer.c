@@ -118,6 +118,7 @@ size_t transfer_answer(struct answer *answer, const struct question *question,
 	enum transfer_verdict verdict = judge_transfer(answer, query);
 	if (verdict == TRANSFER_GRANTED && is_incremental && !find_serial(reply, &serial)) {
 		answering_count(answer, COUNTERS_SERVER_FORMERR);
+		reply->has_ede = false;
 		return answering_refuse(answer, question, KNOT_RCODE_FORMERR);
 	}
 	if (query->is_tcp) {
