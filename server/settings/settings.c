@@ -294,8 +294,18 @@ bool settings_prefixes_have(const struct settings_prefixes *prefixes, struct dns
 	return false;
 }
 
+/* Does the section say anything but defaults, and not where to? */
+static bool is_lost(const struct settings_dnstap *log)
+{
+	bool is_usual = log->every == 1 && log->has_queries && log->has_responses &&
+			log->zone_count == 0 && log->identity[0] == '\0' && log->version[0] == '\0';
+	return log->path[0] == '\0' && !is_usual;
+}
+
 void settings_log_warnings(const char *path, const struct settings *settings)
 {
+	if (is_lost(&settings->dnstap))
+		log_warning(path, "query log without socket or file, nothing is logged");
 	if (settings->is_exposed)
 		log_warning(path, "configuration has secrets and everybody may read it");
 }

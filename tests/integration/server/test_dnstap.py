@@ -171,6 +171,19 @@ class DnstapCase(Case):
             return tcp.getsockname(), reader.read(struct.unpack(">H", reader.read(2))[0])
 
 
+class SettingsTest(DnstapCase):
+    def test_a_section_that_logs_nothing_is_told(self):
+        warning = "query log without socket or file, nothing is logged"
+        self.expect_log(warning)
+        for where, is_told in (("sample: 100", True), (f"zone: [ {ZONE} ]", True), (None, False)):
+            config, _ = self.configure(where=where)
+            result = subprocess.run([program("dnsblv6d"), "--config", config, "--check"], check=False,
+                                    capture_output=True, text=True)
+            if "this build has no dnstap" in result.stderr:
+                self.skipTest("this build has no dnstap")
+            self.assertEqual((result.returncode, warning in result.stderr), (0, is_told), result.stderr)
+
+
 class ContentTest(DnstapCase):
     def test_each_query_and_response_is_in_it_as_it_was_sent(self):
         server = self.serve_logged("identity: here", "version: auto", f"zone: [ {ZONE}, {CLASSIC} ]")
