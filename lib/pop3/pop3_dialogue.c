@@ -123,6 +123,12 @@ static enum pop3_action say(struct step *step, enum pop3_action action, const ch
 	return action;
 }
 
+static enum pop3_action say_no(struct step *step, const char *text)
+{
+	step->event->reply_size = make_line("-ERR", text, step->event->reply);
+	return POP3_REPLY;
+}
+
 /*
  * A refused command. The last one that a session may have ends it behind its own reply, since a
  * second reply would be one to the next command.
@@ -131,7 +137,7 @@ static enum pop3_action say_error(struct step *step, const char *text)
 {
 	struct pop3_dialogue *dialogue = step->dialogue;
 	const struct pop3_limits *limits = step->limits;
-	step->event->reply_size = make_line("-ERR", text, step->event->reply);
+	(void)say_no(step, text);
 	if (dialogue->error_count < UINT32_MAX)
 		dialogue->error_count++;
 	if ((limits->errors_max == 0 || dialogue->error_count < limits->errors_max) &&
@@ -676,9 +682,12 @@ enum pop3_action pop3_dialogue_answer(struct pop3_dialogue *dialogue,
 	assert(!is_accepted || dialogue->state != POP3_AT_TLS_ASKED);
 	const bool is_wrong = !is_accepted && dialogue->state == POP3_AT_LOGIN_ASKED &&
 			      strncmp(text, "[AUTH]", 6) == 0;
+	const bool is_mail = is_at(dialogue, TO(RETR_ASKED) | TO(TOP_ASKED));
 	const enum pop3_action action = settle(&step, is_accepted);
 	if (is_accepted)
 		return say(&step, action, text);
+	if (is_mail)
+		return say_no(&step, text);
 	if (is_wrong && dialogue->login_count < UINT32_MAX)
 		dialogue->login_count++;
 	const enum pop3_action refused = say_error(&step, text);

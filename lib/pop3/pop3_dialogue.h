@@ -137,7 +137,7 @@ struct pop3_dialogue {
 	bool is_tls;
 	bool is_utf8;
 	unsigned login_count; /* refused */
-	unsigned error_count; /* -ERR, these among them */
+	unsigned error_count; /* -ERR, these among them, but not those of mails */
 	unsigned command_count;
 };
 
@@ -229,7 +229,9 @@ enum pop3_action pop3_dialogue_refuse(struct pop3_dialogue *dialogue,
 				      struct pop3_event *ret_event);
 /*
  * The answer in the caller's own words, behind "+OK " or "-ERR ": one line, made harmless and cut at
- * POP3_REPLY_LINE_MAX. A refused login that begins with "[AUTH]" counts as a wrong password.
+ * POP3_REPLY_LINE_MAX. A refused login that begins with "[AUTH]" counts as a wrong password. A refused
+ * RETR or TOP counts as nothing, and is always POP3_REPLY: that there is no such mail any more is no
+ * error of the client, which has to come to its QUIT.
  */
 enum pop3_action pop3_dialogue_answer(struct pop3_dialogue *dialogue,
 				      const struct pop3_limits *limits, bool is_accepted,

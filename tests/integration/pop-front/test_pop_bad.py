@@ -132,6 +132,18 @@ class Maildrops(BadCase):
             self.assertEqual((client.uids()[1], len(client.uids())), (uids[1], 2))
             self.assertEqual((client.mail(1), client.mail(2)), (mails[0], MAIL))
 
+    def test_mails_that_are_gone_count_against_no_client_and_quit_deletes(self):
+        self.serve_pop(limits={"errors": 2})
+        self.deliver(JOHN, MAIL, MAIL, MAIL)
+        client = self.client(JOHN)
+        uids = client.uids()
+        self.front.stored.run_tool("rm", JOHN, uids[2])
+        client.say("DELE 1", "+OK")
+        for _ in range(3):
+            client.say("RETR 2", "-ERR this message has been removed")
+        client.say("QUIT", "+OK")
+        self.assertEqual(self.count(JOHN), 1)
+
     def test_mails_are_read_while_their_segments_are_collected(self):
         store = stored.Stored(self, stored={"segment-size": "64K", "collect-interval": "24h"})
         self.serve_pop(stored=store)

@@ -398,6 +398,23 @@ TEST_CASE("what the store cannot do is said, and the session goes on or ends", "
 	CHECK(one.is_closed);
 }
 
+TEST_CASE("a mail that the store does not give is no error of the client", "[pop3][dialogue]")
+{
+	pop3_server one;
+	one.limits.errors_max = 2;
+	one.begin();
+	CHECK(one.say("DELE 1") == "+OK message 1 deleted\r\n");
+	for (const char *command : { "RETR 2", "TOP 2 0", "RETR 2" }) {
+		one.step(command);
+		CHECK(pop3_dialogue_refuse(&one.dialogue, &one.limits, POP3_TRY_LATER,
+					   &one.event) == POP3_REPLY);
+		CHECK(std::string(one.event.reply) == "-ERR [SYS/TEMP] Try again later\r\n");
+	}
+	CHECK(one.dialogue.error_count == 0);
+	CHECK(one.say("QUIT") == "+OK Bye\r\n");
+	CHECK(one.removed_count == 1);
+}
+
 TEST_CASE("an answer of any length is one line of 512 octets", "[pop3][dialogue]")
 {
 	pop3_server one;
