@@ -43,6 +43,25 @@ static int make_table(int fd)
 	return pwrite(fd, MAGIC, sizeof(MAGIC) - 1, 0) == sizeof(MAGIC) - 1 ? 0 : -EIO;
 }
 
+/* Nothing but zeros: no more of it has come to the disk when the disk was full, or power failed. */
+static bool is_unmade(int fd, off_t size)
+{
+	char block[4096];
+	off_t at = 0;
+
+	while (at < size) {
+		const ssize_t got = pread(fd, block, sizeof(block), at);
+		if (got <= 0)
+			return false;
+		for (ssize_t i = 0; i < got; i++) {
+			if (block[i] != '\0')
+				return false;
+		}
+		at += got;
+	}
+	return true;
+}
+
 /* What is there already is not written over: it may be another file of the operator's. */
 static int check_table(int fd)
 {
@@ -51,7 +70,7 @@ static int check_table(int fd)
 
 	if (fstat(fd, &status) != 0)
 		return -errno;
-	if (status.st_size == 0)
+	if (status.st_size <= (off_t)sizeof(struct delivered) && is_unmade(fd, status.st_size))
 		return make_table(fd);
 	if (status.st_size != sizeof(struct delivered) ||
 	    pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||

@@ -114,6 +114,36 @@ TEST_CASE("an entry that was altered is ignored", "[front][delivered]")
 	CHECK_FALSE(delivered_has(table.it, 0, MAIL, NOW_S));
 }
 
+TEST_CASE("a file that was cut short while it was made is made anew", "[front][delivered]")
+{
+	tmpdir directory;
+	const std::string path = directory.path() + "/delivered";
+	const size_t zeros = GENERATE(131104U, 4096U, 5U);
+	CAPTURE(zeros);
+	std::ofstream(path) << std::string(zeros, '\0');
+	{
+		table table(path);
+		REQUIRE(delivered_add(table.it, 7, MAIL, NOW_S) == 0);
+	}
+	table table(path);
+	CHECK(delivered_has(table.it, 7, MAIL, NOW_S));
+	std::ifstream file(path, std::ios::binary | std::ios::ate);
+	CHECK(file.tellg() == 131104); // of a whole one
+}
+
+TEST_CASE("zeros that are no table's are another file", "[front][delivered]")
+{
+	tmpdir directory;
+	const std::string path = directory.path() + "/image";
+	const std::string content =
+		GENERATE(std::string(131105, '\0'), std::string(512, '\0') + "x");
+	std::ofstream(path) << content;
+	delivered *table = nullptr;
+	CHECK(delivered_open(path.c_str(), &table) == -EINVAL);
+	std::ifstream file(path);
+	CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == content);
+}
+
 TEST_CASE("another file is refused, and stays as it is", "[front][delivered]")
 {
 	tmpdir directory;
