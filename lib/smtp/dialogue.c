@@ -498,6 +498,13 @@ static bool is_too_much_junk(struct dialogue *dialogue, const struct dialogue_li
 	return limits->junk_max > 0 && dialogue->junk_count > limits->junk_max;
 }
 
+/* Each mail that was accepted has the room of another session. */
+static bool is_too_many(const struct dialogue *dialogue, const struct dialogue_limits *limits)
+{
+	const uint64_t room = (uint64_t)limits->commands_max * ((uint64_t)dialogue->mail_count + 1);
+	return limits->commands_max > 0 && dialogue->command_count > room;
+}
+
 /* False: the session has ended, and nothing is said any more. */
 static bool begin(const struct dialogue *dialogue, struct dialogue_event *event)
 {
@@ -530,7 +537,7 @@ enum dialogue_action dialogue_step(struct dialogue *dialogue, const struct dialo
 	step.arguments_size = command.arguments_size;
 	if (dialogue->command_count < UINT32_MAX)
 		dialogue->command_count++;
-	if (limits->commands_max > 0 && dialogue->command_count > limits->commands_max)
+	if (is_too_many(dialogue, limits))
 		return say_end(&step, 421, "4.7.0", "too many commands");
 	if (is_too_much_junk(dialogue, limits, command.verb))
 		return say_end(&step, 421, "4.7.0", "too many commands without a mail");
@@ -576,6 +583,10 @@ static enum dialogue_state settle(struct dialogue *dialogue, bool is_accepted)
 			return DIALOGUE_AT_MAIL;
 		break;
 	case DIALOGUE_AT_BDAT_ASKED:
+		/* Its bytes are what the limits of a mail are about. */
+		if (!is_mail && is_accepted && dialogue->chunk_size >= DIALOGUE_FREE_CHUNK &&
+		    dialogue->command_count > 0)
+			dialogue->command_count--;
 		dialogue->mail_size += dialogue->chunk_size;
 		dialogue->chunk_size = 0;
 		if (!is_mail)

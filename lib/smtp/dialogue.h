@@ -89,11 +89,14 @@ extern "C" {
 
 #define DIALOGUE_REPLY_MAX REPLY_MAX
 
+/* An accepted chunk of so many bytes that is not the last of its mail is not counted as a command. */
+#define DIALOGUE_FREE_CHUNK 1000
+
 struct dialogue_limits {
 	uint64_t size_max; /* bytes of a mail */
 	unsigned recipients_max;
 	unsigned errors_max;   /* refused commands of a session, after which it ends */
-	unsigned commands_max; /* of a session */
+	unsigned commands_max; /* of a session, and once more for each accepted mail */
 	unsigned junk_max;  /* commands that bring no mail nearer, since its last accepted mail */
 	unsigned mails_max; /* accepted mails of a session */
 	bool offers_tls;

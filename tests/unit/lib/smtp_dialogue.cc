@@ -347,6 +347,45 @@ TEST_CASE("a session has an end of commands and of mails", "[front][dialogue]")
 	CHECK(two.is_closed);
 }
 
+TEST_CASE("each mail has as many commands again", "[front][dialogue]")
+{
+	scripted one = after(TO_HELO);
+	one.limits.commands_max = 5;
+	for (int i = 0; i < 5; i++)
+		one.feed("MAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\nDATA\r\n.\r\n");
+	CHECK(one.mails.size() == 5);
+	CHECK(!one.is_closed);
+	for (int i = 0; i < 14; i++)
+		CHECK(code(one.say("NOOP")) == "250 2.0.0");
+	CHECK(one.say("NOOP") == "421 4.7.0 mx.example.org too many commands\r\n");
+}
+
+TEST_CASE("a mail may have any number of chunks, but not of small ones", "[front][dialogue]")
+{
+	scripted one = after(TO_HELO);
+	one.limits.commands_max = 10;
+	one.limits.size_max = 100000;
+	one.feed("MAIL FROM:<a@b.example>\r\nRCPT TO:<c@d.example>\r\n");
+	for (int i = 0; i < 50; i++)
+		one.feed("BDAT 1000\r\n" + std::string(1000, 'x'));
+	CHECK(!one.is_closed);
+	SECTION("large ones")
+	{
+		one.feed("BDAT 0 LAST\r\n");
+		CHECK(one.mails.size() == 1);
+		CHECK(code(one.say("NOOP")) == "250 2.0.0");
+	}
+	SECTION("small ones")
+	{
+		for (int i = 0; i < 7; i++)
+			one.feed("BDAT 0\r\n");
+		CHECK(!one.is_closed);
+		one.feed("BDAT 0\r\n");
+		CHECK(one.is_closed);
+		CHECK(one.mails.empty());
+	}
+}
+
 TEST_CASE("commands that bring no mail nearer have an end of their own", "[front][dialogue]")
 {
 	const std::string junk = GENERATE("NOOP", "RSET", "VRFY john", "HELP", "HELO d.example",

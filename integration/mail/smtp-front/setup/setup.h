@@ -111,7 +111,7 @@ struct setup_limits {
 	struct networks normalized;  /* clients whose lone LFs are taken as CR LF in any case */
 	uint64_t size_max;	     /* bytes of a mail; never 0 */
 	unsigned recipients_max;     /* of a mail; never 0 */
-	unsigned commands_max;	     /* of a session; never 0 */
+	unsigned commands_max;	     /* of a session, and for each mail again; never 0 */
 	unsigned junk_max;	     /* that bring no mail nearer, since the last one; never 0 */
 	unsigned errors_max;	     /* the same */
 	unsigned mails_max;	     /* the same */
