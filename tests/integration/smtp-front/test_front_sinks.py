@@ -338,6 +338,7 @@ class Hop:
         self.address = self.listener.getsockname()
         self.dies_at, self.reads_it = None, False
         self.mails = []
+        self.is_going = self.has_gone = False
         threading.Thread(target=self._serve, daemon=True).start()
         case.addCleanup(self.listener.close)
 
@@ -352,12 +353,14 @@ class Hop:
                     self._speak(connection, file)
                 except OSError:
                     pass
+            self.has_gone = self.is_going
 
     def _is_end(self, step, file):
         if self.dies_at != step:
             return False
         if self.reads_it and step != "connect":
             file.readline()
+        self.is_going = True
         return True
 
     def _speak(self, connection, file):
@@ -473,6 +476,23 @@ class DyingSinks(SinkCase):
                     self.assertEqual([behind_trace(re.sub(rb"(?m)^\.\.", b".", mail))
                                       for mail in hop.mails], [MAIL])
                     hop.mails.clear()
+
+    def test_a_hop_that_was_idle_for_too_long_is_told_again(self):
+        """Behind RCPT: nothing of the mail is there yet, and the client need not come again."""
+        hop = Hop(self)
+        front = self.front("smtp", place(hop.address))
+        hop.dies_at = "DATA"
+        with front.client() as client:
+            client.hello()
+            client.say(f"MAIL FROM:<{SENDER}>", 250)
+            client.say(f"RCPT TO:<{RECIPIENT}>", 250)
+            wait_for(lambda: hop.has_gone, "the next hop to close")
+            hop.dies_at = None
+            client.say("DATA", 354)
+            client.send(MAIL.replace(b"\r\n.", b"\r\n..") + b".\r\n")
+            client.expect(250)
+            client.say("QUIT", 221)
+        self.assertEqual(len(hop.mails), 1)
 
     @staticmethod
     def _try(client):

@@ -161,11 +161,23 @@ static bool has_spoken(const struct remote *remote)
 	return size > 0 || recv(remote->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
+/* Are its unasked words the last ones, of a server that closes an idle connection? No wait. */
+static bool has_said_421(struct remote *remote)
+{
+	static const char code[] = { '4', '2', '1' };
+	size_t size = 0;
+	const uint8_t *bytes = stream_bytes(&remote->stream, &size);
+
+	while (size < sizeof(code) && stream_fill(&remote->stream, stream_deadline(0)) > 0)
+		bytes = stream_bytes(&remote->stream, &size);
+	return size >= sizeof(code) && memcmp(bytes, code, sizeof(code)) == 0;
+}
+
 static int exchange(struct remote *remote, const char *command, bool is_hello,
 		    struct sink_reply *ret_reply)
 {
 	if (has_spoken(remote))
-		return -EPROTO;
+		return has_said_421(remote) ? -ECONNRESET : -EPROTO;
 	const int ret = send_command(remote, command);
 	return ret < 0 ? ret : read_reply(remote, is_hello, ret_reply);
 }

@@ -27,8 +27,9 @@
  * command is said nothing may be there that was not asked for.
  *
  * Lies in the memory of its owner. Functions return 0 or a negative errno: -EPROTO when what
- * came is no reply, or none to this, -ECONNRESET when the server has ended, -ETIMEDOUT. After one
- * of those only remote_close() makes sense. What a reply says is never an error here.
+ * came is no reply, or none to this, -ECONNRESET or -EPIPE when the server has ended, with a 421 that
+ * was not asked for or without, -ETIMEDOUT. After one of those only remote_close() makes sense. What a
+ * reply says is never an error here.
  */
 
 #include <stdbool.h>

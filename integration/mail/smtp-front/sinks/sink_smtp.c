@@ -4,8 +4,9 @@
  *
  * MAIL and RCPT are replayed as they come, so that the next hop's refusals are said in the
  * session, in its words. One connection serves one client's session, as PROXY and XCLIENT tell of
- * one client; it is made at the first mail. When it has gone away between two mails, which a next
- * hop may do as it likes, it is made anew once; at any other time the mail is 451.
+ * one client; it is made at the first mail. When it has gone away between two mails, or before
+ * DATA, which may be long after RCPT where a scanner has to see the mail first, it is made anew
+ * once, and the mail is named again; at any other time the mail is 451.
  *
  * What was asked for and the next hop does not offer: 8BITMIME and SMTPUTF8 refuse the mail (RFC
  * 6152 and 6531: there is no conversion here); SIZE and DSN are left away. Clients are offered what
@@ -31,9 +32,6 @@
 
 /* A mail with LMTP, beside what SMTP has. */
 struct lmtp {
-	struct envelope envelope;
-	struct recipient *recipients; /* accepted: recipient_count, room for recipients_room */
-	size_t recipients_room;
 	struct delivered_hash *hash; /* of the content */
 	bool is_content;	     /* what is appended is the client's */
 	bool is_kept;		     /* in content, until it is known whether it is the same mail */
@@ -46,10 +44,14 @@ struct lmtp {
 struct sink_smtp {
 	struct sink sink;
 	struct remote remote;
-	bool is_used;		  /* the connection had a mail already */
-	bool is_open;		  /* MAIL was accepted, and nothing has ended the transaction */
-	bool is_data;		  /* between 354 and the dot: only closing takes the mail back */
-	unsigned recipient_count; /* accepted */
+	bool is_used; /* the connection had a mail already */
+	bool is_open; /* MAIL was accepted, and nothing has ended the transaction */
+	bool is_data; /* between 354 and the dot: only closing takes the mail back */
+	/* The transaction, as it is named again. */
+	struct envelope envelope;
+	struct recipient *recipients; /* accepted: recipient_count, room for recipients_room */
+	unsigned recipient_count;
+	size_t recipients_room;
 	struct lmtp lmtp;
 	char helo[ENVELOPE_HELO_MAX + 1]; /* of the client, when the connection was made */
 };
@@ -344,7 +346,7 @@ static bool smtp_mail(struct sink *sink, const struct envelope *envelope, struct
 	struct sink_smtp *smtp = smtp_of(sink);
 
 	smtp_abort(sink);
-	smtp->lmtp.envelope = *envelope;
+	smtp->envelope = *envelope;
 	if (is_outdated(smtp))
 		smtp_leave(sink);
 	const bool was_used = smtp->is_used;
@@ -386,9 +388,7 @@ static bool name_recipient(struct sink_smtp *smtp, const struct recipient *recip
 	make_recipient(smtp, recipient, &command);
 	if (!replay(smtp, command.text, "RCPT", reply))
 		return false;
-	if (is_lmtp(smtp))
-		smtp->lmtp.recipients[smtp->recipient_count] = *recipient;
-	smtp->recipient_count++;
+	smtp->recipients[smtp->recipient_count++] = *recipient;
 	return true;
 }
 
@@ -400,9 +400,7 @@ static bool smtp_recipient(struct sink *sink, const struct recipient *recipient,
 	(void)mailboxes;
 	if (!smtp->is_open) /* the next hop went away at an earlier recipient */
 		return sink_say(reply, 451, "4.4.2 Mail system went away; try again later");
-	struct lmtp *lmtp = &smtp->lmtp;
-	if (is_lmtp(smtp) &&
-	    !array_reserve(lmtp->recipients, smtp->recipient_count + 1, &lmtp->recipients_room))
+	if (!array_reserve(smtp->recipients, smtp->recipient_count + 1, &smtp->recipients_room))
 		return sink_say(reply, 452, "4.3.1 Insufficient system storage");
 	if (name_recipient(smtp, recipient, reply))
 		return true;
@@ -419,8 +417,8 @@ static bool smtp_recipient(struct sink *sink, const struct recipient *recipient,
 
 static uint64_t key_of(const struct sink_smtp *smtp, unsigned i)
 {
-	return delivered_recipient(&smtp->sink.session->facts.client_ip, smtp->lmtp.envelope.sender,
-				   smtp->lmtp.recipients[i].address);
+	return delivered_recipient(&smtp->sink.session->facts.client_ip, smtp->envelope.sender,
+				   smtp->recipients[i].address);
 }
 
 /* Did one of the recipients get a mail of this sender that is to come again? */
@@ -435,9 +433,37 @@ static bool may_have_it(const struct sink_smtp *smtp)
 	return false;
 }
 
+/*
+ * The transaction once more, with the first count recipients. The next hop has taken all of it
+ * before: should it refuse a part for good now, the client hears so when it comes again.
+ */
+static bool name_again(struct sink_smtp *smtp, unsigned count, struct sink_reply *reply)
+{
+	bool is_named = try_mail(smtp, &smtp->envelope, reply);
+
+	for (unsigned i = 0; is_named && i < count; i++) {
+		const struct recipient recipient = smtp->recipients[i];
+		is_named = name_recipient(smtp, &recipient, reply);
+	}
+	if (is_named)
+		return true;
+	smtp_abort(&smtp->sink);
+	if (reply->code < 500)
+		return false;
+	trouble(smtp, "mail named again: %d %s", reply->code, reply->text);
+	return sink_say(reply, 451, "4.4.2 Mail system went away; try again later");
+}
+
 static bool begin_data(struct sink_smtp *smtp, struct sink_reply *reply)
 {
-	const int ret = remote_command(&smtp->remote, "DATA\r\n", reply);
+	int ret = remote_command(&smtp->remote, "DATA\r\n", reply);
+	if (ret == -ECONNRESET || ret == -EPIPE) {
+		/* It had only closed an idle connection, and has nothing of the mail. */
+		hang_up(smtp);
+		if (!name_again(smtp, smtp->recipient_count, reply))
+			return false;
+		ret = remote_command(&smtp->remote, "DATA\r\n", reply);
+	}
 	if (ret < 0)
 		return broken(smtp, "DATA", ret, reply);
 	if (reply->code == 354) {
@@ -578,7 +604,7 @@ static bool name_others(struct sink_smtp *smtp, struct sink_reply *reply)
 
 	for (unsigned i = 0; i < named_count; i++) {
 		if (!delivered_has(smtp->sink.delivered, key_of(smtp, i), lmtp->mail, now_s))
-			lmtp->recipients[count++] = lmtp->recipients[i];
+			smtp->recipients[count++] = smtp->recipients[i];
 	}
 	if (count == named_count)
 		return true;
@@ -588,17 +614,7 @@ static bool name_others(struct sink_smtp *smtp, struct sink_reply *reply)
 		(void)sink_say(reply, 250, "2.0.0 Ok: all recipients have it already");
 		return false;
 	}
-	if (!try_mail(smtp, &lmtp->envelope, reply))
-		return false;
-	for (unsigned i = 0; i < count; i++) {
-		const struct recipient recipient = lmtp->recipients[i];
-		/* It was valid a moment ago. */
-		if (!name_recipient(smtp, &recipient, reply)) {
-			smtp_abort(&smtp->sink);
-			return false;
-		}
-	}
-	return true;
+	return name_again(smtp, count, reply);
 }
 
 /* What was kept goes to the next hop. false: *reply is that of the mail, which may be 2xx. */
@@ -639,7 +655,7 @@ static void smtp_close(struct sink *sink)
 
 	smtp_leave(sink);
 	delivered_hash_free(smtp->lmtp.hash);
-	free(smtp->lmtp.recipients);
+	free(smtp->recipients);
 	free(smtp->lmtp.content);
 	free(smtp);
 }
