@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "integration/mail/smtp-front/recipients/hop.h"
+#include "integration/mail/smtp-front/recipients/hopstate.h"
 
 #define HOPS_MAX   4
 #define PROBES_MAX 256 /* addresses that are asked about at once, in each edge */
@@ -19,6 +20,7 @@
 #define REFUSED_MAX   8
 #define IDLE_MS	      5000 /* then the server gets its process back */
 #define DOWN_MS	      1000 /* no attempt to connect for so long after one has failed */
+#define PUT_OFF_MS    50   /* the same after one that could not be begun now */
 
 struct probe {
 	TAILQ_ENTRY(probe) link;   /* forward->probes or forward->spare */
@@ -194,11 +196,14 @@ static void open_hops(struct callforward *forward)
 		struct hop *hop = find_hop(forward, HOP_CLOSED);
 		if (hop == NULL)
 			return;
-		if (open_hop(forward, hop) != 0) {
-			if (coming == 0 && count_hops(forward, HOP_BUSY) == 0)
-				give_up(forward);
-			return;
-		}
+		const int ret = open_hop(forward, hop);
+		if (ret == 0)
+			continue;
+		if (hopstate_is_no_news(ret))
+			forward->open_after_ms = uv_now(forward->loop) + PUT_OFF_MS;
+		else if (coming == 0 && count_hops(forward, HOP_BUSY) == 0)
+			give_up(forward);
+		return;
 	}
 }
 

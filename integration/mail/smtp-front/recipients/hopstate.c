@@ -67,6 +67,12 @@ bool hopstate_reached(struct hopstate *state, uint64_t now_ms, uint64_t *ret_dow
 	return true;
 }
 
+void hopstate_untold(struct hopstate *state, uint64_t now_ms)
+{
+	if (hopstate_is_down(state) && __atomic_load_n(&state->no_open_ms, __ATOMIC_ACQUIRE) != 0)
+		__atomic_store_n(&state->no_open_ms, now_ms + HOPSTATE_PAUSE_MS, __ATOMIC_RELEASE);
+}
+
 void hopstate_set_lacks(struct hopstate *state, unsigned extensions)
 {
 	if (state != NULL)

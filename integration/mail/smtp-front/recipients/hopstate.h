@@ -19,7 +19,8 @@
  * each pause of HOPSTATE_PAUSE_MS, which is the time behind the end of its attempt. An attempt
  * whose process was killed is over with its timeout. A refusal comes at once, so that there is
  * nothing to wait for: all processes try such a next hop, which is restarted, for each mail. The
- * first that reaches the next hop ends all of it.
+ * first that reaches the next hop ends all of it. An attempt that has told neither, as one for which
+ * there was no descriptor here, changes nothing but that the next one need not wait for its timeout.
  *
  * It also has the extensions that the next hop lacked when it was last asked: clients are not
  * offered them. As long as nothing is known it lacks none.
@@ -28,6 +29,7 @@
  * functions take NULL for memory that is not shared: then nothing is known.
  */
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -50,7 +52,19 @@ bool hopstate_may_connect(struct hopstate *state, uint64_t now_ms, uint64_t time
 bool hopstate_failed(struct hopstate *state, uint64_t now_ms, bool is_silent);
 /* It is there. true: it was down, for *ret_down_ms. */
 bool hopstate_reached(struct hopstate *state, uint64_t now_ms, uint64_t *ret_down_ms);
+/* Neither: the attempt is over. */
+void hopstate_untold(struct hopstate *state, uint64_t now_ms);
 bool hopstate_is_down(const struct hopstate *state);
+
+/*
+ * Does a status of socket() or connect() say nothing of the next hop? Something is missing here, or
+ * its path has more clients than it can accept at once.
+ */
+static inline bool hopstate_is_no_news(int status)
+{
+	return status == -EMFILE || status == -ENFILE || status == -ENOMEM || status == -ENOBUFS ||
+	       status == -EADDRNOTAVAIL || status == -EAGAIN;
+}
 
 /* Extensions of envelope.h. */
 void hopstate_set_lacks(struct hopstate *state, unsigned extensions);

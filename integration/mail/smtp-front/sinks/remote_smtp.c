@@ -17,6 +17,8 @@
 /* With its CRLF (RFC 5321 4.5.3.1.4). */
 #define XCLIENT_LINE_MAX 512
 #define XCLIENT_ADDR_MAX (sizeof(" ADDR=IPV6:") + DNSBLV6_IP_TEXT_SIZE)
+/* Between two attempts at a UNIX socket whose backlog is full. */
+#define CONNECT_PAUSE_MS 10
 
 /*
  * What an XCLIENT command may hold; their order is that of being sent. Postfix authorizes each
@@ -217,15 +219,32 @@ static int wait_connected(int fd, unsigned timeout_ms)
 	return -error;
 }
 
+/* A UNIX socket whose backlog is full cannot be waited for. */
+static int begin_connect(int fd, const struct setup_sink *setup)
+{
+	const int64_t deadline_ms = stream_deadline(setup->connect_timeout_ms);
+	const struct sockaddr *address = (const struct sockaddr *)&setup->to.address;
+
+	for (;;) {
+		if (connect(fd, address, setup->to.address_size) == 0)
+			return 0;
+		if (errno != EAGAIN || address->sa_family != AF_UNIX)
+			return -errno;
+		if (stream_deadline(0) >= deadline_ms)
+			return -ETIMEDOUT;
+		(void)poll(NULL, 0, CONNECT_PAUSE_MS);
+	}
+}
+
 static int connect_to(struct remote *remote, const struct setup_sink *setup)
 {
-	const struct sockaddr *address = (const struct sockaddr *)&setup->to.address;
 	const int on = 1;
 
-	const int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int fd =
+		socket(setup->to.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	int ret = connect(fd, address, setup->to.address_size) == 0 ? 0 : -errno;
+	int ret = begin_connect(fd, setup);
 	if (ret == -EINPROGRESS || ret == -EINTR)
 		ret = wait_connected(fd, setup->connect_timeout_ms);
 	if (ret < 0) {

@@ -150,12 +150,15 @@ static void note_reach(struct sink_smtp *smtp, int status)
 	if (reach == REMOTE_GREETED) {
 		if (hopstate_reached(sink->hop, now_ms, &sink->down_ms))
 			sink->news = SINK_NEWS_UP;
-	} else if (reach == REMOTE_UNREACHED || status == -ETIMEDOUT) {
+	} else if ((reach == REMOTE_UNREACHED && !hopstate_is_no_news(status)) ||
+		   status == -ETIMEDOUT) {
 		const bool is_silent = status != -ECONNREFUSED && status != -ENOENT;
 		if (hopstate_failed(sink->hop, now_ms, is_silent))
 			sink->news = SINK_NEWS_DOWN;
 		else
 			sink->trouble[0] = '\0'; /* that is known, and was said */
+	} else {
+		hopstate_untold(sink->hop, now_ms);
 	}
 }
 
@@ -187,6 +190,7 @@ static bool open_remote(struct sink_smtp *smtp, struct sink_reply *reply)
 		return true;
 	}
 	if (ret == -EACCES) {
+		note_reach(smtp, ret);
 		*reply = said;
 		return pass_on(smtp, reply);
 	}

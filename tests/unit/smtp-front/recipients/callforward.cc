@@ -3,10 +3,13 @@
 
 #include "tests/lib/random.hh"
 #include "tests/lib/seeds.hh"
+#include "tests/lib/tmpdir.hh"
 
 #include <arpa/inet.h>
 #include <catch2/catch.hpp>
+#include <fcntl.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -644,6 +647,40 @@ TEST_CASE("a path without a listener puts recipients off, after the call has ret
 	CHECK(a.calls == 0);
 	w.run_until([&] { return a.calls > 0; });
 	CHECK(is_unreachable(a.answer));
+}
+
+TEST_CASE("a path whose backlog is full is tried again, and recipients wait",
+	  "[front][callforward]")
+{
+	const tmpdir directory;
+	const std::string path = directory.file("hop");
+	place where = {};
+	auto *local = reinterpret_cast<sockaddr_un *>(&where.address);
+	local->sun_family = AF_UNIX;
+	path.copy(local->sun_path, sizeof(local->sun_path) - 1);
+	where.address_size = sizeof(*local);
+	const auto *address = reinterpret_cast<const sockaddr *>(&where.address);
+	const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const int before = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	REQUIRE(bind(listener, address, sizeof(*local)) == 0);
+	REQUIRE(listen(listener, 0) == 0);
+	REQUIRE(connect(before, address, sizeof(*local)) == 0);
+	world w;
+	callforward_close(w.forward);
+	w.begin(where, 30000);
+	asker a;
+	CHECK(w.start(a, "good@example.org") == -EINPROGRESS);
+	for (int i = 0; i < 20; i++)
+		uv_run(&w.loop, UV_RUN_ONCE);
+	CHECK(a.calls == 0);
+	close(accept(listener, nullptr, nullptr));
+	int fd = -1;
+	fcntl(listener, F_SETFL, O_NONBLOCK);
+	w.run_until([&] { return a.calls > 0 || (fd = accept(listener, nullptr, nullptr)) >= 0; });
+	CHECK(fd >= 0);
+	CHECK(a.calls == 0);
+	for (int one : { fd, before, listener })
+		close(one);
 }
 
 TEST_CASE("a server that takes one connection gets all questions by it", "[front][callforward]")

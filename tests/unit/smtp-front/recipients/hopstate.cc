@@ -37,6 +37,7 @@ TEST_CASE("a next hop that is there is connected by all", "[front][hop]")
 	shared_state state;
 	uint64_t down_ms = 0;
 	CHECK_FALSE(hopstate_is_down(state.it));
+	hopstate_untold(state.it, NOW_MS);
 	for (int i = 0; i < 3; i++)
 		CHECK(hopstate_may_connect(state.it, NOW_MS, TIMEOUT_MS));
 	CHECK_FALSE(hopstate_reached(state.it, NOW_MS, &down_ms));
@@ -70,6 +71,14 @@ TEST_CASE("one that is silent is tried by one process in each pause", "[front][h
 	{
 		CHECK_FALSE(hopstate_failed(state.it, due_ms + 500, true));
 		const uint64_t again_ms = due_ms + 500 + HOPSTATE_PAUSE_MS;
+		CHECK_FALSE(hopstate_may_connect(state.it, again_ms - 1, TIMEOUT_MS));
+		CHECK(hopstate_may_connect(state.it, again_ms, TIMEOUT_MS));
+	}
+	SECTION("and a pause behind its end when it has told nothing")
+	{
+		hopstate_untold(state.it, due_ms + 500);
+		const uint64_t again_ms = due_ms + 500 + HOPSTATE_PAUSE_MS;
+		CHECK(hopstate_is_down(state.it));
 		CHECK_FALSE(hopstate_may_connect(state.it, again_ms - 1, TIMEOUT_MS));
 		CHECK(hopstate_may_connect(state.it, again_ms, TIMEOUT_MS));
 	}
@@ -108,6 +117,7 @@ TEST_CASE("without shared memory every process tries for itself", "[front][hop]"
 	uint64_t down_ms = 0;
 	CHECK(hopstate_may_connect(nullptr, NOW_MS, TIMEOUT_MS));
 	CHECK_FALSE(hopstate_failed(nullptr, NOW_MS, true));
+	hopstate_untold(nullptr, NOW_MS);
 	CHECK_FALSE(hopstate_is_down(nullptr));
 	CHECK_FALSE(hopstate_reached(nullptr, NOW_MS, &down_ms));
 	hopstate_close(nullptr);

@@ -3,11 +3,14 @@
 #include "integration/mail/smtp-front/sinks/remote_smtp.h"
 #include "integration/mail/smtp-front/sinks/sink.h"
 #include "lib/smtp/replies.h"
+#include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
 
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -334,6 +337,118 @@ TEST_CASE("a mail is 451 when the next hop does not listen", "[front][sink]")
 	CHECK_FALSE(sink.mail());
 	CHECK(sink.said() == "451 4.4.1 Mail system is out of reach; try again later");
 	CHECK(sink.trouble() == "connect: Connection refused");
+}
+
+TEST_CASE("a path whose backlog is full is tried until its time is over", "[front][sink]")
+{
+	tmpdir directory;
+	struct sockaddr_un address = {};
+	address.sun_family = AF_UNIX;
+	directory.file("hop").copy(address.sun_path, sizeof(address.sun_path) - 1);
+	const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const int before = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	REQUIRE(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0);
+	REQUIRE(listen(listener, 0) == 0);
+	REQUIRE(connect(before, (struct sockaddr *)&address, sizeof(address)) == 0);
+	setup_sink setup = {};
+	setup.kind = SETUP_SINK_LMTP;
+	std::memcpy(&setup.to.address, &address, sizeof(address));
+	setup.to.address_size = sizeof(address);
+	remote remote = {};
+	const char *step = nullptr;
+	sink_reply said = {};
+	remote_init(&remote);
+	SECTION("in vain")
+	{
+		setup.connect_timeout_ms = 30;
+		CHECK(remote_open(&remote, &setup, "mx.example.org", nullptr, &step, &said) ==
+		      -ETIMEDOUT);
+		CHECK(std::string(step) == "connect");
+	}
+	SECTION("until there is room")
+	{
+		setup.connect_timeout_ms = setup.timeout_ms = 20000;
+		std::thread server([&] {
+			// Its backlog has room while the second is being tried.
+			usleep(20000);
+			close(accept(listener, nullptr, nullptr));
+			const int fd = accept(listener, nullptr, nullptr);
+			char line[64] = "";
+			send(fd, FINE[0].data(), FINE[0].size(), MSG_NOSIGNAL);
+			if (recv(fd, line, sizeof(line), 0) > 0)
+				send(fd, EHLO.data(), EHLO.size(), MSG_NOSIGNAL);
+			close(fd);
+		});
+		CHECK(remote_open(&remote, &setup, "mx.example.org", nullptr, &step, &said) == 0);
+		shutdown(listener, SHUT_RDWR);
+		server.join();
+	}
+	remote_close(&remote);
+	close(before);
+	close(listener);
+}
+
+TEST_CASE("what is wrong here says nothing of the next hop", "[front][sink]")
+{
+	hop hop({ { FINE, true } });
+	hop_fixture sink(hop);
+	hopstate *state = nullptr;
+	REQUIRE(hopstate_open(&state) == 0);
+	sink_share(sink.it, state, nullptr);
+	struct rlimit old = {};
+	getrlimit(RLIMIT_NOFILE, &old);
+	const struct rlimit none = { 0, old.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &none);
+	const bool is_taken = sink.mail();
+	setrlimit(RLIMIT_NOFILE, &old);
+	uint64_t down_ms = 0;
+	CHECK_FALSE(is_taken);
+	CHECK(sink.reply.code == 451);
+	CHECK(sink_news(sink.it, &down_ms) == SINK_NEWS_NONE);
+	CHECK_FALSE(hopstate_is_down(state));
+	CHECK(sink.trouble() == "connect: Too many open files");
+	CHECK(sink.deliver());
+	sink_share(sink.it, nullptr, nullptr);
+	hopstate_close(state);
+}
+
+TEST_CASE("a next hop that refuses the client's HELO is there again", "[front][sink]")
+{
+	script refusing = upto(2, true);
+	refusing.replies.emplace_back("220 hop\r\n");
+	refusing.replies.emplace_back("550 5.7.1 Bad HELO\r\n");
+	refusing.replies.emplace_back("550 5.7.1 Bad HELO\r\n");
+	hop hop({ refusing });
+	hop_fixture sink(hop, SETUP_SINK_SMTP, SETUP_TELL_XCLIENT);
+	hopstate *state = nullptr;
+	uint64_t down_ms = 0;
+	REQUIRE(hopstate_open(&state) == 0);
+	sink_share(sink.it, state, nullptr);
+	REQUIRE(hopstate_failed(state, 1, false));
+	CHECK_FALSE(sink.mail());
+	CHECK(sink.said() == "550 5.7.1 Bad HELO");
+	CHECK(sink_news(sink.it, &down_ms) == SINK_NEWS_UP);
+	CHECK_FALSE(hopstate_is_down(state));
+	sink_share(sink.it, nullptr, nullptr);
+	hopstate_close(state);
+}
+
+TEST_CASE("a next hop that hangs up before its greeting is tried again in a moment",
+	  "[front][sink]")
+{
+	hop hop({ upto(0, false) });
+	hop_fixture sink(hop);
+	hopstate *state = nullptr;
+	REQUIRE(hopstate_open(&state) == 0);
+	sink_share(sink.it, state, nullptr);
+	REQUIRE(hopstate_failed(state, 1, true));
+	CHECK_FALSE(sink.mail());
+	CHECK(hopstate_is_down(state));
+	// Not when the time of the attempt would have been over, which is 40 s.
+	const uint64_t soon_ms = (uint64_t)stream_deadline(HOPSTATE_PAUSE_MS);
+	CHECK(hopstate_may_connect(state, soon_ms, 40000));
+	sink_share(sink.it, nullptr, nullptr);
+	hopstate_close(state);
 }
 
 TEST_CASE("a reply without an enhanced code gets one", "[front][sink]")
