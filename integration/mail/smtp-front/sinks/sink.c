@@ -134,6 +134,13 @@ bool sink_trouble(struct sink *sink, char *ret_text)
 	return ret_text[0] != '\0';
 }
 
+const char *sink_remark(struct sink *sink)
+{
+	const char *remark = sink->remark;
+	sink->remark = NULL;
+	return remark;
+}
+
 enum sink_news sink_news(struct sink *sink, uint64_t *ret_down_ms)
 {
 	const enum sink_news news = sink->news;

@@ -99,6 +99,7 @@ struct sink {
 	struct delivered *delivered;	    /* the same */
 	enum sink_news news;
 	uint64_t down_ms; /* of SINK_NEWS_UP */
+	const char *remark;
 	char trouble[SINK_TROUBLE_MAX];
 };
 
@@ -154,6 +155,8 @@ bool sink_pass(struct sink *sink, int fd, struct sink_reply *ret_reply);
  * refused". ret_text has SINK_TROUBLE_MAX bytes. false: it was and did not, and ret_text is "".
  */
 bool sink_trouble(struct sink *sink, char *ret_text);
+/* What is not as the setup wants it, of a sink that has taken what it was given; or NULL. Static text. */
+const char *sink_remark(struct sink *sink);
 /*
  * News of the next hop, once for each: DOWN, of which the trouble says why, and is to be taken
  * first; UP, with *ret_down_ms.

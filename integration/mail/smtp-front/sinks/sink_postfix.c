@@ -122,7 +122,7 @@ static bool postfix_pass(struct sink *sink, int fd, struct sink_reply *reply)
 		ret = -errno;
 	if (ret == 0 && wait_taken(to, stream_deadline(sink->setup->timeout_ms)) == -ETIMEDOUT) {
 		/* It may still take the descriptor: a 421 from here could mix with its banner. */
-		(void)sink_fail(sink, reply, "smtpd is slow to take a connection", ETIMEDOUT);
+		sink->remark = "smtpd is slow to take a connection";
 	}
 	(void)close(to);
 	if (ret == 0)

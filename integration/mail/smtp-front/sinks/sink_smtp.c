@@ -183,7 +183,7 @@ static bool open_remote(struct sink_smtp *smtp, struct sink_reply *reply)
 	if (ret == 0) {
 		if (smtp->sink.setup->tell == SETUP_TELL_XCLIENT &&
 		    (smtp->remote.features & REMOTE_XCLIENT) == 0)
-			trouble(smtp, "XCLIENT: not offered, so the client is not told");
+			smtp->sink.remark = "XCLIENT: not offered, so the client is not told";
 		note_reach(smtp, ret);
 		note_extensions(smtp);
 		(void)snprintf(smtp->helo, sizeof(smtp->helo), "%s", smtp->sink.session->helo);

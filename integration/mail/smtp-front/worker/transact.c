@@ -38,6 +38,7 @@ static void log_news(struct visit *visit, struct sink *sink, const char *trouble
 void transact_look(struct visit *visit, struct sink *sink)
 {
 	char trouble[SINK_TROUBLE_MAX];
+	const char *remark = sink_remark(sink);
 	const bool has_failed = sink_trouble(sink, trouble);
 
 	for (char *at = trouble; *at != '\0'; at++) {
@@ -45,6 +46,8 @@ void transact_look(struct visit *visit, struct sink *sink)
 			*at = '?';
 	}
 	log_news(visit, sink, trouble);
+	if (remark != NULL)
+		log_warning(visit->id, "sink not as wanted (%s)", remark);
 	if (!has_failed)
 		return;
 	transact_count(visit, TALLY_SINK_FAILURES, 1);
