@@ -120,9 +120,12 @@ static bool postfix_pass(struct sink *sink, int fd, struct sink_reply *reply)
 	int ret = send_descriptor(to, fd);
 	if (ret == 0 && send(to, attributes, size, MSG_NOSIGNAL) != (ssize_t)size)
 		ret = -errno;
-	if (ret == 0 && wait_taken(to, stream_deadline(sink->setup->timeout_ms)) == -ETIMEDOUT) {
+	if (ret == 0)
+		ret = wait_taken(to, stream_deadline(sink->setup->timeout_ms));
+	if (ret == -ETIMEDOUT) {
 		/* It may still take the descriptor: a 421 from here could mix with its banner. */
 		sink->remark = "smtpd is slow to take a connection";
+		ret = 0;
 	}
 	(void)close(to);
 	if (ret == 0)

@@ -481,6 +481,28 @@ TEST_CASE("a signal does not end the wait for an smtpd", "[front][sink]")
 		close(fd);
 }
 
+TEST_CASE("a connection that no smtpd has taken is 421", "[front][sink]")
+{
+	tmpdir dir;
+	const std::string path = dir.file("smtpd");
+	const int listener = listen_at(path, 1);
+	// With bytes that it has not read.
+	child smtpd([&] {
+		const int from = accept(listener, nullptr, nullptr);
+		char byte = 'x';
+		return recv(from, &byte, 1, MSG_PEEK) == 1 && close(from) == 0 ? 0 : 1;
+	});
+	sink_fixture sink(SETUP_SINK_POSTFIX, path, SETUP_MAILDIR_ONE);
+	int ends[2];
+	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+	CHECK_FALSE(sink_pass(sink.it.get(), ends[0], &sink.reply));
+	CHECK(sink.reply.code == 421);
+	CHECK_THAT(sink.trouble(), Catch::StartsWith("pass: "));
+	CHECK(smtpd.wait() == 0);
+	for (int fd : { listener, ends[0], ends[1] })
+		close(fd);
+}
+
 TEST_CASE("a sink of mails takes no connection, one of connections no mail", "[front][sink]")
 {
 	sink_fixture none(SETUP_SINK_NULL, "", SETUP_MAILDIR_ONE);
