@@ -76,7 +76,9 @@ static int open_parts(struct worker *worker)
 	sink_share(worker->parts.sink, worker->start->hop, worker->start->delivered);
 	ret = open_asker(worker);
 	if (ret < 0) {
-		log_error(context, "recipients not opened, path=%s (%s)", setup->trust.users,
+		const bool is_list = setup->trust.users[0] != '\0';
+		log_error(context, "recipients not opened, path=%s (%s)",
+			  is_list ? setup->trust.users : setup->trust.forward.text,
 			  users_strerror(ret));
 		return EX_NOINPUT;
 	}
