@@ -51,7 +51,7 @@ enum setup_capacity {
 };
 
 enum setup_talker {
-	SETUP_TALKER_REJECT, /* 554 and the end */
+	SETUP_TALKER_REJECT, /* 521 and the end */
 	SETUP_TALKER_IGNORE, /* counts and logs it */
 };
 
