@@ -45,6 +45,19 @@ static bool is_blank(const uint8_t *bytes, size_t size)
 	return true;
 }
 
+/*
+ * A process that was killed, or whose sync() failed, may have left it in memory alone. With a segment it has been
+ * synced, and stays as it is: its time says since when the store is there.
+ */
+static int keep_identity(struct maillog *log, uint64_t object_count)
+{
+	struct disk *disk = log->disk;
+	int ret = object_count == 1
+			  ? disk->ops->renew(disk, MAILIDENTITY_OBJECT, 0, MAILIDENTITY_SIZE)
+			  : 0;
+	return ret == 0 ? disk->ops->sync(disk, MAILIDENTITY_OBJECT) : ret;
+}
+
 int maillog_open(struct maillog *ret_log, struct disk *disk, const uint8_t *random,
 		 uint64_t segment_size)
 {
@@ -56,19 +69,17 @@ int maillog_open(struct maillog *ret_log, struct disk *disk, const uint8_t *rand
 	if (log->buffer == NULL)
 		return -ENOMEM;
 	int ret = disk->ops->read(disk, MAILIDENTITY_OBJECT, 0, bytes, sizeof(bytes));
-	bool is_unfinished = ret == -ENODATA || (ret == 0 && is_blank(bytes, sizeof(bytes)));
-	if (ret == 0 && !is_unfinished)
+	bool is_there = ret == 0 && !is_blank(bytes, sizeof(bytes));
+	bool is_unfinished = ret == -ENODATA || (ret == 0 && !is_there);
+	if (is_there)
 		ret = mailidentity_decode(bytes, sizeof(bytes), &log->identity);
-	/* A process that was killed, or whose sync() failed, may have left it in memory alone. */
-	if (ret == 0 && !is_unfinished)
-		ret = disk->ops->renew(disk, MAILIDENTITY_OBJECT, 0, sizeof(bytes));
-	if (ret == 0 && !is_unfinished)
-		return disk->ops->sync(disk, MAILIDENTITY_OBJECT);
-	if (ret != -ENOENT && !is_unfinished)
+	if (ret != 0 && ret != -ENOENT && !is_unfinished)
 		return ret;
 	ret = disk->ops->list(disk, count_objects, &count);
 	if (ret != 0)
 		return ret;
+	if (is_there)
+		return keep_identity(log, count);
 	/* No segment is made before the identity is on disk. */
 	return count > (is_unfinished ? 1 : 0) ? MAILSTORE_ENOTSTORE
 					       : make_identity(log, random, segment_size);

@@ -296,11 +296,15 @@ class Copies(Nodes):
         client = self.client(nodes[0])
         box = self.boxes_by_node(client)[1][0]
         client.deliver(TEXT, [box])
+        of_second = self.boxes_by_node(client)[2][0].encode()
+        since = client.call(stored.LOCATE, name=of_second).rows
         nodes[1].kill()
         wait_for(lambda: b"state=away" in client.call(stored.CLUSTER).rows, "the node to be missed")
         self.assertEqual(client.erase(box, [client.entries(box)[0][0]]), 0)
         nodes[1].revive()
         wait_for(lambda: self.are_stores_known(client), "the node to be back")
+        # It has started again, and its store is the one that was there before.
+        self.assertEqual(client.call(stored.LOCATE, name=of_second).rows, since)
         self.assertEqual(self.run_copies("check", 1)[2:4], [0, 1])
         # Both came in the first hour of the store, and may be of the one before it, by a clock that was wrong.
         self.assertEqual(self.run_copies("forget")[6:9:2], [0, 0])

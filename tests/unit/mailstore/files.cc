@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <sys/uio.h>
@@ -71,6 +72,28 @@ TEST_CASE("the directories of a new store are on disk before its first mail", "[
 	CHECK(was_synced(path));
 	CHECK(was_synced(path + "/log"));
 	mail_store_close(store);
+}
+
+// Since when a store is there is told by its identity.
+TEST_CASE("a store with a mail leaves its identity as it is when it is opened again",
+	  "[mailstore][files]")
+{
+	const tmpdir directory;
+	const std::string path = directory.file("store");
+	const std::filesystem::path identity = path + "/log/0000000000000000";
+	const auto before = std::filesystem::file_time_type::clock::now() - std::chrono::hours(48);
+	mail_store *store = nullptr;
+	mail_file *box = nullptr;
+	REQUIRE(mail_store_open(path.c_str(), MAIL_STORE_CREATE, &store) == 0);
+	REQUIRE(mail_open(store, "a", &box) == 0);
+	REQUIRE(mail_nwrite(&box, 1, "x\r\n", 3, nullptr) == 0);
+	mail_close(box);
+	mail_store_close(store);
+	std::filesystem::last_write_time(identity, before);
+	const auto set = std::filesystem::last_write_time(identity);
+	REQUIRE(mail_store_open(path.c_str(), 0, &store) == 0);
+	mail_store_close(store);
+	CHECK(std::filesystem::last_write_time(identity) == set);
 }
 
 TEST_CASE("a name that a killed process has left is on disk with the next sync",

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define SPREAD_MAX (5 * NODES_MAX + 2)
-#define IDENTITY   "log/0000000000000000" /* MAILSTORE.md, part 1: written once */
+#define IDENTITY   "log/0000000000000000" /* MAILSTORE.md, part 2: not written again */
 #define INDEX	   "index.mdb"
 
 /* ---- by name: FNV-1a, and the finish of SplitMix64. These must stay as they are. ---- */
@@ -200,6 +200,16 @@ static void raise_since(uint64_t time_us, uint64_t *since_us)
 		*since_us = time_us;
 }
 
+/* When a file was made, or changed where a file system does not say that; 0: that does not count. */
+static uint64_t made_of(const struct statx *st, bool counts_change)
+{
+	const struct statx_timestamp *time =
+		(st->stx_mask & STATX_BTIME) != 0 ? &st->stx_btime : &st->stx_mtime;
+	if (time == &st->stx_mtime && !counts_change)
+		return 0;
+	return (uint64_t)time->tv_sec * 1000000 + time->tv_nsec / 1000;
+}
+
 /*
  * Of a log that was made since then, as when the one before it was lost, that is when. An index is made anew
  * of what a log has left when a segment was lost, and is a new file when a backup was put back: which mails are
@@ -209,18 +219,16 @@ static void raise_since(uint64_t time_us, uint64_t *since_us)
 static int find_since(int directory, uint64_t *ret_since_us)
 {
 	struct stat st;
+	struct statx identity;
 	struct statx index;
 	uint64_t since_us = 0;
 	if (fstatat(directory, "spread", &st, 0) == 0)
 		raise_since(time_of(&st), &since_us); /* else it was removed under a daemon */
-	if (fstatat(directory, IDENTITY, &st, 0) != 0 ||
+	if (statx(directory, IDENTITY, 0, STATX_BTIME | STATX_MTIME, &identity) != 0 ||
 	    statx(directory, INDEX, 0, STATX_BTIME, &index) != 0)
 		return -errno;
-	raise_since(time_of(&st), &since_us);
-	if ((index.stx_mask & STATX_BTIME) != 0)
-		raise_since((uint64_t)index.stx_btime.tv_sec * 1000000 +
-				    index.stx_btime.tv_nsec / 1000,
-			    &since_us);
+	raise_since(made_of(&identity, true), &since_us);
+	raise_since(made_of(&index, false), &since_us);
 	*ret_since_us = since_us;
 	return 0;
 }
