@@ -105,11 +105,16 @@ int mailstore_flush(struct mailstore *store)
 	return ret == 0 && is_due ? apply(store) : ret;
 }
 
+static bool is_much(const struct mailbatch *batch)
+{
+	return batch->count >= BATCH_COUNT || batch->metas_size >= BATCH_METAS;
+}
+
 /* Flushes when much is waiting. A failure is nothing yet: the log has it, and there is room. */
 static int make_room(struct mailstore *store)
 {
 	const struct mailbatch *batch = &store->batch;
-	if (batch->count < BATCH_COUNT && batch->metas_size < BATCH_METAS)
+	if (!is_much(batch))
 		return 0;
 	int ret = mailstore_flush(store);
 	if (store->log.failure != 0)
@@ -133,7 +138,7 @@ static int replay_one(struct mailstore *store, const struct mailwalk_segment *se
 	free(meta);
 	if (record.lsn >= store->next_lsn)
 		store->next_lsn = record.lsn + 1;
-	return ret == 0 && store->batch.count >= BATCH_COUNT ? apply(store) : ret;
+	return ret == 0 && is_much(&store->batch) ? apply(store) : ret;
 }
 
 static int replay(struct mailstore *store, struct mailrecover *recover)
@@ -152,8 +157,7 @@ static int replay(struct mailstore *store, struct mailrecover *recover)
 		return ret;
 	store->is_replaying = false;
 	/* A new store has an index from the beginning. */
-	bool is_due = store->batch.count > 0 || recover->recovery->was_built ||
-		      recover->recovery->replayed >= BATCH_COUNT;
+	bool is_due = recover->recovery->was_built || recover->recovery->replayed > 0;
 	return is_due ? apply(store) : 0;
 }
 

@@ -425,6 +425,33 @@ TEST_CASE("making an index may end between its transactions", "[mailstore][store
 	CHECK(f.info().facts.mails == count);
 }
 
+TEST_CASE("an index is made in steps that are small also where mails have many recipients",
+	  "[mailstore][store]")
+{
+	// So many names that a few thousand mails with them would take gigabytes.
+	std::vector<std::string> to;
+	for (unsigned i = 0; i < 1000; i++)
+		to.push_back(std::to_string(i) + std::string(250, 'x'));
+	fixture f(64U << 20);
+	REQUIRE(f.open() == 0);
+	for (unsigned i = 0; i < 24; i++)
+		REQUIRE(f.deliver(to, "x\r\n") == 0);
+	f.close();
+	f.remove_index();
+	const unsigned before = f.disk.calls();
+	REQUIRE(f.open() == 0);
+	const unsigned calls = f.disk.calls() - before;
+	f.close();
+	f.remove_index();
+	f.disk.fail_after(calls - 2, -EIO);
+	REQUIRE(f.open() == -EIO);
+	f.disk.work_again();
+	REQUIRE(f.open() == 0);
+	CHECK_FALSE(f.recovery.was_built);
+	CHECK(f.recovery.replayed < 24);
+	CHECK(f.info().facts.mails == 24);
+}
+
 TEST_CASE("an index that goes, or is replaced, while the store is open is not written",
 	  "[mailstore][store]")
 {
