@@ -178,16 +178,19 @@ struct pass {
 	struct mailcheck *check;
 	const struct kept *kept;
 	struct maillog log;
+	struct maillog_lasts lasts;
 	uint64_t total; /* bytes of the log */
 	uint64_t done;
 };
 
-static int add_size(void *context, uint64_t object)
+static int add_segment(void *context, uint64_t object)
 {
 	struct pass *pass = context;
 	uint64_t size = 0;
 	int ret = pass->log.disk->ops->size(pass->log.disk, object, &size);
 	pass->total += size;
+	if (object != MAILIDENTITY_OBJECT)
+		maillog_note_last(&pass->log, object, &pass->lasts);
 	return ret;
 }
 
@@ -215,7 +218,8 @@ static int check_segment(void *context, uint64_t object)
 	if (object == MAILIDENTITY_OBJECT)
 		return 0;
 	check->segments++;
-	int ret = maillog_examine(&pass->log, object, MAILSEGMENT_HEAD_SIZE, &found);
+	int ret = maillog_examine(&pass->log, object, MAILSEGMENT_HEAD_SIZE,
+				  maillog_is_followed(&pass->log, object, &pass->lasts), &found);
 	if (ret == 0)
 		ret = note_end(pass, object, &found);
 	if (ret == -EIO)
@@ -244,7 +248,7 @@ static int check_log(struct mailcheck *check, const struct kept *kept, struct di
 	struct pass pass = { .check = check, .kept = kept };
 	int ret = maillog_open(&pass.log, disk, random, 0);
 	if (ret == 0)
-		ret = disk->ops->list(disk, add_size, &pass);
+		ret = disk->ops->list(disk, add_segment, &pass);
 	if (ret == 0)
 		ret = disk->ops->list(disk, check_segment, &pass);
 	maillog_close(&pass.log);

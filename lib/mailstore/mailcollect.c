@@ -297,7 +297,7 @@ static int check_whole(struct collection *collection)
 {
 	struct maillog_finding found;
 	int ret = maillog_examine(collection->parts.log, collection->segment, MAILSEGMENT_HEAD_SIZE,
-				  &found);
+				  false, &found);
 	if (ret != 0)
 		return ret == -EIO ? skip(collection->parts.skipped, collection->segment) : ret;
 	if (found.damaged_count == 0 && found.end >= collection->row.end)

@@ -353,6 +353,24 @@ int maillog_read_segment(struct maillog *log, uint64_t segment, struct mailsegme
 	return ret;
 }
 
+void maillog_note_last(struct maillog *log, uint64_t segment, struct maillog_lasts *lasts)
+{
+	struct mailsegment_head head;
+	if (maillog_read_segment(log, segment, &head) != 0)
+		return;
+	if (segment > lasts->of[head.generation])
+		lasts->of[head.generation] = segment;
+	if (segment > lasts->of_all)
+		lasts->of_all = segment;
+}
+
+bool maillog_is_followed(struct maillog *log, uint64_t segment, const struct maillog_lasts *lasts)
+{
+	struct mailsegment_head head;
+	bool has_head = maillog_read_segment(log, segment, &head) == 0;
+	return segment < (has_head ? lasts->of[head.generation] : lasts->of_all);
+}
+
 /* The head at a place that has one, with its bytes, and room checked against the object's size. */
 static int read_head(struct maillog *log, struct mailplace place, uint64_t size, uint8_t *head,
 		     struct mailrecord *ret_record)
@@ -491,7 +509,7 @@ struct examination {
 	struct maillog *log;
 	uint64_t segment;
 	uint64_t size;
-	uint64_t durable; /* the largest .synced of a whole record */
+	uint64_t durable; /* the largest .synced of a whole record, or the end */
 	uint64_t lsn;
 	uint64_t at;
 };
@@ -524,13 +542,15 @@ static int find_durable(struct examination *x)
 	return ret;
 }
 
-int maillog_examine(struct maillog *log, uint64_t segment, uint64_t from,
+int maillog_examine(struct maillog *log, uint64_t segment, uint64_t from, bool is_followed,
 		    struct maillog_finding *ret_finding)
 {
 	struct examination x = { .log = log, .segment = segment, .at = from };
 	struct maillog_finding found = { .end = from };
 	int ret = log->disk->ops->size(log->disk, segment, &x.size);
-	if (ret == 0)
+	if (is_followed)
+		x.durable = x.size;
+	else if (ret == 0)
 		ret = find_durable(&x);
 	found.size = x.size;
 	found.durable = x.durable;

@@ -111,18 +111,31 @@ int maillog_read(struct maillog *log, struct mailplace place, struct mailrecord 
 struct maillog_finding {
 	uint64_t end;		/* behind the last record: what comes then was never durable */
 	uint64_t size;		/* of the object */
-	uint64_t durable;	/* some record says that all before it was synced; or 0 */
+	uint64_t durable;	/* it is known that all before it was synced; or 0 */
 	uint64_t damaged_count; /* places before end that have no record, or one that is damaged */
 	uint64_t damaged_at;	/* the first of them */
 };
 
 /*
+ * The last segment of each generation, as far as heads say so, and of all. Those before it are followed: before a
+ * generation begins another one, the one before is synced, all of it.
+ */
+struct maillog_lasts {
+	uint64_t of[MAIL_GENERATIONS];
+	uint64_t of_all;
+};
+/* For each segment of the log, in any order. */
+void maillog_note_last(struct maillog *log, uint64_t segment, struct maillog_lasts *lasts);
+/* Of one whose head is lost, and with that its generation, any that is behind it says so. */
+bool maillog_is_followed(struct maillog *log, uint64_t segment, const struct maillog_lasts *lasts);
+
+/*
  * Examines a segment from a place that is a record's, or the end. A record that is not whole ends the
  * segment when nothing says that it was ever durable: it was being written when the power went. It is
- * damage when a record behind it knows of a sync() that covered it: that may have been acknowledged,
- * and what is behind it too.
+ * damage when a record behind it knows of a sync() that covered it, or the segment is followed: that may have been
+ * acknowledged, and what is behind it too.
  */
-int maillog_examine(struct maillog *log, uint64_t segment, uint64_t from,
+int maillog_examine(struct maillog *log, uint64_t segment, uint64_t from, bool is_followed,
 		    struct maillog_finding *ret_finding);
 
 /* A walk over the records of one segment, up to a place that maillog_examine() has found. */

@@ -25,6 +25,7 @@ static int note_segment(void *context, uint64_t object)
 	if (!array_reserve(recover->segments, recover->count + 1, &recover->room))
 		return -ENOMEM;
 	recover->segments[recover->count++] = (struct mailrecover_segment){ .number = object };
+	maillog_note_last(recover->log, object, &recover->lasts);
 	return 0;
 }
 
@@ -72,7 +73,9 @@ static int examine_tail(struct mailrecover *recover, struct mailrecover_segment 
 			uint64_t from)
 {
 	struct maillog_finding found;
-	int ret = maillog_examine(recover->log, segment->number, from, &found);
+	const bool is_followed =
+		maillog_is_followed(recover->log, segment->number, &recover->lasts);
+	int ret = maillog_examine(recover->log, segment->number, from, is_followed, &found);
 	if (ret != 0)
 		return ret;
 	if (found.damaged_count > 0)

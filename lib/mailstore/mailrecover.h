@@ -38,6 +38,7 @@ struct mailrecover {
 	struct reader *reader;	/* within reader_begin(); NULL: there is no index */
 	struct mailfacts facts; /* of the index */
 	struct mailwalk walk;	/* the records that the index lacks */
+	struct maillog_lasts lasts;
 	struct mailstore_recovery *recovery;
 	mailstore_step_fn on_step; /* NULL: it is not told */
 	void *context;

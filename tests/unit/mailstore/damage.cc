@@ -159,6 +159,105 @@ TEST_CASE("a log that is cut anywhere is refused with its index, and has what is
 	CHECK(!all.empty());
 }
 
+namespace
+{
+// Segments of two generations, each of which has others behind it; all mails of one collection are one commit.
+void fill_two_generations(mail_bench &bench)
+{
+	REQUIRE(bench.open() == 0);
+	for (unsigned i = 0; i < 80; i++)
+		REQUIRE(bench.deliver({ "a" }, std::to_string(i) + std::string(60, 'x') + "\r\n") ==
+			0);
+	REQUIRE(mailstore_sync(bench.store) == 0);
+	for (unsigned i = 0; i < 3; i++)
+		REQUIRE(bench.collect(101) == 0);
+	bench.close();
+}
+
+unsigned generation_of(const std::string &bytes)
+{
+	return static_cast<unsigned char>(bytes[15]);
+}
+
+std::vector<uint64_t> find_followed(const sim_disk::objects_type &objects)
+{
+	std::vector<uint64_t> found;
+	for (const auto &[number, o] : objects)
+		for (const auto &[other, p] : objects)
+			if (number != 0 && other > number &&
+			    generation_of(p.seen) == generation_of(o.seen)) {
+				found.push_back(number);
+				break;
+			}
+	return found;
+}
+
+size_t count_missing(const texts &found, const texts &all)
+{
+	size_t count = 0;
+	for (const auto &[key, text] : all)
+		count += found.count(key) == 0;
+	return count;
+}
+} // namespace
+
+TEST_CASE("without an index a damaged record takes none with it, in a segment that another has "
+	  "followed",
+	  "[mailstore][damage]")
+{
+	mail_bench bench(2000);
+	fill_two_generations(bench);
+	const sim_disk::objects_type kept = bench.disk.objects();
+	bench.load(kept, "");
+	const texts all = attempt(bench).found;
+	REQUIRE(all.size() == 80);
+	const std::vector<uint64_t> followed = find_followed(kept);
+	std::set<unsigned> generations;
+	for (const uint64_t number : followed) {
+		const std::string &bytes = kept.at(number).seen;
+		generations.insert(generation_of(bytes));
+		for (size_t at = bytes.find("Dmr1"); at != std::string::npos;
+		     at = bytes.find("Dmr1", at + 1)) {
+			INFO("object " << number << " at " << at);
+			sim_disk::objects_type changed = kept;
+			changed[number].seen[at + 20] ^= 1;
+			changed[number].kept = changed[number].seen;
+			bench.load(changed, "");
+			const checked checked = bench.check();
+			HOLDS(checked.run.uncommitted == 0);
+			HOLDS(checked.findings.size() == 2);
+			const attempt after(bench);
+			HOLDS(after.status == 0);
+			HOLDS(count_missing(after.found, all) == 1);
+			HOLDS(bench.recovery.damaged == 1);
+			HOLDS(bench.recovery.cut == 0);
+		}
+	}
+	CHECK(generations == std::set<unsigned>{ 0, 1 });
+}
+
+TEST_CASE("without an index a segment whose beginning is lost has what is behind that",
+	  "[mailstore][damage]")
+{
+	mail_bench bench(2000);
+	fill_two_generations(bench);
+	const sim_disk::objects_type kept = bench.disk.objects();
+	bench.load(kept, "");
+	const texts all = attempt(bench).found;
+	for (const uint64_t number : find_followed(kept)) {
+		INFO("object " << number);
+		sim_disk::objects_type changed = kept;
+		changed[number].seen.replace(0, MAILSEGMENT_HEAD_SIZE + 8,
+					     MAILSEGMENT_HEAD_SIZE + 8, '\0');
+		changed[number].kept = changed[number].seen;
+		bench.load(changed, "");
+		const attempt after(bench);
+		HOLDS(after.status == 0);
+		HOLDS(count_missing(after.found, all) == 1);
+		HOLDS(bench.disk.objects().count(number) == 1);
+	}
+}
+
 // ---- fsck ----
 
 TEST_CASE("a damaged record at the end of the log is damage, when the index knows that it was "
