@@ -6,9 +6,11 @@ mail back, and give a node whose disk has died its mails back.
 """
 
 import contextlib
+import errno
 import os
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -17,7 +19,7 @@ import time
 
 import stored
 from harness import DEADLINE_S, EX_DATAERR, main, program, wait_for
-from sharing import TEXT, USERS, Nodes
+from sharing import EAWAY, TEXT, USERS, Nodes
 
 
 class Copies(Nodes):
@@ -370,6 +372,31 @@ class Copies(Nodes):
         self.assertEqual((len(left), set(left) - set(idents)), (2, set()))
         (_, _, copied), = self.copies(box)
         self.assertEqual(sorted(copied), left)
+
+    def test_a_mail_that_its_node_does_not_take_leaves_no_copy(self):
+        nodes = self.begin(nodes={"copies": 2, "timeout": "3s"})
+        self.expect_log("")
+        client = self.client(nodes[1])
+        boxes = self.boxes_by_node(client)
+        third = boxes[3][0]
+        copies = [f"\1{1}/{one}" for one in boxes[1][:2]]
+
+        # Its sender tries again, and each attempt has another id.
+        with stored.Client(nodes[1].stored.socket + ".store") as store:
+            client.deliver(TEXT, boxes[1][:2])
+            syncers = self.syncers_of(nodes[0])
+            for pid in syncers:
+                os.kill(pid, signal.SIGSTOP)
+            try:
+                # The one behind the first fails at once, as the node takes no mail now.
+                for _ in range(2):
+                    client.send_mail(TEXT, [*boxes[1][:2], third])
+                    self.assertIn(client.take().status, (-errno.ETIMEDOUT, EAWAY))
+                    wait_for(lambda: [len(store.entries(name)) for name in copies] == [1, 1], "copies to go")
+            finally:
+                for pid in syncers:
+                    os.kill(pid, signal.SIGCONT)
+        self.assertEqual(len(client.entries(third)), 2)
 
     def test_a_second_node_that_is_down_keeps_no_mail_back(self):
         nodes = self.begin(nodes={"copies": 2})

@@ -2,6 +2,7 @@
 #include "integration/mail/mail-stored/module/nodedeliver.h"
 
 #include "integration/mail/base/store/copyname.h"
+#include "integration/mail/mail-stored/module/nodeerase.h"
 #include "lib/process/clock.h"
 
 #include <errno.h>
@@ -9,6 +10,8 @@
 #include <unistd.h>
 
 #define STATUS_SIZE 4
+
+enum step { DELIVERING, FINDING, ERASING };
 
 /* Of one node: its mailboxes, and those whose copies it has. */
 struct group {
@@ -291,4 +294,86 @@ void nodedeliver_end(struct nodework *work, struct storewire_reply *ret_reply, u
 	*ret_count = *ret_rows != NULL ? work->name_count : 0;
 	if (*ret_rows == NULL)
 		*ret_size = 0;
+}
+
+/* ---- copies of what was not taken ---- */
+
+static unsigned next_of(const struct nodework *work, unsigned at)
+{
+	return locate_next(work->start.parts->setup, work->nodes[at]);
+}
+
+/* Leaves the mailboxes alone whose copies are to go. */
+static void keep_strays(struct nodework *work)
+{
+	uint8_t bytes[MAILBOX_NAME_MAX];
+	unsigned count = 0;
+	for (unsigned i = 0; i < work->name_count; i++) {
+		const bool is_stray = name_copies(work, i, bytes) > 0 &&
+				      part_of(work, work->nodes[i])->status != 0 &&
+				      part_of(work, next_of(work, i))->status == 0;
+		if (!is_stray)
+			continue;
+		work->names[count] = work->names[i];
+		work->nodes[count++] = work->nodes[i];
+	}
+	work->name_count = count;
+}
+
+/* Which number each node has given it. */
+static bool make_finding(struct nodework *work)
+{
+	bool is_asked[NODES_MAX] = { false };
+	unsigned count = 0;
+	for (unsigned i = 0; i < work->name_count; i++)
+		is_asked[next_of(work, i)] = true;
+	for (unsigned node = 0; node < NODES_MAX; node++)
+		count += is_asked[node];
+	struct nodepart *part = count > 0 ? nodeparts_make(work, count) : NULL;
+	for (unsigned node = 0; part != NULL && node < NODES_MAX; node++) {
+		if (!is_asked[node])
+			continue;
+		part->ask.node = node;
+		part->ask.request = (struct storewire_request){ .type = STOREWIRE_FIND_ID,
+								.has_id = true,
+								.id = work->request.id };
+		part++;
+	}
+	work->step = FINDING;
+	return part != NULL;
+}
+
+static bool make_erasures(struct nodework *work)
+{
+	uint8_t bytes[MAILBOX_NAME_MAX];
+	uint64_t mails[NODES_MAX] = { 0 };
+	for (unsigned i = 0; i < work->part_count; i++)
+		if (work->parts[i].status == 0)
+			mails[work->parts[i].ask.node] = work->parts[i].reply.number;
+	struct nodepart *parts = nodeparts_make(work, work->name_count);
+	int ret = parts != NULL ? 0 : -ENOMEM;
+	for (unsigned i = 0; ret == 0 && i < work->name_count; i++) {
+		const struct mailname box = { bytes, name_copies(work, i, bytes) };
+		parts[i].ask.node = next_of(work, i);
+		/* Number 0 is none that a mail has. */
+		ret = nodeerase_fill(&parts[i], box, &mails[parts[i].ask.node], 1);
+	}
+	work->step = ERASING;
+	return ret == 0;
+}
+
+bool nodedeliver_next(struct nodework *work)
+{
+	switch ((enum step)work->step) {
+	case DELIVERING:
+		if (!has_copies(work))
+			return false;
+		keep_strays(work);
+		return make_finding(work);
+	case FINDING:
+		return make_erasures(work);
+	case ERASING:
+		break;
+	}
+	return false;
 }

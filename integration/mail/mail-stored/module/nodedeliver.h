@@ -4,10 +4,14 @@
 /*
  * nodedeliver.h - a mail for mailboxes of several nodes: a part for each, and what became of it.
  *
- * Flow: nodework.c has DELIVER -> nodedeliver_begin() -> nodeparts.h -> nodedeliver_end().
+ * Flow: nodework.c has DELIVER -> nodedeliver_begin() -> nodeparts.h -> nodedeliver_end(), and behind the answer
+ *       nodedeliver_next() for each step.
  *
  * The text is written once for all nodes, in the memory of the client; what each node gets is a meta of
  * its own, with its own mailboxes, and that text behind it.
+ *
+ * A copy of a mail that its own node has not taken is deleted: its sender tries again, with another id, and
+ * when that node loses its store, "mail-store copies restore" would bring back a mail for each attempt.
  */
 
 #include "integration/mail/mail-stored/module/nodeparts.h"
@@ -21,6 +25,8 @@ int nodedeliver_begin(struct nodework *work);
 /* The rows are the caller's, to be freed; NULL: one status for all. */
 void nodedeliver_end(struct nodework *work, struct storewire_reply *ret_reply, uint8_t **ret_rows,
 		     size_t *ret_size, uint32_t *ret_count);
+/* true: ask the parts that were made. false: that was all. */
+bool nodedeliver_next(struct nodework *work);
 
 #ifdef __cplusplus
 }

@@ -34,26 +34,27 @@ static struct nodepart *make_part(struct nodework *work, unsigned node, enum ste
 	return part;
 }
 
-/* Mailbox and numbers as they are at the node. 0 or -ENOMEM. */
-static int make_erasure(struct nodework *work, unsigned node, enum step step,
-			struct mailname mailbox, const uint64_t *mails, size_t count)
+int nodeerase_fill(struct nodepart *part, struct mailname mailbox, const uint64_t *mails,
+		   size_t count)
 {
-	struct nodepart *part = make_part(work, node, step);
 	const size_t size = maildeletion_size(mailbox, count);
-	if (part == NULL)
-		return -ENOMEM;
 	part->prefix = malloc(size);
 	if (part->prefix == NULL)
 		return -ENOMEM;
 	maildeletion_encode(mailbox, mails, count, part->prefix);
-	part->ask.request.type = STOREWIRE_ERASE;
-	part->ask.request.number = 0;
-	part->ask.request.size = size;
-	part->ask.request.mailbox = (struct mailname){ 0 };
+	part->ask.request = (struct storewire_request){ .type = STOREWIRE_ERASE, .size = size };
 	part->ask.memory.bytes = part->prefix;
 	part->ask.memory.bytes_size = size;
 	part->ask.has_memory = true;
 	return 0;
+}
+
+/* 0 or -ENOMEM. */
+static int make_erasure(struct nodework *work, unsigned node, enum step step,
+			struct mailname mailbox, const uint64_t *mails, size_t count)
+{
+	struct nodepart *part = make_part(work, node, step);
+	return part == NULL ? -ENOMEM : nodeerase_fill(part, mailbox, mails, count);
 }
 
 static int make_listing(struct nodework *work, unsigned node, enum step step,

@@ -30,6 +30,10 @@ int nodeerase_begin(struct nodework *work);
 /* All parts of a step were answered. *ret_status is written where the client is answered. */
 enum nodeerase_step nodeerase_next(struct nodework *work, int *ret_status);
 
+/* Has a part ask for it: mailbox and numbers as they are at its node. 0 or -ENOMEM. */
+int nodeerase_fill(struct nodepart *part, struct mailname mailbox, const uint64_t *mails,
+		   size_t count);
+
 #ifdef __cplusplus
 }
 #endif

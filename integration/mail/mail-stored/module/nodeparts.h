@@ -44,12 +44,13 @@ struct nodework {
 	void (*finish)(struct nodework *work);
 	/* ---- nodework.c ---- */
 	bool is_first_lock;
+	bool is_answered;
 	/* ---- nodedeliver.c ---- */
 	uint8_t *meta;		/* of the mail, or of the deletion */
 	struct mailname *names; /* borrowed from it */
 	uint8_t *nodes;		/* of each name: the place of its peer */
 	unsigned name_count;
-	/* ---- nodeerase.c ---- */
+	/* ---- nodeerase.c, and the step of nodedeliver.c ---- */
 	unsigned step;
 	struct mailid *ids;
 	unsigned id_count;

@@ -37,7 +37,7 @@ static void end(struct nodework *work, int status)
 }
 
 /* Rows that are too many for a packet go as memory. */
-static void end_with_rows(struct nodework *work, const uint8_t *rows, size_t size, uint32_t count,
+static void say_with_rows(struct nodework *work, const uint8_t *rows, size_t size, uint32_t count,
 			  struct storewire_reply *reply)
 {
 	int fd = -1;
@@ -51,6 +51,12 @@ static void end_with_rows(struct nodework *work, const uint8_t *rows, size_t siz
 			*reply = (struct storewire_reply){ .status = fd };
 	}
 	say(work, reply, fd);
+}
+
+static void end_with_rows(struct nodework *work, const uint8_t *rows, size_t size, uint32_t count,
+			  struct storewire_reply *reply)
+{
+	say_with_rows(work, rows, size, count, reply);
 	nodeparts_free(work);
 }
 
@@ -460,15 +466,27 @@ static void finish_one(struct nodework *work)
 	}
 }
 
-static void end_delivery(struct nodework *work)
+static void answer_delivery(struct nodework *work)
 {
 	struct storewire_reply reply = { 0 };
 	uint8_t *rows = NULL;
 	size_t size = 0;
 	uint32_t count = 0;
 	nodedeliver_end(work, &reply, &rows, &size, &count);
-	end_with_rows(work, rows, size, count, &reply);
+	say_with_rows(work, rows, size, count, &reply);
+	work->is_answered = true;
+	work->start.pin = NULL; /* its client may end */
 	free(rows);
+}
+
+static void end_delivery(struct nodework *work)
+{
+	if (!work->is_answered)
+		answer_delivery(work);
+	if (nodedeliver_next(work))
+		nodeparts_ask(work);
+	else
+		nodeparts_free(work);
 }
 
 /* The answer comes when the mailbox has them no more; copies go behind it. */

@@ -15,7 +15,7 @@
  *                          recipient of the meta, in order: its status. LMTP tells each recipient so;
  *                          a client that has one reply for all tries again, and some get it twice
  *     BOXES, STAT          of all nodes together; FIND_ID without a mailbox of the first that has it. A node
- *                          that is down is as if it were empty, but that FIND_ID is MAILSTORE_EAWAY then
+ *                          that is down is to BOXES as if it were empty; STAT and FIND_ID are MAILSTORE_EAWAY then
  *     MAKE_ID, COLLECT     of the local store
  *     LOCATE               of the configuration and the database of users, without any other node
  *     everything else      of the node of the mailbox, or of the mail
@@ -23,7 +23,8 @@
  * With two copies each mail has an id that is made here, and goes also to the node behind, into a mailbox
  * that no client sees (copyname.h). The answer waits for both, but a second copy that fails is
  * counted, and the mail is accepted: a copy is there for a disk that dies, and a node that is down is no
- * reason to refuse mail. An ERASE takes the copies with it, behind the answer.
+ * reason to refuse mail. An ERASE takes the copies with it, behind the answer, as does a DELIVER those of what the
+ * node of a mailbox has not taken.
  *
  * One thread's. A work has memory of its own, until answer() returns. Nothing is logged.
  */
