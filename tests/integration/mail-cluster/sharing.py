@@ -8,17 +8,12 @@ import struct
 
 import stored
 from clusters import Cluster
-from harness import Case, children_of, wait_for
+from harness import Case, wait_for
 
 EAWAY = -2618
 USERS = {f"user{number}@example.com": "secret" for number in range(12)}
 TEXT = b"Subject: once\r\n\r\n.dot\r\nend\r\n"
 NODE_BITS = 56
-
-
-def name_of(pid):
-    with open(f"/proc/{pid}/comm", encoding="ascii") as file:
-        return file.read().strip()
 
 
 def node_of(number):
@@ -44,12 +39,6 @@ class Nodes(Case):
     def are_stores_known(self, client):
         """Has each node said since when its store is there?"""
         return not any(client.call(stored.LOCATE, name=box.encode()).rows.endswith(b" since=0\n") for box in USERS)
-
-    def syncers_of(self, node):
-        """Processes without which the disk of a node hangs."""
-        syncers = [pid for pid in children_of(node.stored.pid_of("store")) if name_of(pid) == "syncer"]
-        self.assertTrue(syncers)
-        return syncers
 
     def client(self, node):
         client = node.stored.client()

@@ -26,11 +26,16 @@ import popclient
 import popfront
 import stored
 from clusters import make_peer
-from harness import DEADLINE_S, EX_CONFIG, main, program, wait_for
+from harness import DEADLINE_S, EX_CONFIG, children_of, main, program, wait_for
 from sharing import EAWAY, TEXT, USERS, Nodes, node_of
 
 
 ROW_SIZE = 65
+
+
+def name_of(pid):
+    with open(f"/proc/{pid}/comm", encoding="ascii") as file:
+        return file.read().strip()
 
 
 class Sharing(Nodes):
@@ -259,7 +264,8 @@ class Failing(Nodes):
         boxes = self.boxes_by_node(client)
         box = boxes[2][0]
         client.deliver(TEXT, [box])
-        syncers = self.syncers_of(nodes[1])
+        syncers = [pid for pid in children_of(nodes[1].stored.pid_of("store")) if name_of(pid) == "syncer"]
+        self.assertTrue(syncers)
         for pid in syncers:
             os.kill(pid, signal.SIGSTOP)
         try:
