@@ -22,7 +22,8 @@
 extern "C" {
 #endif
 
-#define UNPACK_WINDOW_MAX (16 << 20)
+/* What xz has at its most, and twice what RAR has by default. Of a large one only what is used takes memory. */
+#define UNPACK_WINDOW_MAX (64 << 20)
 
 /* Of a dictionary or window, in bytes; 0: it does not say, or the kind has one of a fixed size. */
 uint64_t unpack_window(enum content_kind kind, const uint8_t *head, size_t size);
