@@ -262,6 +262,7 @@ static take_fn *const takes[] = {
 
 /* As far as a search goes: lower case, and UTF-16 by its low bytes. */
 struct narrow {
+	const uint8_t *bytes; /* of text, as they are; UTF-16 has none */
 	size_t size;
 	bool is_text;
 	bool is_wide;
@@ -280,6 +281,7 @@ static void narrow_bytes(const uint8_t *head, size_t size, struct narrow *ret_na
 {
 	const bool has_mark = has(head, size, 0, "\xef\xbb\xbf", 3);
 	ret_narrow->is_text = size > 0;
+	ret_narrow->bytes = head + (has_mark ? 3 : 0);
 	for (size_t i = has_mark ? 3 : 0; i < size; i++) {
 		ret_narrow->is_text = ret_narrow->is_text && is_text_byte(head[i]);
 		ret_narrow->text[ret_narrow->size++] = (char)ascii_lower(head[i]);
@@ -417,13 +419,20 @@ static bool is_only_fields(const struct narrow *narrow)
 static bool is_mail(const struct narrow *narrow)
 {
 	size_t at = skip_lines(narrow);
-	if (begins_with(narrow, at, "from ") || begins_with(narrow, at, ">from "))
+	/* Programs begin with "from ", too. */
+	if (has(narrow->bytes, narrow->size, at, "From ", 5) ||
+	    has(narrow->bytes, narrow->size, at, ">From ", 6))
 		return true;
 	do {
 		if (is_known_field(narrow, at))
 			return true;
 	} while (skip_field(narrow, &at));
 	return false;
+}
+
+static bool is_any_mail(const struct narrow *narrow)
+{
+	return !narrow->is_wide && ((narrow->is_text && is_mail(narrow)) || has_two_fields(narrow));
 }
 
 /* What stands in a page, anywhere in its head: readers of mail look no further either. */
@@ -470,7 +479,7 @@ static enum content_kind take_text(const uint8_t *head, size_t size)
 {
 	struct narrow narrow;
 	narrow_head(head, size, &narrow);
-	if (!narrow.is_wide && ((narrow.is_text && is_mail(&narrow)) || has_two_fields(&narrow)))
+	if (is_any_mail(&narrow))
 		return CONTENT_MAIL;
 	/* Of eight bits, and a text all the same (lib/mstream/yenc.h). */
 	if (begins_with(&narrow, 0, "=ybegin "))
@@ -509,14 +518,16 @@ enum content_kind content_kind_besides(enum content_kind kind, const uint8_t *he
 	struct narrow narrow;
 	if (size > CONTENT_HEAD_SIZE)
 		size = CONTENT_HEAD_SIZE;
-	if (kind >= CONTENT_PE && kind <= CONTENT_TNEF) {
-		kind = take_text(head, size);
-		return kind == CONTENT_MAIL || kind == CONTENT_HTML ? kind : CONTENT_OTHER;
-	}
-	if (kind != CONTENT_TEXT || size < CONTENT_HEAD_SIZE)
-		return CONTENT_OTHER;
 	narrow_head(head, size, &narrow);
-	return !narrow.is_wide && is_only_fields(&narrow) ? CONTENT_MAIL : CONTENT_OTHER;
+	if (kind >= CONTENT_PE && kind <= CONTENT_TNEF && is_any_mail(&narrow))
+		return CONTENT_MAIL;
+	if ((kind >= CONTENT_PE && kind <= CONTENT_TNEF) || kind == CONTENT_CPIO ||
+	    kind == CONTENT_COMPRESS || kind == CONTENT_CMS)
+		return is_html(&narrow) ? CONTENT_HTML : CONTENT_OTHER;
+	return kind == CONTENT_TEXT && size == CONTENT_HEAD_SIZE && !narrow.is_wide &&
+			       is_only_fields(&narrow)
+		       ? CONTENT_MAIL
+		       : CONTENT_OTHER;
 }
 
 const char *content_kind_name(enum content_kind kind)

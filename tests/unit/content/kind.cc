@@ -150,6 +150,7 @@ TEST_CASE("texts are mails, pages or just texts", "[content][kind]")
 	CHECK(kind_of("X-Unsent: 1\r\n\r\nSubject: a\r\n") == "text");
 	CHECK(kind_of("a: b\nnothing\nSubject: a\n") == "text");
 	CHECK(kind_of("a: b\n subject: a\n") == "text");
+	CHECK(kind_of("from module import name\n") == "text");
 	CHECK(kind_of("Datebook\n") == "text");
 	CHECK(kind_of("\xef\xbb\xbf"
 		      "Subject: x\n") == "mail");
@@ -186,6 +187,8 @@ TEST_CASE("a mail or a page may be something else by its first bytes", "[content
 	CHECK(besides_of("MZ\nFrom: a\nContent-Type: a\n\x01") == "mail");
 	CHECK(besides_of("GIF8<html>") == "html");
 	CHECK(besides_of(RAW("II*\0<body>")) == "html");
+	CHECK(besides_of("%PDF-1.4<html>") == "html");
+	CHECK(besides_of("070701<html>") == "html");
 	CHECK(besides_of("GIF89a") == "other");
 	CHECK(besides_of("MZ\x90 %PDF-1.4") == "other");
 	CHECK(besides_of("PK\3\4From: a\nContent-Type: a\n\x01") == "other");
