@@ -14,6 +14,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include "lib/unpack/apart/unpack_disc.h"
 #include "lib/unpack/apart/unpack_feed.h"
 #include "lib/unpack/unpack_name.h"
 #include "lib/unpack/unpack_rows.h"
@@ -87,7 +88,8 @@ static enum unpack_flaw flaw_of(struct archive *archive, bool is_drained)
 		return UNPACK_MEMORY;
 	if (strcasestr(text, "encrypt") != NULL || strcasestr(text, "passphrase") != NULL)
 		return UNPACK_ENCRYPTED;
-	if (strcasestr(text, "unsupported") != NULL || strcasestr(text, "not supported") != NULL)
+	if (strcasestr(text, "unsupported") != NULL || strcasestr(text, "not supported") != NULL ||
+	    strcasestr(text, "codec ID") != NULL)
 		return UNPACK_UNSUPPORTED;
 	return is_drained || strcasestr(text, "truncated") != NULL ? UNPACK_CUT : UNPACK_DAMAGED;
 }
@@ -105,46 +107,66 @@ static bool give_zeros(struct unpack *unpack, uint64_t size)
 	return true;
 }
 
-/*
- * Returns whether the archive can be used further: behind ARCHIVE_FATAL libarchive says that it
- * cannot, and does not see to it itself; its cabinets would be read by a NULL.
- */
-static bool read_data(struct unpack *unpack, struct archive *archive, const bool *is_drained)
+struct reading {
+	struct unpack *unpack;
+	struct archive *archive;
+	const bool *is_drained;
+	struct unpack_disc *disc; /* NULL: it is none */
+};
+
+struct block {
+	const void *bytes;
+	size_t size;
+	la_int64_t offset;
+	int result;
+};
+
+static struct block next_block(struct archive *archive)
 {
+	struct block block = { 0 };
+	block.result = archive_read_data_block(archive, &block.bytes, &block.size, &block.offset);
+	return block;
+}
+
+/*
+ * From its first block on. Returns whether the archive can be used further: behind ARCHIVE_FATAL libarchive says
+ * that it cannot, and does not see to it itself; its cabinets would be read by a NULL.
+ */
+static bool read_data(const struct reading *reading, struct block block)
+{
+	struct unpack *unpack = reading->unpack;
 	uint64_t at = 0;
 	unsigned empty_count = 0;
 	bool is_damaged = false;
-	for (;;) {
-		const void *bytes = NULL;
-		size_t size = 0;
-		la_int64_t offset = 0;
-		const int result = archive_read_data_block(archive, &bytes, &size, &offset);
+	for (;; block = next_block(reading->archive)) {
+		const int result = block.result;
 		/* At its end a member of a tar may have a hole; other formats leave any offset there. */
 		const bool is_placed = result == ARCHIVE_OK || result == ARCHIVE_WARN ||
 				       (result == ARCHIVE_EOF && unpack->row->kind == CONTENT_TAR);
-		if (is_placed && offset > 0 && (uint64_t)offset > at) {
-			if (!give_zeros(unpack, (uint64_t)offset - at))
+		if (is_placed && block.offset > 0 && (uint64_t)block.offset > at) {
+			if (!give_zeros(unpack, (uint64_t)block.offset - at))
 				return true;
-			at = (uint64_t)offset;
+			at = (uint64_t)block.offset;
 		}
 		if (result == ARCHIVE_EOF) {
 			unpack_close(unpack, true);
 			return true;
 		}
-		const bool is_stuck = size == 0 && ++empty_count > RETRIES_MAX;
+		const bool is_stuck = block.size == 0 && ++empty_count > RETRIES_MAX;
 		if (is_stuck || (result < ARCHIVE_WARN && result != ARCHIVE_RETRY)) {
 			unpack_tell(unpack,
-				    is_stuck ? UNPACK_DAMAGED : flaw_of(archive, *is_drained));
+				    is_stuck ? UNPACK_DAMAGED
+					     : flaw_of(reading->archive, *reading->is_drained));
 			unpack_close(unpack, false);
 			return result != ARCHIVE_FATAL;
 		}
 		if (result == ARCHIVE_WARN && !is_damaged) {
 			is_damaged = true;
-			unpack_tell(unpack, flaw_of(archive, false));
+			unpack_tell(unpack, flaw_of(reading->archive, false));
 		}
-		if (size > 0 && !unpack_pour(unpack, bytes, size))
+		if (block.size > 0 && !unpack_pour(unpack, block.bytes, block.size))
 			return true;
-		at += size;
+		at += block.size;
 	}
 }
 
@@ -158,31 +180,43 @@ static void name_of(struct archive_entry *entry, char *ret_name)
 	unpack_name((const uint8_t *)name, strlen(name), UNPACK_NAME_LATIN1, ret_name);
 }
 
-/* As read_data(). */
-static bool read_member(struct unpack *unpack, struct archive *archive, struct archive_entry *entry,
-			const bool *is_drained)
+/* As read_data(). What another tree of a disc has given already is neither opened nor counted. */
+static bool open_member(const struct reading *reading, struct archive_entry *entry)
 {
+	const struct block first = next_block(reading->archive);
+	/* Some readers go by the bytes, and not by what a directory or a link calls itself. */
+	if (first.size == 0 && archive_entry_filetype(entry) != AE_IFREG) {
+		unpack_count(reading->unpack);
+		return first.result != ARCHIVE_FATAL;
+	}
+	if (reading->disc != NULL &&
+	    unpack_disc_has(reading->disc, first.bytes, archive_entry_size(entry)))
+		return first.result != ARCHIVE_FATAL;
+	return !unpack_open(reading->unpack, reading->unpack->name) || read_data(reading, first);
+}
+
+static bool read_member(const struct reading *reading, struct archive_entry *entry)
+{
+	struct unpack *unpack = reading->unpack;
 	unpack->name[0] = '\0';
 	if (!is_filter(unpack->row->kind))
 		name_of(entry, unpack->name);
-	const unsigned type = archive_entry_filetype(entry);
-	const bool is_file = type == AE_IFREG ||
-			     (type != AE_IFDIR && type != AE_IFLNK &&
-			      archive_entry_size_is_set(entry) && archive_entry_size(entry) > 0);
-	const bool is_link = archive_entry_hardlink(entry) != NULL &&
-			     (!archive_entry_size_is_set(entry) || archive_entry_size(entry) == 0);
+	const bool has_bytes = archive_entry_size_is_set(entry) && archive_entry_size(entry) > 0;
+	const bool is_file = has_bytes || archive_entry_filetype(entry) == AE_IFREG;
+	const bool is_link = !has_bytes && archive_entry_hardlink(entry) != NULL;
 	const bool is_encrypted = archive_entry_is_data_encrypted(entry) != 0;
 	if (is_encrypted)
 		unpack_tell_of(unpack, UNPACK_ENCRYPTED, unpack->name);
-	if (!is_file || is_link || is_encrypted)
-		unpack_count(unpack);
-	else if (unpack_open(unpack, unpack->name))
-		return read_data(unpack, archive, is_drained);
+	if (is_file && !is_link && !is_encrypted)
+		return open_member(reading, entry);
+	unpack_count(unpack);
 	return true;
 }
 
-static void read_members(struct unpack *unpack, struct archive *archive, const bool *is_drained)
+static void read_members(const struct reading *reading)
 {
+	struct unpack *unpack = reading->unpack;
+	struct archive *archive = reading->archive;
 	/* A file that no filter took for its own would be given as it is. */
 	if (is_filter(unpack->row->kind) && archive_filter_count(archive) < 2) {
 		unpack_stop(unpack, UNPACK_DAMAGED);
@@ -194,12 +228,12 @@ static void read_members(struct unpack *unpack, struct archive *archive, const b
 		if (result == ARCHIVE_EOF)
 			break;
 		if (result >= ARCHIVE_WARN) {
-			if (!read_member(unpack, archive, entry, is_drained))
+			if (!read_member(reading, entry))
 				break;
 			continue;
 		}
 		if (result != ARCHIVE_RETRY)
-			unpack_tell_of(unpack, flaw_of(archive, *is_drained), "");
+			unpack_tell_of(unpack, flaw_of(archive, *reading->is_drained), "");
 		if (result == ARCHIVE_FATAL || !unpack_count(unpack))
 			break;
 	}
@@ -227,7 +261,7 @@ static void run(struct unpack *unpack)
 	else if (archive_read_open(archive, unpack, NULL, read_block, NULL) != ARCHIVE_OK)
 		unpack_stop(unpack, flaw_of(archive, feed->is_drained));
 	else
-		read_members(unpack, archive, &feed->is_drained);
+		read_members(&(struct reading){ unpack, archive, &feed->is_drained, NULL });
 	archive_read_free(archive);
 }
 
@@ -238,17 +272,45 @@ int unpack_archive_begin(struct unpack *unpack)
 
 /* ---- formats that are spooled ---- */
 
-void unpack_archive_opened(struct unpack *unpack, const uint8_t *bytes, size_t size)
+static void read_spooled(struct unpack *unpack, const uint8_t *bytes, size_t size,
+			 const char *options, struct unpack_disc *disc)
 {
 	const bool is_drained = false;
 	struct archive *archive = archive_read_new();
 	if (archive == NULL)
 		unpack_stop(unpack, UNPACK_MEMORY);
-	else if (!has_format(archive, unpack->row->kind))
+	else if (!has_format(archive, unpack->row->kind) ||
+		 archive_read_set_options(archive, options) != ARCHIVE_OK)
 		unpack_stop(unpack, UNPACK_UNSUPPORTED);
 	else if (archive_read_open_memory(archive, bytes, size) != ARCHIVE_OK)
 		unpack_stop(unpack, flaw_of(archive, is_drained));
 	else
-		read_members(unpack, archive, &is_drained);
+		read_members(&(struct reading){ unpack, archive, &is_drained, disc });
 	archive_read_free(archive);
+}
+
+/* Systems differ in which tree of a disc they show: libarchive's choice, Windows' and that of all. */
+static void read_disc(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	static const char *const trees[] = { "", "!rockridge", "!joliet,!rockridge" };
+	struct unpack_disc disc;
+	if (!unpack_disc_begin(&disc, bytes, size)) {
+		unpack_stop(unpack, UNPACK_MEMORY);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(trees) / sizeof(trees[0]) && !unpack->is_over; i++) {
+		disc.is_again = i > 0;
+		read_spooled(unpack, bytes, size, trees[i], &disc);
+	}
+	if (disc.has_udf && !unpack->is_over)
+		unpack_tell_of(unpack, UNPACK_UNSUPPORTED, "");
+	unpack_disc_end(&disc);
+}
+
+void unpack_archive_opened(struct unpack *unpack, const uint8_t *bytes, size_t size)
+{
+	if (unpack->row->kind == CONTENT_ISO9660)
+		read_disc(unpack, bytes, size);
+	else
+		read_spooled(unpack, bytes, size, "", NULL);
 }

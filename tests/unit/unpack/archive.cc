@@ -232,6 +232,18 @@ TEST_CASE("files compressed by each filter are opened", "[unpack][archive]")
 	check_all(CONTENT_COMPRESS, filtered(archive_write_add_filter_compress, text), wanted);
 }
 
+TEST_CASE("what xz and RAR make at their most is opened", "[unpack][archive]")
+{
+	const auto most = [](struct archive *archive) {
+		return std::max(
+			{ archive_write_add_filter_xz(archive),
+			  archive_write_set_filter_option(archive, "xz", "compression-level", "9"),
+			  archive_write_set_format_raw(archive) });
+	};
+	check_all(CONTENT_XZ, archive_of(most, { { "", "text", true } }), "=text;");
+	CHECK(unpack_all(CONTENT_RAR, rar_of("r", "text", 9)).all() == "r=text;");
+}
+
 TEST_CASE("a file of LZMA with a rare dictionary is opened", "[unpack][archive]")
 {
 	std::string lzma = filtered(archive_write_add_filter_lzma, text_of(1000));
@@ -239,7 +251,7 @@ TEST_CASE("a file of LZMA with a rare dictionary is opened", "[unpack][archive]"
 	lzma.replace(1, 4, little(0x60000, 4));
 	CHECK((unpack_all(CONTENT_LZMA, lzma).all() == "=" + text_of(1000) + ";"));
 	// More than there is room for, of which it does not make use.
-	lzma.replace(1, 4, little(64 << 20, 4));
+	lzma.replace(1, 4, little(128 << 20, 4));
 	for (const size_t piece : { 1, 13, 65536 })
 		CHECK((unpack_all(CONTENT_LZMA, lzma, UNPACK_BUDGET, piece).all() ==
 		       "=" + text_of(1000) + ";"));
@@ -323,6 +335,46 @@ TEST_CASE("members of each format come out", "[unpack][archive]")
 	check_all(CONTENT_CAB, cab_of("c.txt", "some text"), "c.txt=some text;");
 	check_all(CONTENT_LHA, lha_of("l.txt", "some text"), "l.txt=some text;");
 	check_all(CONTENT_RAR, rar_of("r.txt", "some text"), "r.txt=some text;");
+}
+
+TEST_CASE("what calls itself a directory or a link is a file when it has bytes",
+	  "[unpack][archive]")
+{
+	// The permissions of cpio, of a link to "text" and of a directory with that.
+	std::string cpio = formed(archive_write_set_format_cpio_newc, { { "a", "text", true } });
+	for (const char *mode : { "000041ed", "0000a1ed", "000061ed" }) {
+		cpio.replace(14, 8, mode);
+		const std::string all = unpack_all(CONTENT_CPIO, cpio).all();
+		CHECK(all == (mode[4] == 'a' ? "" : "a=text;"));
+	}
+}
+
+TEST_CASE("a file of a disc is found in whichever tree it is", "[unpack][archive]")
+{
+	const std::vector<Member> members = { { "a longer name.txt", "text", true },
+					      { "b.txt", "more", true } };
+	const auto unpacked = [](const std::string &disc) {
+		return unpack_all(CONTENT_ISO9660, disc).all();
+	};
+	std::string disc = formed(archive_write_set_format_iso9660, members);
+	const std::string wanted = "a longer name.txt=text;b.txt=" + members[1].data + ";";
+	CHECK(unpacked(disc) == wanted);
+	// Volumes whose tree has no file: the directory's records end where the first one would begin.
+	const auto without = [](std::string bytes, size_t sector) {
+		const size_t root =
+			static_cast<uint8_t>(bytes[sector * 2048 + 158]) |
+			static_cast<size_t>(static_cast<uint8_t>(bytes[sector * 2048 + 159])) << 8;
+		size_t at = root * 2048;
+		for (int i = 0; i < 2; i++) // itself and its parent
+			at += static_cast<uint8_t>(bytes[at]);
+		return bytes.replace(at, (root + 1) * 2048 - at, (root + 1) * 2048 - at, '\0');
+	};
+	CHECK(unpacked(without(disc, 16)).find("=text;") != std::string::npos);
+	CHECK(unpacked(without(disc, 17)) == wanted);
+	CHECK(unpacked(without(without(disc, 16), 17)).find("text") == std::string::npos);
+	// A disc for readers of UDF as well.
+	disc.replace(20 * 2048 + 1, 5, "NSR02");
+	CHECK(unpacked(disc) == wanted + "!unsupported method: ");
 }
 
 TEST_CASE("an ARJ is opened, and what is wrong with it is said", "[unpack][arj]")
@@ -449,7 +501,7 @@ TEST_CASE("limits hold for what libarchive makes", "[unpack][archive][limits]")
 		formed(archive_write_set_format_7zip, { { "b", text_of(1000), true } });
 	CHECK(unpack_all(CONTENT_7Z, seven, budget, 10).all() == "!memory: ");
 	CHECK(unpack_all(CONTENT_7Z, seven, budget, 10).left.spool_left == 100);
-	CHECK(unpack_all(CONTENT_RAR, rar_of("r", "text", 8)).all() == "!memory: ");
+	CHECK(unpack_all(CONTENT_RAR, rar_of("r", "text", 10)).all() == "!memory: ");
 }
 
 TEST_CASE("the window that a file wants is read from its head", "[unpack][windows]")
