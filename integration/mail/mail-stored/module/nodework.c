@@ -476,6 +476,10 @@ static void answer_delivery(struct nodework *work)
 	say_with_rows(work, rows, size, count, &reply);
 	work->is_answered = true;
 	work->start.pin = NULL; /* its client may end */
+	/* What may be left to do wants no text, which may be large. */
+	if (work->memory.fd >= 0)
+		close(work->memory.fd);
+	work->memory.fd = -1;
 	free(rows);
 }
 
