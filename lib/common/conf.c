@@ -49,6 +49,7 @@ __attribute__((format(printf, 2, 3))) static void add_reason(char *reason, const
 static enum values_unit unit_of(const struct conf_item *item)
 {
 	return item->type == CONF_SECONDS ? VALUES_SECONDS
+	       : item->type == CONF_AGE	  ? VALUES_AGE
 	       : item->type == CONF_MS	  ? VALUES_MS
 	       : item->type == CONF_SIZE  ? VALUES_BYTES
 					  : VALUES_COUNT;
@@ -67,6 +68,7 @@ static void explain(const struct conf_item *item, char ret_reason[CONF_REASON_MA
 	switch (item->type) {
 	case CONF_NUMBER:
 	case CONF_SECONDS:
+	case CONF_AGE:
 	case CONF_MS:
 	case CONF_SIZE:
 		values_explain_number(unit_of(item), item->min, item->max, ret_reason);
@@ -234,6 +236,7 @@ static const char *convert(struct reading *r, struct conf_value *value, char *ex
 	switch (item->type) {
 	case CONF_NUMBER:
 	case CONF_SECONDS:
+	case CONF_AGE:
 	case CONF_MS:
 	case CONF_SIZE:
 		is_good = values_parse_number(value->text, unit_of(item), item->min, item->max,

@@ -50,6 +50,7 @@ extern "C" {
 enum conf_type {
 	CONF_NUMBER,  /* min to max; bool, unsigned or uint64_t, by its size */
 	CONF_SECONDS, /* a time, min to max seconds, in the file with s, m, h or d; the same */
+	CONF_AGE,     /* the same, and a number without s, m, h or d is refused, but for 0 */
 	CONF_MS,      /* a time, min to max milliseconds, in the file also with ms; the same */
 	CONF_SIZE,    /* min to max bytes, in the file also with K, M or G; the same */
 	CONF_CHOICE,  /* one of the words in choices, as its index; the same, or an enum */

@@ -17,7 +17,7 @@ struct unit {
 	int64_t factor;
 };
 
-/* From large to small; one that divides a number is written with it. "" is for none. */
+/* From large to small; one that divides a number is written with it. "" is for none, of 0 if that is all it may be. */
 static const struct kind {
 	const char *how;
 	struct unit units[6];
@@ -36,6 +36,8 @@ static const struct kind {
 			  { "s", 1000 },
 			  { "ms", 1 },
 			  { "", 1000 } } },
+	[VALUES_AGE] = { "s, m, h or d behind the number, such as 365d",
+			 { { "d", 86400 }, { "h", 3600 }, { "m", 60 }, { "s", 1 }, { "", 0 } } },
 	[VALUES_BYTES] = { "K, M or G",
 			   { { "G", 1 << 30 }, { "M", 1 << 20 }, { "K", 1 << 10 }, { "", 1 } } },
 };
@@ -55,6 +57,8 @@ bool values_parse_number(const char *text, enum values_unit unit, int64_t min, i
 	for (size_t i = 0; errno == 0 && i < UNITS && units[i].name != NULL; i++) {
 		if (strcmp(rest, units[i].name) != 0)
 			continue;
+		if (units[i].factor == 0 && read != 0)
+			return false;
 		if (__builtin_mul_overflow(read, units[i].factor, &number) || number < min ||
 		    number > max)
 			return false;

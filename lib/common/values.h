@@ -7,7 +7,7 @@
  * Flow: the text of an item -> conf.c -> one of these -> a value, or why not, with what would be
  *       permitted.
  *
- *     300ms  6s  10m  1h  7d          a time; without a unit it is in seconds
+ *     300ms  6s  10m  1h  7d          a time; without a unit it is in seconds, or refused
  *     65536  512K  50M  2G            a size in bytes
  *     192.0.2.1@25  ::1@2525  /path   a place
  *
@@ -33,7 +33,8 @@ enum values_unit {
 	VALUES_COUNT,	/* nothing */
 	VALUES_SECONDS, /* seconds: s, m, h, d */
 	VALUES_MS,	/* milliseconds: ms, s, m, h, d; without a unit, seconds */
-	VALUES_BYTES,	/* bytes: K, M, G */
+	VALUES_AGE,   /* seconds: s, m, h, d, which only 0 can be without: 365 is taken for days */
+	VALUES_BYTES, /* bytes: K, M, G */
 };
 
 /* false: no number with such a unit, or one that is not from min to max. */

@@ -32,16 +32,21 @@ const char *keydir_take_directory(void *member, const char *argument)
 	return *argument == '\0' ? "not a directory" : NULL;
 }
 
-const char *keydir_take_every(void *member, const char *argument)
+static const char *take_every(struct keydir *dir, const char *text, enum values_unit unit)
 {
-	struct keydir *dir = member;
 	int64_t every_s;
 	enum { EVERY_MAX_S = 3660 * 86400 };
-	if (!values_parse_number(argument, VALUES_SECONDS, 0, EVERY_MAX_S, &every_s))
-		return "permitted are 0 to 3660d, with s, m, h or d";
+	if (!values_parse_number(text, unit, 0, EVERY_MAX_S, &every_s))
+		return "permitted are 0 to 3660d, with s, m, h or d behind the number, such as "
+		       "365d";
 	dir->policy.every_s = (uint64_t)every_s;
 	dir->has_every = true;
 	return NULL;
+}
+
+const char *keydir_take_every(void *member, const char *argument)
+{
+	return take_every(member, argument, VALUES_AGE);
 }
 
 const char *keydir_take_algorithm(void *member, const char *argument)
@@ -96,7 +101,8 @@ static const char *recall_one(struct keydir *dir, bool has_parents,
 			      const struct store_setting *setting)
 {
 	if (strcmp(setting->name, "roll-every") == 0)
-		return dir->has_every ? NULL : keydir_take_every(dir, setting->value);
+		/* A store may remember a number of seconds. */
+		return dir->has_every ? NULL : take_every(dir, setting->value, VALUES_SECONDS);
 	if (strcmp(setting->name, "algorithm") == 0)
 		return dir->has_algorithm ? NULL : keydir_take_algorithm(dir, setting->value);
 	if (strcmp(setting->name, "propagation") == 0)

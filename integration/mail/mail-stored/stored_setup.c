@@ -53,7 +53,7 @@ static const struct conf_item stored_items[] = {
 	TIME("collect-interval", collect_ms, 100, 24 * HOUR_MS, "10s"),
 	NUMBER("quota-messages", quota_messages, 0, INT64_C(1) << 40, "0"),
 	SIZE("quota-octets", quota_octets, 0, INT64_C(1) << 50, "0"),
-	{ "keep", CONF_SECONDS, CONF_AT(struct stored_setup, keep_s), .min = 0,
+	{ "keep", CONF_AGE, CONF_AT(struct stored_setup, keep_s), .min = 0,
 	  .max = INT64_C(36500) * DAY_S, .preset = "0" },
 	TIME("keep-interval", keep_ms, 100, 24 * HOUR_MS, "1h"),
 	PROGRAM_METRICS(struct stored_setup),

@@ -666,6 +666,7 @@ class Processes(Case):
 
     def test_wrong_configurations_name_the_line(self):
         for line, pattern in (("    size: many", r":2\].*size"), ("    layer: heap", r":2\].*layer"),
+                              ("    keep: 365", r":2\].*keep.*such as 365d"),
                               ("    nonsense: 1", r":2\]"), ("    socket: relative", r":2\].*socket")):
             path = self.write("wrong.conf", f"stored:\n{line}\n")
             result = subprocess.run([program("mail-stored"), "-n", "-c", path], capture_output=True,

@@ -154,8 +154,8 @@ class ByHand(Rolling):
     def test_options_that_do_not_go_together_are_refused(self):
         self.build_at(0, "--keys", self.keys, "--key", "x.pem", expect=EX_USAGE)
         self.build_at(0, "--roll-every", "1d", expect=EX_USAGE)
-        for name, value in (("roll-every", "1y"), ("algorithm", "rsa"), ("propagation", "31d"),
-                            ("parent", "ns.example")):
+        for name, value in (("roll-every", "1y"), ("roll-every", "365"), ("algorithm", "rsa"),
+                            ("propagation", "31d"), ("parent", "ns.example")):
             self.build_at(0, "--keys", self.keys, f"--{name}", value, expect=EX_USAGE)
         self.assertFalse(os.path.exists(self.keys))
 

@@ -55,6 +55,18 @@ TEST_CASE("a time that is none, or too long or short, is told what would be perm
 	CHECK(explain(VALUES_SECONDS, 0, 90) == "permitted are 0 to 90s, with s, m, h or d");
 }
 
+TEST_CASE("an age has a unit unless it is 0", "[common][values]")
+{
+	CHECK(number_of("0", VALUES_AGE) == 0);
+	CHECK(number_of("365d", VALUES_AGE) == 31536000);
+	CHECK(number_of("1s", VALUES_AGE) == 1);
+	int64_t age_s = 7;
+	CHECK_FALSE(values_parse_number("365", VALUES_AGE, 0, INT64_MAX, &age_s));
+	CHECK(age_s == 7);
+	CHECK(explain(VALUES_AGE, 0, 31536000) ==
+	      "permitted are 0 to 365d, with s, m, h or d behind the number, such as 365d");
+}
+
 TEST_CASE("a size has K, M or G, or is in bytes", "[common][values]")
 {
 	CHECK(number_of("17", VALUES_BYTES) == 17);
@@ -93,6 +105,9 @@ TEST_CASE("a number is printed with its largest unit, and reads back", "[common]
 		{ VALUES_SECONDS, 61, "61s" },
 		{ VALUES_SECONDS, 7200, "2h" },
 		{ VALUES_SECONDS, INT64_C(90) * 86400, "90d" },
+		{ VALUES_AGE, 0, "0" },
+		{ VALUES_AGE, 61, "61s" },
+		{ VALUES_AGE, INT64_C(365) * 86400, "365d" },
 		{ VALUES_MS, 1500, "1500ms" },
 		{ VALUES_MS, 2000, "2s" },
 		{ VALUES_BYTES, 1023, "1023" },

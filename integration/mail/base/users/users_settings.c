@@ -14,18 +14,17 @@ static const struct row {
 	enum users_tag tag;
 	const char *name; /* with what follows it */
 	enum values_unit unit;
-	bool needs_unit;
 	int64_t max;
 	size_t member;
 	int refusal;
 } rows[] = {
-	{ USERS_TAG_MESSAGES, "messages=", VALUES_COUNT, false, USERS_SETTINGS_MESSAGES,
+	{ USERS_TAG_MESSAGES, "messages=", VALUES_COUNT, USERS_SETTINGS_MESSAGES,
 	  offsetof(struct users_settings, messages_max), USERS_EMESSAGES },
-	{ USERS_TAG_OCTETS, "octets=", VALUES_BYTES, false, USERS_SETTINGS_OCTETS,
+	{ USERS_TAG_OCTETS, "octets=", VALUES_BYTES, USERS_SETTINGS_OCTETS,
 	  offsetof(struct users_settings, octets_max), USERS_EOCTETS },
-	{ USERS_TAG_KEEP, "keep=", VALUES_SECONDS, true, USERS_SETTINGS_KEEP_S,
+	{ USERS_TAG_KEEP, "keep=", VALUES_AGE, USERS_SETTINGS_KEEP_S,
 	  offsetof(struct users_settings, keep_s), USERS_EKEEP },
-	{ USERS_TAG_NODE, "node=", VALUES_COUNT, false, USERS_SETTINGS_NODE,
+	{ USERS_TAG_NODE, "node=", VALUES_COUNT, USERS_SETTINGS_NODE,
 	  offsetof(struct users_settings, node), USERS_ENODE },
 };
 
@@ -74,10 +73,7 @@ static bool parse_number(const struct row *row, const char *text, size_t size, i
 		return false;
 	memcpy(copy, text, size);
 	copy[size] = '\0';
-	if (!values_parse_number(copy, row->unit, 0, row->max, ret_number))
-		return false;
-	bool has_unit = copy[size - 1] < '0' || copy[size - 1] > '9';
-	return has_unit || !row->needs_unit || *ret_number == 0;
+	return values_parse_number(copy, row->unit, 0, row->max, ret_number);
 }
 
 unsigned users_settings_bit(const char *word, size_t size)
