@@ -196,7 +196,8 @@ class Whole(PageCase):
 
     def users_from_elsewhere(self):
         page, title = self.page, "Users from elsewhere"
-        self.write("shadow", f"root:*:1:0:9:7:::\nanna:{self.hash('of shadow')}:1:0:9:7:::\nlocked:!x:1::::::\n")
+        self.write("shadow", f"root:*:1:0:9:7:::\nanna:{self.hash('of shadow')}:1:0:9:7:::\nlocked:!x:1::::::\n"
+                   f"bert:{self.hash('of bert')}:1:0:9:7:::\n")
         page.run(title, "getent")
         self.assertTrue(self.logs_in(ANNA, "of shadow"))
         self.write("users.csv", f"address,quota,hash\n{ANNA},500M,{self.hash('of csv')}\n")

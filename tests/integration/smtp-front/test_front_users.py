@@ -124,6 +124,16 @@ class Build(Users):
         self.build("--max-shrink", "62", cut)
         self.assertEqual(len(self.dump()), 39)
 
+    def test_a_small_list_whose_source_is_away_changes_nothing(self):
+        aliases = self.write("aliases", "postmaster@example.org to=anna@example.net\n")
+        users = [f"{name}@example.org" for name in ("anna", "bert", "carl")] + ["anna@example.net"]
+        self.build("-", aliases, input="".join(f"{user}\n" for user in users))
+        before = self.dump()
+        result = self.build("-", aliases, input="anna@example.net\n", expect=EX_DATAERR)
+        self.assertIn("list would shrink too much, recipients: before=5 now=2 (60.0%;", result.stderr)
+        self.assertEqual(self.dump(), before)
+        self.build("--max-shrink", "0", "-", aliases, input="".join(f"{user}\n" for user in users[1:]))
+
     def test_addresses_are_found_as_an_edge_finds_them(self):
         self.build("-x", "+", self.write("list", GOOD))
         self.assertEqual(

@@ -130,8 +130,12 @@ static int check_aliases(struct run *run)
 static bool is_too_small(struct users_builder *build, const char *unit, uint64_t before,
 			 uint64_t now)
 {
-	if (now >= before || before - now < USERS_BUILD_SMALL_CHANGE ||
-	    (before - now) * 100 <= before * build->max_shrink_percent)
+	unsigned percent = build->max_shrink_percent;
+	if (now >= before)
+		return false;
+	if (before - now < USERS_BUILD_SMALL_CHANGE && percent < USERS_BUILD_SMALL_PERCENT)
+		percent = USERS_BUILD_SMALL_PERCENT;
+	if ((before - now) * 100 <= before * percent)
 		return false;
 	build->unit = unit;
 	build->before = before;

@@ -28,8 +28,9 @@
 extern "C" {
 #endif
 
-/* Changes of fewer than this are never too large: a list may begin small. */
-#define USERS_BUILD_SMALL_CHANGE 10
+/* Of a change of fewer than the first so many per cent are permitted: a list may begin small. */
+#define USERS_BUILD_SMALL_CHANGE  10
+#define USERS_BUILD_SMALL_PERCENT 50
 
 struct writer;
 
