@@ -5,8 +5,10 @@
 
 #include "lib/format/hex.h"
 
-#define BLANKS	  " \t\r\n\f"
-#define NAME_ENDS BLANKS "/[]<>(" PDF_INNER
+#define BLANKS	   " \t\r\n\f"
+#define DIGITS	   "0123456789"
+#define VALUE_ENDS "/[]<>(" PDF_INNER
+#define NAME_ENDS  BLANKS VALUE_ENDS
 
 bool pdf_is_space(uint8_t byte)
 {
@@ -225,13 +227,50 @@ char *pdf_dictionary_parameters(char *values, const char *filters, const char *f
 	return *values == '<' || (*values >= '0' && *values <= '9') ? values : NULL;
 }
 
-const char *pdf_dictionary_filters(char *dictionary)
+bool pdf_dictionary_is_elsewhere(const char *value)
 {
-	char *value = pdf_dictionary_value(dictionary, "/Filter");
-	if (value == NULL)
+	unsigned numbers = 0;
+	while (*value != '\0') {
+		const size_t size = strspn(value, DIGITS);
+		if (*value == 'R' && numbers >= 2)
+			return true;
+		numbers = size > 0 ? numbers + 1 : 0;
+		value += size > 0 ? size : 1;
+		value += strspn(value, BLANKS);
+	}
+	return false;
+}
+
+/* A null is none. */
+static char *value_of(char *dictionary, const char *name)
+{
+	char *value = pdf_dictionary_value(dictionary, name);
+	return value != NULL && *value != 'n' ? value : NULL;
+}
+
+/* What may be filters: /F may be a file, too. */
+static bool may_be_filters(const char *value)
+{
+	return *value == '/' || *value == '[' || (*value >= '0' && *value <= '9');
+}
+
+const char *pdf_dictionary_filters(char *dictionary, bool *is_long)
+{
+	char *value = value_of(dictionary, "/Filter");
+	*is_long = *is_long || value != NULL;
+	if (value == NULL && !*is_long)
+		value = value_of(dictionary, "/F");
+	if (value == NULL || (!*is_long && !may_be_filters(value)))
 		return NULL;
-	value[pdf_dictionary_size(value)] = '\0';
+	const size_t size = pdf_dictionary_size(value);
+	value[size > 0 ? size : strcspn(value, VALUE_ENDS)] = '\0';
 	return value;
+}
+
+char *pdf_dictionary_all_parameters(char *dictionary)
+{
+	char *values = value_of(dictionary, "/DecodeParms");
+	return values != NULL ? values : value_of(dictionary, "/DP");
 }
 
 enum pdf_filter pdf_dictionary_filter(const char **at)

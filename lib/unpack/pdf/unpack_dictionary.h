@@ -65,9 +65,16 @@ uint64_t pdf_dictionary_number(const char *dictionary, const char *name);
 char *pdf_dictionary_value(char *dictionary, const char *name);
 /* Of a name, an array or a dictionary, without the last bracket, or as far as the text goes. */
 size_t pdf_dictionary_size(const char *value);
-/* Where its filters begin; what follows them is cut off. NULL: none are said. */
-const char *pdf_dictionary_filters(char *dictionary);
-/* Of values of /DecodeParms, or NULL, those of a filter among the filters; NULL: it has none. */
+/* Is there a reference to another object, "6 0 R", in the value? */
+bool pdf_dictionary_is_elsewhere(const char *value);
+/*
+ * Where its filters begin; what follows them is cut off. NULL: none are said. *is_long: the long name of their key was
+ * there, in an earlier part of the dictionary perhaps, and the short one says nothing.
+ */
+const char *pdf_dictionary_filters(char *dictionary, bool *is_long);
+/* Of /DecodeParms, or of /DP, its short name, or NULL. */
+char *pdf_dictionary_all_parameters(char *dictionary);
+/* Of these values, or NULL, those of a filter among the filters; NULL: it has none. */
 char *pdf_dictionary_parameters(char *values, const char *filters, const char *filter);
 /* The next one behind *at, which goes there; PDF_PLAIN, too, when there is none. */
 enum pdf_filter pdf_dictionary_filter(const char **at);

@@ -21,7 +21,8 @@
  * what stands for that and begins as zlib is that, whatever is said. What a predictor has made of rows is
  * undone, unless they are long, or TIFF's of few bits. Images are decompressed as long as they are not
  * dense: a white page is as dense as a bomb.
- * What has other filters is given as it is, and what is encrypted, which is said.
+ * What has other filters is given as it is, and what is encrypted, which is said, as are filters and parameters in
+ * objects of their own.
  */
 enum pdf_mode {
 	PDF_TEXT,
@@ -95,6 +96,8 @@ struct pdf_state {
 	bool is_flate;
 	bool is_late;		/* LZW's codes become longer when they have to */
 	bool is_unpredicted;	/* there is a predictor that is not known here */
+	bool is_unfiltered;	/* and that of filters */
+	bool has_filters;	/* /Filter was there */
 	struct pdf_place place; /* of the text's first byte */
 	unsigned text_size;
 	unsigned piece_size;
@@ -177,11 +180,11 @@ static void give_piece(struct unpack *unpack, const uint8_t *bytes, size_t size)
 		give_out(unpack, bytes, size);
 }
 
-/* RFC 1950 2.2, as far as two bytes go. */
-static bool is_zlib(const uint8_t *head)
+/* RFC 1950 2.2, as far as two bytes go. Where it is said to be that, readers do not mind the size of a window. */
+static bool is_zlib(const uint8_t *head, bool is_said)
 {
-	return (head[0] & 0xf) == Z_DEFLATED && head[0] >> 4 <= 7 && (head[1] & 0x20) == 0 &&
-	       (head[0] << 8 | head[1]) % 31 == 0;
+	return (head[0] & 0xf) == Z_DEFLATED && (head[0] >> 4 <= 7 || is_said) &&
+	       (head[1] & 0x20) == 0 && (head[0] << 8 | head[1]) % 31 == 0;
 }
 
 static bool give_behind(struct unpack *unpack, const uint8_t *bytes, size_t size);
@@ -189,7 +192,7 @@ static bool give_behind(struct unpack *unpack, const uint8_t *bytes, size_t size
 static void take_head(struct unpack *unpack)
 {
 	struct pdf_state *state = unpack->state;
-	const bool is_deflate = state->head_size == 2 && is_zlib(state->head);
+	const bool is_deflate = state->head_size == 2 && is_zlib(state->head, state->is_flate);
 	state->body = is_deflate ? PDF_INFLATE : PDF_RAW;
 	if (is_deflate) {
 		unpack_inflate_reset(&state->inflate);
@@ -399,20 +402,33 @@ static void end_behind(struct unpack *unpack)
 
 /* ---- dictionaries ---- */
 
-/* Filters from *at on, up to FlateDecode, which is returned. */
+/* Filters from *at on, up to FlateDecode, or to one that is too many, which is returned. */
 static enum pdf_filter take_filters(const char **at, enum pdf_filter last,
 				    struct pdf_stage *ret_stages)
 {
-	enum pdf_filter filter = PDF_PLAIN;
+	enum pdf_filter filter = pdf_dictionary_filter(at);
 	size_t count = 0;
-	for (; *at != NULL && count < STAGES_MAX; count++) {
-		filter = pdf_dictionary_filter(at);
-		if (filter == PDF_PLAIN || filter == PDF_FLATE)
-			break;
+	for (; filter != PDF_PLAIN && filter != PDF_FLATE && count < STAGES_MAX; count++) {
 		ret_stages[count].filter = filter;
+		filter = pdf_dictionary_filter(at);
 	}
 	ret_stages[count].filter = last;
 	return filter;
+}
+
+static void take_all_filters(struct pdf_state *state, const char *at)
+{
+	struct pdf_stages stages = { 0 };
+	state->is_unfiltered = pdf_dictionary_is_elsewhere(at);
+	enum pdf_filter next = take_filters(&at, PDF_PLAIN, stages.before);
+	state->is_flate = next == PDF_FLATE;
+	stages.behind[0].filter = PDF_INFLATED;
+	if (state->is_flate)
+		next = take_filters(&at, PDF_INFLATED, stages.behind);
+	while (next == PDF_FLATE)
+		next = pdf_dictionary_filter(&at);
+	state->is_unfiltered = state->is_unfiltered || next != PDF_PLAIN;
+	state->stages = stages;
 }
 
 /* What an object elsewhere says of a predictor is not known. */
@@ -453,7 +469,6 @@ static void take_parameters(struct pdf_state *state, const char *filters, char *
 static void take_dictionary(struct pdf_state *state, bool is_whole)
 {
 	char dictionary[PDF_TEXT_SIZE + 1];
-	struct pdf_stages stages = { 0 };
 	const size_t size = state->text_size - (is_whole ? STREAM_WORD_SIZE : 0);
 	const bool has_begin =
 		pdf_dictionary_copy(state->text, size, &state->place, is_whole, dictionary);
@@ -463,20 +478,15 @@ static void take_dictionary(struct pdf_state *state, bool is_whole)
 			  pdf_dictionary_find(dictionary, "/EmbeddedFile") == NULL;
 	if (has_begin || length > 0)
 		state->length = length;
-	char *values = pdf_dictionary_value(dictionary, "/DecodeParms");
-	const char *at = pdf_dictionary_filters(dictionary);
+	state->has_filters = state->has_filters && !has_begin;
+	char *values = pdf_dictionary_all_parameters(dictionary);
+	const char *at = pdf_dictionary_filters(dictionary, &state->has_filters);
 	if (has_begin || (at != NULL && values != NULL))
 		take_parameters(state, at, values);
 	else if (values != NULL)
 		state->is_unpredicted = true;
-	if (!has_begin && at == NULL)
-		return;
-	state->is_flate = take_filters(&at, PDF_PLAIN, stages.before) == PDF_FLATE;
-	if (state->is_flate)
-		take_filters(&at, PDF_INFLATED, stages.behind);
-	else
-		stages.behind[0].filter = PDF_INFLATED;
-	state->stages = stages;
+	if (has_begin || at != NULL)
+		take_all_filters(state, at != NULL ? at : "");
 }
 
 /* What a trailer says, or the dictionary of a stream that has the tables: then no stream is what it seems. */
@@ -543,7 +553,7 @@ static void begin_stream(struct unpack *unpack)
 	snprintf(name, sizeof(name), "stream %u", ++state->count);
 	unpack_open(unpack, name);
 	add_predictor(state);
-	if (state->is_unpredicted && !state->is_image)
+	if (state->is_unfiltered || (state->is_unpredicted && !state->is_image))
 		unpack_tell(unpack, UNPACK_UNSUPPORTED);
 }
 
@@ -562,6 +572,8 @@ static void end_stream(struct unpack *unpack)
 	state->stages.behind[0].filter = PDF_INFLATED;
 	state->predictor.row_size = 0;
 	state->is_unpredicted = false;
+	state->is_unfiltered = false;
+	state->has_filters = false;
 	state->is_flate = false;
 	state->length = 0;
 }

@@ -21,6 +21,8 @@ bool pdf_predictor_set(struct pdf_predictor *predictor, const char *parameters)
 	const uint64_t colors = number_or(parameters, PDF_INNER "Colors", 1);
 	const uint64_t bits = number_or(parameters, PDF_INNER "BitsPerComponent", 8);
 	const uint64_t columns = number_or(parameters, PDF_INNER "Columns", 1);
+	if (pdf_dictionary_is_elsewhere(parameters))
+		return false;
 	if (kind == 1)
 		return true;
 	if (colors > 32 || bits > 16 || columns > 8 * PDF_ROW_MAX || (kind == 2 && bits != 8))

@@ -199,7 +199,11 @@ TEST_CASE("filters of ASCII are undone", "[unpack][pdf]")
 	CHECK(all_of(stream_of("/Filter [/A85 /A85]", ascii85(ascii85("abcde")))) ==
 	      "stream 1=abcde;");
 	CHECK(all_of(stream_of("/Filter [/AHx/AHx/AHx/AHx/AHx]", hex(hex(hex(hex(hex("ab"))))))) ==
-	      "stream 1=" + hex("ab") + ";");
+	      "stream 1=" + hex("ab") + ";!unsupported method: stream 1");
+	CHECK(all_of(stream_of("/Filter [/AHx/AHx/AHx/AHx/Fl/AHx]",
+			       hex(hex(hex(hex(deflated(hex("ab"), 15))))))) == "stream 1=ab;");
+	CHECK(all_of(stream_of("/Filter [/Fl/AHx/Fl/AHx]", deflated("", 15))) ==
+	      "stream 1=;!unsupported method: stream 1");
 	for (const size_t size : { 200, 300, 320, 330, 340, 400, 640, 1000, 5000 }) {
 		INFO(size);
 		const std::string pad = "/A (" + std::string(size, 'x') + ")";
@@ -252,6 +256,62 @@ TEST_CASE("filters are what the dictionary's own key says", "[unpack][pdf]")
 		CHECK(all_of("1 0 obj <</X(" + pad + ")/Length 3>>stream\nabcendstream ") ==
 		      "stream 1=abc;");
 	}
+}
+
+TEST_CASE("keys of a PDF's stream may be short ones", "[unpack][pdf]")
+{
+	const std::string packed = deflated("some text", 15);
+	CHECK(all_of(stream_of("/F/AHx", hex("ab") + ">")) == "stream 1=ab;");
+	CHECK(all_of(stream_of("/F [/AHx/Fl]", hex(packed) + ">")) == "stream 1=some text;");
+	CHECK(all_of(stream_of("/Filter null /F /AHx", hex("ab") + ">")) == "stream 1=ab;");
+	CHECK(all_of(stream_of("/Filter /Fl /DP <</Predictor 12 /Columns 2>>",
+			       deflated("\2ab\2\1\1", 15))) == "stream 1=abbc;");
+	CHECK(all_of(stream_of("/F /Fl /DP [<</Predictor 12 /Columns 2>>] /DP <</Predictor 12 "
+			       "/Columns 2>> /DecodeParms null",
+			       deflated("\2ab\2\1\1", 15))) == "stream 1=abbc;");
+	// The long one counts, wherever it is; a file is no filter.
+	for (const size_t size : { 0, 300, 400, 700, 1400 }) {
+		INFO(size);
+		const std::string pad = " /X (" + std::string(size, 'x') + ") ";
+		CHECK(all_of(stream_of("/Filter /AHx" + pad + "/F /Fl", hex("ab") + ">")) ==
+		      "stream 1=ab;");
+		CHECK(all_of(stream_of("/F /Fl" + pad + "/Filter /AHx", hex("ab") + ">")) ==
+		      "stream 1=ab;");
+		CHECK(all_of(stream_of("/Filter /Fl" + pad, packed) +
+			     stream_of("/F /AHx" + pad, hex("ab") + ">")) ==
+		      "stream 1=some text;stream 2=ab;");
+	}
+	for (const char *file : { "/F (/AHx)", "/F <</F /AHx>>", "/F <2f414878>", "/X /F /AHx 1" })
+		CHECK(all_of(stream_of(file, "4142>")) == "stream 1=4142>;");
+}
+
+TEST_CASE("a PDF's filters and parameters that are elsewhere are not known", "[unpack][pdf]")
+{
+	const std::string packed = deflated("\2ab\2\1\1", 15);
+	for (const char *other :
+	     { "/Filter 6 0 R", "/Filter[6 0 R/FlateDecode]", "/Filter [/FlateDecode 6 0 R]",
+	       "/F 6 0 R", "/Filter 6 0 R /Subtype /Image", "/Filter 6% R\n0 R /Length 3",
+	       "/Filter /Fl /DecodeParms <</Predictor 6 0 R /Columns 2>>",
+	       "/Filter /Fl /DecodeParms <</Predictor 12 /Columns 6 0\nR>>",
+	       "/Filter [/Fl] /DP [ <</Predictor 12 /Columns 2 /Colors 6 0 R>>]",
+	       "/Filter [/LZW] /DecodeParms [<</EarlyChange 6 0 R>>]" }) {
+		INFO(other);
+		const Unpacked unpacked = unpack_all(CONTENT_PDF, stream_of(other, packed));
+		CHECK(unpacked.flaws == std::vector<std::string>{ "unsupported method: stream 1" });
+	}
+	for (const char *other : { "/Filter /Fl /Length 6 0 R", "/X 6 0 R /Filter /Fl /Y 6 0 R",
+				   "/Filter /Fl /DecodeParms null /X [6 0 R]" }) {
+		INFO(other);
+		CHECK(unpack_all(CONTENT_PDF, stream_of(other, packed)).flaws.empty());
+	}
+}
+
+TEST_CASE("a window of any size may be said of what is compressed in a PDF", "[unpack][pdf]")
+{
+	const std::string packed = "\x88\x1c" + deflated("some text", 15).substr(2);
+	CHECK(all_of(stream_of("/Filter /FlateDecode", packed)) == "stream 1=some text;");
+	// But not of what is not said to be.
+	CHECK(all_of(stream_of("", packed)) == "stream 1=" + packed + ";");
 }
 
 TEST_CASE("what a predictor has made of a PDF's stream is undone", "[unpack][pdf]")
