@@ -11,7 +11,7 @@ void addresses_begin(struct addresses *ret_addresses)
 	memset(ret_addresses, 0, sizeof(*ret_addresses));
 }
 
-/* ---- what stands before a comma ---- */
+/* ---- what stands before a byte ---- */
 
 /* Of UTF-16 what is ASCII is so without NULs. */
 static bool is_blank(uint8_t byte)
@@ -19,41 +19,51 @@ static bool is_blank(uint8_t byte)
 	return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t' || byte == '\0';
 }
 
-/* The last bytes before bytes + at that are no blanks, room at most, and a NUL; returns how many. */
-static size_t get_before(const struct addresses *addresses, const uint8_t *bytes, size_t at,
-			 size_t room, char *ret_before)
+/* The last bytes before bytes + at that are no blanks. */
+static void get_tail(const struct addresses *addresses, const uint8_t *bytes, size_t at,
+		     struct addresses_tail *ret_tail)
 {
-	size_t begin = room;
+	const struct addresses_tail *tail = &addresses->tail;
+	size_t begin = ADDRESSES_TAIL_SIZE;
 	for (; at > 0 && begin > 0; at--)
 		if (!is_blank(bytes[at - 1]))
-			ret_before[--begin] = (char)bytes[at - 1];
-	const size_t there = addresses->tail_size < begin ? addresses->tail_size : begin;
-	const size_t here = room - begin;
-	memmove(ret_before + there, ret_before + begin, here);
-	memcpy(ret_before, addresses->tail + addresses->tail_size - there, there);
-	ret_before[there + here] = '\0';
-	return there + here;
+			ret_tail->text[--begin] = (char)bytes[at - 1];
+	const size_t there = tail->size < begin ? tail->size : begin;
+	const size_t here = ADDRESSES_TAIL_SIZE - begin;
+	memmove(ret_tail->text + there, ret_tail->text + begin, here);
+	memset(ret_tail->depths + there, addresses->depth, here);
+	memcpy(ret_tail->text, tail->text + tail->size - there, there);
+	memcpy(ret_tail->depths, tail->depths + tail->size - there, there);
+	ret_tail->size = (uint8_t)(there + here);
 }
 
-/* Does the mark stand before the comma at bytes + at? Of most commas the byte before says that it does not. */
-static bool is_marked(const struct addresses *addresses, const uint8_t *bytes, size_t at)
+/* Does the word stand before bytes + at? Mostly the byte before says that it does not. */
+static bool is_behind(const struct addresses *addresses, const uint8_t *bytes, size_t at,
+		      const char *word, struct addresses_tail *ret_tail)
 {
-	char last[sizeof(DATAURI_MARK)];
-	const size_t mark_size = sizeof(last) - 1;
-	if (at > 0 && bytes[at - 1] != DATAURI_MARK[mark_size - 1] && !is_blank(bytes[at - 1]))
+	const size_t size = strlen(word);
+	if (at > 0 && ascii_lower(bytes[at - 1]) != (uint8_t)word[size - 1] &&
+	    !is_blank(bytes[at - 1]))
 		return false;
-	return get_before(addresses, bytes, at, mark_size, last) == mark_size &&
-	       strncasecmp(last, DATAURI_MARK, mark_size) == 0;
+	get_tail(addresses, bytes, at, ret_tail);
+	return ret_tail->size >= size &&
+	       strncasecmp(ret_tail->text + ret_tail->size - size, word, size) == 0;
 }
 
-/* The last byte before that is no blank; 0: there is none. Goes back by it. */
-static uint8_t step_back(const struct addresses *addresses, const uint8_t *bytes, size_t *at,
-			 size_t *tail)
+/* ---- from "data:" to a comma ---- */
+
+/* What stands before an address says where it ends; then its type may be any. */
+static void begin_address(struct addresses *addresses, const struct addresses_tail *tail)
 {
-	while (*at > 0)
-		if (!is_blank(bytes[--*at]))
-			return bytes[*at];
-	return *tail > 0 ? (uint8_t)addresses->tail[--*tail] : 0;
+	const size_t word_size = sizeof(ADDRESSES_WORD) - 1;
+	const size_t at = tail->size - word_size;
+	addresses->before = at > 0 ? tail->text[at - 1] : '\0';
+	addresses->before_depth = at > 0 ? tail->depths[at - 1] : 0;
+	addresses->has_word = true;
+	addresses->is_any = at > 0 && memchr("\"'=(", addresses->before, 4) != NULL;
+	addresses->is_type = true;
+	addresses->has_slash = false;
+	addresses->first = '\0';
 }
 
 static bool is_of_type(uint8_t byte)
@@ -61,69 +71,89 @@ static bool is_of_type(uint8_t byte)
 	return ascii_is_alnum(byte) || (byte != 0 && strchr("/+.;=_-\"", byte) != NULL);
 }
 
-/* The same of an address without base64: "data:text/html;charset=utf-8", "data:;x=y", "data:". */
-static bool is_marked_plain(const struct addresses *addresses, const uint8_t *bytes, size_t at)
+/* A quote ends what begins with it, and a blank or ">" what has none. */
+static bool is_end(const struct addresses *addresses, uint8_t byte)
 {
-	static const char word[] = "atad";
-	size_t tail = addresses->tail_size;
-	bool has_type = false;
-	uint8_t first = 0;
-	uint8_t byte;
-	unsigned count = sizeof(word);
-	while (is_of_type(byte = step_back(addresses, bytes, &at, &tail))) {
-		if (++count == ADDRESSES_TAIL_SIZE)
-			return false;
-		has_type = has_type || byte == '/';
-		first = byte;
-	}
-	if (byte != ':' || (first != 0 && first != ';' && !has_type))
+	const bool is_quoted = addresses->before == '"' || addresses->before == '\'';
+	if (byte == '\0' || addresses->depth > addresses->before_depth)
 		return false;
-	for (unsigned i = 0; i < sizeof(word) - 1; i++)
-		if ((step_back(addresses, bytes, &at, &tail) | 0x20) != word[i])
-			return false;
-	return true;
+	return is_quoted ? byte == (uint8_t)addresses->before : byte == '>' || is_blank(byte);
 }
 
-/* What stands before the address; '\0': it is not known. */
-static char find_before(const char *before, size_t size)
+static void take_type(struct addresses *addresses, uint8_t byte)
 {
-	for (size_t at = size; at > 0; at--) {
-		if (strncasecmp(before + at - 1, "data:", 5) == 0)
-			return at > 1 ? before[at - 2] : '\0';
-	}
-	return '\0';
+	if (is_end(addresses, byte))
+		addresses->is_any = false;
+	if (is_blank(byte))
+		return;
+	addresses->is_type = addresses->is_type && is_of_type(byte);
+	addresses->has_slash = addresses->has_slash || byte == '/';
+	if (addresses->first == '\0')
+		addresses->first = (char)byte;
+	addresses->has_word = addresses->is_any || addresses->is_type;
+}
+
+/* At a comma: "data:text/html;charset=utf-8", "data:;x=y" or "data:" is before it, or anything in quotes. */
+static bool is_plain(const struct addresses *addresses)
+{
+	return addresses->has_word && (addresses->is_any || addresses->first == '\0' ||
+				       addresses->first == ';' || addresses->has_slash);
 }
 
 /* ---- bytes ---- */
 
+static const uint8_t *find(const uint8_t *bytes, const uint8_t *end, uint8_t byte)
+{
+	const uint8_t *found = memchr(bytes, byte, (size_t)(end - bytes));
+	return found != NULL ? found : end;
+}
+
+/* Up to a comma, where an address has its word and its type. */
+static void pass_text(struct addresses *addresses, const uint8_t *bytes, size_t from, size_t comma)
+{
+	struct addresses_tail tail;
+	while (from < comma) {
+		if (addresses->has_word) {
+			take_type(addresses, bytes[from++]);
+			continue;
+		}
+		from = (size_t)(find(bytes + from, bytes + comma, ':') - bytes);
+		if (from < comma && is_behind(addresses, bytes, from, ADDRESSES_WORD, &tail))
+			begin_address(addresses, &tail);
+		from++;
+	}
+}
+
 /* Goes on behind the next mark, or to the end. How many bytes were used. */
 static size_t find_mark(struct addresses *addresses, const uint8_t *bytes, size_t size)
 {
-	char before[ADDRESSES_TAIL_SIZE + 1];
-	const uint8_t *comma = bytes;
-	const uint8_t *behind = NULL; /* the last comma */
+	struct addresses_tail tail;
 	bool is_base64 = false;
-	while ((comma = memchr(comma, ',', size - (size_t)(comma - bytes))) != NULL) {
-		is_base64 = is_marked(addresses, bytes, (size_t)(comma - bytes));
-		/* No address reaches over a comma, so that most of them are passed. */
-		const bool may_be =
-			behind == NULL || memchr(behind, ':', (size_t)(comma - behind)) != NULL;
-		if (is_base64 ||
-		    (may_be && is_marked_plain(addresses, bytes, (size_t)(comma - bytes))))
+	size_t at = 0;
+	size_t comma;
+	while ((comma = (size_t)(find(bytes + at, bytes + size, ',') - bytes)) < size) {
+		pass_text(addresses, bytes, at, comma);
+		is_base64 = is_behind(addresses, bytes, comma, DATAURI_MARK, &tail);
+		if (is_base64 || is_plain(addresses))
 			break;
-		behind = ++comma;
+		addresses->has_word = false;
+		at = comma + 1;
 	}
-	const size_t at = comma != NULL ? (size_t)(comma - bytes) : size;
-	const size_t before_size = get_before(addresses, bytes, at, ADDRESSES_TAIL_SIZE, before);
-	if (comma == NULL) {
-		memcpy(addresses->tail, before, before_size);
-		addresses->tail_size = (uint8_t)before_size;
+	if (comma == size) {
+		pass_text(addresses, bytes, at, size);
+		get_tail(addresses, bytes, size, &tail);
+		addresses->tail = tail;
 		return size;
 	}
-	addresses->tail_size = 0;
+	if (!addresses->has_word) {
+		addresses->before = '\0';
+		addresses->before_depth = 0;
+	}
+	addresses->has_word = false;
+	addresses->tail.size = 0;
 	addresses->is_open = true;
-	datauri_begin(&addresses->datauri, is_base64, find_before(before, before_size));
-	return at + 1;
+	datauri_begin(&addresses->datauri, is_base64, addresses->before);
+	return comma + 1;
 }
 
 /* Bytes with references undone: as an address has them. */
@@ -141,7 +171,8 @@ static void push_run(struct addresses *addresses, const uint8_t *bytes, size_t s
 						  "");
 			continue;
 		}
-		at += datauri_push(&addresses->datauri, bytes + at, size - at, out);
+		at += datauri_push(&addresses->datauri, bytes + at, size - at,
+				   addresses->depth > addresses->before_depth, out);
 		if (addresses->datauri.is_done) {
 			outflow_flush(out);
 			out->files->end(out->context, true);
@@ -162,6 +193,7 @@ void addresses_push(struct addresses *addresses, const uint8_t *bytes, size_t si
 		size_t run_size;
 		at += references_undo(&addresses->references, bytes + at, size - at, &run,
 				      &run_size);
+		addresses->depth = run == &addresses->references.byte;
 		push_run(addresses, run, run_size, &out);
 	}
 	outflow_flush(&out);
@@ -177,6 +209,7 @@ void addresses_end(struct addresses *addresses, bool is_whole, const struct mstr
 	out.context = context;
 	out.size = 0;
 	references_end(&addresses->references, &run, &run_size);
+	addresses->depth = run == &addresses->references.byte;
 	push_run(addresses, run, run_size, &out);
 	outflow_flush(&out);
 	if (addresses->is_open)

@@ -12,9 +12,10 @@
  *     addresses_end(&addresses, true, &files, context);
  *
  * The mark is ";base64," wherever it stands, also within what is a line of uuencode to another reader, or
- * "data:", a type of media or nothing, and a comma.
+ * "data:", a type of media or nothing, and a comma; where a quote, "=" or "(" stands before "data:", the type is
+ * anything up to the end that these say.
  * As browsers have it, tabs and ends of lines in it are nothing, blanks around its word neither, and
- * "&#44;", "&#x2c;" and "&comma;" are a comma.
+ * "&#44;", "&#x2c;" and "&comma;" are a comma. Such characters end no address that begins without them.
  *
  * A plain value. No function here keeps a pointer, allocates or logs; the files do not depend on where
  * the text is cut.
@@ -27,13 +28,29 @@
 extern "C" {
 #endif
 
-#define ADDRESSES_TAIL_SIZE 64 /* before the data */
+#define ADDRESSES_WORD	    "data" /* and a colon */
+#define ADDRESSES_TAIL_SIZE 7	   /* of DATAURI_MARK, and more than ADDRESSES_WORD */
+
+/* What stood before, without blanks, and how deep in references each of it was. */
+struct addresses_tail {
+	uint8_t size;
+	char text[ADDRESSES_TAIL_SIZE];
+	uint8_t depths[ADDRESSES_TAIL_SIZE];
+};
 
 struct addresses {
 	/* All is addresses.c's own. */
 	bool is_open;
-	uint8_t tail_size; /* of what stood before, without blanks */
-	char tail[ADDRESSES_TAIL_SIZE];
+	uint8_t depth; /* in references, of the bytes that come */
+	struct addresses_tail tail;
+	/* Of the address whose word was there, and whose comma is not yet. */
+	bool has_word;
+	bool is_any;  /* what comes may be anything, as its end was not there */
+	bool is_type; /* what came may be a type */
+	bool has_slash;
+	char first; /* behind the colon; '\0': none yet */
+	char before; /* the character before the word, also of the address that is open; '\0': none, or not known */
+	uint8_t before_depth;
 	struct references references;
 	struct datauri datauri;
 };

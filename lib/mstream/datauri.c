@@ -34,12 +34,20 @@ static bool is_dropped(uint8_t byte)
 	return byte == '\r' || byte == '\n' || byte == '\t';
 }
 
-/* Without base64 it is the data's as it is, up to the quote, or else to any or a blank. */
+static bool is_plain_end(const struct datauri *uri, uint8_t byte)
+{
+	if (uri->is_inner)
+		return false;
+	if (uri->is_quoted)
+		return byte == (uint8_t)uri->before;
+	return byte == '\0' ||
+	       strchr(uri->before == '=' ? "> \f\r\n\t" : "\"'> \f\r\n\t", byte) != NULL;
+}
+
+/* Without base64 it is the data's as it is. */
 static bool take_plain(const struct datauri *uri, uint8_t byte, bool is_coded, struct outflow *out)
 {
-	const bool is_end = uri->is_quoted ? byte == (uint8_t)uri->before
-					   : byte == '\0' || strchr("\"'> \f\r\n\t", byte) != NULL;
-	if (is_end && !is_coded)
+	if (!is_coded && is_plain_end(uri, byte))
 		return false;
 	if (is_coded || !is_dropped(byte))
 		outflow_put(out, byte);
@@ -53,7 +61,7 @@ static bool take_character(struct datauri *uri, uint8_t byte, bool is_coded, str
 		return take_plain(uri, byte, is_coded, out);
 	const unsigned digit = digits[byte];
 	if (digit == 0)
-		return (uri->is_quoted || is_coded) &&
+		return (uri->is_quoted || uri->is_inner || is_coded) &&
 		       (is_dropped(byte) || byte == ' ' || byte == '\f');
 	uri->bits = (uint16_t)((unsigned)uri->bits << 6 | (digit - 1));
 	uri->bit_count += 6;
@@ -81,7 +89,7 @@ static bool take_byte(struct datauri *uri, uint8_t byte, struct outflow *out)
 	if (uri->percent == 0 && byte != '%')
 		return take_character(uri, byte, false, out);
 	if (is_dropped(byte))
-		return uri->is_quoted;
+		return uri->is_quoted || uri->is_inner;
 	if (uri->percent == 0) {
 		uri->percent = 1;
 		return true;
@@ -98,9 +106,11 @@ static bool take_byte(struct datauri *uri, uint8_t byte, struct outflow *out)
 	return take_character(uri, uri->code, true, out);
 }
 
-size_t datauri_push(struct datauri *uri, const uint8_t *bytes, size_t size, struct outflow *out)
+size_t datauri_push(struct datauri *uri, const uint8_t *bytes, size_t size, bool is_inner,
+		    struct outflow *out)
 {
 	size_t at = 0;
+	uri->is_inner = is_inner;
 	while (at < size && take_byte(uri, bytes[at], out))
 		at++;
 	uri->is_done = at < size;

@@ -9,11 +9,11 @@
  *
  *     datauri_begin(&uri, true, '"');
  *     while (!uri.is_done && size > 0)
- *             ... datauri_push(&uri, bytes, size, &out) ...
+ *             ... datauri_push(&uri, bytes, size, false, &out) ...
  *
  * As browsers have it, blanks and ends of lines are passed where quotes stand around it, or where they
  * are coded, %2B is +, and it ends at any character that base64 has not; without base64 at the quote that
- * stands before it. A plain value; no allocation, no pointer kept.
+ * stands before it, or, behind "=", at a blank or ">". A plain value; no allocation, no pointer kept.
  */
 
 #include "lib/mstream/outflow.h"
@@ -29,6 +29,7 @@ struct datauri {
 	/* The rest is datauri.c's own. */
 	bool is_base64;
 	bool is_quoted;
+	bool is_inner; /* of the bytes that come */
 	char before;
 	uint8_t first;	 /* of the digits of %XX */
 	uint8_t percent; /* of %XX: how many of its three characters were there */
@@ -39,8 +40,12 @@ struct datauri {
 
 /* before: the character before the address; '\0': not known. */
 void datauri_begin(struct datauri *ret_uri, bool is_base64, char before);
-/* How many of the bytes were used: all, until .is_done; the byte that ends it is not. */
-size_t datauri_push(struct datauri *uri, const uint8_t *bytes, size_t size, struct outflow *out);
+/*
+ * How many of the bytes were used: all, until .is_done; the byte that ends it is not. is_inner: they are named by
+ * references, and the character before is not, so that no quote or blank of them ends it.
+ */
+size_t datauri_push(struct datauri *uri, const uint8_t *bytes, size_t size, bool is_inner,
+		    struct outflow *out);
 
 #ifdef __cplusplus
 }

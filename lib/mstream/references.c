@@ -15,26 +15,65 @@ enum reference {
 	REFERENCE_HEX
 };
 
-/* Those that an address with data is made of, but for its blanks; 0: it is none of these. */
+/* All of ASCII, but for that of "#", which ends an address. Common ones come first. */
+static const struct {
+	const char *name;
+	uint8_t character;
+} named[] = {
+	{ "&amp", '&' },
+	{ "&lt", '<' },
+	{ "&gt", '>' },
+	{ "&quot", '"' },
+	{ "&Tab", '\t' },
+	{ "&NewLine", '\n' },
+	{ "&excl", '!' },
+	{ "&QUOT", '"' },
+	{ "&dollar", '$' },
+	{ "&percnt", '%' },
+	{ "&AMP", '&' },
+	{ "&apos", '\'' },
+	{ "&lpar", '(' },
+	{ "&rpar", ')' },
+	{ "&ast", '*' },
+	{ "&midast", '*' },
+	{ "&plus", '+' },
+	{ "&comma", ',' },
+	{ "&period", '.' },
+	{ "&sol", '/' },
+	{ "&colon", ':' },
+	{ "&semi", ';' },
+	{ "&LT", '<' },
+	{ "&equals", '=' },
+	{ "&GT", '>' },
+	{ "&quest", '?' },
+	{ "&commat", '@' },
+	{ "&lsqb", '[' },
+	{ "&lbrack", '[' },
+	{ "&bsol", '\\' },
+	{ "&rsqb", ']' },
+	{ "&rbrack", ']' },
+	{ "&Hat", '^' },
+	{ "&lowbar", '_' },
+	{ "&UnderBar", '_' },
+	{ "&grave", '`' },
+	{ "&DiacriticalGrave", '`' },
+	{ "&lcub", '{' },
+	{ "&lbrace", '{' },
+	{ "&verbar", '|' },
+	{ "&vert", '|' },
+	{ "&VerticalLine", '|' },
+	{ "&rcub", '}' },
+	{ "&rbrace", '}' },
+};
+
+/* 0: it is none of these. */
 static uint8_t find_named(const char *name)
 {
-	static const struct {
-		const char *name;
-		uint8_t character;
-	} named[] = {
-		{ "&Tab", '\t' },  { "&NewLine", '\n' }, { "&colon", ':' }, { "&semi", ';' },
-		{ "&comma", ',' }, { "&plus", '+' },	 { "&sol", '/' },   { "&equals", '=' },
-	};
 	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
 		if (strcmp(named[i].name, name) == 0)
 			return named[i].character;
 	}
 	return 0;
-}
-
-static bool is_blank(uint32_t character)
-{
-	return character == ' ' || character == '\n' || character == '\r' || character == '\t';
 }
 
 /* Ends the reference. false: it is none, and was text. */
@@ -48,7 +87,7 @@ static bool end_reference(struct references *references, const uint8_t **ret_run
 	references->state = REFERENCE_NONE;
 	references->byte = (uint8_t)character;
 	*ret_run = is_it ? &references->byte : (const uint8_t *)references->name;
-	*ret_run_size = !is_it ? references->name_size : !is_blank(character);
+	*ret_run_size = is_it ? 1 : references->name_size;
 	return is_it;
 }
 
@@ -85,10 +124,11 @@ static bool take_byte(struct references *references, uint8_t byte)
 	return true;
 }
 
-/* Does one begin at mark, as far as its next byte says? Most of a page's are passed by it. */
+/* Does one begin at mark, as far as its next byte says? Those of "&nbsp;" are passed by it. */
 static bool may_begin(const uint8_t *mark, const uint8_t *end)
 {
-	return mark + 1 == end || strchr("#TNcspe", mark[1]) != NULL; /* also behind a NUL */
+	return mark + 1 == end ||
+	       strchr("#ADGHLNQTUVabcdeglmpqrsv", mark[1]) != NULL; /* also behind a NUL */
 }
 
 size_t references_undo(struct references *references, const uint8_t *bytes, size_t size,

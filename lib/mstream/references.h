@@ -11,8 +11,8 @@
  *             ... run_size bytes, which may be none ...
  *     }
  *
- * Those of blanks are left out, as they are nothing to either of them; of names there are those that an address
- * with data is made of. What is no reference is what it is. A plain value; no allocation.
+ * Of names there are those of ASCII, as an address with data is made of these. What is no reference is what it is.
+ * A plain value; no allocation.
  */
 
 #include <stddef.h>
@@ -22,15 +22,15 @@
 extern "C" {
 #endif
 
-#define REFERENCES_NAME_SIZE 10 /* of "&NewLine", and a NUL */
+#define REFERENCES_NAME_SIZE 18 /* of "&DiacriticalGrave", and a NUL */
 
 /* Begins as all zeros. */
 struct references {
-	/* All is references.c's own. */
+	/* All but .byte is references.c's own. */
 	uint8_t state;
 	uint8_t name_size;
 	char name[REFERENCES_NAME_SIZE]; /* from its "&" on */
-	uint8_t byte;
+	uint8_t byte;			 /* the character: a run that is one begins here */
 	uint32_t character;
 };
 

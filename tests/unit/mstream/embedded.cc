@@ -283,7 +283,7 @@ TEST_CASE("addresses with data are files", "[mstream][addresses]")
 	CHECK(bytes_of("'data:x&semi;base64&comma;YW Jj' url(data:x&y;base64,YWJj) "
 		       "url(data:x&#999;base64,YWJj)") == "abc;abc;abc;");
 	CHECK(bytes_of("data:x;base64,YWJ&#106") == "abc;");
-	CHECK(bytes_of("'data:x;base64&commas;,YWJj' &;base64 &#;base64 &#x;base64").empty());
+	CHECK(bytes_of("data:x;base64&commas;,YWJj &;base64 &#;base64 &#x;base64").empty());
 	for (const size_t at : { 0, 1 }) {
 		std::string wide(2 * std::strlen("url(data:x&#59;base64,YW%4aj )"), '\0');
 		for (size_t i = 0; i < wide.size(); i += 2)
@@ -321,9 +321,30 @@ TEST_CASE("files in addresses without base64 come out", "[mstream][addresses]")
 	      "ab;ab;");
 	CHECK(plain_of("'data:text/html," + std::string(3, '\0') + "a%\n4\t1%4' data:x/y,%") ==
 	      "aA%4;;");
-	CHECK(plain_of("data: a, b. The data:x, edata/x,y; :text/html,z 'data:" +
-		       std::string(60, 'a') + "/b,c'")
-		      .empty());
+	CHECK(plain_of("data: a, b. The data:x, edata/x,y; :text/html,z").empty());
+	// Any type, where the address has a begin.
+	for (const char *type : { "text/plain;x=!", "text/plain;x=%20", "foo", "base64", "a b(:>",
+				  "text/plain;x=&quot;&#39;&#34;&apos;", "x;base64&commas;" })
+		for (const char *quote : { "\"", "'" })
+			CHECK(plain_of(quote + std::string("data:") + type + ",abc" + quote) ==
+			      "abc;");
+	CHECK(plain_of("'data:text/plain;x=" + std::string(5000, 'a') + "/b,c'") == "c;");
+	CHECK(plain_of("href=data:foo!,abc def=da\nta:\nfoo,a =data:x/\ny,b 'data:foo',c") ==
+	      "abc;b;");
+	CHECK(plain_of("(data:foo!,abc)\" (data: foo, a) (data:>,a) {data:a,b} \"data:\", "
+		       "'data:',") == "abc);");
+}
+
+TEST_CASE("characters of addresses that a page names end nothing", "[mstream][addresses]")
+{
+	const auto plain_of = [](const std::string &text) {
+		return bytes_of(text, MSTREAM_PERCENT);
+	};
+	CHECK(plain_of("'data:,&percnt;41&lt;&gt;&amp;&excl;&DiacriticalGrave;&VerticalLine;"
+		       "&lowbar;&copy;&nbsp;&lt&bsol'") == "A<>&!`|_&copy;&nbsp;<\\;");
+	CHECK(plain_of("\"data:,a&quot;b'c&#32;d&NewLine;e\"") == "a\"b'c de;");
+	CHECK(plain_of("<a href=data:text/plain,a'b\"c&gt;d&#32;e>") == "a'b\"c>d e;");
+	CHECK(plain_of("<a href=data:text/plain,a'b\"c d>") == "a'b\"c;");
 }
 
 TEST_CASE("uuencode is read as clients read it", "[mstream][embedded]")
