@@ -12,8 +12,9 @@
  *
  * Clients show it as if it had not been signed. Each value has a tag, a length and its bytes. A length may
  * be unknown, and an OCTET STRING may be made of others; so what is made of values is entered,
- * without a count of levels, and the octets are those right behind the type "data". A signature that has
- * its content elsewhere has something else there.
+ * without a count of levels, and the octets are those right behind a type, which is "data" mostly, and a [0].
+ * A signature that has its content elsewhere has something else there. What is compressed or has a digest looks the
+ * same. What is encrypted is said, by the first type.
  */
 enum cms_step {
 	CMS_BEFORE,  /* up to the type */
@@ -28,6 +29,7 @@ enum cms_step {
 #define TAG_CONTENT	0xa0
 #define LENGTH_LONG	0x80
 #define LENGTH_SIZE_MAX 8
+#define TYPE_SIZE_MAX	12 /* one more than of the longest that is known */
 
 struct cms_state {
 	enum cms_step step;
@@ -35,14 +37,26 @@ struct cms_state {
 	unsigned head_size;
 	unsigned head_need;
 	uint64_t left; /* of the value's bytes */
-	/* Of a type as far as it is "data". */
-	bool is_type;
+	bool has_type; /* the first one is over */
 	unsigned type_size;
+	uint8_t type[TYPE_SIZE_MAX];
 };
 
 _Static_assert(sizeof(struct cms_state) <= UNPACK_HERE_STATE, "the row has room for it");
 
-static const uint8_t data_type[] = { 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07, 0x01 };
+/* envelopedData, signedAndEnvelopedData, encryptedData, and authEnvelopedData (RFC 5083). */
+static bool is_encrypted(const uint8_t *type, size_t size)
+{
+	static const uint8_t pkcs[] = { 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01 };
+	static const uint8_t authenticated[] = { 0x09, 0x10, 0x01, 0x17 };
+	const uint8_t *at = type + sizeof(pkcs);
+	if (size < sizeof(pkcs) + 2 || memcmp(type, pkcs, sizeof(pkcs)) != 0)
+		return false;
+	if (size == sizeof(pkcs) + 2)
+		return at[0] == 0x07 && (at[1] == 3 || at[1] == 4 || at[1] == 6);
+	return size == sizeof(pkcs) + sizeof(authenticated) &&
+	       memcmp(at, authenticated, sizeof(authenticated)) == 0;
+}
 
 static void leave(struct unpack *unpack)
 {
@@ -67,9 +81,7 @@ static void take_value(struct unpack *unpack, uint8_t tag, uint64_t size)
 		unpack_open(unpack, "");
 	} else if (state->step != CMS_OCTETS || !(is_octets || is_end)) {
 		unpack_close(unpack, true);
-		state->step = CMS_BEFORE;
-		state->is_type = tag == TAG_OID && size == sizeof(data_type);
-		state->type_size = 0;
+		state->step = tag == TAG_OID ? CMS_TYPED : CMS_BEFORE;
 	}
 }
 
@@ -107,11 +119,14 @@ static void take_bytes(struct unpack *unpack, const uint8_t *bytes, size_t size)
 		unpack_give(unpack, bytes, size);
 		return;
 	}
-	for (size_t i = 0; i < size && state->is_type; i++)
-		state->is_type = bytes[i] == data_type[state->type_size++];
-	if (state->is_type && state->left == 0) {
-		state->is_type = false;
-		state->step = CMS_TYPED;
+	if (state->step != CMS_TYPED || state->has_type)
+		return;
+	for (size_t i = 0; i < size && state->type_size < TYPE_SIZE_MAX; i++)
+		state->type[state->type_size++] = bytes[i];
+	state->has_type = state->left == 0;
+	if (state->has_type && is_encrypted(state->type, state->type_size)) {
+		unpack_tell_of(unpack, UNPACK_ENCRYPTED, "");
+		leave(unpack);
 	}
 }
 

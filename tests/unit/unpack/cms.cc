@@ -36,13 +36,16 @@ std::string type(char last)
 }
 
 // content is what stands behind the type "data".
-template <typename make> std::string signed_message(const make &made, const std::string &content)
+template <typename make>
+std::string signed_message(const make &made, const std::string &content,
+			   const std::string &content_type = type(1))
 {
 	const std::string digests = ber(0x31, ber(0x30, ber(0x06, "\x2b\x0e") + ber(5, "")));
 	const std::string certificates = ber(0xa0, ber(0x30, ber(0x04, "no content")));
-	return made(0x30, type(2) + made(0xa0, made(0x30, ber(2, "\1") + digests +
-								  made(0x30, type(1) + content) +
-								  certificates + ber(0x31, ""))));
+	return made(0x30,
+		    type(2) + made(0xa0, made(0x30, ber(2, "\1") + digests +
+							    made(0x30, content_type + content) +
+							    certificates + ber(0x31, ""))));
 }
 
 const std::string mail_in_it = "Subject: a\r\n\r\n" + std::string(300, 'x');
@@ -80,4 +83,35 @@ TEST_CASE("what is signed elsewhere, cut or none has what there is", "[unpack][c
 	CHECK(signed_in(whole.substr(0, 30)).empty());
 	CHECK(signed_in("\x30\xff" + std::string(300, '\xff')).empty());
 	CHECK(signed_in("\x30\x88" + std::string(300, '\xff')).empty());
+}
+
+TEST_CASE("what is signed may be of any type", "[unpack][cms]")
+{
+	const std::string content = ber(0xa0, ber(4, mail_in_it));
+	const std::string bytes = "\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01";
+	for (const std::string &other :
+	     { ber(0x06, "\x2a\x03\x04"), ber(0x06, std::string(300, '\x2a')),
+	       "\x06\x81\x09" + bytes, std::string("\x06\x84\0\0\0\x09", 6) + bytes })
+		CHECK(signed_in(signed_message(ber, content, other)) == "=" + mail_in_it + ";");
+	// An object of its own kind, and one that has no octets in it.
+	CHECK(signed_in(signed_message(ber, ber(0xa0, ber(0x0c, "text")))).empty());
+}
+
+TEST_CASE("what is encrypted is said of a message", "[unpack][cms]")
+{
+	const std::string oid = "\x2a\x86\x48\x86\xf7\x0d\x01";
+	const std::string within = ber(
+		0xa0,
+		ber(0x30, ber(2, "\2") + ber(0x31, ber(0x30, ber(4, "key"))) +
+				  ber(0x30, type(1) + ber(0x30, ber(6, "\x60\x86") + ber(4, "iv")) +
+						    ber(0x80, "secret"))));
+	for (const std::string &encrypted :
+	     { type(3), type(4), type(6), ber(6, oid + "\x09\x10\x01\x17"),
+	       "\x06\x81\x09" + oid + "\7\3" })
+		CHECK(signed_in(ber(0x30, encrypted + within)) == "!encrypted: ");
+	CHECK(signed_in(ber(0x30, type(3)).substr(0, 12)).empty());
+	CHECK(signed_in(ber(0x30, ber(6, oid + "\x09\x10\x01\x17\1") + within)).empty());
+	// A certificate's own types, and one behind the first say nothing.
+	CHECK(signed_in(signed_message(ber, ber(0xa0, ber(4, "a")), type(3))) == "=a;");
+	CHECK(signed_in(ber(0x30, ber(6, "\x2a\3") + type(3) + within)).empty());
 }
