@@ -225,14 +225,32 @@ static enum content_kind take_arj(const uint8_t *head, size_t size)
 	return is_it ? CONTENT_ARJ : CONTENT_OTHER;
 }
 
-/* A SEQUENCE that begins with the type "signedData" (RFC 5652, 5.1), its length in any form. */
+/* The place behind a length of BER, in any form. */
+static size_t skip_length(const uint8_t *head, size_t size, size_t at)
+{
+	return at < size && head[at] >= 0x80 ? at + 1 + (head[at] & 0x7f) : at + 1;
+}
+
+/*
+ * A SEQUENCE that begins with a type of PKCS #7, from signedData to encryptedData (RFC 5652), or with one that S/MIME
+ * has besides: authData, compressedData, authEnvelopedData.
+ */
 static enum content_kind take_cms(const uint8_t *head, size_t size)
 {
-	static const char type[] = "\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02";
+	static const char pkcs[] = "\x2a\x86\x48\x86\xf7\x0d\x01\x07";
+	static const char smime[] = "\x2a\x86\x48\x86\xf7\x0d\x01\x09\x10\x01";
 	if (size < 2 || head[0] != 0x30)
 		return CONTENT_OTHER;
-	const size_t at = head[1] < 0x80 ? 2 : 2U + head[1] - 0x80;
-	return has(head, size, at, type, sizeof(type) - 1) ? CONTENT_CMS : CONTENT_OTHER;
+	size_t at = skip_length(head, size, 1);
+	if (at >= size || head[at] != 0x06)
+		return CONTENT_OTHER;
+	at = skip_length(head, size, at + 1);
+	const size_t last = at + (has(head, size, at, pkcs, 8) ? 8 : 10);
+	const bool is_smime = has(head, size, at, smime, 10) && last < size &&
+			      memchr("\x02\x09\x17", head[last], 3) != NULL;
+	const bool is_pkcs =
+		has(head, size, at, pkcs, 8) && last < size && head[last] >= 2 && head[last] <= 6;
+	return is_pkcs || is_smime ? CONTENT_CMS : CONTENT_OTHER;
 }
 
 /*
