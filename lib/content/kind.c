@@ -473,12 +473,16 @@ static bool is_html(const struct narrow *narrow)
 	return false;
 }
 
-/* Readers of PDF look for its mark in the first KiB. */
+/* Readers of PDF look for its mark in the first KiB, whatever version follows, or for the one that it had before. */
 static bool is_late_pdf(const struct narrow *narrow)
 {
+	static const char old[] = "%!ps-adobe-3.0";
 	for (size_t at = 0; at < narrow->size; at++) {
-		if (begins_with(narrow, at, "%pdf-") && at + 5 < narrow->size &&
-		    narrow->text[at + 5] >= '0' && narrow->text[at + 5] <= '9')
+		if (narrow->text[at] != '%')
+			continue;
+		if (begins_with(narrow, at, "%pdf-") ||
+		    (begins_with(narrow, at, "%!ps-adobe-") && narrow->size - at > sizeof(old) &&
+		     begins_with(narrow, at + sizeof(old) - 1, " pdf-")))
 			return true;
 	}
 	return false;

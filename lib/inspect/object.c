@@ -494,20 +494,25 @@ static bool has_members(const struct object *object)
 }
 
 /*
- * A compound file has them in pieces, and gives what stands behind it itself. One that was found so has none again,
- * nor has an archive in it, or each that is stored in another would double what those within it cost.
+ * One that was found so has none again, nor has an archive in it, or each that is stored in another would double what
+ * those within it cost.
  */
 static bool may_have_pack(const struct object *object)
 {
-	return !object->is_guess && object->kind != CONTENT_OLE &&
-	       !(object->is_beside && has_members(object));
+	return !object->is_guess && !(object->is_beside && has_members(object));
 }
 
-/* A document is one of an archive's members where readers of documents do not look for it any more. */
+/*
+ * A document is one of an archive's members where readers of documents do not look for it any more. A compound file has
+ * its own in pieces, too, and gives what stands behind it itself.
+ */
 static bool is_wanted(const struct object *object, const struct selfpack_found *found)
 {
 	const uint64_t at = object->more->selfpack.offset - found->size - found->before_size;
-	return found->kind != CONTENT_PDF || !has_members(object) || at < CONTENT_HEAD_SIZE;
+	const bool is_compound = object->kind == CONTENT_OLE;
+	if (found->kind != CONTENT_PDF)
+		return !is_compound;
+	return at < CONTENT_HEAD_SIZE || !(is_compound || has_members(object));
 }
 
 /* None is opened any more when there is no slot for one. */

@@ -51,12 +51,7 @@ static bool is_arj(const uint8_t *head)
 	       head[6] <= head[5] && head[7] <= 11 && head[10] == 2;
 }
 
-static bool is_pdf(const uint8_t *head)
-{
-	return head[5] >= '0' && head[5] <= '9';
-}
-
-/* unrar opens the first of its marks, whatever follows; other readers go on to one that is right. */
+/* unrar opens the first of its marks, whatever follows; other readers go on to one that is right. PDF's mind no version. */
 static bool is_any(const uint8_t *head)
 {
 	(void)head;
@@ -76,7 +71,7 @@ static const struct {
 	{ CONTENT_RAR, 8, "Rar!\x1a\7\1\0", is_any },
 	{ CONTENT_RAR, 8, "Rar!\x1a\7\1\0", is_rar5 },
 	{ CONTENT_ARJ, 2, "\x60\xea", is_arj },
-	{ CONTENT_PDF, 5, "%PDF-", is_pdf },
+	{ CONTENT_PDF, 5, "%PDF-", is_any },
 };
 
 void selfpack_begin(struct selfpack *ret_selfpack, enum content_kind kind)

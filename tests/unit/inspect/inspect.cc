@@ -629,7 +629,18 @@ TEST_CASE("a document is looked into behind a picture", "[inspect]")
 	const std::string pdf = "%PDF-1.4\n1 0 obj\n<< >>\nstream\n" + MARK + "\nendstream ";
 	CHECK(has(look(INSPECT_FILE, "GIF89a" + std::string(200, 'g') + pdf), "pdf / stream 1",
 		  "Test.Mark"));
-	CHECK(look(INSPECT_FILE, "GIF89a %PDF-" + std::string(200, 'g')).objects == 1);
+	CHECK(look(INSPECT_FILE, "GIF89a %PDF" + std::string(200, 'g')).objects == 1);
+	// Readers do not mind the version.
+	CHECK(has(look(INSPECT_FILE, "GIF89a%PDF-A" + pdf.substr(8)), "pdf / stream 1",
+		  "Test.Mark"));
+	// A compound file has its own parts in pieces; a document is looked for in the first KiB.
+	const std::string compound = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
+	for (const size_t piece : { 1, 7, 65536 }) {
+		CHECK(has(look(INSPECT_FILE, compound + std::string(600, '\0') + pdf, piece),
+			  "pdf / stream 1", "Test.Mark"));
+		CHECK_FALSE(has(look(INSPECT_FILE, compound + std::string(1016, '\0') + pdf, piece),
+				"pdf / stream 1", "Test.Mark"));
+	}
 }
 
 TEST_CASE("a zip is looked into wherever it stands", "[inspect]")
