@@ -190,7 +190,7 @@ static int add_segment(void *context, uint64_t object)
 	int ret = pass->log.disk->ops->size(pass->log.disk, object, &size);
 	pass->total += size;
 	if (object != MAILIDENTITY_OBJECT)
-		maillog_note_last(&pass->log, object, &pass->lasts);
+		maillog_note_last(&pass->lasts, object, maillog_generation(&pass->log, object));
 	return ret;
 }
 
@@ -218,8 +218,9 @@ static int check_segment(void *context, uint64_t object)
 	if (object == MAILIDENTITY_OBJECT)
 		return 0;
 	check->segments++;
+	const unsigned generation = maillog_generation(&pass->log, object);
 	int ret = maillog_examine(&pass->log, object, MAILSEGMENT_HEAD_SIZE,
-				  maillog_is_followed(&pass->log, object, &pass->lasts), &found);
+				  maillog_is_followed(&pass->lasts, object, generation), &found);
 	if (ret == 0)
 		ret = note_end(pass, object, &found);
 	if (ret == -EIO)

@@ -296,8 +296,9 @@ static int take_all(struct collection *collection)
 static int check_whole(struct collection *collection)
 {
 	struct maillog_finding found;
+	/* All of it is durable by now, so that what is damaged at its end is no tail that was torn. */
 	int ret = maillog_examine(collection->parts.log, collection->segment, MAILSEGMENT_HEAD_SIZE,
-				  false, &found);
+				  true, &found);
 	if (ret != 0)
 		return ret == -EIO ? skip(collection->parts.skipped, collection->segment) : ret;
 	if (found.damaged_count == 0 && found.end >= collection->row.end)

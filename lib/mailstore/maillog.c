@@ -353,22 +353,25 @@ int maillog_read_segment(struct maillog *log, uint64_t segment, struct mailsegme
 	return ret;
 }
 
-void maillog_note_last(struct maillog *log, uint64_t segment, struct maillog_lasts *lasts)
+unsigned maillog_generation(struct maillog *log, uint64_t segment)
 {
 	struct mailsegment_head head;
-	if (maillog_read_segment(log, segment, &head) != 0)
+	return maillog_read_segment(log, segment, &head) == 0 ? head.generation : MAIL_GENERATIONS;
+}
+
+void maillog_note_last(struct maillog_lasts *lasts, uint64_t segment, unsigned generation)
+{
+	if (generation == MAIL_GENERATIONS)
 		return;
-	if (segment > lasts->of[head.generation])
-		lasts->of[head.generation] = segment;
+	if (segment > lasts->of[generation])
+		lasts->of[generation] = segment;
 	if (segment > lasts->of_all)
 		lasts->of_all = segment;
 }
 
-bool maillog_is_followed(struct maillog *log, uint64_t segment, const struct maillog_lasts *lasts)
+bool maillog_is_followed(const struct maillog_lasts *lasts, uint64_t segment, unsigned generation)
 {
-	struct mailsegment_head head;
-	bool has_head = maillog_read_segment(log, segment, &head) == 0;
-	return segment < (has_head ? lasts->of[head.generation] : lasts->of_all);
+	return segment < (generation < MAIL_GENERATIONS ? lasts->of[generation] : lasts->of_all);
 }
 
 /* The head at a place that has one, with its bytes, and room checked against the object's size. */

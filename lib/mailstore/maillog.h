@@ -124,10 +124,12 @@ struct maillog_lasts {
 	uint64_t of[MAIL_GENERATIONS];
 	uint64_t of_all;
 };
+/* By its head; MAIL_GENERATIONS: that is lost. */
+unsigned maillog_generation(struct maillog *log, uint64_t segment);
 /* For each segment of the log, in any order. */
-void maillog_note_last(struct maillog *log, uint64_t segment, struct maillog_lasts *lasts);
-/* Of one whose head is lost, and with that its generation, any that is behind it says so. */
-bool maillog_is_followed(struct maillog *log, uint64_t segment, const struct maillog_lasts *lasts);
+void maillog_note_last(struct maillog_lasts *lasts, uint64_t segment, unsigned generation);
+/* Of one whose generation is lost any that is behind it says so. */
+bool maillog_is_followed(const struct maillog_lasts *lasts, uint64_t segment, unsigned generation);
 
 /*
  * Examines a segment from a place that is a record's, or the end. A record that is not whole ends the

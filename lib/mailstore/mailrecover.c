@@ -17,6 +17,15 @@ struct mailrecover_segment {
 	uint8_t generation;
 };
 
+/* Heads are read of those alone that the index does not know: each is a place of its own on the disk. */
+static unsigned find_generation(const struct mailrecover *recover, uint64_t number)
+{
+	struct segmentrow row;
+	return mailindex_segment_row(recover->reader, number, &row) == STORE_OK
+		       ? row.generation
+		       : maillog_generation(recover->log, number);
+}
+
 static int note_segment(void *context, uint64_t object)
 {
 	struct mailrecover *recover = context;
@@ -25,7 +34,7 @@ static int note_segment(void *context, uint64_t object)
 	if (!array_reserve(recover->segments, recover->count + 1, &recover->room))
 		return -ENOMEM;
 	recover->segments[recover->count++] = (struct mailrecover_segment){ .number = object };
-	maillog_note_last(recover->log, object, &recover->lasts);
+	maillog_note_last(&recover->lasts, object, find_generation(recover, object));
 	return 0;
 }
 
@@ -73,8 +82,8 @@ static int examine_tail(struct mailrecover *recover, struct mailrecover_segment 
 			uint64_t from)
 {
 	struct maillog_finding found;
-	const bool is_followed =
-		maillog_is_followed(recover->log, segment->number, &recover->lasts);
+	const bool is_followed = maillog_is_followed(&recover->lasts, segment->number,
+						     find_generation(recover, segment->number));
 	int ret = maillog_examine(recover->log, segment->number, from, is_followed, &found);
 	if (ret != 0)
 		return ret;

@@ -231,6 +231,14 @@ TEST_CASE("without an index a damaged record takes none with it, in a segment th
 			HOLDS(count_missing(after.found, all) == 1);
 			HOLDS(bench.recovery.damaged == 1);
 			HOLDS(bench.recovery.cut == 0);
+			if (bytes.find("Dmr1", at + 1) != std::string::npos)
+				continue;
+			// A collection leaves the segment to mail-store fsck, also for its last record.
+			HOLDS(bench.open() == 0);
+			for (unsigned i = 0; i < 40; i++)
+				(void)bench.collect(101);
+			HOLDS(bench.disk.objects().count(number) == 1);
+			bench.kill();
 		}
 	}
 	CHECK(generations == std::set<unsigned>{ 0, 1 });
