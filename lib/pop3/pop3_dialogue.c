@@ -682,11 +682,13 @@ enum pop3_action pop3_dialogue_answer(struct pop3_dialogue *dialogue,
 	assert(!is_accepted || dialogue->state != POP3_AT_TLS_ASKED);
 	const bool is_wrong = !is_accepted && dialogue->state == POP3_AT_LOGIN_ASKED &&
 			      strncmp(text, "[AUTH]", 6) == 0;
-	const bool is_mail = is_at(dialogue, TO(RETR_ASKED) | TO(TOP_ASKED));
+	/* A store that fails would fail for each mail, and a session has to end some time. */
+	const bool is_gone = is_at(dialogue, TO(RETR_ASKED) | TO(TOP_ASKED)) &&
+			     strncmp(text, "[SYS/TEMP]", 10) != 0;
 	const enum pop3_action action = settle(&step, is_accepted);
 	if (is_accepted)
 		return say(&step, action, text);
-	if (is_mail)
+	if (is_gone)
 		return say_no(&step, text);
 	if (is_wrong && dialogue->login_count < UINT32_MAX)
 		dialogue->login_count++;

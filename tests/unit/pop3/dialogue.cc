@@ -406,11 +406,16 @@ TEST_CASE("a mail that the store does not give is no error of the client", "[pop
 	CHECK(one.say("DELE 1") == "+OK message 1 deleted\r\n");
 	for (const char *command : { "RETR 2", "TOP 2 0", "RETR 2" }) {
 		one.step(command);
-		CHECK(pop3_dialogue_refuse(&one.dialogue, &one.limits, POP3_TRY_LATER,
-					   &one.event) == POP3_REPLY);
-		CHECK(std::string(one.event.reply) == "-ERR [SYS/TEMP] Try again later\r\n");
+		CHECK(pop3_dialogue_refuse(&one.dialogue, &one.limits, POP3_DAMAGED, &one.event) ==
+		      POP3_REPLY);
 	}
 	CHECK(one.dialogue.error_count == 0);
+	// A store that fails ends a session at some time.
+	one.step("RETR 2");
+	CHECK(pop3_dialogue_refuse(&one.dialogue, &one.limits, POP3_TRY_LATER, &one.event) ==
+	      POP3_REPLY);
+	CHECK(std::string(one.event.reply) == "-ERR [SYS/TEMP] Try again later\r\n");
+	CHECK(one.dialogue.error_count == 1);
 	CHECK(one.say("QUIT") == "+OK Bye\r\n");
 	CHECK(one.removed_count == 1);
 }

@@ -182,6 +182,7 @@ static void log_damage(struct popvisit *visit, const char *uid)
 static void refuse_mail(struct popvisit *visit, int status)
 {
 	const char *uid = visit->maildrop.drop.messages[visit->event.index].uid;
+	enum pop3_action action = POP3_REPLY;
 	if (status == DNSBLV6_ENOTFOUND) {
 		(void)pop3_dialogue_answer(&visit->dialogue, &visit->limits, false,
 					   "this message has been removed by another program",
@@ -192,9 +193,11 @@ static void refuse_mail(struct popvisit *visit, int status)
 	} else {
 		count(visit, POP_STORE_FAILURES, 1);
 		log_store(visit, "mail not read", status);
-		(void)refuse(visit, POP3_TRY_LATER);
+		action = refuse(visit, POP3_TRY_LATER);
 	}
 	say(visit);
+	if (action == POP3_CLOSE)
+		end(visit, "error");
 }
 
 static void fail_amid(struct popvisit *visit, const char *uid, int status)
