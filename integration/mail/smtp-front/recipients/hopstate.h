@@ -63,7 +63,7 @@ bool hopstate_is_down(const struct hopstate *state);
 static inline bool hopstate_is_no_news(int status)
 {
 	return status == -EMFILE || status == -ENFILE || status == -ENOMEM || status == -ENOBUFS ||
-	       status == -EADDRNOTAVAIL || status == -EAGAIN;
+	       status == -EAGAIN;
 }
 
 /* Extensions of envelope.h. */
