@@ -350,13 +350,19 @@ static bool make_erasures(struct nodework *work)
 	for (unsigned i = 0; i < work->part_count; i++)
 		if (work->parts[i].status == 0)
 			mails[work->parts[i].ask.node] = work->parts[i].reply.number;
-	struct nodepart *parts = nodeparts_make(work, work->name_count);
-	int ret = parts != NULL ? 0 : -ENOMEM;
+	unsigned count = 0;
+	for (unsigned i = 0; i < work->name_count; i++)
+		count += mails[next_of(work, i)] > 0;
+	struct nodepart *part = count > 0 ? nodeparts_make(work, count) : NULL;
+	int ret = part != NULL ? 0 : -ENOMEM;
 	for (unsigned i = 0; ret == 0 && i < work->name_count; i++) {
+		const unsigned node = next_of(work, i);
+		/* Number 0 is none that a mail has: no copy was found there. */
+		if (mails[node] == 0)
+			continue;
 		const struct mailname box = { bytes, name_copies(work, i, bytes) };
-		parts[i].ask.node = next_of(work, i);
-		/* Number 0 is none that a mail has. */
-		ret = nodeerase_fill(&parts[i], box, &mails[parts[i].ask.node], 1);
+		part->ask.node = node;
+		ret = nodeerase_fill(part++, box, &mails[node], 1);
 	}
 	work->step = ERASING;
 	return ret == 0;
