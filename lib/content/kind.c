@@ -381,11 +381,14 @@ static bool is_known_field(const struct narrow *narrow, size_t at)
 /* Behind the field at *at, whatever its name, and the lines that go on with it. */
 static bool skip_field(const struct narrow *narrow, size_t *at)
 {
-	static const char name[] = "abcdefghijklmnopqrstuvwxyz0123456789-_";
 	size_t next = *at;
-	while (next < narrow->size && memchr(name, narrow->text[next], sizeof(name) - 1) != NULL)
+	while (next < narrow->size && narrow->text[next] > ' ' && narrow->text[next] < 0x7f &&
+	       narrow->text[next] != ':')
 		next++;
-	if (next == *at || next == narrow->size || narrow->text[next] != ':')
+	const bool has_name = next > *at;
+	while (next < narrow->size && (narrow->text[next] == ' ' || narrow->text[next] == '\t'))
+		next++;
+	if (!has_name || next == narrow->size || narrow->text[next] != ':')
 		return false;
 	do {
 		while (next < narrow->size && narrow->text[next] != '\n')
@@ -535,21 +538,28 @@ enum content_kind content_kind(const uint8_t *head, size_t size)
 	return kind == CONTENT_OTHER ? take_zlib(head, size) : kind;
 }
 
+/* A file of few bytes of a mark may be a text that begins with them. */
+static bool is_marked(enum content_kind kind)
+{
+	return (kind >= CONTENT_PE && kind <= CONTENT_TNEF) || kind == CONTENT_CPIO ||
+	       kind == CONTENT_COMPRESS || kind == CONTENT_CMS;
+}
+
 enum content_kind content_kind_besides(enum content_kind kind, const uint8_t *head, size_t size)
 {
 	struct narrow narrow;
+	if (kind > CONTENT_HTML && !is_marked(kind))
+		return CONTENT_OTHER;
 	if (size > CONTENT_HEAD_SIZE)
 		size = CONTENT_HEAD_SIZE;
 	narrow_head(head, size, &narrow);
-	if (kind >= CONTENT_PE && kind <= CONTENT_TNEF && is_any_mail(&narrow))
+	/* The names of archives' members end in a NUL, so that their heads are no texts. */
+	const bool is_read = is_marked(kind) && (kind <= CONTENT_TNEF || narrow.is_text);
+	if (is_read && is_any_mail(&narrow))
 		return CONTENT_MAIL;
-	if ((kind >= CONTENT_PE && kind <= CONTENT_TNEF) || kind == CONTENT_CPIO ||
-	    kind == CONTENT_COMPRESS || kind == CONTENT_CMS)
-		return is_html(&narrow) ? CONTENT_HTML : CONTENT_OTHER;
-	return kind == CONTENT_TEXT && size == CONTENT_HEAD_SIZE && !narrow.is_wide &&
-			       is_only_fields(&narrow)
-		       ? CONTENT_MAIL
-		       : CONTENT_OTHER;
+	if (size == CONTENT_HEAD_SIZE && !narrow.is_wide && is_only_fields(&narrow))
+		return CONTENT_MAIL;
+	return is_marked(kind) && is_html(&narrow) ? CONTENT_HTML : CONTENT_OTHER;
 }
 
 const char *content_kind_name(enum content_kind kind)

@@ -624,9 +624,13 @@ static void open_besides(struct object *object)
 		content_kind_besides(object->kind, object->head, object->head_size);
 	if (kind == CONTENT_OTHER || object->is_bare_text)
 		return;
+	/* A text of fields is mostly none: where a mail is too deep to be opened it is no bomb. */
+	if (object->kind == CONTENT_TEXT && object->depth >= INSPECT_DEPTH)
+		return;
 	struct object *besides = object_begin(object->inspection, object, content_kind_name(kind));
 	if (besides == NULL)
 		return;
+	besides->depth = object->depth;
 	besides->is_guess = true;
 	besides->forced_kind = kind;
 	object->packs[object->pack_count++] = besides;

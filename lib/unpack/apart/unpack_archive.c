@@ -129,13 +129,12 @@ static struct block next_block(struct archive *archive)
 }
 
 /*
- * From its first block on. Returns whether the archive can be used further: behind ARCHIVE_FATAL libarchive says
+ * From a block on; at bytes of the member have been given. Returns whether the archive can be used further: behind ARCHIVE_FATAL libarchive says
  * that it cannot, and does not see to it itself; its cabinets would be read by a NULL.
  */
-static bool read_data(const struct reading *reading, struct block block)
+static bool read_data(const struct reading *reading, struct block block, uint64_t at)
 {
 	struct unpack *unpack = reading->unpack;
-	uint64_t at = 0;
 	unsigned empty_count = 0;
 	bool is_damaged = false;
 	for (;; block = next_block(reading->archive)) {
@@ -150,8 +149,12 @@ static bool read_data(const struct reading *reading, struct block block)
 		}
 		if (result == ARCHIVE_EOF) {
 			unpack_close(unpack, true);
+			if (reading->disc != NULL)
+				unpack_disc_close(reading->disc);
 			return true;
 		}
+		if (reading->disc != NULL)
+			unpack_disc_follow(reading->disc, block.bytes, block.size);
 		const bool is_stuck = block.size == 0 && ++empty_count > RETRIES_MAX;
 		if (is_stuck || (result < ARCHIVE_WARN && result != ARCHIVE_RETRY)) {
 			unpack_tell(unpack,
@@ -170,6 +173,14 @@ static bool read_data(const struct reading *reading, struct block block)
 	}
 }
 
+/* A directory of a disc is in each tree. */
+static bool count_member(const struct reading *reading)
+{
+	if (reading->disc == NULL || !reading->disc->is_again)
+		unpack_count(reading->unpack);
+	return true;
+}
+
 static void name_of(struct archive_entry *entry, char *ret_name)
 {
 	const char *name = archive_entry_pathname(entry);
@@ -180,19 +191,52 @@ static void name_of(struct archive_entry *entry, char *ret_name)
 	unpack_name((const uint8_t *)name, strlen(name), UNPACK_NAME_LATIN1, ret_name);
 }
 
-/* As read_data(). What another tree of a disc has given already is neither opened nor counted. */
+static bool pour(struct unpack *unpack, const uint8_t *bytes, uint64_t size)
+{
+	while (size > 0) {
+		const size_t part = size < UNPACK_PIECE ? (size_t)size : UNPACK_PIECE;
+		if (!unpack_pour(unpack, bytes, part))
+			return false;
+		bytes += part;
+		size -= part;
+	}
+	return true;
+}
+
+/* How many bytes of a file follow one another in the image; *block becomes the first one that does not. */
+static uint64_t skip_straight(const struct reading *reading, struct block *block)
+{
+	const uint8_t *next = block->bytes;
+	uint64_t at = 0;
+	while (block->result == ARCHIVE_OK && block->size > 0 && block->bytes == next) {
+		next += block->size;
+		at += block->size;
+		*block = next_block(reading->archive);
+	}
+	return at;
+}
+
+/* As read_data(). What another tree of a disc has given already is not opened. */
 static bool open_member(const struct reading *reading, struct archive_entry *entry)
 {
-	const struct block first = next_block(reading->archive);
+	struct unpack_disc *disc = reading->disc;
+	struct block block = next_block(reading->archive);
+	const uint8_t *first = block.bytes;
+	uint64_t at = 0;
 	/* Some readers go by the bytes, and not by what a directory or a link calls itself. */
-	if (first.size == 0 && archive_entry_filetype(entry) != AE_IFREG) {
-		unpack_count(reading->unpack);
-		return first.result != ARCHIVE_FATAL;
+	if (block.result == ARCHIVE_EOF && archive_entry_filetype(entry) != AE_IFREG)
+		return count_member(reading);
+	if (disc != NULL) {
+		unpack_disc_open(disc, archive_entry_size(entry));
+		if (unpack_disc_has(disc, first))
+			at = skip_straight(reading, &block);
+		if (block.result == ARCHIVE_EOF && unpack_disc_has(disc, first))
+			return true;
 	}
-	if (reading->disc != NULL &&
-	    unpack_disc_has(reading->disc, first.bytes, archive_entry_size(entry)))
-		return first.result != ARCHIVE_FATAL;
-	return !unpack_open(reading->unpack, reading->unpack->name) || read_data(reading, first);
+	if (!unpack_open(reading->unpack, reading->unpack->name) ||
+	    !pour(reading->unpack, first, at))
+		return true;
+	return read_data(reading, block, at);
 }
 
 static bool read_member(const struct reading *reading, struct archive_entry *entry)
@@ -207,10 +251,8 @@ static bool read_member(const struct reading *reading, struct archive_entry *ent
 	const bool is_encrypted = archive_entry_is_data_encrypted(entry) != 0;
 	if (is_encrypted)
 		unpack_tell_of(unpack, UNPACK_ENCRYPTED, unpack->name);
-	if (is_file && !is_link && !is_encrypted)
-		return open_member(reading, entry);
-	unpack_count(unpack);
-	return true;
+	return is_file && !is_link && !is_encrypted ? open_member(reading, entry)
+						    : count_member(reading);
 }
 
 static void read_members(const struct reading *reading)

@@ -30,18 +30,44 @@ bool unpack_disc_begin(struct unpack_disc *ret_disc, const uint8_t *bytes, size_
 	return ret_disc->sizes != NULL;
 }
 
-bool unpack_disc_has(struct unpack_disc *disc, const uint8_t *first, int64_t file_size)
+void unpack_disc_open(struct unpack_disc *disc, int64_t file_size)
+{
+	disc->file_size = file_size;
+	disc->first = NULL;
+	disc->next = NULL;
+	disc->is_straight = true;
+}
+
+/* NULL: it is not in the image. */
+static uint64_t *find_size(const struct unpack_disc *disc, const uint8_t *first)
 {
 	const uintptr_t at = (uintptr_t)first - (uintptr_t)disc->bytes;
-	if (file_size <= 0)
+	return first != NULL && at < disc->size ? &disc->sizes[at / SECTOR_SIZE] : NULL;
+}
+
+bool unpack_disc_has(const struct unpack_disc *disc, const uint8_t *first)
+{
+	const uint64_t *size = find_size(disc, first);
+	if (disc->file_size <= 0)
 		return disc->is_again;
-	if (first == NULL || at >= disc->size)
-		return false;
-	uint64_t *size = &disc->sizes[at / SECTOR_SIZE];
-	if (*size == (uint64_t)file_size)
-		return true;
-	*size = (uint64_t)file_size;
-	return false;
+	return size != NULL && *size == (uint64_t)disc->file_size;
+}
+
+void unpack_disc_follow(struct unpack_disc *disc, const uint8_t *bytes, size_t size)
+{
+	if (size == 0)
+		return;
+	if (disc->first == NULL)
+		disc->first = bytes;
+	disc->is_straight = disc->is_straight && (disc->next == NULL || bytes == disc->next);
+	disc->next = bytes + size;
+}
+
+void unpack_disc_close(struct unpack_disc *disc)
+{
+	uint64_t *size = find_size(disc, disc->first);
+	if (size != NULL && disc->is_straight && disc->file_size > 0)
+		*size = (uint64_t)disc->file_size;
 }
 
 void unpack_disc_end(struct unpack_disc *disc)

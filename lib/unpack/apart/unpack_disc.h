@@ -5,16 +5,17 @@
  * unpack_disc.h - which files of an image of a disc have been read.
  *
  * Flow: unpack_archive.c reads the trees of a disc one after another -> unpack_disc_has() tells what an earlier
- *       one has given.
+ *       one may have given: the caller sees to it that the file's bytes follow one another this time, too.
  *
- *     if (unpack_disc_begin(&disc, bytes, size)) {
- *             is_known = unpack_disc_has(&disc, first_bytes, file_size);
- *             unpack_disc_end(&disc);
+ *     unpack_disc_open(&disc, file_size);
+ *     if (!unpack_disc_has(&disc, bytes)) {
+ *             unpack_disc_follow(&disc, bytes, size);
+ *             unpack_disc_close(&disc);
  *     }
  *
  * A disc of ISO 9660 (ECMA-119) may have its files in three trees, its own, that of Joliet and, by Rock Ridge, its own
- * under other names, and a file may be in one of them alone. Files are the same when they have the same
- * size and begin in the same sector.
+ * under other names, and a file may be in one of them alone. Two are the same when they have the same size, begin in the
+ * same sector, and their bytes follow one another in the image.
  */
 
 #include <stdbool.h>
@@ -28,15 +29,25 @@ extern "C" {
 struct unpack_disc {
 	const uint8_t *bytes;
 	size_t size;
-	uint64_t *sizes; /* of the file that begins in a sector, which is never empty; 0: none */
-	bool is_again;	 /* a tree has been read, with all its files of no bytes */
-	bool has_udf;	 /* files of ECMA-167, which nothing here reads, besides */
+	uint64_t *
+		sizes; /* of the file that begins in a sector and has been given, straight; 0: none */
+	bool is_again; /* a tree has been read, with all its files of no bytes */
+	bool has_udf;  /* files of ECMA-167, which nothing here reads, besides */
+	/* Of the file that is open. */
+	int64_t file_size;
+	const uint8_t *first;
+	const uint8_t *next;
+	bool is_straight;
 };
 
 /* bytes are borrowed until unpack_disc_end(). false: there is no memory. */
 bool unpack_disc_begin(struct unpack_disc *ret_disc, const uint8_t *bytes, size_t size);
-/* Has a file of that size begun there already? If not, it has from now on. What first is not of the image is new. */
-bool unpack_disc_has(struct unpack_disc *disc, const uint8_t *first, int64_t file_size);
+void unpack_disc_open(struct unpack_disc *disc, int64_t file_size);
+/* Has such a file begun there already? What is not of the image is new. */
+bool unpack_disc_has(const struct unpack_disc *disc, const uint8_t *first);
+/* The file's bytes, from the first to the last; and its end, behind which it is known. */
+void unpack_disc_follow(struct unpack_disc *disc, const uint8_t *bytes, size_t size);
+void unpack_disc_close(struct unpack_disc *disc);
 void unpack_disc_end(struct unpack_disc *disc);
 
 #ifdef __cplusplus

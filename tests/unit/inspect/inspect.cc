@@ -198,7 +198,13 @@ TEST_CASE("a mail or a page that begins as something else is one all the same", 
 		CHECK(has(look(INSPECT_MAIL, mail_with("p.html", "GIF8" + page), piece),
 			  "part 2 / p.html / html / base64 / gzip", "Test.Mark"));
 	}
-	CHECK(look(INSPECT_FILE, "X-Foo: " + std::string(1800, 'a') + "\r\n").objects <= 3);
+	// As deep as any other text.
+	std::string file = "X-Foo: " + std::string(1800, 'a') + "\r\n";
+	CHECK(look(INSPECT_FILE, file).objects <= 3);
+	for (unsigned i = 0; i < INSPECT_DEPTH; i++) {
+		file = gzip(file);
+		CHECK(look(INSPECT_FILE, file).finding_count == 0);
+	}
 }
 
 TEST_CASE("nothing depends on how bytes are cut", "[inspect]")

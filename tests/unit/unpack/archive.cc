@@ -347,6 +347,9 @@ TEST_CASE("what calls itself a directory or a link is a file when it has bytes",
 		const std::string all = unpack_all(CONTENT_CPIO, cpio).all();
 		CHECK(all == (mode[4] == 'a' ? "" : "a=text;"));
 	}
+	// What cannot be given is told, whatever it calls itself.
+	cpio.replace(14, 8, "000001ed");
+	CHECK(unpack_all(CONTENT_CPIO, cpio.substr(0, 112)).has("cut: a"));
 }
 
 TEST_CASE("a file of a disc is found in whichever tree it is", "[unpack][archive]")
@@ -359,6 +362,10 @@ TEST_CASE("a file of a disc is found in whichever tree it is", "[unpack][archive
 	std::string disc = formed(archive_write_set_format_iso9660, members);
 	const std::string wanted = "a longer name.txt=text;b.txt=" + members[1].data + ";";
 	CHECK(unpacked(disc) == wanted);
+	// A directory is in each tree, and counts once.
+	struct unpack_budget budget = UNPACK_BUDGET;
+	budget.members_left = 3;
+	CHECK(unpack_all(CONTENT_ISO9660, disc, budget).all() == wanted);
 	// Volumes whose tree has no file: the directory's records end where the first one would begin.
 	const auto without = [](std::string bytes, size_t sector) {
 		const size_t root =
