@@ -234,6 +234,9 @@ static void take_serial(struct notify *notify, size_t index, uint32_t newest, ui
 		zone->next_serial = newest;
 		zone->since_ms = now_ms;
 	}
+	/* RFC 1982: a store that was put back, and no worker will have what it had. */
+	if ((int32_t)(newest - zone->next_serial) < 0)
+		zone->next_serial = newest;
 	if (!zonestatus_all_have(notify->zonestatus, index, zone->next_serial) &&
 	    now_ms - zone->since_ms < WORKERS_TIMEOUT_MS)
 		return;
