@@ -203,7 +203,7 @@ TEST_CASE("a mail or a page may be something else by its first bytes", "[content
 	const std::string longest = "X-Foo: " + std::string(600, 'a') + "\n ";
 	CHECK(besides_of("\n" + longest + std::string(2000, 'b')) == "mail");
 	for (const std::string first : { "MZ: ", "GIF8: ", "X-L: <html>", "X-L: \x01",
-					  "X-L: %PDF-1.4", "070701: ", "X.L: ", "X-L : " })
+					 "X-L: %PDF-1.4", "070701: ", "X.L: ", "X-L : " })
 		CHECK(besides_of(first + std::string(2000, 'y') + "\n") == "mail");
 	CHECK(besides_of("070701: a\nFrom: b\n") == "mail");
 	CHECK(besides_of(RAW("070701: a\nFrom: b\nTo: c\n\0")) == "other");
