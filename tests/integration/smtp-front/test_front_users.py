@@ -124,6 +124,12 @@ class Build(Users):
         self.build("--max-shrink", "62", cut)
         self.assertEqual(len(self.dump()), 39)
 
+    def test_a_list_that_is_not_there_is_named_and_the_database_has_no_part_in_it(self):
+        missing = self.path("missing")
+        result = self.build(missing, expect=os.EX_NOINPUT)
+        self.assertEqual(result.stderr, f"error: [{missing}] list not read (No such file or directory)\n"
+                         f"error: [{self.database}] database not changed (a list was not read)\n")
+
     def test_a_small_list_whose_source_is_away_changes_nothing(self):
         aliases = self.write("aliases", "postmaster@example.org to=anna@example.net\n")
         users = [f"{name}@example.org" for name in ("anna", "bert", "carl")] + ["anna@example.net"]

@@ -42,6 +42,7 @@ struct command_line {
 	int word_count;
 	uint64_t refused;	  /* lines */
 	uint64_t refused_targets; /* of aliases, when no line was refused */
+	bool has_unread_list;	  /* and a line that says why */
 };
 
 /* A command takes so many options from the first on, and words of this name or none. */
@@ -297,10 +298,11 @@ static int add_lists(struct users_builder *build, void *context)
 	struct command_line *line = context;
 	for (int i = 0; i < line->word_count; i++) {
 		int ret = add_list(build, line->words[i], &line->refused);
-		if (ret != STORE_OK)
+		if (ret != STORE_OK) {
 			log_error(line->words[i], "list not read (%s)", users_strerror(ret));
-		if (ret != STORE_OK)
+			line->has_unread_list = true;
 			return ret;
+		}
 	}
 	log_more("lines", line->refused);
 	if (line->refused > 0)
@@ -327,6 +329,11 @@ static int build_one(const char *path, struct users_builder *build, users_build_
 	log_more("targets", line->refused_targets);
 	if (ret == USERS_ESHRINK)
 		log_shrink(path, build);
+	if (ret != STORE_OK && line->has_unread_list) {
+		/* The line before has the reason, which is not one of the database. */
+		log_error(path, "database not changed (a list was not read)");
+		return store_exit_status(ret);
+	}
 	if (ret != STORE_OK)
 		return fail(path, "database not changed", ret);
 	print_facts(path, "database built", &build->facts);
