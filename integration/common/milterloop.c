@@ -94,7 +94,7 @@ int milterloop_open(const struct smfiDesc *filter, const struct milterplace *pla
 	if (ret == 0)
 		return EX_OK;
 	log_error(filter->xxfi_name, "socket not opened, socket=%s (%s)", place->connection,
-		  strerror(-ret));
+		  owner_explain(owner, ret));
 	return program_refused_status(ret);
 }
 

@@ -115,3 +115,10 @@ int owner_give(const struct owner *owner, const char *path)
 		return -errno;
 	return chmod(path, owner->socket_mode) == 0 ? 0 : -errno;
 }
+
+const char *owner_explain(const struct owner *owner, int ret)
+{
+	if (ret == -EPERM && owner->group[0] != '\0')
+		return "\"socket-group\" is not one of the groups that this process has";
+	return strerror(-ret);
+}

@@ -69,6 +69,8 @@ int owner_make_directory(const struct owner *owner, const char *path, mode_t mod
 
 /* Group and permissions of a socket in the file system, as root also its user. 0 or -errno. */
 int owner_give(const struct owner *owner, const char *path);
+/* Why there is no such socket, for a line of the log, of what owner_give() or a call before it has returned. */
+const char *owner_explain(const struct owner *owner, int ret);
 
 #ifdef __cplusplus
 }

@@ -148,7 +148,8 @@ static int open_sockets(const struct policy_setup *setup, struct sockets *ret_so
 	int ret = sockets_open(setup, ret_sockets, &place);
 	if (ret == 0)
 		return EX_OK;
-	log_error(context, "socket not opened, place=%s (%s)", place->text, strerror(-ret));
+	log_error(context, "socket not opened, place=%s (%s)", place->text,
+		  place->text[0] == '/' ? owner_explain(&setup->owner, ret) : strerror(-ret));
 	return program_refused_status(ret);
 }
 

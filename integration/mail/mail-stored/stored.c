@@ -90,9 +90,10 @@ static int open_place(const struct parent *parent, const struct place *place, in
 	return ret == 0 ? listen_at(*ret_fd) : ret;
 }
 
-static int refuse_place(const char *place, int ret)
+static int refuse_place(const struct stored_setup *setup, const char *place, int ret)
 {
-	log_error(context, "socket not opened, place=%s (%s)", place, strerror(-ret));
+	log_error(context, "socket not opened, place=%s (%s)", place,
+		  place[0] == '/' ? owner_explain(&setup->owner, ret) : strerror(-ret));
 	return program_refused_status(ret);
 }
 
@@ -107,14 +108,14 @@ static int open_nodes(struct parent *parent)
 	if (ret == 0)
 		ret = listen_at(parent->store_fd);
 	if (ret != 0)
-		return refuse_place(parent->store_path, ret);
+		return refuse_place(setup, parent->store_path, ret);
 	ret = open_place(parent, &setup->nodes.listen, &parent->node_fd);
 	if (ret != 0)
-		return refuse_place(setup->nodes.listen.text, ret);
+		return refuse_place(setup, setup->nodes.listen.text, ret);
 	if (setup->nodes.location.text[0] == '\0')
 		return EX_OK;
 	ret = open_place(parent, &setup->nodes.location, &parent->location_fd);
-	return ret != 0 ? refuse_place(setup->nodes.location.text, ret) : EX_OK;
+	return ret != 0 ? refuse_place(setup, setup->nodes.location.text, ret) : EX_OK;
 }
 
 /* One pair for all that follow: a question waits in it for the next process. */
@@ -137,7 +138,7 @@ static int open_sockets(struct parent *parent)
 	if (ret == 0)
 		ret = listen_at(*fd);
 	if (ret != 0)
-		return refuse_place(setup->socket, ret);
+		return refuse_place(setup, setup->socket, ret);
 	int status = open_logins(parent);
 	if (status == EX_OK && has_nodes)
 		status = open_nodes(parent);
@@ -146,7 +147,7 @@ static int open_sockets(struct parent *parent)
 	for (unsigned i = 0; i < setup->lmtp_count; i++) {
 		ret = open_place(parent, &setup->lmtp[i], &parent->lmtp_fds[i]);
 		if (ret != 0)
-			return refuse_place(setup->lmtp[i].text, ret);
+			return refuse_place(setup, setup->lmtp[i].text, ret);
 	}
 	return EX_OK;
 }

@@ -588,7 +588,8 @@ class Processes(Case):
                                 user=65534, group=65534, extra_groups=[], capture_output=True, text=True,
                                 timeout=DEADLINE_S, check=False)
         self.assertEqual(result.returncode, EX_NOPERM, result.stderr)
-        self.assertIn("socket not opened", result.stderr)
+        self.assertIn(f'socket not opened, place={spool}/socket ("socket-group" is not one of the groups that '
+                      "this process has)\n", result.stderr)
         self.assertNotIn("socket", os.listdir(spool))
 
     def test_a_store_process_that_is_killed_is_replaced_while_clients_wait(self):
