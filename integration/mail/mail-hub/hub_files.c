@@ -212,8 +212,11 @@ int hub_files_check(const struct hub_setup *setup, unsigned program, enum hub_fi
 		return EX_TEMPFAIL;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == EX_OK)
 		return EX_OK;
-	log_error(hub_context, "configuration refused, program=%s %s", name,
-		  child_format_end(status, end));
+	/* The file of the program's own line is gone, or is going to be. */
+	log_error(hub_context,
+		  "configuration refused, program=%s %s (made of hub.conf, mail-hub --show %s "
+		  "prints it)",
+		  name, child_format_end(status, end), name);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE;
 }
 

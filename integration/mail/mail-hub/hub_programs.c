@@ -167,8 +167,9 @@ char *hub_programs_text(unsigned program, const struct hub_setup *setup)
 	FILE *out = open_memstream(&text, &size);
 	if (out == NULL)
 		return NULL;
-	fprintf(out, "# Made by mail-hub: it is written anew when mail-hub begins, or reads "
-		     "hub.conf.\n");
+	fprintf(out,
+		"# Made of hub.conf by mail-hub, which writes its own copy anew when it begins, or "
+		"reads that.\n");
 	hub_programs[program].print(setup, out);
 	bool has_failed = ferror(out) != 0;
 	if (fclose(out) == 0 && !has_failed)

@@ -293,7 +293,8 @@ class Refusals(Case):
         result = hub.call("--check")
         self.assertEqual((result.returncode, result.stdout), (EX_CONFIG, ""))
         self.assertRegex(result.stderr, r"^error: \[mail-stored\] recipients not opened, users=.*/users.mdb")
-        self.assertRegex(result.stderr, r"\nerror: \[mail-hub\] configuration refused, program=mail-stored status=78\n$")
+        self.assertRegex(result.stderr, r"\nerror: \[mail-hub\] configuration refused, program=mail-stored status=78 "
+                         r"\(made of hub.conf, mail-hub --show mail-stored prints it\)\n$")
         left = {name for name in os.listdir("/tmp") if name.startswith("mail-hub-")} - before
         # Those of other tests that run now go soon.
         wait_for(lambda: not any(os.path.exists(f"/tmp/{name}") for name in left), f"{left} to be gone")

@@ -37,7 +37,7 @@ std::string text_of(unsigned program, const hub_setup &setup)
 	REQUIRE(text != nullptr);
 	const std::string copy = text;
 	free(text);
-	CHECK(copy.compare(0, 22, "# Made by mail-hub: it") == 0);
+	CHECK(copy.compare(0, 31, "# Made of hub.conf by mail-hub,") == 0);
 	return copy.substr(copy.find('\n') + 1);
 }
 
