@@ -131,7 +131,9 @@ static int confine(const struct settings *settings, struct callfilter *ret_worke
 		ret = confine_make_filter(settings, ret_worker_filter);
 	}
 	if (ret != 0) {
-		log_error(context, "not confined, step=%s (%s)", step, strerror(-ret));
+		bool is_path = strcmp(step, "chroot") == 0;
+		log_error(context, "not confined, step=%s%s%s (%s)", step, is_path ? " path=" : "",
+			  is_path ? settings->chroot_path : "", strerror(-ret));
 		return ret == -EPERM ? EX_NOPERM : EX_OSERR;
 	}
 	if (settings->confine != SETTINGS_CONFINE_OFF)

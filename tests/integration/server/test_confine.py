@@ -310,11 +310,11 @@ class UserTest(ConfineCase):
         os.chmod(self.directory, 0o777)
         status, log = ProcessesTest.end_of(self, f"chroot: {self.path('stores')}", user="nobody")
         self.assertEqual(status, EX_NOPERM, log)
-        self.assertRegex(log, r"(?m)^error: \[dnsblv6d\] not confined, step=chroot \(.*\)$")
+        self.assertRegex(log, r"(?m)^error: \[dnsblv6d\] not confined, step=chroot path=/\S+ \(.*\)$")
         shutil.move(self.path("stores"), self.path("gone"))
         status, log = ProcessesTest.end_of(self, f"chroot: {self.path('stores')}", "user: nobody")
         self.assertEqual(status, EX_OSERR, log)
-        self.assertTrue(re.search(r"not confined, step=chroot \(No such file", log), log)
+        self.assertTrue(re.search(r"not confined, step=chroot path=/\S+ \(No such file", log), log)
 
 
 if __name__ == "__main__":
