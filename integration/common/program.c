@@ -46,7 +46,7 @@ int program_parse(const char *text, size_t text_size, const struct conf_table *t
 	if (ret != 0 || judge == NULL)
 		return ret;
 	if (handle->lists[HANDLE_ZONES][0] == '\0')
-		return conf_refuse(reterr_error, -EINVAL, "no zone is given");
+		return conf_refuse(reterr_error, -EINVAL, "library: \"zones\" is not given");
 	ret = handle_finish(handle, reterr_error);
 	return ret == 0 ? judge_finish(judge, reterr_error) : ret;
 }

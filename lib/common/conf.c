@@ -137,6 +137,32 @@ static void quote(const struct reading *r, const char *text, size_t size, bool i
 		log_quote(text, size, r->error->value);
 }
 
+/* "delay: 2 s", in which the parser takes what is behind the blank for the next item. */
+static bool has_blank_in_value(const char *line, size_t size)
+{
+	const char *end = line + size;
+	const char *at = memchr(line, ':', size);
+	if (at == NULL || end - at < 3 || at[1] != ' ')
+		return false;
+	at++;
+	while (at < end && *at == ' ')
+		at++;
+	if (at == end || strchr("\"[#", *at) != NULL)
+		return false;
+	at = memchr(at, ' ', (size_t)(end - at));
+	while (at != NULL && at < end && *at == ' ')
+		at++;
+	return at != NULL && at < end && *at != '#' && *at != '\r';
+}
+
+static const char *explain_line(const char *line, size_t size)
+{
+	return has_blank_in_value(line, size)
+		       ? "a blank in the value: times have none, a text with one has quotes, and "
+			 "several values have brackets"
+		       : "not of the form item: value";
+}
+
 /* The parser could not read a line at all: its keys are those of a line before. */
 static int refuse_line(struct reading *r, int ret)
 {
@@ -151,7 +177,7 @@ static int refuse_line(struct reading *r, int ret)
 	size_t size = (size_t)((feed != NULL ? feed : end) - line);
 	quote(r, line, size, names_secret(r, line, size));
 	add_reason(error->reason, "%s",
-		   ret == KNOT_EPARSEFAIL ? "not of the form item: value" : knot_strerror(ret));
+		   ret == KNOT_EPARSEFAIL ? explain_line(line, size) : knot_strerror(ret));
 	return -EINVAL;
 }
 

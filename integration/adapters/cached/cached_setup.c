@@ -96,7 +96,7 @@ static const char *finish(struct cached_setup *setup)
 	char names[SETUP_ZONES_MAX * (SETUP_ZONE_MAX + sizeof(" ==") + SETUP_LABEL_MAX)] = "";
 	size_t size = 0;
 	if (setup->zone_count == 0)
-		return "no zone is given";
+		return "zone: none is given, each with its \"domain\"";
 	for (unsigned i = 0; i < setup->zone_count; i++)
 		size += (size_t)snprintf(names + size, sizeof(names) - size, "%s%s%s%s",
 					 i > 0 ? " " : "", setup->zones[i].name,

@@ -215,7 +215,8 @@ static bool asks_itself(const struct translate_setup *setup, const char *entry)
 static int finish(struct translate_setup *setup, struct conf_error *reterr_error)
 {
 	if (setup->zone_count == 0)
-		return conf_refuse(reterr_error, -EINVAL, "no zone is given");
+		return conf_refuse(reterr_error, -EINVAL,
+				   "zone: none is given, each with its \"domain\"");
 	for (unsigned i = 0; i < setup->zone_count; i++) {
 		const struct setup_zone *zone = &setup->zones[i];
 		char name[DNSBLV6_NAME_TEXT_SIZE];

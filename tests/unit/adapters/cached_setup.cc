@@ -134,7 +134,7 @@ TEST_CASE("a file without a zone, or with one twice, is refused", "[cached][setu
 {
 	const parsed none("cached:\n    clients: 5\n");
 	CHECK(none.status == -EINVAL);
-	CHECK(std::string(none.error.reason) == "no zone is given");
+	CHECK(std::string(none.error.reason) == "zone: none is given, each with its \"domain\"");
 	const parsed twice(ZONE + "  - domain: BL6.EXAMPLE.\n");
 	CHECK(twice.status == -EINVAL);
 	CHECK(twice.error.line == 3);

@@ -120,7 +120,7 @@ TEST_CASE("without zones, or without the allow list that is named, a filter does
 {
 	const parsed_setup none("filter:\n    sessions: 10\n");
 	CHECK(none.status == -EINVAL);
-	CHECK(std::string(none.error.reason) == "no zone is given");
+	CHECK(std::string(none.error.reason) == "library: \"zones\" is not given");
 	const parsed_setup missing("decision:\n    allow-file: /no/such/file\n" + ZONES);
 	CHECK(missing.status == -ENOENT);
 	CHECK_THAT(missing.error.reason, Catch::Contains("allow-file"));

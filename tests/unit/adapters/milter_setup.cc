@@ -42,7 +42,7 @@ TEST_CASE("a configuration with a zone and nothing else is complete", "[milter][
 
 	const parsed none("milter:\n    quarantine: yes\n");
 	CHECK(none.status == -EINVAL);
-	CHECK(std::string(none.error.reason) == "no zone is given");
+	CHECK(std::string(none.error.reason) == "library: \"zones\" is not given");
 }
 
 TEST_CASE("the sample has the defaults, and every item with its comments taken away",

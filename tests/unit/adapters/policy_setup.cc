@@ -43,7 +43,7 @@ TEST_CASE("a configuration with a zone and nothing else is complete", "[policy][
 
 	const parsed none("");
 	CHECK(none.status < 0);
-	CHECK(std::string(none.error.reason) == "no zone is given");
+	CHECK(std::string(none.error.reason) == "library: \"zones\" is not given");
 }
 
 TEST_CASE("the sample has the defaults, and every item with its comments taken away",

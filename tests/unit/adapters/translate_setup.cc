@@ -138,7 +138,8 @@ TEST_CASE("a list inside an own zone is refused, it would be asked of ourselves"
 
 TEST_CASE("zones that cannot be answered for are refused", "[translate][setup]")
 {
-	CHECK(refused("translate:\n    workers: 1\n") == "no zone is given");
+	CHECK(refused("translate:\n    workers: 1\n") ==
+	      "zone: none is given, each with its \"domain\"");
 	CHECK(refused(ZONE + "  - domain: b2.local\n") == "zone b2.local has no lists");
 	CHECK(refused(ZONE + "  - domain: BL.local.\n    lists: a.example\n") ==
 	      "zone is given twice");

@@ -162,6 +162,25 @@ TEST_CASE("what the program refuses is an error with the program's reason", "[co
 	CHECK(r.taken == std::vector<std::string>{ "id@2=a" });
 }
 
+TEST_CASE("a blank in a value is told, and no other line that is none", "[common][conf]")
+{
+	const auto reason = [](const std::string &line) {
+		reader r;
+		CHECK(r.parse("paint:\n    " + line + "\n") == -EINVAL);
+		CHECK(r.error.line == 2);
+		return std::string(r.error.reason);
+	};
+	for (const char *line : { "time: 2 s", "text: a  b # c", "time:   2 s\r" }) {
+		CAPTURE(line);
+		CHECK_THAT(reason(line), Catch::Matchers::StartsWith("a blank in the value: "));
+	}
+	for (const char *line :
+	     { "what is this", "time 2 s", "a b: c", "text: \"a\" b", "many: [ 1 2 ] 3" }) {
+		CAPTURE(line);
+		CHECK(reason(line) == "not of the form item: value");
+	}
+}
+
 TEST_CASE("bytes of any kind are refused with a line, or read", "[common][conf]")
 {
 	reader r;
