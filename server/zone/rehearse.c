@@ -5,6 +5,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "lib/process/capabilities.h"
 #include "lib/process/daemon.h"
 #include "lib/common/log.h"
 #include "lib/lmdb/verify.h"
@@ -28,18 +29,16 @@ static bool is_refusal(int status)
 	return status == -EACCES || status == -EPERM || status == STORE_ELOCK;
 }
 
-int rehearse_stores(const struct settings *settings)
+/* Workers of a server that stays root have no capabilities, and read what root's files let them. */
+static bool is_root_of_workers(const struct settings *settings)
 {
-	const struct daemon_user user = { .name = settings->owner.text,
-					  .uid = settings->owner.uid,
-					  .gid = settings->owner.gid,
-					  .groups = &settings->owner.gid,
-					  .group_count = 1 };
-	bool is_other = settings->owner.text[0] != '\0' && geteuid() != 0 &&
-			geteuid() != settings->owner.uid;
-	int status = is_other ? EX_OK : daemon_drop_privileges(&user, "dnsblv6d");
-	if (status != EX_OK)
-		return status;
+	return geteuid() == 0 &&
+	       (settings->confine != SETTINGS_CONFINE_OFF || settings->chroot_path[0] != '\0');
+}
+
+static int look_at_all(const struct settings *settings, bool is_other)
+{
+	int status = EX_OK;
 	for (size_t i = 0; i < settings->zone_count; i++) {
 		const struct settings_zone *zone = &settings->zones[i];
 		int ret = look_at(zone);
@@ -52,8 +51,31 @@ int rehearse_stores(const struct settings *settings)
 			continue;
 		}
 		log_error(zone->domain.text, "store cannot be opened, path=%s (%s)", zone->store,
-			  zone_strerror(ret));
+			  zone_explain(ret));
 		status = EX_NOINPUT;
 	}
+	return status;
+}
+
+int rehearse_stores(const struct settings *settings)
+{
+	struct capabilities own;
+	const struct daemon_user user = { .name = settings->owner.text,
+					  .uid = settings->owner.uid,
+					  .gid = settings->owner.gid,
+					  .groups = &settings->owner.gid,
+					  .group_count = 1 };
+	bool is_other = settings->owner.text[0] != '\0' && geteuid() != 0 &&
+			geteuid() != settings->owner.uid;
+	int status = is_other ? EX_OK : daemon_drop_privileges(&user, "dnsblv6d");
+	if (status != EX_OK)
+		return status;
+	if (!is_root_of_workers(settings) || capabilities_get(&own) != 0)
+		return look_at_all(settings, is_other);
+	struct capabilities bare = own;
+	bare.effective = 0;
+	capabilities_set(&bare);
+	status = look_at_all(settings, is_other);
+	capabilities_set(&own); /* the parent keeps them */
 	return status;
 }

@@ -149,7 +149,7 @@ static void log_refused(struct watch_zone *watched, int status)
 		log_refused_by_filler(watched, found, status);
 	else if (zone->status != 0)
 		log_error(watched->name, "store not opened, answering SERVFAIL, path=%s%s (%s)",
-			  zone->path, found, zone_strerror(status));
+			  zone->path, found, zone_explain(status));
 	else
 		log_warning(watched->name,
 			    "store not switched, serving the old one, path=%s%s (%s)", zone->path,

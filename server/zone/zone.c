@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <libknot/libknot.h>
 
@@ -29,6 +30,13 @@ void zone_init(struct zone *zone, const uint8_t *apex, size_t apex_size, const c
 const char *zone_strerror(int status)
 {
 	return status == ZONE_EAPEX ? "store of another zone" : store_strerror(status);
+}
+
+const char *zone_explain(int status)
+{
+	if (status == -EACCES && geteuid() == 0)
+		return "Permission denied; workers of root have no capabilities: give a \"user\"";
+	return zone_strerror(status);
 }
 
 bool zone_is_damage(int status)

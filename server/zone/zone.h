@@ -96,6 +96,8 @@ void zone_close(struct zone *zone);
 #define ZONE_EAPEX (-2150)
 /* Texts for all that zone_open() may return. Never NULL. */
 const char *zone_strerror(int status);
+/* The same for a file that this process was to open: what root could read, but for its capabilities. */
+const char *zone_explain(int status);
 
 /*
  * Is that status damage, or a file that is no store of ours: will the same bytes be refused again?

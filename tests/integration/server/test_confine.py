@@ -221,7 +221,7 @@ class FilesTest(ConfineCase):
         os.chmod(self.store, 0o600)
         server = self.serve_here()
         server.wait_for_log(r"^error: .*store not opened, answering SERVFAIL,"
-                            r".*\(Permission denied\)$")
+                            r".*\(Permission denied; workers of root .*\)$")
         self.assertEqual(server.ask(NAME, AAAA).rcode, SERVFAIL)
         os.chmod(self.store, 0o644)
         os.chmod(self.store + "-lock", 0o666)

@@ -260,6 +260,22 @@ class Configuration(Reload):
         self.assertEqual(self.start_server("--config", config, "--check"), (0, True))
         self.assertNotEqual(os.stat(self.store + "-lock").st_uid, 0)
 
+    def test_a_store_that_root_may_read_by_a_capability_alone_is_told_before_and_when_it_is_not_served(self):
+        if os.geteuid() != 0:
+            self.skipTest("root alone has capabilities")
+        directory = self.path("others")
+        os.mkdir(directory)
+        store = shutil.move(self.store, directory)
+        shutil.chown(directory, "nobody")
+        os.chmod(directory, 0o700)
+        config = self.write("root.conf", config_text(self.free_address(), [(ZONE, store, None)]))
+        reason = r"\(Permission denied; workers of root have no capabilities: give a \"user\"\)$"
+        process = self.start([program("dnsblv6d"), "--config", config, "--check"], "check")
+        self.assertEqual(process.popen.wait(DEADLINE_S), EX_NOINPUT, process.log())
+        process.wait_for_log(rf"^error: \[{ZONE}\] store cannot be opened, path={store} {reason}")
+        server = self.start([program("dnsblv6d"), "--config", config], "server")
+        server.wait_for_log(rf"^error: \[{ZONE}\] store not opened, answering SERVFAIL, path={store} {reason}")
+
     def test_a_file_that_the_user_of_the_server_may_not_read_is_told_before_a_reload(self):
         if os.geteuid() != 0:
             self.skipTest("no other user here (not root?)")
