@@ -183,7 +183,7 @@ class Tools(Unpacks):
             self.assertTrue(flaws and all(line.startswith("flaw encrypted") for line in flaws), flaws)
 
     def test_large_windows_are_not_taken(self):
-        for kind, *command in (("xz", "xz", "--lzma2=dict=64MiB", "-c"),
+        for kind, *command in (("xz", "xz", "--lzma2=dict=128MiB", "-c"),
                                ("zstd", "zstd", "-q", "--ultra", "--long=27", "-c")):
             with self.subTest(kind):
                 # Without a size in its head, as a stream of any length.
@@ -193,9 +193,9 @@ class Tools(Unpacks):
 
     def test_a_large_dictionary_of_lzma_is_missed_where_it_is(self):
         noise = random.Random(1).randbytes(1 << 20)
-        near, far = noise + bytes(14 << 20), noise + bytes(17 << 20)  # zeros, as they are packed soon
+        near, far = noise + bytes(62 << 20), noise + bytes(65 << 20)  # zeros, as they are packed soon
         for data, flaws in ((near + noise[:1000], []), (far, []), (far + noise[:1000], ["flaw memory: "])):
-            packed = self.packed("xz", "--format=lzma", "--lzma1=preset=0,dict=64MiB", "-c", input=data)
+            packed = self.packed("xz", "--format=lzma", "--lzma1=preset=0,dict=128MiB", "-c", input=data)
             lines = self.unpack("lzma", packed, RATIO=0)
             self.assertEqual([line for line in lines if line.startswith("flaw ")], flaws)
 
