@@ -181,6 +181,91 @@ static void push_run(struct addresses *addresses, const uint8_t *bytes, size_t s
 	}
 }
 
+/* ---- what a page has written in other ways ---- */
+
+/*
+ * Of a page in an attribute (srcdoc) references are undone twice; elsewhere what is undone once has few of them left. A
+ * run that does not begin with "&" has none, as the first time looks at each.
+ */
+static void push_once(struct addresses *addresses, const uint8_t *bytes, size_t size, bool is_named,
+		      struct outflow *out)
+{
+	const uint8_t *run;
+	size_t run_size;
+	size_t at = 0;
+	addresses->depth = is_named;
+	if (size > 0 && *bytes != '&' && !references_is_open(&addresses->twice)) {
+		push_run(addresses, bytes, size, out);
+		return;
+	}
+	while (at < size) {
+		at += references_undo(&addresses->twice, bytes + at, size - at, &run, &run_size);
+		addresses->depth = run == &addresses->twice.byte ? 2 : is_named;
+		push_run(addresses, run, run_size, out);
+	}
+}
+
+static void push_text(struct addresses *addresses, const uint8_t *bytes, size_t size,
+		      struct outflow *out)
+{
+	const uint8_t *run;
+	size_t run_size;
+	for (size_t at = 0; at < size;) {
+		at += references_undo(&addresses->once, bytes + at, size - at, &run, &run_size);
+		push_once(addresses, run, run_size, run == &addresses->once.byte, out);
+	}
+}
+
+static void end_text(struct addresses *addresses, struct outflow *out)
+{
+	const uint8_t *run;
+	size_t run_size;
+	references_end(&addresses->once, &run, &run_size);
+	push_once(addresses, run, run_size, run == &addresses->once.byte, out);
+	references_end(&addresses->twice, &run, &run_size);
+	addresses->depth = run == &addresses->twice.byte ? 2 : 0;
+	push_run(addresses, run, run_size, out);
+}
+
+#define ESCAPE 0x1b
+
+/* What began as an escape and is none is what it is. */
+static void end_escape(struct addresses *addresses, struct outflow *out)
+{
+	const uint8_t bytes[] = { ESCAPE, addresses->escape };
+	const size_t size = addresses->escape == 0 ? 0 : addresses->escape == ESCAPE ? 1 : 2;
+	addresses->escape = 0;
+	push_text(addresses, bytes, size, out);
+}
+
+/* ISO-2022-JP chooses its letters by "ESC ( B" and the like, which no reader sees. false: the byte is none of it. */
+static bool take_escape(struct addresses *addresses, uint8_t byte)
+{
+	const bool is_second = addresses->escape == ESCAPE;
+	if (byte == '\0' || strchr(is_second ? "($" : "@BIJ", byte) == NULL)
+		return false;
+	addresses->escape = is_second ? byte : 0;
+	return true;
+}
+
+static void push_bytes(struct addresses *addresses, const uint8_t *bytes, size_t size,
+		       struct outflow *out)
+{
+	const uint8_t *end = bytes + size;
+	while (bytes < end) {
+		if (addresses->escape == 0) {
+			const uint8_t *mark = find(bytes, end, ESCAPE);
+			push_text(addresses, bytes, (size_t)(mark - bytes), out);
+			addresses->escape = mark < end ? ESCAPE : 0;
+			bytes = mark < end ? mark + 1 : end;
+		} else if (take_escape(addresses, *bytes)) {
+			bytes++;
+		} else {
+			end_escape(addresses, out);
+		}
+	}
+}
+
 void addresses_push(struct addresses *addresses, const uint8_t *bytes, size_t size,
 		    const struct mstream_files *files, void *context)
 {
@@ -188,29 +273,19 @@ void addresses_push(struct addresses *addresses, const uint8_t *bytes, size_t si
 	out.files = files;
 	out.context = context;
 	out.size = 0;
-	for (size_t at = 0; at < size;) {
-		const uint8_t *run;
-		size_t run_size;
-		at += references_undo(&addresses->references, bytes + at, size - at, &run,
-				      &run_size);
-		addresses->depth = run == &addresses->references.byte;
-		push_run(addresses, run, run_size, &out);
-	}
+	push_bytes(addresses, bytes, size, &out);
 	outflow_flush(&out);
 }
 
 void addresses_end(struct addresses *addresses, bool is_whole, const struct mstream_files *files,
 		   void *context)
 {
-	const uint8_t *run;
-	size_t run_size;
 	struct outflow out;
 	out.files = files;
 	out.context = context;
 	out.size = 0;
-	references_end(&addresses->references, &run, &run_size);
-	addresses->depth = run == &addresses->references.byte;
-	push_run(addresses, run, run_size, &out);
+	end_escape(addresses, &out);
+	end_text(addresses, &out);
 	outflow_flush(&out);
 	if (addresses->is_open)
 		files->end(context, is_whole);

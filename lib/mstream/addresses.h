@@ -16,6 +16,7 @@
  * anything up to the end that these say.
  * As browsers have it, tabs and ends of lines in it are nothing, blanks around its word neither, and
  * "&#44;", "&#x2c;" and "&comma;" are a comma. Such characters end no address that begins without them.
+ * They are undone twice, for pages in attributes of a page (srcdoc), and escapes of ISO-2022-JP are nothing.
  *
  * A plain value. No function here keeps a pointer, allocates or logs; the files do not depend on where
  * the text is cut.
@@ -51,7 +52,9 @@ struct addresses {
 	char first; /* behind the colon; '\0': none yet */
 	char before; /* the character before the word, also of the address that is open; '\0': none, or not known */
 	uint8_t before_depth;
-	struct references references;
+	uint8_t escape; /* its last byte, of one that is not over; 0: none */
+	struct references once;
+	struct references twice;
 	struct datauri datauri;
 };
 

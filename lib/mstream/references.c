@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/mstream/references.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "lib/format/ascii.h"
@@ -70,7 +69,7 @@ static const struct {
 static uint8_t find_named(const char *name)
 {
 	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
-		if (strcmp(named[i].name, name) == 0)
+		if (named[i].name[1] == name[1] && strcmp(named[i].name, name) == 0)
 			return named[i].character;
 	}
 	return 0;
@@ -137,9 +136,13 @@ size_t references_undo(struct references *references, const uint8_t *bytes, size
 	*ret_run = bytes;
 	*ret_run_size = 0;
 	if (references->state != REFERENCE_NONE) {
-		if (take_byte(references, *bytes))
-			return 1;
-		return end_reference(references, ret_run, ret_run_size) && *bytes == ';' ? 1 : 0;
+		size_t used = 0;
+		while (used < size && take_byte(references, bytes[used]))
+			used++;
+		if (used == size)
+			return used;
+		return used +
+		       (end_reference(references, ret_run, ret_run_size) && bytes[used] == ';');
 	}
 	const uint8_t *end = bytes + size;
 	const uint8_t *mark = bytes;
@@ -153,6 +156,11 @@ size_t references_undo(struct references *references, const uint8_t *bytes, size
 	references->name_size = 1;
 	memcpy(references->name, "&", 2);
 	return *ret_run_size + 1;
+}
+
+bool references_is_open(const struct references *references)
+{
+	return references->state != REFERENCE_NONE;
 }
 
 void references_end(struct references *references, const uint8_t **ret_run, size_t *ret_run_size)

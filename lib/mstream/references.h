@@ -15,6 +15,7 @@
  * A plain value; no allocation.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +41,8 @@ struct references {
  */
 size_t references_undo(struct references *references, const uint8_t *bytes, size_t size,
 		       const uint8_t **ret_run, size_t *ret_run_size);
+/* Has one begun? */
+bool references_is_open(const struct references *references);
 /* The run that is left at the end of the text. */
 void references_end(struct references *references, const uint8_t **ret_run, size_t *ret_run_size);
 

@@ -347,6 +347,31 @@ TEST_CASE("characters of addresses that a page names end nothing", "[mstream][ad
 	CHECK(plain_of("<a href=data:text/plain,a'b\"c d>") == "a'b\"c;");
 }
 
+TEST_CASE("addresses of a page within a page's attribute", "[mstream][addresses]")
+{
+	const auto plain_of = [](const std::string &text) {
+		return bytes_of(text, MSTREAM_PERCENT);
+	};
+	CHECK(bytes_of("srcdoc=\"&lt;a "
+		       "href=&quot;d&amp;#97;ta&amp;colon;;b&AMP&#35;97;se64,Y&amp;#87;J"
+		       "j&quot;&gt;\"") == "abc;");
+	CHECK(plain_of("srcdoc=\"<a href='data:,a&amp;quot;b&quot;c&amp;#39;d&#39;e'>x") ==
+	      "a\"b\"c'd'e;");
+	CHECK(plain_of("srcdoc=\"<a href=&quot;data:;&amp;quot;!,a&amp;quot;b&quot; c>\"") ==
+	      "a\"b;");
+	CHECK(plain_of("srcdoc='<a href&#61;data:!,a&amp;#32;b&gt;c'") == "a b;");
+	CHECK(plain_of("'data:,&amp;&amp;copy;&amp;amp;&amp'") == "&&copy;&&;");
+}
+
+TEST_CASE("addresses of a page in ISO-2022-JP", "[mstream][addresses]")
+{
+	CHECK(bytes_of("'da\033(Bta:;ba\033$Bs\033(Je64\033$@,Y\033(BW\033(BJ\033(I\033(Bj'") ==
+	      "abc;");
+	CHECK(bytes_of("'data:x;base64,YW\033(JJj") == "abc;");
+	CHECK(bytes_of("'data:,a\033(B&#\033(B98;\033\033(Bc\033(X\033$\033(\033d\033(",
+		       MSTREAM_PERCENT) == "ab\033c\033(X\033$\033(\033d\033(;");
+}
+
 TEST_CASE("uuencode is read as clients read it", "[mstream][embedded]")
 {
 	const std::string abc = "#86)C\n"; // "abc"
