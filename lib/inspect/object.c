@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/content/pgp.h"
 #include "lib/content/zipmark.h"
 #include "lib/inspect/path.h"
 
@@ -637,6 +638,15 @@ static void open_besides(struct object *object)
 	object_push(besides, object->head, object->head_size);
 }
 
+/* A text may cite one, or a mail have it in a part: what is text says so, and what is nothing else. */
+static void look_for_pgp(struct object *object)
+{
+	const enum content_kind kind = object->kind;
+	const bool may_be = kind == CONTENT_TEXT || kind == CONTENT_HTML || kind == CONTENT_OTHER;
+	if (may_be && !object->is_guess && pgp_is_encrypted(object->head, object->head_size))
+		tell_flaw(object, UNPACK_ENCRYPTED, "");
+}
+
 static void settle_head(struct object *object)
 {
 	enum content_kind kind = content_kind(object->head, object->head_size);
@@ -652,6 +662,7 @@ static void settle_head(struct object *object)
 	/* A zip's own reader finds them, and those of what is read in two ways are found in the first. */
 	object->may_have_zip = kind != CONTENT_ZIP && object->forced_kind == CONTENT_OTHER;
 	object->head_kind = kind;
+	look_for_pgp(object);
 	object->may_have_pack = may_have_pack(object);
 	if (object->may_have_pack)
 		selfpack_begin(&object->more->selfpack, kind);

@@ -630,6 +630,19 @@ TEST_CASE("a zip that needs a password is told wherever it stands", "[inspect]")
 	}
 }
 
+TEST_CASE("a message of PGP that is encrypted is told", "[inspect]")
+{
+	const std::string message = "-----BEGIN PGP MESSAGE-----\n\njA0ECQMC14bNdxorj43/0n4B\n";
+	for (const size_t piece : { 1, 7, 65536 }) {
+		CHECK(has(look(INSPECT_FILE, message, piece), "", "encrypted"));
+		CHECK(has(look(INSPECT_MAIL, mail_with("a.asc", message), piece), "part 2 / a.asc",
+			  "encrypted"));
+		CHECK(has(look(INSPECT_FILE, zip("a.pgp", "\x8c\x0d\x04\x09\x03\x02\xd7"), piece),
+			  "a.pgp", "encrypted"));
+	}
+	CHECK(look(INSPECT_FILE, "> " + message).finding_count == 0);
+}
+
 TEST_CASE("a document is looked into behind a picture", "[inspect]")
 {
 	const std::string pdf = "%PDF-1.4\n1 0 obj\n<< >>\nstream\n" + MARK + "\nendstream ";
