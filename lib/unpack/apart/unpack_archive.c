@@ -236,6 +236,8 @@ static bool open_member(const struct reading *reading, struct archive_entry *ent
 	if (!unpack_open(reading->unpack, reading->unpack->name) ||
 	    !pour(reading->unpack, first, at))
 		return true;
+	if (disc != NULL)
+		unpack_disc_follow(disc, first, at);
 	return read_data(reading, block, at);
 }
 

@@ -53,7 +53,7 @@ bool unpack_disc_has(const struct unpack_disc *disc, const uint8_t *first)
 	return size != NULL && *size == (uint64_t)disc->file_size;
 }
 
-void unpack_disc_follow(struct unpack_disc *disc, const uint8_t *bytes, size_t size)
+void unpack_disc_follow(struct unpack_disc *disc, const uint8_t *bytes, uint64_t size)
 {
 	if (size == 0)
 		return;

@@ -46,7 +46,7 @@ void unpack_disc_open(struct unpack_disc *disc, int64_t file_size);
 /* Has such a file begun there already? What is not of the image is new. */
 bool unpack_disc_has(const struct unpack_disc *disc, const uint8_t *first);
 /* The file's bytes, from the first to the last; and its end, behind which it is known. */
-void unpack_disc_follow(struct unpack_disc *disc, const uint8_t *bytes, size_t size);
+void unpack_disc_follow(struct unpack_disc *disc, const uint8_t *bytes, uint64_t size);
 void unpack_disc_close(struct unpack_disc *disc);
 void unpack_disc_end(struct unpack_disc *disc);
 
