@@ -185,7 +185,7 @@ static void push_run(struct addresses *addresses, const uint8_t *bytes, size_t s
 
 /*
  * Of a page in an attribute (srcdoc) references are undone twice; elsewhere what is undone once has few of them left. A
- * run that does not begin with "&" has none, as the first time looks at each.
+ * run has none but at its first byte and its last, as the first time looks at each.
  */
 static void push_once(struct addresses *addresses, const uint8_t *bytes, size_t size, bool is_named,
 		      struct outflow *out)
@@ -194,7 +194,8 @@ static void push_once(struct addresses *addresses, const uint8_t *bytes, size_t 
 	size_t run_size;
 	size_t at = 0;
 	addresses->depth = is_named;
-	if (size > 0 && *bytes != '&' && !references_is_open(&addresses->twice)) {
+	if (size > 0 && bytes[0] != '&' && bytes[size - 1] != '&' &&
+	    !references_is_open(&addresses->twice)) {
 		push_run(addresses, bytes, size, out);
 		return;
 	}

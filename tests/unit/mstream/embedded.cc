@@ -359,6 +359,10 @@ TEST_CASE("addresses of a page within a page's attribute", "[mstream][addresses]
 	      "a\"b\"c'd'e;");
 	CHECK(plain_of("srcdoc=\"<a href=&quot;data:;&amp;quot;!,a&amp;quot;b&quot; c>\"") ==
 	      "a\"b;");
+	// Also behind what might have been one.
+	CHECK(plain_of("srcdoc='<a href=\"data:,x&&#97;mp;#97;y\">'") == "x&#97;y;");
+	CHECK(plain_of("srcdoc=\"<a href='d&&#35;97;ta:,x&&#35;97;y'>\"").find("xay") !=
+	      std::string::npos);
 	CHECK(plain_of("srcdoc='<a href&#61;data:!,a&amp;#32;b&gt;c'") == "a b;");
 	CHECK(plain_of("'data:,&amp;&amp;copy;&amp;amp;&amp'") == "&&copy;&&;");
 }
