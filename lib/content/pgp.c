@@ -7,7 +7,8 @@
 
 #define TAG_RECIPIENT 1
 #define TAG_PASSWORD  3
-#define PACKET_SIZE   24 /* as much of one is looked at */
+#define PACKET_SIZE   24  /* as much of one is looked at */
+#define PASSWORD_SIZE 100 /* octets, more than a packet of a password has */
 
 /* RFC 9580 4.2: the tag, and where what follows the length is. 0: there is no such packet. */
 static unsigned get_tag(const uint8_t *bytes, size_t size, size_t *ret_at)
@@ -33,6 +34,8 @@ static bool is_key(const uint8_t *bytes, size_t size)
 	if (tag == TAG_RECIPIENT && at + 3 <= size && bytes[at] == 6)
 		return (bytes[at + 1] == 21 && bytes[at + 2] == 4) ||
 		       (bytes[at + 1] == 33 && bytes[at + 2] == 6);
+	if (tag == TAG_PASSWORD && bytes[1] >= PASSWORD_SIZE)
+		return false;
 	if (tag == TAG_PASSWORD && at + 3 <= size && bytes[at] == 4)
 		return bytes[at + 1] >= 1 && bytes[at + 1] <= 13 && bytes[at + 2] <= 4;
 	return tag == TAG_PASSWORD && at + 3 <= size && (bytes[at] == 5 || bytes[at] == 6) &&

@@ -43,6 +43,8 @@ TEST_CASE("a message that is encrypted is known by its first packet", "[content]
 			   "8letters\x41\x07"),
 	       std::string() })
 		CHECK_FALSE(is_encrypted(other));
+	// A table of dBASE 7 with a memo, of 20 May 2021.
+	CHECK_FALSE(is_encrypted("\x8c\x79\x05\x14\x09"));
 }
 
 TEST_CASE("a message that is encrypted is known in a text", "[content][pgp]")
