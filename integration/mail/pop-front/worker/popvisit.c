@@ -193,7 +193,8 @@ static void refuse_mail(struct popvisit *visit, int status)
 	} else {
 		count(visit, POP_STORE_FAILURES, 1);
 		log_store(visit, "mail not read", status);
-		action = refuse(visit, POP3_TRY_LATER);
+		/* Of a disk that does not give one mail, others may be fine; a store that is away gives none. */
+		action = refuse(visit, status == -EIO ? POP3_DAMAGED : POP3_TRY_LATER);
 	}
 	say(visit);
 	if (action == POP3_CLOSE)
