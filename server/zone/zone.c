@@ -35,7 +35,8 @@ const char *zone_strerror(int status)
 const char *zone_explain(int status)
 {
 	if (status == -EACCES && geteuid() == 0)
-		return "Permission denied; workers of root have no capabilities: give a \"user\"";
+		return "Permission denied; workers of root may have no capabilities: give a "
+		       "\"user\"";
 	return zone_strerror(status);
 }
 

@@ -269,7 +269,7 @@ class Configuration(Reload):
         shutil.chown(directory, "nobody")
         os.chmod(directory, 0o700)
         config = self.write("root.conf", config_text(self.free_address(), [(ZONE, store, None)]))
-        reason = r"\(Permission denied; workers of root have no capabilities: give a \"user\"\)$"
+        reason = r"\(Permission denied; workers of root may have no capabilities: give a \"user\"\)$"
         process = self.start([program("dnsblv6d"), "--config", config, "--check"], "check")
         self.assertEqual(process.popen.wait(DEADLINE_S), EX_NOINPUT, process.log())
         process.wait_for_log(rf"^error: \[{ZONE}\] store cannot be opened, path={store} {reason}")
