@@ -292,7 +292,7 @@ class Cut(RollbackCase):
             self.skipTest("no mount name space here (not root?)")
         self.make_two_versions(4000)
         os.makedirs(self.path("small"))
-        size_kb = os.path.getsize(self.store) // 1024 + 64
+        size_kb = os.path.getsize(self.store) // 1024 + 192  # a lock file has 132
         script = IN_SMALL_DISK.format(size_kb=size_kb, directory=self.path("small"), store=self.store,
                                       zone=program("dnsblv6-zone"))
         result = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True,
