@@ -239,6 +239,7 @@ static enum content_kind take_cms(const uint8_t *head, size_t size)
 {
 	static const char pkcs[] = "\x2a\x86\x48\x86\xf7\x0d\x01\x07";
 	static const char smime[] = "\x2a\x86\x48\x86\xf7\x0d\x01\x09\x10\x01";
+	static const uint8_t smime_types[] = { 0x02, 0x09, 0x17 };
 	if (size < 2 || head[0] != 0x30)
 		return CONTENT_OTHER;
 	size_t at = skip_length(head, size, 1);
@@ -247,7 +248,7 @@ static enum content_kind take_cms(const uint8_t *head, size_t size)
 	at = skip_length(head, size, at + 1);
 	const size_t last = at + (has(head, size, at, pkcs, 8) ? 8 : 10);
 	const bool is_smime = has(head, size, at, smime, 10) && last < size &&
-			      memchr("\x02\x09\x17", head[last], 3) != NULL;
+			      memchr(smime_types, head[last], sizeof(smime_types)) != NULL;
 	const bool is_pkcs =
 		has(head, size, at, pkcs, 8) && last < size && head[last] >= 2 && head[last] <= 6;
 	return is_pkcs || is_smime ? CONTENT_CMS : CONTENT_OTHER;
@@ -299,7 +300,7 @@ static void narrow_bytes(const uint8_t *head, size_t size, struct narrow *ret_na
 {
 	const bool has_mark = has(head, size, 0, "\xef\xbb\xbf", 3);
 	ret_narrow->is_text = size > 0;
-	ret_narrow->bytes = head + (has_mark ? 3 : 0);
+	ret_narrow->bytes = has_mark ? head + 3 : head;
 	for (size_t i = has_mark ? 3 : 0; i < size; i++) {
 		ret_narrow->is_text = ret_narrow->is_text && is_text_byte(head[i]);
 		ret_narrow->text[ret_narrow->size++] = (char)ascii_lower(head[i]);

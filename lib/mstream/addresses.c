@@ -55,12 +55,13 @@ static bool is_behind(const struct addresses *addresses, const uint8_t *bytes, s
 /* What stands before an address says where it ends; then its type may be any. */
 static void begin_address(struct addresses *addresses, const struct addresses_tail *tail)
 {
+	static const char marks[] = { '"', '\'', '=', '(' };
 	const size_t word_size = sizeof(ADDRESSES_WORD) - 1;
 	const size_t at = tail->size - word_size;
 	addresses->before = at > 0 ? tail->text[at - 1] : '\0';
 	addresses->before_depth = at > 0 ? tail->depths[at - 1] : 0;
 	addresses->has_word = true;
-	addresses->is_any = at > 0 && memchr("\"'=(", addresses->before, 4) != NULL;
+	addresses->is_any = at > 0 && memchr(marks, addresses->before, sizeof(marks)) != NULL;
 	addresses->is_type = true;
 	addresses->has_slash = false;
 	addresses->first = '\0';
