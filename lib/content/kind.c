@@ -539,7 +539,7 @@ enum content_kind content_kind(const uint8_t *head, size_t size)
 	return kind == CONTENT_OTHER ? take_zlib(head, size) : kind;
 }
 
-/* A file of few bytes of a mark may be a text that begins with them. */
+/* Marks of few bytes, with which a text may begin, too. */
 static bool is_marked(enum content_kind kind)
 {
 	return (kind >= CONTENT_PE && kind <= CONTENT_TNEF) || kind == CONTENT_CPIO ||

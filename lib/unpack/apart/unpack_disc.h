@@ -29,19 +29,20 @@ extern "C" {
 struct unpack_disc {
 	const uint8_t *bytes;
 	size_t size;
-	uint64_t *
-		sizes; /* of the file that begins in a sector and has been given, straight; 0: none */
+	/* By sectors: bytes of the file that begins there, was given, and is in one run; 0: none. */
+	uint64_t *sizes;
 	bool is_again; /* a tree has been read, with all its files of no bytes */
 	bool has_udf;  /* files of ECMA-167, which nothing here reads, besides */
 	/* Of the file that is open. */
-	int64_t file_size;
+	int64_t file_size; /* bytes */
 	const uint8_t *first;
 	const uint8_t *next;
-	bool is_straight;
+	bool is_straight; /* its bytes are in one run of the image, as far as they have come */
 };
 
 /* bytes are borrowed until unpack_disc_end(). false: there is no memory. */
 bool unpack_disc_begin(struct unpack_disc *ret_disc, const uint8_t *bytes, size_t size);
+/* A file begins, of that many bytes. */
 void unpack_disc_open(struct unpack_disc *disc, int64_t file_size);
 /* Has such a file begun there already? What is not of the image is new. */
 bool unpack_disc_has(const struct unpack_disc *disc, const uint8_t *first);
