@@ -450,6 +450,23 @@ static int apply_deletion(struct apply *apply, const struct mailbatch_entry *ent
 		       : ret;
 }
 
+/*
+ * Another mail may have the id since: it was free when the rows of the one that is dead had gone before, which a
+ * record in a segment whose collection was interrupted has brought back into an index made anew.
+ */
+static int drop_id(struct apply *apply, const struct mailid *id, uint64_t mail)
+{
+	struct store_bytes value;
+	int ret = writer_get(apply->writer, MAILINDEX_IDS, id->bytes, MAILID_SIZE, &value);
+	if (ret != STORE_OK)
+		return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
+	if (value.size != 8)
+		return STORE_ECORRUPT;
+	return bytes_get(value.data, 8) == mail
+		       ? writer_delete(apply->writer, MAILINDEX_IDS, id->bytes, MAILID_SIZE)
+		       : STORE_OK;
+}
+
 /* The rows of the mails that were in it and are dead; what lives has been copied. */
 static int drop_dead(struct apply *apply, uint64_t mail)
 {
@@ -462,9 +479,7 @@ static int drop_dead(struct apply *apply, uint64_t mail)
 		return STORE_ECORRUPT;
 	encode_number(mail, key);
 	ret = writer_delete(apply->writer, MAILINDEX_MAILS, key, sizeof(key));
-	if (ret == STORE_OK)
-		ret = writer_delete(apply->writer, MAILINDEX_IDS, row.id.bytes, MAILID_SIZE);
-	return ret;
+	return ret == STORE_OK ? drop_id(apply, &row.id, mail) : ret;
 }
 
 static int empty_segment(struct apply *apply)
@@ -473,9 +488,10 @@ static int empty_segment(struct apply *apply)
 	int ret = STORE_OK;
 	for (size_t i = 0; ret == STORE_OK && i < apply->batch->dead_count; i++)
 		ret = drop_dead(apply, apply->batch->dead[i]);
+	if (ret != STORE_OK)
+		return ret;
 	encode_number(apply->batch->emptied, key);
-	if (ret == STORE_OK)
-		ret = writer_delete(apply->writer, MAILINDEX_SEGMENTS, key, sizeof(key));
+	ret = writer_delete(apply->writer, MAILINDEX_SEGMENTS, key, sizeof(key));
 	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
 }
 

@@ -107,7 +107,9 @@ class mail_bench
 			write_file(index_, index);
 	}
 
-	int deliver(const std::vector<std::string> &to, const std::string &text, mailid *ret_id)
+	// With has_id under the id that ret_id has.
+	int deliver(const std::vector<std::string> &to, const std::string &text, mailid *ret_id,
+		    bool has_id = false)
 	{
 		std::vector<mailname> names;
 		for (const std::string &box : to)
@@ -117,6 +119,7 @@ class mail_bench
 		mail.recipient_count = names.size();
 		mail.text = reinterpret_cast<const uint8_t *>(text.data());
 		mail.size = text.size();
+		mail.id = has_id ? ret_id : nullptr;
 		return mailstore_deliver(store, &mail, ret_id);
 	}
 	int deliver(const std::vector<std::string> &to, const std::string &text)

@@ -93,6 +93,52 @@ TEST_CASE("what is deleted behind a collection that was interrupted does not com
 	CHECK(names_in(bench, "c") == names{ "2" });
 }
 
+TEST_CASE("an id that was given to another mail since stays that mail's", "[mailstore][collect]")
+{
+	const bool is_repeated = GENERATE(false, true);
+	mail_bench bench(16000);
+	interrupt_a_collection(bench);
+	mailid id;
+	mailentry entry;
+	REQUIRE(mailstore_find(bench.store, name_of("a"), 0, &entry) == 0);
+	id = entry.id;
+	for (const char *box : { "a", "b" })
+		for (const char *name : { "0", "1" })
+			REQUIRE(bench.remove(box, number_in(bench, box, name)) == 0);
+	REQUIRE(mailstore_flush(bench.store) == 0);
+	// All but the first segment, whose record of the mail stays.
+	int ret;
+	while ((ret = bench.collect(75)) == 0) {
+	}
+	REQUIRE(ret == DNSBLV6_ENOTFOUND);
+	REQUIRE(bench.disk.objects().count(1) == 1);
+	REQUIRE(bench.disk.objects().count(2) == 0);
+	const std::string text = make_text("9", 16000);
+	REQUIRE(bench.deliver({ "e" }, text, &id, true) == 0);
+	bench.close();
+	bench.load(bench.disk.objects(), "");
+	REQUIRE(bench.open() == 0);
+	// Now the first one, with what the index knows again of the first mail.
+	REQUIRE(bench.remove("c", number_in(bench, "c", "2")) == 0);
+	REQUIRE(bench.collect(75) == 0);
+	REQUIRE(bench.disk.objects().count(1) == 0);
+	uint64_t mail = 0;
+	CHECK(mailstore_find_id(bench.store, &id, &mail) == 0);
+	CHECK(mail == number_in(bench, "e", "9"));
+	if (is_repeated)
+		CHECK(bench.deliver({ "e" }, text, &id, true) == 0);
+	CHECK(names_in(bench, "e") == names{ "9" });
+	// Emptied as well, its segment goes from the index, too.
+	REQUIRE(bench.remove("e", number_in(bench, "e", "9")) == 0);
+	while ((ret = bench.collect(75)) == 0) {
+	}
+	CHECK(ret == DNSBLV6_ENOTFOUND);
+	bench.close();
+	CHECK(bench.check().findings == names{});
+	REQUIRE(bench.open() == 0);
+	CHECK(bench.look().empty());
+}
+
 TEST_CASE("a segment that was emptied and cannot be removed stops the store until it is",
 	  "[mailstore][collect]")
 {
