@@ -105,8 +105,8 @@ void unpack_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_end(struct unpack *unpack, bool is_whole);
 
 /*
- * Once, by a process of UNPACK_APART before it gives up its rights: libarchive would read files for
- * it later. The locale is that of the whole process.
+ * Once, by a process of UNPACK_APART before it gives up its rights: libarchive and libcrypto would read
+ * files for it later. The locale is that of the whole process.
  */
 void unpack_prepare(void);
 

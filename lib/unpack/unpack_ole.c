@@ -8,15 +8,19 @@
 #include "lib/content/little.h"
 #include "lib/content/unicode.h"
 #include "lib/unpack/compound.h"
+#include "lib/unpack/office/unpack_package.h"
+#include "lib/unpack/office/unpack_workbook.h"
 #include "lib/unpack/unpack_name.h"
 #include "lib/unpack/unpack_native.h"
 #include "lib/unpack/vba.h"
 
 #define PATH_DEPTH   12		  /* of storages within one another that a path names */
 #define PATH_SIZE    1024	  /* before it is cut to a name's */
-#define HEAD_SIZE    512	  /* of a stream, to see whether it is encrypted */
+#define HEAD_SIZE    1024	  /* of a stream, to see whether and how it is encrypted */
 #define DIR_SIZE_MAX (256 * 1024) /* of a project's list of modules */
 #define PROJECTS_MAX 64		  /* of macros; a document has one */
+#define LOCKS_MAX    16		  /* streams that are encrypted; a document has one */
+#define ROUND_COST   16		  /* bytes that come out in the time that a round of hashes takes */
 
 struct ole {
 	struct unpack *unpack;
@@ -27,6 +31,12 @@ struct ole {
 	uint8_t *dir;
 	size_t dir_size;
 	size_t end; /* behind the last byte that something has */
+	/* Of the stream that was looked at last, when Excel's own password opens it. */
+	unsigned lock_count;
+	bool has_package;
+	bool has_workbook;
+	struct office_package package;
+	struct office_workbook workbook;
 };
 
 /* ---- names ---- */
@@ -91,19 +101,9 @@ static bool is_encrypted_word(const uint8_t *head, size_t size)
 	       (little_get16(head + 10) & 0x0100) != 0;
 }
 
-/* A record FilePass near the beginning of a workbook (MS-XLS 2.4.117). */
-static bool is_encrypted_workbook(const uint8_t *head, size_t size)
+static bool is_workbook(const struct compound_entry *entry)
 {
-	size_t at = 0;
-	while (size - at >= 4) {
-		if (little_get16(head + at) == 0x002f)
-			return true;
-		const size_t record = 4 + little_get16(head + at + 2);
-		if (record > size - at)
-			break;
-		at += record;
-	}
-	return false;
+	return compound_is_named(entry, "Workbook") || compound_is_named(entry, "Book");
 }
 
 static bool is_encrypted(const struct ole *ole, const struct compound_entry *entry)
@@ -115,10 +115,79 @@ static bool is_encrypted(const struct ole *ole, const struct compound_entry *ent
 	if (compound_is_named(entry, "WordDocument"))
 		return is_encrypted_word(head,
 					 compound_read(&ole->compound, entry, head, HEAD_SIZE));
-	if (compound_is_named(entry, "Workbook") || compound_is_named(entry, "Book"))
-		return is_encrypted_workbook(head,
-					     compound_read(&ole->compound, entry, head, HEAD_SIZE));
+	if (is_workbook(entry))
+		return office_workbook_is_locked(
+			head, compound_read(&ole->compound, entry, head, HEAD_SIZE));
 	return false;
+}
+
+/* The beginning of a stream in memory of its own; NULL when it is empty, or there is none. */
+static uint8_t *load(struct ole *ole, const struct compound_entry *entry, size_t *ret_size)
+{
+	const size_t size =
+		entry->size < UNPACK_OLE_MEMORY / 2 ? (size_t)entry->size : UNPACK_OLE_MEMORY / 2;
+	uint8_t *bytes = size > 0 ? malloc(size) : NULL;
+	if (bytes == NULL && size > 0)
+		unpack_stop(ole->unpack, UNPACK_MEMORY);
+	if (bytes != NULL)
+		*ret_size = compound_read(&ole->compound, entry, bytes, size);
+	return bytes;
+}
+
+/* A stream of a storage by its name. */
+static bool find_stream(const struct ole *ole, uint32_t storage, const char *name,
+			struct compound_entry *ret_entry)
+{
+	for (uint32_t i = 0; compound_entry(&ole->compound, i, ret_entry); i++)
+		if (ole->compound.parents[i] == storage && ret_entry->type == COMPOUND_STREAM &&
+		    compound_is_named(ret_entry, name))
+			return true;
+	return false;
+}
+
+/* The time that it takes is of the bytes that one mail may make. */
+static bool spend_rounds(struct ole *ole, uint32_t rounds)
+{
+	struct unpack_budget *budget = ole->unpack->budget;
+	const uint64_t cost = (uint64_t)rounds * ROUND_COST;
+	if (cost > budget->total_left) {
+		unpack_stop(ole->unpack, UNPACK_TOTAL);
+		return false;
+	}
+	budget->total_left -= cost;
+	return true;
+}
+
+static bool unlock_package(struct ole *ole, uint32_t storage)
+{
+	struct compound_entry entry;
+	size_t size = 0;
+	if (!find_stream(ole, storage, "EncryptionInfo", &entry))
+		return false;
+	uint8_t *info = load(ole, &entry, &size);
+	const bool is_known = info != NULL && office_package_read(info, size, &ole->package);
+	free(info);
+	return is_known && spend_rounds(ole, ole->package.rounds) &&
+	       office_package_unlock(&ole->package);
+}
+
+static bool unlock_workbook(struct ole *ole, const struct compound_entry *entry)
+{
+	uint8_t head[HEAD_SIZE];
+	return office_workbook_unlock(&ole->workbook, head,
+				      compound_read(&ole->compound, entry, head, HEAD_SIZE));
+}
+
+/* Excel opens it without a question: what is in it follows, then. */
+static bool unlock(struct ole *ole, uint32_t number, const struct compound_entry *entry)
+{
+	if (++ole->lock_count > LOCKS_MAX)
+		return false;
+	if (compound_is_named(entry, "EncryptedPackage"))
+		ole->has_package = unlock_package(ole, ole->compound.parents[number]);
+	else if (is_workbook(entry))
+		ole->has_workbook = unlock_workbook(ole, entry);
+	return ole->has_package || ole->has_workbook;
 }
 
 /* ---- streams as they are ---- */
@@ -142,22 +211,9 @@ static void give_stream(struct ole *ole, uint32_t number, const struct compound_
 	}
 	if (cursor.is_damaged)
 		unpack_tell(unpack, UNPACK_DAMAGED);
-	if (is_encrypted(ole, entry))
+	if (is_encrypted(ole, entry) && !unlock(ole, number, entry) && !unpack->is_over)
 		unpack_tell(unpack, UNPACK_ENCRYPTED);
 	unpack_close(unpack, true);
-}
-
-/* The beginning of a stream in memory of its own; NULL when it is empty, or there is none. */
-static uint8_t *load(struct ole *ole, const struct compound_entry *entry, size_t *ret_size)
-{
-	const size_t size =
-		entry->size < UNPACK_OLE_MEMORY / 2 ? (size_t)entry->size : UNPACK_OLE_MEMORY / 2;
-	uint8_t *bytes = size > 0 ? malloc(size) : NULL;
-	if (bytes == NULL && size > 0)
-		unpack_stop(ole->unpack, UNPACK_MEMORY);
-	if (bytes != NULL)
-		*ret_size = compound_read(&ole->compound, entry, bytes, size);
-	return bytes;
 }
 
 /* A member begins whose name is as the document has it. */
@@ -279,6 +335,63 @@ static void give_slides_objects(struct ole *ole, const struct compound_entry *en
 	}
 }
 
+/* ---- what was encrypted ---- */
+
+/* Up to size bytes, though they are in several pieces. */
+static size_t read_some(struct reader *reader, uint8_t *ret_bytes, size_t size)
+{
+	const uint8_t *bytes = NULL;
+	size_t done = 0;
+	size_t taken = 0;
+	for (; done < size && (taken = next_bytes(reader, size - done, &bytes)) > 0; done += taken)
+		memcpy(ret_bytes + done, bytes, taken);
+	return done;
+}
+
+/* 8 size of what it is without the blocks' rest, of which programs look at 4. */
+static void give_package(struct ole *ole, const struct compound_entry *entry)
+{
+	struct reader reader = { .ole = ole };
+	uint8_t head[8];
+	uint8_t segment[OFFICE_SEGMENT];
+	uint8_t plain[OFFICE_SEGMENT];
+	uint32_t number = 0;
+	size_t size = 0;
+	compound_begin(&ole->compound, entry, &reader.cursor);
+	if (!read_head(&reader, head, sizeof(head)) ||
+	    !open_part(ole, "package", strlen("package")))
+		return;
+	size_t left = little_get32(head);
+	while (left > 0 && (size = read_some(&reader, segment, sizeof(segment))) > 0) {
+		size = office_package_open(&ole->package, number++, segment, size, plain);
+		size = size < left ? size : left;
+		left -= size;
+		if (size == 0 || !unpack_give(ole->unpack, plain, size))
+			break;
+	}
+	if (left > 0)
+		unpack_tell(ole->unpack, UNPACK_DAMAGED);
+	unpack_close(ole->unpack, true);
+}
+
+static void give_workbook(struct ole *ole, const struct compound_entry *entry)
+{
+	struct reader reader = { .ole = ole };
+	const uint8_t *bytes = NULL;
+	uint8_t plain[OFFICE_SEGMENT];
+	size_t size = 0;
+	compound_begin(&ole->compound, entry, &reader.cursor);
+	if (!open_part(ole, "workbook", strlen("workbook")))
+		return;
+	while ((size = next_bytes(&reader, sizeof(plain), &bytes)) > 0) {
+		if (!office_workbook_open(&ole->workbook, bytes, size, plain))
+			unpack_stop(ole->unpack, UNPACK_MEMORY);
+		if (!unpack_give(ole->unpack, plain, size))
+			return;
+	}
+	unpack_close(ole->unpack, true);
+}
+
 /* ---- macros ---- */
 
 static bool keep_dir(void *context, const uint8_t *bytes, size_t size)
@@ -304,16 +417,12 @@ static void load_dir(struct ole *ole, uint32_t storage)
 		ole->dir = malloc(DIR_SIZE_MAX);
 	if (ole->dir == NULL || ++ole->project_count > PROJECTS_MAX)
 		return;
-	for (uint32_t i = 0; compound_entry(&ole->compound, i, &entry); i++) {
-		if (ole->compound.parents[i] != storage || entry.type != COMPOUND_STREAM ||
-		    !compound_is_named(&entry, "dir"))
-			continue;
-		uint8_t *bytes = load(ole, &entry, &size);
-		if (bytes != NULL)
-			vba_decompress(bytes, size, keep_dir, ole);
-		free(bytes);
+	if (!find_stream(ole, storage, "dir", &entry))
 		return;
-	}
+	uint8_t *bytes = load(ole, &entry, &size);
+	if (bytes != NULL)
+		vba_decompress(bytes, size, keep_dir, ole);
+	free(bytes);
 }
 
 static bool give_text(void *context, const uint8_t *bytes, size_t size)
@@ -385,7 +494,11 @@ static void give_rest_of_file(struct ole *ole)
 
 static void give_special(struct ole *ole, uint32_t number, const struct compound_entry *entry)
 {
-	if (is_in_project(ole, number))
+	if (ole->has_package)
+		give_package(ole, entry);
+	else if (ole->has_workbook)
+		give_workbook(ole, entry);
+	else if (is_in_project(ole, number))
 		give_module(ole, number, entry);
 	else if (compound_is_named(entry, "\1Ole10Native"))
 		give_native(ole, entry);
@@ -405,6 +518,8 @@ void unpack_ole_opened(struct unpack *unpack, const uint8_t *bytes, size_t size)
 	for (uint32_t i = 1; compound_entry(&ole.compound, i, &entry) && !unpack->is_over; i++) {
 		if (entry.type != COMPOUND_STREAM)
 			continue;
+		ole.has_package = false;
+		ole.has_workbook = false;
 		give_stream(&ole, i, &entry);
 		if (!unpack->is_over)
 			give_special(&ole, i, &entry);

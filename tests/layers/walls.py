@@ -62,7 +62,7 @@ ROWS = {
     # Signatures in ClamAV's formats, against bytes that flow by.
     "lib/match": Row(GPL, project=("lib/content", "lib/common", "lib/format"), external=("hs", "crypto")),
     # Compressed files and archives, as their bytes flow by.
-    "lib/unpack": Row(GPL, project=("lib/content", "lib/format"), external_of={"unpack_streams": ("bz2", "lzma"), "unpack_arj": ("z",), "unpack_inflate": ("z",), "unpack_inflate64": ("z",), "unpack_lzfu": ("z",),
+    "lib/unpack": Row(GPL, project=("lib/content", "lib/format"), external_of={"unpack_streams": ("bz2", "lzma"), "unpack_office": ("crypto",), "unpack_arj": ("z",), "unpack_inflate": ("z",), "unpack_inflate64": ("z",), "unpack_lzfu": ("z",),
                                                                   "unpack_zlib": ("z",), "unpack_zip": ("z",), "unpack_archive": ("archive",)}),
     # All of these together, over one mail or file.
     "lib/inspect": Row(GPL, project=("lib/content", "lib/mstream", "lib/match", "lib/unpack"),
@@ -189,7 +189,7 @@ ROOMS = {
                    "zones", "commands"),
     "lib/mstream": ("head", "read"),
     "client-lib": ("base", "cache", "config", "resolver", "shared", "engine", "handle"),
-    "lib/unpack": ("zip", "pdf", "apart"),
+    "lib/unpack": ("zip", "pdf", "office", "apart"),
     "integration/mail/base": ("users", "store", "tls", "handover", "loop", "edge", "facts", "worker", "nanny",
                               "peers", "scan", "setup"),
     "integration/mail/mail-proxy": ("setup", "facts", "side", "smtp", "pop3", "process"),

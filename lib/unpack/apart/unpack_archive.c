@@ -16,6 +16,7 @@
 
 #include "lib/unpack/apart/unpack_disc.h"
 #include "lib/unpack/apart/unpack_feed.h"
+#include "lib/unpack/office/unpack_office.h"
 #include "lib/unpack/unpack_name.h"
 #include "lib/unpack/unpack_rows.h"
 
@@ -27,6 +28,7 @@ void unpack_prepare(void)
 	setlocale(LC_CTYPE, "C.UTF-8");
 	/* Times of DOS are local, though nothing here looks at them. */
 	tzset();
+	office_prepare();
 }
 
 /*

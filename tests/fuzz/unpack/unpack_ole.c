@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * Any bytes as a compound file: streams, macros and files in it, within limits.
+ * Any bytes as a compound file: streams, macros, files in it and what Excel opens by its own password, within limits.
  *
  *     OFFSET  SIZE  DESCRIPTION
  *        0      1   of the cuts
