@@ -6,9 +6,14 @@
 
 #include "integration/mail/mail-store/tool.h"
 
+#include "integration/mail/base/store/remote.h"
+
+#include "lib/common/log.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <sysexits.h>
 #include <time.h>
 
@@ -163,16 +168,27 @@ static const struct options_table stat_table = {
 	.row_count = ROW_COUNT,
 };
 
+/* Numbers of those that are there are better than none. */
+static int name_away(const char *store, const char *away)
+{
+	if (away == NULL || away[0] == '\0')
+		return EX_OK;
+	log_error(NULL, "nodes do not answer, store=%s nodes=%s", store, away);
+	return mailstore_exit_status(MAILSTORE_EAWAY);
+}
+
 int stat_command(int argc, char **argv)
 {
 	struct look options = { 0 };
 	struct maillayer *layer;
 	struct mailstore_info info;
+	char *away = NULL;
 	options_parse_alone(&stat_table, argc, argv, &options);
 	int status = tool_open(options.store, false, &layer);
 	if (status != EX_OK)
 		return status;
-	int ret = maillayer_describe(layer, &info);
+	int ret = tool_is_socket(options.store) ? remote_describe_all(layer, &info, &away)
+						: maillayer_describe(layer, &info);
 	maillayer_close(layer);
 	if (ret != 0)
 		return tool_fail(options.store, "store not read", ret);
@@ -182,5 +198,7 @@ int stat_command(int argc, char **argv)
 	printf("log-bytes\t%" PRIu64 "\n", info.log_size);
 	printf("live-bytes\t%" PRIu64 "\n", info.live_size);
 	printf("refused-ids\t%" PRIu64 "\n", info.facts.refused);
-	return EX_OK;
+	status = name_away(options.store, away);
+	free(away);
+	return status;
 }

@@ -177,10 +177,11 @@ class Client:
     def unlock(self):
         return self.call(UNLOCK).status
 
-    def stat(self):
+    def stat(self, own=False):
+        """Of all nodes, or of the daemon's own store."""
         names = ("mails", "entries", "refused", "next-lsn", "segments", "log-bytes", "live-bytes",
                  "syncs", "written", "copied", "reclaimed", "has-failed")
-        reply = self.call(STAT)
+        reply = self.call(STAT, number=int(own))
         assert reply.status == 0, reply
         return dict(zip(names, struct.unpack(">12Q", reply.rows)))
 

@@ -159,7 +159,25 @@ class Failing(Nodes):
         directory = self.path("export")
         node.stored.run_tool("export", "--maildirs", directory, status=os.EX_TEMPFAIL)
         self.assertEqual(set(os.listdir(directory)) - {"tmp"}, left)
-        node.stored.run_tool("stat", status=os.EX_TEMPFAIL)
+        self.check_that_numbers_are_those_of_the_others(node)
+
+    def check_that_numbers_are_those_of_the_others(self, node):
+        def call(command):
+            return subprocess.run([program("mail-store"), command, "--store", node.stored.socket], timeout=DEADLINE_S,
+                                  capture_output=True, check=False)
+        said, name = call("stat"), self.cluster.nodes[2].name
+        self.assertEqual((said.returncode, said.stderr.decode()),
+                         (os.EX_TEMPFAIL, f"error: nodes do not answer, store={node.stored.socket} nodes={name}\n"))
+        stores = [other.stored.client() for other in self.cluster.nodes[:2]]
+        mails = 0
+        for client in stores:
+            with client:
+                mails += client.stat(own=True)["mails"]
+        self.assertIn(f"mails\t{mails}\n".encode(), said.stdout)
+        # A store is collected by itself: no other one is asked.
+        said = call("collect")
+        self.assertEqual((said.returncode, said.stderr), (0, b""))
+        self.assertRegex(said.stdout, rb"^reclaimed-bytes\t\d+\ncopied-bytes\t\d+\n$")
 
     def test_lmtp_tells_each_recipient_what_its_node_has_said(self):
         self.check_lmtp(1)

@@ -366,7 +366,7 @@ static int remote_record(struct maillayer *layer, const struct mailrow *row,
 
 static int remote_describe(struct maillayer *layer, struct mailstore_info *ret_info)
 {
-	struct storewire_request request = { .type = STOREWIRE_STAT };
+	struct storewire_request request = { .type = STOREWIRE_STAT, .number = STOREWIRE_STAT_OWN };
 	struct storewire_reply reply;
 	int ret = call(remote_of(layer), &request, NULL, &reply, NULL);
 	if (ret == 0 && reply.rows_size != STOREWIRE_STAT_SIZE)
@@ -440,6 +440,23 @@ static int ask_text(struct remote *remote, struct storewire_request *request, co
 	end_rows(&rows);
 	if (memory.fd >= 0)
 		close(memory.fd);
+	return ret;
+}
+
+int remote_describe_all(struct maillayer *layer, struct mailstore_info *ret_info, char **ret_away)
+{
+	struct storewire_request request = { .type = STOREWIRE_STAT };
+	struct rows rows;
+	int ret = ask_rows(remote_of(layer), &request, &rows);
+	if (ret == 0 && rows.size < STOREWIRE_STAT_SIZE)
+		ret = -EPROTO;
+	if (ret == 0) {
+		const struct rows names = { .bytes = rows.bytes + STOREWIRE_STAT_SIZE,
+					    .size = rows.size - STOREWIRE_STAT_SIZE };
+		storewire_decode_stat(rows.bytes, ret_info);
+		ret = copy_text(&names, ret_away);
+	}
+	end_rows(&rows);
 	return ret;
 }
 

@@ -10,7 +10,8 @@
  * nothing left to do. A mailbox that is locked is so until it is unlocked or the layer closed, also by
  * the end of this process. Mails are read from descriptors of segments, without the daemon. A reply that
  * does not come in time is -ETIMEDOUT. Behind that, and whatever else is no word of the daemon, all is
- * -ENOTCONN: the lock has gone with the connection.
+ * -ENOTCONN: the lock has gone with the connection. Of a daemon with nodes, maillayer_describe() and
+ * maillayer_collect() are of its own store alone.
  */
 
 #include "integration/mail/base/store/storewire.h"
@@ -34,6 +35,8 @@ int remote_cluster(struct maillayer *layer, enum storewire_question question, co
 		   size_t size, char **ret_text);
 int remote_locate(struct maillayer *layer, struct mailname mailbox, uint64_t *ret_node,
 		  char **ret_text);
+/* Of all nodes that answer; *ret_away has the names of the others, with "," between, and is to be freed. */
+int remote_describe_all(struct maillayer *layer, struct mailstore_info *ret_info, char **ret_away);
 
 #ifdef __cplusplus
 }

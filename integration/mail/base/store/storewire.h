@@ -51,7 +51,8 @@
  *     ROW       number: the mail                     one row of mailindex.h: where it is
  *     SEGMENT   number: the segment                  a descriptor for reading it; another record at the
  *               row's place, or -ENOENT: the mail was moved, and ROW says where it is
- *     STAT                                           one row: numbers
+ *     STAT      number: STOREWIRE_STAT_OWN: of the   one row: numbers; behind it the names of nodes
+ *               daemon's own store; 0: of all nodes   that these are without, with "," between
  *     COLLECT   number: percent                      number: the segment that was emptied
  *     LOCK      name                                 -EBUSY: another connection has the lock
  *     UNLOCK                                         the connection has no lock
@@ -131,6 +132,9 @@ enum storewire_question {
 	STOREWIRE_USERS_STATE,
 	STOREWIRE_QUESTIONS
 };
+
+/* Of STAT. */
+#define STOREWIRE_STAT_OWN 1U
 
 /* Of HELLO. */
 #define STOREWIRE_HAS_QUOTAS 1U

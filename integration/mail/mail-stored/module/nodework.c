@@ -236,22 +236,44 @@ static void end_find(struct nodework *work)
 	nodeparts_free(work);
 }
 
+static void begin_stat(struct nodework *work)
+{
+	if (work->request.number == STOREWIRE_STAT_OWN)
+		ask_one(work, work->start.parts->setup->self, work->request.number);
+	else
+		ask_all(work);
+}
+
+static void add_numbers(const struct nodepart *part, uint8_t *numbers)
+{
+	for (size_t at = 0; at < STOREWIRE_STAT_SIZE; at += 8) {
+		uint8_t *out = numbers + at;
+		bytes_put(&out, bytes_get(numbers + at, 8) + bytes_get(part->rows + at, 8), 8);
+	}
+}
+
+/* Of those that have answered, and the names of the others. */
 static void end_stat(struct nodework *work)
 {
-	uint8_t rows[STOREWIRE_STAT_SIZE] = { 0 };
+	uint8_t rows[STOREWIRE_STAT_SIZE + NODES_MAX * (NODESETUP_NAME_MAX + 1)] = { 0 };
+	uint8_t *names = rows + STOREWIRE_STAT_SIZE;
 	struct storewire_reply reply = { 0 };
+	unsigned away = 0;
 	for (unsigned i = 0; i < work->part_count; i++) {
 		const struct nodepart *part = &work->parts[i];
-		if (part->status != 0) {
-			end(work, part->status);
-			return;
+		const char *name = peer_at(work, part->ask.node)->name;
+		if (part->status == 0 && part->rows_size == STOREWIRE_STAT_SIZE) {
+			add_numbers(part, rows);
+			continue;
 		}
-		for (size_t at = 0; part->rows_size == sizeof(rows) && at < sizeof(rows); at += 8) {
-			uint8_t *out = rows + at;
-			bytes_put(&out, bytes_get(rows + at, 8) + bytes_get(part->rows + at, 8), 8);
-		}
+		if (away++ > 0)
+			bytes_put(&names, ',', 1);
+		bytes_put_string(&names, (const uint8_t *)name, strlen(name));
 	}
-	end_with_rows(work, rows, sizeof(rows), 1, &reply);
+	if (away == work->part_count)
+		end(work, work->parts[0].status != 0 ? work->parts[0].status : -EPROTO);
+	else
+		end_with_rows(work, rows, (size_t)(names - rows), 1, &reply);
 }
 
 /* Names of copies come before all others; none is for clients that do not ask behind one. */
@@ -574,7 +596,7 @@ static void begin(struct nodework *work)
 		begin_find(work);
 		return;
 	case STOREWIRE_STAT:
-		ask_all(work);
+		begin_stat(work);
 		return;
 	case STOREWIRE_ROW:
 	case STOREWIRE_SEGMENT:

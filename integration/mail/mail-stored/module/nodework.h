@@ -15,8 +15,9 @@
  *                          recipient of the meta, in order: its status. LMTP tells each recipient so;
  *                          a client that has one reply for all tries again, and some get it twice
  *     BOXES, STAT          of all nodes together; FIND_ID without a mailbox of the first that has it. A node
- *                          that is down is to BOXES as if it were empty; STAT and FIND_ID are MAILSTORE_EAWAY then
- *     MAKE_ID, COLLECT     of the local store
+ *                          that is down is to BOXES and STAT as if it were empty, and their replies say that it is
+ *                          missing; FIND_ID is MAILSTORE_EAWAY then
+ *     MAKE_ID, COLLECT     of the local store, as is STAT when it says so
  *     LOCATE               of the configuration and the database of users, without any other node
  *     everything else      of the node of the mailbox, or of the mail
  *
