@@ -174,7 +174,8 @@ static int append_copy(struct collection *collection, const struct maillog_curso
 	int ret = mailstore_append(collection->store, generation_above(collection), &record, bytes,
 				   &body);
 	free(bytes);
-	*collection->parts.copied += record.size;
+	if (ret == 0)
+		*collection->parts.copied += record.size;
 	return ret;
 }
 
@@ -320,7 +321,7 @@ int mailstore_collect(struct mailstore *store, unsigned share_max, uint64_t *ret
 	ret = check_whole(&collection);
 	if (ret == 0)
 		ret = take_all(&collection);
-	*collection.parts.is_short = ret == -ENOSPC || ret == -EDQUOT;
+	*collection.parts.is_short = mailstore_is_full(ret);
 	if (ret != 0)
 		return ret;
 	/* The segment is removed when the index has let it go. */

@@ -19,6 +19,11 @@ const char *mailstore_strerror(int status)
 	}
 }
 
+bool mailstore_is_full(int status)
+{
+	return status == -ENOSPC || status == -EDQUOT;
+}
+
 int mailstore_exit_status(int status)
 {
 	switch (status) {

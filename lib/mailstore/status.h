@@ -9,6 +9,8 @@
  * the values below.
  */
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -44,6 +46,8 @@ enum mailstore_status {
 
 /* Text for these, for STORE_ values and for -errno. Static, never NULL. */
 const char *mailstore_strerror(int status);
+/* The disk has no room, or a quota of it none: it may have some when something was deleted. */
+bool mailstore_is_full(int status);
 /* Of sysexits.h, for a tool that ends with one of these. */
 int mailstore_exit_status(int status);
 

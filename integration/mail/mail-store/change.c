@@ -209,7 +209,7 @@ int collect_command(int argc, char **argv)
 		return status;
 	int ret = collect(layer, options.share, &before, &after);
 	maillayer_close(layer);
-	if (ret != 0 && ret != -ENOSPC)
+	if (ret != 0 && !mailstore_is_full(ret))
 		return tool_fail(options.store, "store not collected", ret);
 	printf("reclaimed-bytes\t%" PRIu64 "\ncopied-bytes\t%" PRIu64 "\n",
 	       after.reclaimed - before.reclaimed, after.copied - before.copied);

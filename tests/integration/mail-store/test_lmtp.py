@@ -13,12 +13,20 @@ import smtplib
 import subprocess
 
 import stored
-from harness import IS_SANITIZED, Case, children_of, main, program, wait_for
+from harness import DEADLINE_S, IS_SANITIZED, Case, children_of, main, program, wait_for
 from lmtp_client import Lmtp, LmtpStored
 
 BOXES = ["anna@example.com", "bert@example.com", "carl@example.com"]
 TEXT = b"Subject: once\r\n\r\n.dot\r\n..\r\nend \xfc\x80\r\n"
 LATER = "451 4.3.0 Try again later"
+
+
+def limit_files(pid, size):
+    """As the user of the process: root may not be permitted."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        ids = {line.split()[0]: int(line.split()[1]) for line in file if line.startswith(("Uid:", "Gid:"))}
+    user = {"user": ids["Uid:"], "group": ids["Gid:"], "extra_groups": []} if os.geteuid() == 0 else {}
+    subprocess.run(["prlimit", f"--pid={pid}", f"--fsize={size}:"], check=True, timeout=DEADLINE_S, **user)
 
 
 class Mails(Case):
@@ -194,6 +202,27 @@ class Refusals(Case):
             other.deliver(TEXT, BOXES)
             self.assertEqual(one.say_text(b"", 1)[0][:3], "250")
             other.deliver(large, BOXES)
+
+    def test_a_file_that_may_not_grow_is_a_full_disk_and_no_mail_that_is_too_large(self):
+        store = LmtpStored(self, stored={"index-delay": "10ms", "collect-interval": "100ms"})
+        self.expect_log(r"warning: \[mail-stored\] (index not written|segment not emptied), .*\(Disk quota exceeded\)$")
+        large = (b"x" * 70 + b"\r\n") * 3000
+        pid = store.pid_of("store")
+        with Lmtp(store.address) as session:
+            session.deliver(TEXT, BOXES)
+            limit_files(pid, 100000)
+            self.assertEqual([reply[:9] for reply in session.mail(large, BOXES)], ["452 4.3.1"] * 3)
+            # The index cannot grow either, which is said once, however often it is tried.
+            session.deliver(TEXT, BOXES)
+            for what in ("index not written", "segment not emptied"):
+                store.wait_for_log(rf"^warning: \[mail-stored\] {what}, ")
+            for _ in range(30):
+                store.counters()
+            limit_files(pid, "unlimited")
+            store.wait_for_log(r"^info: \[mail-stored\] index written again$")
+            session.deliver(large, BOXES)
+        self.assertEqual(len(re.findall("^warning: ", store.process.log(), re.MULTILINE)), 2)
+        self.assertEqual([len(store.idents(box)) for box in BOXES], [3] * 3)
 
     def test_more_sessions_than_configured_hear_so(self):
         store = LmtpStored(self, lmtp={"sessions": "2"})

@@ -9,6 +9,7 @@ What reaches the disk is seen by Debian's strace.
 import contextlib
 import os
 import re
+import resource
 import shutil
 import socket
 import subprocess
@@ -224,6 +225,17 @@ class Mistakes(Tool):
         os.unlink(os.path.join(self.store, "index.mdb"))
         self.call("ls")
         check("index")
+
+    def test_copies_that_a_quota_ends_are_told_with_what_was_given_back(self):
+        for _ in range(2):
+            self.call("deliver", ANNA, text=b"x" * 100000)
+        self.call("rm", ANNA, self.call("ls", ANNA)[0].split(b"\t")[0])
+        result = subprocess.run([program("mail-store"), "collect", "--share", "100", "--store", self.store],
+                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000)),
+                                capture_output=True, timeout=harness.DEADLINE_S, check=False)
+        self.assertEqual((result.returncode, result.stderr.decode(), result.stdout),
+                         (EX_IOERR, f"error: store not collected to its end, store={self.store} (Disk quota exceeded)\n",
+                          b"reclaimed-bytes\t0\ncopied-bytes\t0\n"))
 
     @unittest.skipUnless(os.geteuid() == 0, "no other user without root")
     def test_a_root_that_is_killed_keeps_no_owner_from_its_store(self):

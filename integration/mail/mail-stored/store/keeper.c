@@ -83,9 +83,10 @@ static void on_collect(uv_timer_t *timer)
 	if (!is_due(keeper))
 		return;
 	int ret = maillayer_collect(keeper->layer, keeper->setup->collect_share, &segment);
-	if (ret == DNSBLV6_ENOTFOUND || ret == -EOPNOTSUPP || (ret == -ENOSPC && keeper->is_short))
+	if (ret == DNSBLV6_ENOTFOUND || ret == -EOPNOTSUPP ||
+	    (mailstore_is_full(ret) && keeper->is_short))
 		return;
-	keeper->is_short = ret == -ENOSPC;
+	keeper->is_short = mailstore_is_full(ret);
 	if (ret == MAILSTORE_EDAMAGED)
 		log_error(context, "segment is damaged: see fsck, segment=%016" PRIx64, segment);
 	else if (ret != 0)

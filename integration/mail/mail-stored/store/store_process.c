@@ -130,7 +130,7 @@ static int open_layer(const struct stored_setup *setup, struct maillayer **ret_l
 static int refused_status(int ret)
 {
 	/* A disk that has room again needs no person. */
-	if (ret == -EBUSY || ret == -ENOSPC || ret == -EDQUOT)
+	if (ret == -EBUSY || mailstore_is_full(ret))
 		return EX_TEMPFAIL;
 	return ret == -EACCES || ret == -EPERM ? EX_NOPERM : store_exit_status(ret);
 }
