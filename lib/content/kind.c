@@ -501,11 +501,25 @@ static void narrow_head(const uint8_t *head, size_t size, struct narrow *ret_nar
 		narrow_bytes(head, size, ret_narrow);
 }
 
+/*
+ * The translations of a program (gettext's .mo): their mark, of either end, and a version. The first of them has fields,
+ * of MIME as well.
+ */
+static bool is_catalog(const uint8_t *head, size_t size)
+{
+	if (size < 28)
+		return false;
+	const bool is_little = little_get32(head) == 0x950412de;
+	const uint64_t version = is_little ? little_get32(head + 4) : bytes_get(head + 4, 4);
+	return (is_little || bytes_get(head, 4) == 0x950412de) && version >> 16 <= 1 &&
+	       (version & 0xffff) <= 1;
+}
+
 static enum content_kind take_text(const uint8_t *head, size_t size)
 {
 	struct narrow narrow;
 	narrow_head(head, size, &narrow);
-	if (is_any_mail(&narrow))
+	if (is_any_mail(&narrow) && !is_catalog(head, size))
 		return CONTENT_MAIL;
 	/* Of eight bits, and a text all the same (lib/mstream/yenc.h). */
 	if (begins_with(&narrow, 0, "=ybegin "))
@@ -555,7 +569,8 @@ enum content_kind content_kind_besides(enum content_kind kind, const uint8_t *he
 		size = CONTENT_HEAD_SIZE;
 	narrow_head(head, size, &narrow);
 	/* The names of archives' members end in a NUL, so that their heads are no texts. */
-	const bool is_read = is_marked(kind) && (kind <= CONTENT_TNEF || narrow.is_text);
+	const bool is_read = (is_marked(kind) && (kind <= CONTENT_TNEF || narrow.is_text)) ||
+			     is_catalog(head, size);
 	if (is_read && is_any_mail(&narrow))
 		return CONTENT_MAIL;
 	if (size == CONTENT_HEAD_SIZE && !narrow.is_wide && is_only_fields(&narrow))

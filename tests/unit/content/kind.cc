@@ -211,6 +211,23 @@ TEST_CASE("a mail or a page may be something else by its first bytes", "[content
 	CHECK(besides_of(longest + "\nno field\n" + std::string(2000, 'b')) == "other");
 }
 
+TEST_CASE("translations have the fields of a mail, and are one to a client alone",
+	  "[content][kind]")
+{
+	const std::string fields = "MIME-Version: 1.0\nContent-Type: text/plain\n";
+	const auto kinds_of = [&fields](const std::string &mark) {
+		const std::string head = mark + std::string(24, '\1') + '\n' + fields;
+		const std::vector<uint8_t> bytes(head.begin(), head.end());
+		const enum content_kind kind = content_kind(bytes.data(), bytes.size());
+		return std::string(content_kind_name(kind)) + " " +
+		       content_kind_name(content_kind_besides(kind, bytes.data(), bytes.size()));
+	};
+	CHECK(kinds_of(RAW("\xde\x12\x04\x95\0\0\0\0")) == "other mail");
+	CHECK(kinds_of(RAW("\x95\x04\x12\xde\0\1\0\1")) == "other mail");
+	CHECK(kinds_of(RAW("\xde\x12\x04\x95\2\0\0\0")) == "mail other");
+	CHECK(kinds_of(RAW("\xde\x12\x04\x94\0\0\0\0")) == "mail other");
+}
+
 TEST_CASE("a head cut anywhere is something", "[content][kind]")
 {
 	const std::string heads[] = {
