@@ -16,6 +16,8 @@ enum embedded_mode {
 	MODE_BINHEX,
 };
 
+#define JUNK_LINES  16	   /* before a file's first: prose of uuencode is passed soon */
+#define BEGINNINGS  "bB=(" /* of a line that begins a file */
 #define BINHEX_SAYS "(This file must be converted with BinHex"
 
 /* What is the same for one call. */
@@ -72,6 +74,8 @@ static void take_text_line(struct flow *flow)
 	const enum uuencode_form form = uuencode_begins(line, size, embedded->name);
 	if (form == UUENCODE_CLASSIC) {
 		embedded->mode = MODE_CLASSIC_FIRST;
+		embedded->has_junk = false;
+		embedded->junk_left = uuencode_is_sure(line, size) ? JUNK_LINES : 0;
 	} else if (form == UUENCODE_BASE64) {
 		begin_file(flow, MSTREAM_UUENCODE);
 		embedded->mode = MODE_BASE64;
@@ -94,18 +98,41 @@ static void put_line(struct flow *flow, const struct uuencode_line *line)
 		flow->out.files->data(flow->out.context, line->bytes, line->size);
 }
 
-/* Prose begins with "begin", too: a file is there when its first line is one. */
+/*
+ * Prose begins with "begin", too: a file is there when its first line is one. Where "begin" can hardly be prose its
+ * characters need not be those of uuencode, as readers take six bits of any, and it may come late.
+ */
+static bool is_first_line(const struct embedded *embedded, const struct uuencode_line *line)
+{
+	if (!embedded->has_junk && !line->is_odd)
+		return true;
+	return embedded->junk_left > 0 && line->is_full;
+}
+
+static void pass_junk(struct flow *flow, bool is_end)
+{
+	struct embedded *embedded = flow->embedded;
+	embedded->has_junk = true;
+	if (is_end || embedded->junk_left <= 1)
+		embedded->mode = MODE_TEXT;
+	else
+		embedded->junk_left--;
+	take_text_line(flow);
+}
+
 static void take_first_line(struct flow *flow, const struct uuencode_line *line)
 {
+	struct embedded *embedded = flow->embedded;
 	if (line->kind == UUENCODE_BLANK)
 		return;
-	if (line->is_odd) {
-		flow->embedded->mode = MODE_TEXT;
-		take_text_line(flow);
+	if (!is_first_line(embedded, line)) {
+		pass_junk(flow, line->kind == UUENCODE_END);
 		return;
 	}
 	begin_file(flow, MSTREAM_UUENCODE);
-	flow->embedded->mode = line->kind == UUENCODE_EMPTY ? MODE_CLASSIC_END : MODE_CLASSIC;
+	if (embedded->has_junk)
+		say_odd(flow);
+	embedded->mode = line->kind == UUENCODE_EMPTY ? MODE_CLASSIC_END : MODE_CLASSIC;
 	if (line->kind == UUENCODE_END)
 		end_file(flow, true);
 	else
@@ -134,10 +161,15 @@ static void take_classic_line(struct flow *flow, const struct uuencode_line *lin
 	}
 }
 
-/* Readers differ about what is behind the line of no bytes: a line of bytes goes on. */
+/*
+ * Readers differ about what is behind the line of no bytes: a line of bytes goes on, and some that are neither are
+ * passed where "begin" was sure.
+ */
 static void take_last_line(struct flow *flow, const struct uuencode_line *line)
 {
-	const bool is_data = line->kind == UUENCODE_DATA && !line->is_odd;
+	struct embedded *embedded = flow->embedded;
+	const bool is_data = (line->kind == UUENCODE_DATA && !line->is_odd) ||
+			     (line->is_full && embedded->junk_left > 0);
 	if (line->kind == UUENCODE_BLANK || line->kind == UUENCODE_EMPTY)
 		return;
 	if (line->kind == UUENCODE_END) {
@@ -145,7 +177,9 @@ static void take_last_line(struct flow *flow, const struct uuencode_line *line)
 	} else if (is_data) {
 		say_odd(flow);
 		put_line(flow, line);
-		flow->embedded->mode = MODE_CLASSIC;
+		embedded->mode = MODE_CLASSIC;
+	} else if (embedded->junk_left > 0 && strchr(BEGINNINGS, embedded->line[0]) == NULL) {
+		embedded->junk_left--;
 	} else {
 		end_open(flow);
 		take_text_line(flow);
@@ -206,7 +240,7 @@ static const uint8_t *find_line_end(struct flow *flow)
 /* Most lines of a text are passed by their first byte. */
 static bool may_begin(const struct flow *flow)
 {
-	return flow->embedded->mode != MODE_TEXT || strchr("bB=(", *flow->at) != NULL;
+	return flow->embedded->mode != MODE_TEXT || strchr(BEGINNINGS, *flow->at) != NULL;
 }
 
 static void keep(struct embedded *embedded, const uint8_t *bytes, size_t size)
@@ -223,7 +257,8 @@ static void push_line(struct flow *flow)
 {
 	struct embedded *embedded = flow->embedded;
 	const bool is_first = embedded->line_size == 0 && !embedded->is_passed;
-	if (is_first && *flow->at == ':' && embedded->mode == MODE_TEXT && embedded->has_binhex) {
+	if (is_first && *flow->at == ':' && embedded->mode <= MODE_CLASSIC_FIRST &&
+	    embedded->has_binhex) {
 		flow->at++;
 		embedded->has_binhex = false;
 		embedded->has_odd = false;

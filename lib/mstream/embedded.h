@@ -14,7 +14,8 @@
  * Each begins at the start of a line: "begin 644 NAME" with a line of uuencode behind it,
  * "begin-base64 644 NAME", "=ybegin ... name=NAME", and ":" below the line that says that the file
  * must be converted with BinHex. Lines end in CRLF, LF or CR. What readers bear is borne: blanks at
- * ends of lines that were lost, a line longer than it says. A file without its end is given as far as
+ * ends of lines that were lost, a line longer than it says; lines of something else before the first, as Thunderbird
+ * opens a file at its "begin 644 NAME", whatever follows. A file without its end is given as far as
  * it goes, and MSTREAM_NO_END; a size or a checksum that is wrong, and bytes that a coding does not have, are MSTREAM_BAD_CODING, once for
  * each file. The two forks of BinHex are two files, NAME and NAME.rsrc.
  *
@@ -37,10 +38,12 @@ extern "C" {
 struct embedded {
 	/* All is embedded.c's own. */
 	uint8_t mode;
-	bool is_after_cr; /* an LF belongs to the end of the line that was */
-	bool is_passed;	  /* nothing begins in this line */
-	bool has_binhex;  /* its first line was there */
-	bool has_odd;	  /* was said, of this file */
+	bool is_after_cr;  /* an LF belongs to the end of the line that was */
+	bool is_passed;	   /* nothing begins in this line */
+	bool has_binhex;   /* its first line was there */
+	bool has_odd;	   /* was said, of this file */
+	bool has_junk;	   /* between "begin" and a line of uuencode */
+	uint8_t junk_left; /* lines that may be */
 	uint16_t line_size;
 	uint8_t line[EMBEDDED_LINE_SIZE];
 	char name[MSTREAM_NAME_SIZE];

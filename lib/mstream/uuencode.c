@@ -60,6 +60,17 @@ enum uuencode_form uuencode_begins(const uint8_t *line, size_t size, char *ret_n
 	return is_base64 ? UUENCODE_BASE64 : UUENCODE_CLASSIC;
 }
 
+bool uuencode_is_sure(const uint8_t *line, size_t size)
+{
+	const size_t mode_at = strlen("begin ");
+	size_t at = mode_at;
+	if (!has_word(line, size, "begin "))
+		return false;
+	while (at < size && line[at] >= '0' && line[at] <= '7')
+		at++;
+	return (at == mode_at + 3 || at == mode_at + 4) && at < size && line[at] == ' ';
+}
+
 static bool is_end(const uint8_t *line, size_t size)
 {
 	return size >= 3 && has_word(line, size, "end") && skip_blanks(line, size, 3) == size;
@@ -88,6 +99,7 @@ void uuencode_take(const uint8_t *line, size_t size, struct uuencode_line *ret_l
 	bool is_odd = false;
 	ret_line->size = 0;
 	ret_line->is_odd = false;
+	ret_line->is_full = false;
 	ret_line->kind = size == 0	      ? UUENCODE_BLANK
 			 : is_end(line, size) ? UUENCODE_END
 					      : UUENCODE_DATA;
@@ -106,6 +118,7 @@ void uuencode_take(const uint8_t *line, size_t size, struct uuencode_line *ret_l
 			ret_line->bytes[ret_line->size++] = (uint8_t)(group >> (16 - 8 * i));
 	}
 	ret_line->is_odd = is_odd || is_too_long(line, size, at);
+	ret_line->is_full = count > 0 && size >= at && !is_too_long(line, size, at);
 }
 
 void uuencode_take64(const uint8_t *line, size_t size, struct uuencode_line *ret_line)

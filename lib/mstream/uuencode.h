@@ -36,12 +36,15 @@ enum uuencode_kind {
 struct uuencode_line {
 	enum uuencode_kind kind;
 	bool is_odd; /* characters that are none, or too many */
+	bool is_full; /* as long as its first character says, whatever the others are: classic ones alone */
 	size_t size;
 	uint8_t bytes[UUENCODE_BYTES];
 };
 
 /* "begin 644 NAME". ret_name has MSTREAM_NAME_SIZE bytes; longer names are cut. */
 enum uuencode_form uuencode_begins(const uint8_t *line, size_t size, char *ret_name);
+/* Has the line that begins a file blanks and digits as uuencode(1) writes them, so that prose has none? */
+bool uuencode_is_sure(const uint8_t *line, size_t size);
 void uuencode_take(const uint8_t *line, size_t size, struct uuencode_line *ret_line);
 /* The same of a file of UUENCODE_BASE64, at most 320 characters. */
 void uuencode_take64(const uint8_t *line, size_t size, struct uuencode_line *ret_line);

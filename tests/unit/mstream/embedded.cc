@@ -398,6 +398,40 @@ TEST_CASE("uuencode is read as clients read it", "[mstream][embedded]")
 		CHECK(zeros.all[0].bytes == std::string("abc\0\0\0", 6));
 		CHECK(zeros.odd.empty());
 	}
+	SECTION("lines before the first, as clients bear them")
+	{
+		const std::vector<enum mstream_oddity> odd = { MSTREAM_BAD_CODING };
+		for (const std::string junk :
+		     { "`some junk\n", "some junk\n", "A\xa0 b\n", "junk\n\njunk\n:a\n" }) {
+			const Files files = read_all("begin 644 x\n" + junk + abc + "`\nend\n");
+			CHECK(files.all == one);
+			CHECK(files.odd == odd);
+			CHECK(read_all("begin 6 x\n" + junk + abc + "`\nend\n").all.empty());
+			CHECK(read_all("begin 644 x\n" + junk + "end\n" + abc).all.empty());
+		}
+		// Six bits of letters that uuencode does not have.
+		const Files small = read_all("begin 0644 x\n#xv)\x83\n`\nend\n");
+		CHECK(small.all == one);
+		CHECK(small.odd == odd);
+		std::string junk;
+		for (int i = 0; i < 15; i++)
+			junk += "this is no line of it\n";
+		CHECK(read_all("begin 644 x\n" + junk + abc + "`\nend\n").all == one);
+		CHECK(read_all("begin 644 x\n" + junk + junk + abc + "`\nend\n").all.empty());
+		// A line of no bytes, and others, which readers pass.
+		const Files late = read_all("begin 644 x\n`\nsome junk\n" + abc + "`\nend\n");
+		CHECK(late.all == one);
+		CHECK(late.odd == odd);
+		CHECK(read_all("begin 644 x\n" + abc + "`\njunk\n#xv)\x83\nend\n").all[0].bytes ==
+		      "abcabc");
+		CHECK(read_all("begin 644 x\n`\njunk\nbegin 644 y\n" + abc + "end\n").all.size() ==
+		      2);
+		// Other files are found there.
+		const Files other =
+			read_all("begin 644 y\nsome junk\nbegin 644 x\n" + abc + "`\nend\n");
+		CHECK(other.all == one);
+		CHECK(other.odd.empty());
+	}
 	SECTION("ends")
 	{
 		CHECK(read_all("begin 644 x\n" + abc + "end\n").all == one);
