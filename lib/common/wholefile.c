@@ -92,17 +92,31 @@ static int open_new(int directory_fd, const char *path, mode_t mode, int *ret_fd
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-static int write_first(int directory_fd, const char *path, const void *bytes, size_t size,
-		       mode_t mode, unsigned how)
+/* A file system has one of these at least. */
+static int name_first(int directory_fd, const char *beside, const char *path)
 {
-	int fd;
-	int ret = open_new(directory_fd, path, mode, &fd);
-	if (ret != 0)
-		return ret;
-	ret = fill(fd, bytes, size, mode, how);
-	if (ret == 0 && (how & WHOLEFILE_LASTS) != 0)
-		ret = sync_directory(directory_fd, path);
-	if (ret != 0)
+	if (linkat(directory_fd, beside, directory_fd, path, 0) == 0) {
+		unlinkat(directory_fd, beside, 0);
+		return 0;
+	}
+	if (errno != EEXIST &&
+	    renameat2(directory_fd, beside, directory_fd, path, RENAME_NOREPLACE) == 0)
+		return 0;
+	return -errno;
+}
+
+static int name_file(int directory_fd, const char *beside, const char *path, unsigned how)
+{
+	if ((how & WHOLEFILE_FIRST) != 0)
+		return name_first(directory_fd, beside, path);
+	return renameat(directory_fd, beside, directory_fd, path) == 0 ? 0 : -errno;
+}
+
+/* How much of it is not lost with the power. */
+static int settle_name(int directory_fd, const char *path, unsigned how)
+{
+	int ret = (how & WHOLEFILE_LASTS) != 0 ? sync_directory(directory_fd, path) : 0;
+	if (ret != 0 && (how & WHOLEFILE_FIRST) != 0)
 		unlinkat(directory_fd, path, 0);
 	return ret;
 }
@@ -115,18 +129,16 @@ int wholefile_write(int directory_fd, const char *path, const void *bytes, size_
 	int length = snprintf(beside, sizeof(beside), "%s.new-%ld", path, (long)getpid());
 	if (length < 0 || (size_t)length >= sizeof(beside))
 		return -ENAMETOOLONG;
-	if ((how & WHOLEFILE_FIRST) != 0)
-		return write_first(directory_fd, path, bytes, size, mode, how);
 	unlinkat(directory_fd, beside, 0); /* of a process that had this number and was killed */
 	int ret = open_new(directory_fd, beside, mode, &fd);
 	if (ret != 0)
 		return ret;
 	ret = fill(fd, bytes, size, mode, how);
-	if (ret == 0 && renameat(directory_fd, beside, directory_fd, path) != 0)
-		ret = -errno;
+	if (ret == 0)
+		ret = name_file(directory_fd, beside, path, how);
 	if (ret != 0) {
 		unlinkat(directory_fd, beside, 0);
 		return ret;
 	}
-	return (how & WHOLEFILE_LASTS) != 0 ? sync_directory(directory_fd, path) : 0;
+	return settle_name(directory_fd, path, how);
 }

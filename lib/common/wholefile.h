@@ -23,7 +23,7 @@ extern "C" {
 enum {
 	/* It is there after a loss of power too: fsync() of it and of its directory. */
 	WHOLEFILE_LASTS = 1,
-	/* -EEXIST when there is one. It is not written beside: what a killed process leaves has its name. */
+	/* -EEXIST when there is one, and it stays. */
 	WHOLEFILE_FIRST = 2,
 	/* Of that mode whatever umask is. */
 	WHOLEFILE_EXACT = 4,

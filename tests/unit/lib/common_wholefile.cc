@@ -14,6 +14,7 @@
 #include <string>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace
@@ -139,6 +140,24 @@ TEST_CASE("what does not fit on the disk leaves the file as it was", "[common][w
 	}
 	CHECK(here.read("file") == "before");
 	CHECK(here.count() == 1);
+}
+
+TEST_CASE("a first file is not there before all of it is", "[common][wholefile]")
+{
+	const room here;
+	const pid_t child = fork();
+	REQUIRE(child >= 0);
+	if (child == 0) {
+		const struct rlimit limit = { 4096, 4096 };
+		setrlimit(RLIMIT_FSIZE, &limit); /* the write behind it kills the process */
+		here.write("first", LONG, WHOLEFILE_FIRST);
+		_exit(0);
+	}
+	int status = 0;
+	REQUIRE(waitpid(child, &status, 0) == child);
+	CHECK(WIFSIGNALED(status));
+	CHECK(access(here.path("first").c_str(), F_OK) != 0);
+	CHECK(here.write("first", LONG, WHOLEFILE_FIRST) == 0);
 }
 
 TEST_CASE("a first file takes the place of none", "[common][wholefile]")
