@@ -139,6 +139,28 @@ int listening_connect_path(const char *path, int type, unsigned timeout_s, int *
 
 /* ---- clients ---- */
 
+/* Linux has accept() tell what has befallen the connection: accept(2). A firewall says EPERM. */
+static bool is_about_client(int error)
+{
+	switch (error) {
+	case ECONNABORTED:
+	case EINTR:
+	case EPERM:
+	case EPROTO:
+	case ENOPROTOOPT:
+	case EOPNOTSUPP:
+	case ENETDOWN:
+	case ENETUNREACH:
+	case EHOSTDOWN:
+	case EHOSTUNREACH:
+	case ENONET:
+	case ETIMEDOUT:
+		return true;
+	default:
+		return false;
+	}
+}
+
 int listening_accept(int fd, struct sockaddr_storage *ret_peer)
 {
 	for (unsigned i = 0; i < GONE_MAX; i++) {
@@ -151,10 +173,8 @@ int listening_accept(int fd, struct sockaddr_storage *ret_peer)
 				*ret_peer = peer;
 			return client;
 		}
-		if (errno == EAGAIN || errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
-		    errno == ENOBUFS)
+		if (!is_about_client(errno))
 			return -errno;
-		/* Others are about a connection that has gone. */
 	}
 	return -EAGAIN;
 }

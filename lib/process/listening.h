@@ -45,8 +45,8 @@ int listening_connect_path(const char *path, int type, unsigned timeout_s, int *
 
 /*
  * The next client, non-blocking and close-on-exec; ret_peer may be NULL. Its descriptor; -EAGAIN
- * when none waits; or another -errno when the system has none, or no memory: until it has, the
- * client would be announced again and again. One that has gone meanwhile is left out.
+ * when none waits; or another -errno when the system has none, or no memory, or the socket is none to
+ * accept from: the client would be announced again and again. One that has gone meanwhile is left out.
  */
 int listening_accept(int fd, struct sockaddr_storage *ret_peer);
 

@@ -173,3 +173,12 @@ TEST_CASE("an IPv6 socket takes IPv4 clients unless it is told not to", "[proces
 	plain.fd = socket(AF_INET6, SOCK_STREAM, 0);
 	CHECK(is_ipv6_only(bound) == (options != 0 || is_ipv6_only(plain)));
 }
+
+TEST_CASE("a socket that is none to accept from is an error, not one without clients",
+	  "[process][listening]")
+{
+	held bound;
+	REQUIRE(bind_loopback(0, 0, bound) == 0);
+	CHECK(listening_accept(bound.fd, nullptr) == -EINVAL); /* listen() was not called */
+	CHECK(listening_accept(-1, nullptr) == -EBADF);
+}
