@@ -200,12 +200,15 @@ static int ask_by_udp(const struct sockaddr_storage *address, const struct dnsbl
 	return ret;
 }
 
-static bool receive_all(int fd, uint8_t *bytes, size_t size)
+/* False also when it is not there at end_ms, however much has come. */
+static bool receive_all(int fd, uint8_t *bytes, size_t size, uint64_t end_ms)
 {
 	while (size > 0) {
+		uint64_t at_ms = clock_now_ms();
+		struct pollfd poller = { .fd = fd, .events = POLLIN };
+		if (at_ms >= end_ms || poll(&poller, 1, (int)(end_ms - at_ms)) <= 0)
+			return false;
 		ssize_t count = recv(fd, bytes, size, 0);
-		if (count < 0 && errno == EINTR)
-			continue;
 		if (count <= 0)
 			return false;
 		bytes += count;
@@ -228,11 +231,12 @@ static int ask_by_tcp(const struct sockaddr_storage *address, const struct dnsbl
 	if (fd < 0)
 		return fd;
 	knot_wire_write_u16(question, (uint16_t)size);
+	uint64_t end_ms = clock_now_ms() + TCP_S * 1000;
 	int ret = PARENT_ESILENT;
 	if (send(fd, question, LENGTH_SIZE + size, MSG_NOSIGNAL) == (ssize_t)(LENGTH_SIZE + size) &&
-	    receive_all(fd, length, sizeof(length))) {
+	    receive_all(fd, length, sizeof(length), end_ms)) {
 		size = knot_wire_read_u16(length);
-		if (receive_all(fd, wire, size))
+		if (receive_all(fd, wire, size, end_ms))
 			ret = parent_read_answer(wire, size, zone, id, ret_answer);
 	}
 	close(fd);

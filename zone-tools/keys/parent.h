@@ -44,7 +44,10 @@ struct parent_answer {
 	uint32_t ttl; /* of the DS, or 0 */
 };
 
-/* Asks one server, for up to ten seconds. zone is in lower case. DNSBLV6_OK or a status above. */
+/*
+ * Asks one server, by UDP and, when that answer is truncated, by TCP: for a quarter of a minute at
+ * most. zone is in lower case. DNSBLV6_OK, a status above or -errno.
+ */
 int parent_ask(const struct sockaddr_storage *address, const struct dnsblv6_labels *zone,
 	       struct parent_answer *ret_answer);
 

@@ -17,6 +17,7 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 
 from harness import ZONE, Case, peer, question_of
 
@@ -39,7 +40,7 @@ class Parent:
     def __init__(self, host):
         self.ds, self.ttl = [], 1
         self.flags = 0x8400  # QR, AA
-        self.is_silent = self.is_cut = False
+        self.is_silent = self.is_cut = self.is_slow = False
         self.before_answer = lambda: None
         self.asked = 0
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -81,7 +82,16 @@ class Parent:
                 with self.tcp.accept()[0] as connection:
                     packet = connection.recv(514)[2:]
                     answer = self._answer(packet, False)
-                    connection.sendall(struct.pack(">H", len(answer)) + answer)
+                    self._send(connection, struct.pack(">H", len(answer)) + answer)
+
+    def _send(self, connection, answer):
+        if not self.is_slow:
+            connection.sendall(answer)
+            return
+        with contextlib.suppress(OSError):  # the other end has closed
+            for octet in answer:
+                connection.sendall(bytes([octet]))
+                time.sleep(0.3)
 
 
 class Rolling(Case):

@@ -285,6 +285,12 @@ class Wrong(Rolling):
         self.parent.is_cut = True
         self.assertIn("step=ds-seen", self.sign_at(2 * DAY).err)
 
+    def test_an_answer_that_drips_is_not_waited_for(self):
+        self.submit()
+        self.give_ds(self.new)
+        self.parent.is_cut = self.parent.is_slow = True
+        self.assert_waits(r"^warning: .* parent asked for a DS in vain, .*\(no answer\)$")
+
     def test_a_resolver_that_validates_will_do(self):
         self.submit()
         self.give_ds(self.new)
