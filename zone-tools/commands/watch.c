@@ -343,6 +343,14 @@ static void tell_failure(const struct running *running, int status, uint64_t aga
 		  find_reason(err));
 }
 
+/* The zone was taken out of zones.conf meanwhile, so that nothing is tried again. */
+static void tell_left(const struct running *running, int status, char *err)
+{
+	char end[CHILD_END_TEXT_SIZE];
+	log_info(running->domain, "zone not %s, and no longer in zones.conf, %s (%s)",
+		 job_word(running->job), child_format_end(status, end), find_reason(err));
+}
+
 /* A secondary that lags is no reason to build again: the version is published. */
 static bool is_good(int status)
 {
@@ -364,6 +372,8 @@ static void end_job(struct watch *watch, int status)
 		log_error(running->domain, "out of memory");
 	else if (is_good(status))
 		tell_success(running, watched, out, err);
+	else if (watched == NULL)
+		tell_left(running, status, err);
 	else
 		tell_failure(running, status, again_ms, err);
 	free(out);
