@@ -73,6 +73,8 @@ struct object {
 	bool is_beside;	 /* of a zip that is looked for in an archive: its parts may be met twice */
 	bool is_unopened; /* what opens it has a state that cannot be copied */
 	bool is_guess;	  /* it was found by a few bytes of it */
+	bool is_broken;	  /* what opens it has a flaw to tell, as of something behind its end */
+	bool is_behind;	  /* of a zip that is beside: what is before it has not stored it */
 	unsigned held; /* flaws of a zip that was found so, as bits, until it is seen to be one */
 	enum content_kind
 		forced_kind; /* whatever its head is like; CONTENT_OTHER: as the head says */

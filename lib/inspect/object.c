@@ -222,12 +222,13 @@ static void take_flaw(void *context, enum unpack_flaw flaw, const char *member)
 	struct object *archive = (struct object *)context;
 	const bool is_limit = class_of_flaw(flaw) == INSPECT_BOMB && flaw != UNPACK_LYING;
 	const bool is_found_zip = archive->is_guess && archive->kind == CONTENT_ZIP;
+	archive->is_broken = archive->is_broken || flaw != UNPACK_ENCRYPTED;
 	if (!archive->has_given && is_weak(archive) &&
 	    (flaw == UNPACK_DAMAGED || flaw == UNPACK_CUT))
 		return;
 	if (is_limit || (flaw == UNPACK_ENCRYPTED && !is_found_zip)) {
 		tell_flaw(archive, flaw, member);
-	} else if (archive->is_beside) {
+	} else if (archive->is_beside && !is_found_zip) {
 		return;
 	} else if (is_found_zip) {
 		/* Programs have its mark in their code, and documents have parts of one anywhere. */
@@ -246,6 +247,8 @@ static void tell_held(struct object *archive)
 {
 	const bool is_sure = unpack_is_sure(archive->unpack);
 	const bool is_some = archive->has_given || unpack_has_counted(archive->unpack);
+	if (archive->is_beside && !archive->is_behind)
+		return;
 	if (!is_sure && !(is_some && unpack_has_list(archive->unpack)))
 		return;
 	for (unsigned flaw = 0; flaw < UNPACK_FLAW_COUNT; flaw++) {
@@ -545,6 +548,23 @@ static void push_packs(struct object *object, const uint8_t *bytes, size_t size)
 	}
 }
 
+/*
+ * Has it given what is stored in it, so that a zip there is in pieces, which differ from its list? What ends before the
+ * file does, or is none after all, has not, and these kinds store nothing.
+ */
+static bool has_stored(const struct object *object)
+{
+	switch (object->kind) {
+	case CONTENT_BZIP2:
+	case CONTENT_LZMA:
+	case CONTENT_LZIP:
+	case CONTENT_COMPRESS:
+		return object->is_beside;
+	default:
+		return object->is_beside || !object->is_broken;
+	}
+}
+
 /* ---- objects ---- */
 
 static void link_open(struct inspection *inspection, struct object *object)
@@ -756,8 +776,10 @@ void object_end(struct object *object, bool is_whole)
 	if (object->route == OBJECT_HEAD)
 		settle_head(object);
 	close_route(object, is_whole && !inspection->is_cut);
-	if (object->zip != NULL)
+	if (object->zip != NULL) {
+		object->zip->is_behind = !has_stored(object);
 		object_end(object->zip, is_whole);
+	}
 	if (object->disc != NULL)
 		object_end(object->disc, is_whole);
 	for (unsigned i = 0; i < object->pack_count; i++)

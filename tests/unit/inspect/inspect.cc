@@ -616,6 +616,30 @@ TEST_CASE("an archive that was only guessed tells no flaw", "[inspect]")
 	}
 }
 
+TEST_CASE("a zip that lies is told behind a compressed file that does not store it", "[inspect]")
+{
+	std::string lying = zip("b.txt", "text");
+	lying[lying.rfind("b.txt")] = 'c';
+	for (const size_t piece : { 1, 7, 65536 }) {
+		// The mark alone, a file that ends before, and one that is cut.
+		for (const std::string &before :
+		     { std::string("\x1f\x8b\x08"), gzip("text"), gzip("text").substr(0, 20),
+		       std::string("x\x9c") })
+			CHECK(has(look(INSPECT_FILE, before + lying, piece), "zip", "bomb: lying"));
+		// What stores nothing.
+		CHECK(has(look(INSPECT_FILE, "BZh91AY&SY" + lying, piece), "zip", "bomb: lying"));
+		CHECK(look(INSPECT_FILE, gzip("text") + zip("b.txt", "text"), piece)
+			      .finding_count == 1);
+		// One that is stored comes out of it, and is in pieces in it.
+		std::string noise;
+		for (uint32_t i = 1; noise.size() < 200000; i = i * 1664525 + 1013904223)
+			noise += static_cast<char>(i >> 24);
+		const std::string stored = gzip(zip("a.bin", noise));
+		REQUIRE(stored.find("PK\5\6") != std::string::npos);
+		CHECK(look(INSPECT_FILE, stored, piece).finding_count == 0);
+	}
+}
+
 TEST_CASE("a zip that needs a password is told wherever it stands", "[inspect]")
 {
 	std::string zipped = zip("b.txt", "text");
