@@ -751,7 +751,7 @@ TEST_CASE("a segment that was emptied goes when the index can be written again",
 	uint64_t segment = 0;
 	{
 		const file_limit full(4096);
-		CHECK(mailstore_collect(f.store, 101, &segment) == -EFBIG);
+		CHECK(mailstore_collect(f.store, 101, &segment) == -EDQUOT);
 	}
 	CHECK(f.disk.all().count(segment) == 1);
 	CHECK(mailstore_flush(f.store) == 0);
