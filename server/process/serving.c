@@ -96,7 +96,7 @@ static void take_connection(void *context, int fd, const struct tcp_asker *asker
 	int ret = forks_start(serving->forks, transfer, fd, asker);
 	if (ret == 0)
 		return;
-	log_warning(transfer->name->text, "transfer not begun (%s)", strerror(-ret));
+	log_warning(transfer->name->text, "transfer not started (%s)", strerror(-ret));
 	tcp_give_back(serving->tcp, asker, transfer_refuse(transfer, fd));
 }
 

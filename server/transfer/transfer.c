@@ -404,7 +404,7 @@ enum transfer_end transfer_run(const struct transfer *asked, const struct transf
 {
 	struct run *run = malloc(sizeof(*run));
 	if (run == NULL) {
-		log_warning(asked->name->text, "transfer not begun (%s)", strerror(ENOMEM));
+		log_warning(asked->name->text, "transfer not started (%s)", strerror(ENOMEM));
 		return TRANSFER_END_CUT;
 	}
 	run->transfer = asked;

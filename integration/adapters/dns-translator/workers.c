@@ -35,7 +35,7 @@ static void begin(const struct workers *workers, struct crew_slot *slot)
 					   workers->counters));
 	}
 	if (pid < 0)
-		log_warning(context, "worker not begun, worker=%u (%s)", slot->index,
+		log_warning(context, "worker not started, worker=%u (%s)", slot->index,
 			    strerror(-pid));
 }
 

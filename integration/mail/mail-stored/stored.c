@@ -125,7 +125,7 @@ static int open_logins(struct parent *parent)
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
 		       parent->login_fds) == 0)
 		return EX_OK;
-	log_error(context, "process not begun (%s)", strerror(errno));
+	log_error(context, "process not started (%s)", strerror(errno));
 	return EX_OSERR;
 }
 
@@ -295,7 +295,7 @@ static void begin(struct parent *parent, struct crew_slot *slot)
 		exit(roles[slot->role].run(parent));
 	}
 	if (pid < 0)
-		log_warning(context, "process not begun, role=%s (%s)", name, strerror(-pid));
+		log_warning(context, "process not started, role=%s (%s)", name, strerror(-pid));
 }
 
 static void tell(struct parent *parent, unsigned role)
@@ -429,7 +429,7 @@ static int make_shared(struct parent *parent)
 				PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int ret = memory == MAP_FAILED ? -errno : crew_init(&parent->crew, counts, ROLES, &pace);
 	if (ret != 0) {
-		log_error(context, "process not begun (%s)", strerror(-ret));
+		log_error(context, "process not started (%s)", strerror(-ret));
 		return EX_OSERR;
 	}
 	parent->counters = memory;

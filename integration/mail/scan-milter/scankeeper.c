@@ -42,7 +42,7 @@ static void begin_template(struct keeper *keeper)
 					   give_up_rights, NULL));
 	}
 	if (pid < 0)
-		log_error(keeper->context, "template of decoders not begun (%s)", strerror(-pid));
+		log_error(keeper->context, "template of decoders not started (%s)", strerror(-pid));
 }
 
 /* false: it has ended because nothing is left that could ask it. */
@@ -100,7 +100,7 @@ int scankeeper_begin(const struct scan_settings *settings, const struct owner *o
 		_exit(become_keeper(&keeper, owner, parent));
 	}
 	if (pid < 0) {
-		log_error(context, "keeper of decoders not begun (%s)", strerror(-pid));
+		log_error(context, "keeper of decoders not started (%s)", strerror(-pid));
 		return EX_OSERR;
 	}
 	close(ends[TEMPLATE_OWN]);

@@ -70,7 +70,7 @@ class Kills(Case):
         self.seed = seed
         self.oracle = Oracle()
         # A process that was killed is made again, and says so.
-        self.expect_log("process ended, role=store", "process not begun", "store begins anew")
+        self.expect_log("process ended, role=store", "process not started", "store begins anew")
         self.store = Stored(self, stored={"segment-size": "64K", "collect-interval": "100ms",
                                           "index-delay": "20ms"})
 

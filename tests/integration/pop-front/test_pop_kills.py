@@ -97,7 +97,7 @@ class Kills(Case):
         super().setUp()
         self.seed = random.randrange(1 << 32)
         self.chance = random.Random(self.seed)
-        self.expect_log("process died", "process ended, role=", "process not begun", "store begins anew",
+        self.expect_log("process died", "process ended, role=", "process not started", "store begins anew",
                         "maildrop not opened", "mail not read", "mails not deleted")
         store = Stored(self, stored={"segment-size": "256K", "collect-interval": "100ms", "index-delay": "20ms"})
         self.front = PopFront(self, users={box: PASSWORD for box in BOXES}, certificates=[make_certificate(self)],

@@ -568,7 +568,7 @@ class OneConnectionTest(TransferCase):
             self.assertIsNotNone(refusal, "the connection ended")
             self.assertEqual((refusal.id, refusal.rcode, refusal.answer), (77, SERVFAIL, []))
             self.assertEqual(len(self.read(tcp, 78)), 1)
-        server.wait_for_log(r"transfer not begun \(Resource temporarily unavailable\)$")
+        server.wait_for_log(r"transfer not started \(Resource temporarily unavailable\)$")
         limit(2000)  # a sanitizer looks for leaks in a thread of its own
 
 

@@ -53,7 +53,7 @@ class Reload(FrontCase):
 
     def test_processes_that_cannot_begin_keep_the_old_ones(self):
         """Nothing that --check looks at is wrong, but there is no memory for so many sessions."""
-        self.expect_log("recipients not opened", "process died", "processes not begun")
+        self.expect_log("recipients not opened", "process died", "processes not started")
         if IS_SANITIZED:
             self.skipTest("a limit of address space is none for sanitizers")
         front = Front(self, front={"drain": "60s"})
@@ -64,7 +64,7 @@ class Reload(FrontCase):
         resource.prlimit(nanny, resource.RLIMIT_AS, (size, resource.RLIM_INFINITY))
         self.assertFalse(front.reload(front={"sessions": 10000}))
         self.assertRegex(front.log(), r"error: .* \(Cannot allocate memory\)\n(.*\n)*"
-                                      r"error: \[smtp-front\] processes not begun, status=")
+                                      r"error: \[smtp-front\] processes not started, status=")
         self.assertEqual(front.processes(), before)
         self.deliver(front)
         self.assertTrue(front.reload(front={"sessions": 200}))
@@ -323,7 +323,7 @@ class Beginning(FrontCase):
                            limits={"size": "1M"})
 
     def test_of_a_generation_that_fails_has_no_session(self):
-        self.expect_log("process died", "processes not begun")
+        self.expect_log("process died", "processes not started")
         caught, old, size = self.begin_half(self.front)
         self.assertEqual(count_listening(self.front.address), len(old["edge"]))
         clients = [self.front.client() for _ in range(10)]
@@ -361,7 +361,7 @@ class Beginning(FrontCase):
         self.expect_log("configuration not reloaded")
         caught, _, _ = self.begin_half(self.front)
         self.front.process.send_signal(signal.SIGTERM)
-        self.front.wait_for_log(r"^info: \[smtp-front\] processes not begun, signal=15")
+        self.front.wait_for_log(r"^info: \[smtp-front\] processes not started, signal=15")
         self.assertEqual(self.front.process.popen.wait(harness.DEADLINE_S), 0)
         self.assertFalse(os.path.exists(f"/proc/{caught}"))
         self.assertIn("[smtp-front] stopped", self.front.log())

@@ -271,9 +271,9 @@ int generation_begin(struct nanny *nanny, struct generation *generation)
 	int status = generation->failure != EX_OK ? generation->failure : EX_OSERR;
 	const int number = generation_stop_signal();
 	if (number != 0)
-		log_info(nanny->program->context, "processes not begun, signal=%d", number);
+		log_info(nanny->program->context, "processes not started, signal=%d", number);
 	else
-		log_error(nanny->program->context, "processes not begun, status=%d", status);
+		log_error(nanny->program->context, "processes not started, status=%d", status);
 	generation_abandon(nanny, generation);
 	return status;
 }

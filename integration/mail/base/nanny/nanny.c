@@ -90,7 +90,7 @@ static int begin(struct nanny *nanny, struct generation *generation)
 		ret = generation_release(generation);
 		if (ret == 0)
 			return EX_OK;
-		log_error(nanny->program->context, "processes not begun (%s)", strerror(-ret));
+		log_error(nanny->program->context, "processes not started (%s)", strerror(-ret));
 		status = EX_OSERR;
 	}
 	generation_abandon(nanny, generation);

@@ -145,7 +145,7 @@ static void begin_decoder(struct template *template, struct packet *packet)
 	}
 	(void)close(packet->fds[FD_DECODER]);
 	if (pid < 0) {
-		log_error(template->start->context, "decoder not begun (%s)", strerror(errno));
+		log_error(template->start->context, "decoder not started (%s)", strerror(errno));
 		(void)close(packet->fds[FD_STATUS]);
 		return;
 	}
@@ -249,7 +249,7 @@ int template_run(const struct template_start *start)
 	template.signal_fd = signalfd(-1, &waited, SFD_CLOEXEC | SFD_NONBLOCK);
 	template.decoders = calloc(start->decoders_max, sizeof(*template.decoders));
 	if (template.signal_fd < 0 || template.decoders == NULL) {
-		log_error(start->context, "template of decoders not begun (%s)", strerror(errno));
+		log_error(start->context, "template of decoders not started (%s)", strerror(errno));
 		free(template.decoders);
 		return EX_OSERR;
 	}

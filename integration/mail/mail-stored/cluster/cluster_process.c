@@ -293,7 +293,7 @@ int cluster_process_run(const struct store_process_start *start)
 	struct service service = { .start = start, .status = EX_OK, .lister_fd = -1 };
 	int ret = begin_lister(&service);
 	if (ret != 0) {
-		log_error(context, "process not begun (%s)", strerror(-ret));
+		log_error(context, "process not started (%s)", strerror(-ret));
 		return EX_OSERR;
 	}
 	int status = store_confine_cluster(start->setup);

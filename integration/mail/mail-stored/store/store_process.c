@@ -160,7 +160,7 @@ static int open_parts(struct service *service)
 				    service->start->counters);
 	if (ret == 0)
 		return EX_OK;
-	log_error(context, "process not begun (%s)", strerror(-ret));
+	log_error(context, "process not started (%s)", strerror(-ret));
 	return EX_OSERR;
 }
 
@@ -305,7 +305,7 @@ int store_process_run(const struct store_process_start *start)
 	if (ret == 0)
 		ret = uv_loop_init(&service.loop);
 	if (ret != 0) {
-		log_error(context, "process not begun (%s)", strerror(-ret));
+		log_error(context, "process not started (%s)", strerror(-ret));
 		return EX_OSERR;
 	}
 	if (nodesetup_is_on(&start->setup->nodes))

@@ -269,7 +269,7 @@ int checker_open(const struct checker_start *start, struct checker **ret_checker
 	}
 	if (logincache_new(login->cache_ms, &checker->cache) != 0 ||
 	    users_password_new(&checker->password) != 0) {
-		log_error(context, "checker not begun, index=%u (no memory, or no hash of crypt)",
+		log_error(context, "checker not started, index=%u (no memory, or no hash of crypt)",
 			  start->index);
 		checker_close(checker);
 		return EX_OSERR;

@@ -118,7 +118,7 @@ static int begin(struct popworker *worker)
 	const struct popworker_start *start = worker->start;
 	const struct popvisit_parts parts = { start->setup, start->counters, intake_told() };
 	if (popvisit_new(&parts, &worker->visit) != 0) {
-		log_error(context, "worker not begun (out of memory)");
+		log_error(context, "worker not started (out of memory)");
 		return EX_OSERR;
 	}
 	/* It is about to be: a session that comes first finds it so. */

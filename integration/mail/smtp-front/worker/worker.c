@@ -90,7 +90,7 @@ static int open_parts(struct worker *worker)
 	}
 	worker->capsule = calloc(1, sizeof(*worker->capsule));
 	if (worker->capsule == NULL || visit_new(&worker->parts, &worker->visit) < 0) {
-		log_error(context, "worker not begun (%s)", strerror(ENOMEM));
+		log_error(context, "worker not started (%s)", strerror(ENOMEM));
 		return EX_OSERR;
 	}
 	return EX_OK;
