@@ -16,10 +16,11 @@ int followers_await(struct secondaries *secondaries, const struct dnsblv6_labels
 		if (secondary->has_it)
 			continue;
 		if (secondary->has_answered)
-			log_warning(store,
-				    "secondary has not the version, secondary=%s serial=%" PRIu32
-				    " wanted=%" PRIu32,
-				    secondary->text, secondary->serial, serial);
+			log_warning(
+				store,
+				"secondary does not have the version, secondary=%s serial=%" PRIu32
+				" wanted=%" PRIu32,
+				secondary->text, secondary->serial, serial);
 		else
 			log_warning(store,
 				    "secondary does not answer, secondary=%s wanted=%" PRIu32,

@@ -112,6 +112,15 @@ static const char *recall_one(struct keydir *dir, bool has_parents,
 	return NULL;
 }
 
+static int refuse_setting(const struct keydir *dir, const struct store_setting *setting,
+			  const char *reason)
+{
+	char value[LOG_QUOTE_MAX];
+	log_error(dir->store, "setting of the store not understood, setting=%s value=%s (%s)",
+		  setting->name, log_quote(setting->value, strlen(setting->value), value), reason);
+	return EX_DATAERR;
+}
+
 static int recall(struct keydir *dir)
 {
 	bool has_parents = dir->has_parents;
@@ -120,8 +129,10 @@ static int recall(struct keydir *dir)
 	if (ret == DNSBLV6_ENOTFOUND)
 		return EX_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < dir->recalled->count; i++) {
-		if (recall_one(dir, has_parents, &dir->recalled->items[i]) != NULL)
-			ret = STORE_ECORRUPT;
+		const struct store_setting *setting = &dir->recalled->items[i];
+		const char *reason = recall_one(dir, has_parents, setting);
+		if (reason != NULL)
+			return refuse_setting(dir, setting, reason);
 	}
 	if (ret != DNSBLV6_OK)
 		log_error(dir->store, "keys not read (%s)", chain_strerror(ret));

@@ -151,6 +151,19 @@ class ByHand(Rolling):
         self.sign_at(6 * MINUTE, "--key", wanted)
         self.verify_at(7 * MINUTE)
 
+    def test_what_the_store_remembers_and_is_not_understood_is_named(self):
+        self.build_at(0, "--keys", self.keys, "--propagation", "1h")
+        with open(self.store, "r+b") as store:
+            data = store.read()
+            self.assertIn(b"propagation1h", data)
+            store.seek(0)
+            store.write(data.replace(b"propagation1h", b"propagation1y"))
+        with self.unchanged():
+            refused = self.run_zone_at(MINUTE, "update", "--store", self.store, "--keys", self.keys, "--add",
+                                       "192.0.2.9", expect=EX_DATAERR).err
+        self.assertIn(f"error: [{self.store}] setting of the store not understood, setting=propagation value=\"1y\" "
+                      "(permitted are 0 to 30d, with s, m, h or d)\n", refused)
+
     def test_options_that_do_not_go_together_are_refused(self):
         self.build_at(0, "--keys", self.keys, "--key", "x.pem", expect=EX_USAGE)
         self.build_at(0, "--roll-every", "1d", expect=EX_USAGE)

@@ -313,7 +313,7 @@ class ZonesConf(UpdateCase):
         self.configure(f"secondary: [ {old.text}, {silent.text}, {good.text} ]", "secondary-wait: 2")
         result = self.call("build", "--serial", "990", expect=EX_UNAVAILABLE)
         self.assertEqual(result.err.splitlines(), [
-            f"warning: [{self.store}] secondary has not the version, secondary={old.text} serial=5 wanted=990",
+            f"warning: [{self.store}] secondary does not have the version, secondary={old.text} serial=5 wanted=990",
             f"warning: [{self.store}] secondary does not answer, secondary={silent.text} wanted=990"])
         self.assertEqual(self.serial(), 990)
         self.assertRegex(result.out, "^built ")
@@ -328,7 +328,7 @@ class ZonesConf(UpdateCase):
         self.configure("classic: bl.example.", f"classic-store: {classic}", f"secondary: {old.text}", "secondary-wait: 1")
         result = self.call("build", expect=EX_UNAVAILABLE)
         self.assertEqual(re.findall(r"^built (\S+):", result.out, re.MULTILINE), [ZONE, "bl.example."])
-        self.assertEqual(result.err.count("secondary has not the version"), 2)
+        self.assertEqual(result.err.count("secondary does not have the version"), 2)
         self.run_zone("check", "--store", classic, self.path("list"))
 
 
