@@ -78,7 +78,7 @@ class Mail(Case):
 
     def test_a_program_that_is_killed_comes_back_and_mail_flows(self):
         # What they say of each other's ends; sessions have words of their own.
-        self.expect_log(r"\[smtp-front\]", r"\[mail-stored\]", r"\[pop-front\]", r"sink failed \(")
+        self.expect_log(r"\[smtp-front\]", r"\[mail-stored\]", r"\[pop-front\]", r"mail not delivered, to=\S+ \(")
         hub = Hub(self, plain_logins="yes")
         address = self.free_address()
         hub.write(pop3=f"{address[0]}@{address[1]}")
@@ -113,7 +113,7 @@ class Mail(Case):
     def test_a_store_that_begins_on_a_full_disk_is_there_once_that_has_room(self):
         if os.geteuid() != 0:
             self.skipTest("a file system of its own needs root")
-        self.expect_log(r"\[smtp-front\]", r"\[mail-stored\]", r"sink failed \(", r"\[mail-hub\] program ended, ")
+        self.expect_log(r"\[smtp-front\]", r"\[mail-stored\]", r"mail not delivered, to=\S+ \(", r"\[mail-hub\] program ended, ")
         hub = Hub(self)
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m", "none", hub.directory], check=True)
         self.addCleanup(subprocess.run, ["umount", "-l", hub.directory], check=True)
@@ -174,7 +174,7 @@ class Mail(Case):
                                      count)
             self.assertEqual([hub.pid_of(name) for name in ("smtp-front", "mail-stored")], pids)
             # Nor did the files that they begin with.
-            self.expect_log(r"\[smtp-front\]", r"\[mail-stored\]", r"sink failed \(", ENDED.format(".*", ".*"))
+            self.expect_log(r"\[smtp-front\]", r"\[mail-stored\]", r"mail not delivered, to=\S+ \(", ENDED.format(".*", ".*"))
             for pid in pids:
                 os.kill(pid, signal.SIGKILL)
             wait_for(hub.can_mail, "a mail to be taken again")

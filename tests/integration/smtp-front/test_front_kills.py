@@ -121,7 +121,7 @@ class FrontKillsTest(Case):
 
     def test_next_hop(self):
         """The next hop is killed too."""
-        self.expect_log("process died", "sink failed", "next hop is down")
+        self.expect_log("process died", "mail not delivered", "next hop is down")
         address, taken = self.free_address(), self.path("taken")
         arguments = ["/usr/bin/python3", NEXT_HOP, address[0], str(address[1]), taken]
         hop = [self.start(arguments, "hop")]

@@ -98,7 +98,7 @@ class Mails(LogCase):
                                       ' lone LF received" (bare_lf)'), line)
 
     def test_a_mail_that_the_sink_cannot_take_now(self):
-        self.expect_log("sink failed")
+        self.expect_log("mail not delivered")
         self.front()
         client = self.client()
         self.begin(client, RECIPIENT)

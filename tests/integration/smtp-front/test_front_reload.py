@@ -234,9 +234,9 @@ class Reload(FrontCase):
         """What is in it of that size is a matter of the unit tests."""
         front = Front(self, front={"workers": 1, "queue-size": "16K"})
         self.assertTrue(front.reload(front={"queue-size": "96K"}))
-        self.assertNotIn("queue smaller", front.log())
+        self.assertNotIn("hand-over socket smaller", front.log())
         self.assertTrue(front.reload(front={"queue-size": "64M"}))
-        front.wait_for_log(r"^warning: \[smtp-front\] queue smaller than wanted, bytes=\d+ "
+        front.wait_for_log(r"^warning: \[smtp-front\] hand-over socket smaller than wanted, bytes=\d+ "
                            r"wanted=67108864 \(")
 
     def test_certificate_is_another_one(self):

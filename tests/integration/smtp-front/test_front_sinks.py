@@ -165,7 +165,7 @@ class PostfixBehind(SinkCase):
             client.send_mail(SENDER, [RECIPIENT], MAIL)
             client.say("QUIT", 221)
         self.check_delivered(1)
-        self.fixture.wait_for_log(r"^warning: \[\w+\] sink failed \(connect: Connection refused\)")
+        self.fixture.wait_for_log(r"^warning: \[\w+\] mail not delivered, to=\S+ \(connect: Connection refused\)")
         self.fixture.wait_for_log(r"^info: \[smtp-front\] next hop is there again, to=\S+ down_ms=")
 
 
@@ -190,7 +190,7 @@ class PassedToPostfix(SinkCase):
         self.assertEqual(self.fixture.wait_for_sessions(1)[0]["end"], "passed")
 
     def test_a_postfix_that_is_not_there(self):
-        self.expect_log("sink failed")
+        self.expect_log("mail not delivered")
         self.front("postfix", self.path("absent"), users=None)
         with self.fixture.client() as client:
             client.expect(421)
@@ -253,7 +253,7 @@ class DovecotBehind(SinkCase):
 
     def test_a_mail_that_some_have(self):
         """4xx, and when it comes again the others alone get it: also behind a restart."""
-        self.expect_log("sink failed")
+        self.expect_log("mail not delivered")
         users = [f"{letter}@example.com" for letter in "abc"]
         dovecot = Dovecot(self)
         stuck = os.path.join(dovecot.directory, "homes", users[1])
@@ -266,7 +266,7 @@ class DovecotBehind(SinkCase):
             self.send_to(users, claimed, 451)
         for user in (users[0], users[2]):
             self.check_delivered(dovecot, user, 1)
-        self.assertEqual(len(front.wait_for_log(r"sink failed \(end of mail: 2 of 3 recipients have it")), 1)
+        self.assertEqual(len(front.wait_for_log(r"mail not delivered, to=\S+ \(end of mail: 2 of 3 recipients have it")), 1)
         front.stop()
         front.start()
         os.unlink(stuck)
@@ -300,7 +300,7 @@ class DovecotBehind(SinkCase):
                     client.say("QUIT", 221)
                 self.check_delivered(dovecot, RECIPIENT, 1)
                 wait_for(lambda d=dovecot: "from 192.0.2.7" in d.log(), "Dovecot to have heard")
-                self.assertNotIn("sink failed", self.fixture.log())
+                self.assertNotIn("mail not delivered", self.fixture.log())
 
 
 class AskedElsewhere(SinkCase):
@@ -431,7 +431,7 @@ class DroppedPackets(SinkCase):
 
     def test_no_worker_waits_for_it_but_one(self):
         """Said once, a metric, and all others answer at once; until it is there again."""
-        self.expect_log("sink failed")
+        self.expect_log("mail not delivered")
         self.front("smtp", place(self.address), limits={"errors": 10000, "commands": 100000},
                    sink={"connect-timeout": "500ms"})
         warnings = r"^warning: \[smtp-front\] next hop is down, to=\S+ \(connect: Connection timed out\)"
@@ -459,7 +459,7 @@ class DroppedPackets(SinkCase):
 class DyingSinks(SinkCase):
     def test_at_each_step(self):
         """The client hears 4xx wherever it dies, in a session that goes on; never 250."""
-        self.expect_log("sink failed")
+        self.expect_log("mail not delivered")
         hop = Hop(self)
         self.front("smtp", place(hop.address), limits={"errors": 1000, "mails": 1000})
         for step in Hop.STEPS:
@@ -506,7 +506,7 @@ class DyingSinks(SinkCase):
 
     def test_full_disk(self):
         """452 for what does not fit, 250 for what does; nothing half is there."""
-        self.expect_log("sink failed")
+        self.expect_log("mail not delivered")
         if os.geteuid() != 0:
             self.skipTest("a file system of the test's own needs root")
         front = Front(self, front={"edges": 1}, is_started=False)

@@ -124,7 +124,7 @@ class Delivery(StoreCase):
 class Faults(StoreCase):
     def test_without_the_daemon_a_mail_is_put_off_and_comes_when_it_is_back(self):
         front = self.front()
-        self.expect_log(r"sink failed \(connect: ")
+        self.expect_log(r"mail not delivered, to=\S+ \(connect: ")
         self.store.stop()
         with front.client() as client:
             client.hello()
@@ -139,7 +139,7 @@ class Faults(StoreCase):
 
     def test_a_daemon_that_is_killed_between_two_mails_of_a_worker_is_found_again(self):
         front = self.front()
-        self.expect_log(r"sink failed", "process ended, role=store")
+        self.expect_log(r"mail not delivered", "process ended, role=store")
         with front.client() as client:
             client.hello()
             client.send_mail(SENDER, BOXES, CONTENT)
@@ -153,7 +153,7 @@ class Faults(StoreCase):
     def test_a_daemon_that_does_not_answer_is_a_451_and_the_mail_is_not_lost(self):
         front = self.front()
         front.reload(sink={"timeout": "300ms"})
-        self.expect_log(r"sink failed \(deliver: ")
+        self.expect_log(r"mail not delivered, to=\S+ \(deliver: ")
         pid = self.store.pid_of("store")
         with front.client() as client:
             client.hello()

@@ -167,7 +167,7 @@ class EximIsTold(ToldCase):
                 self.check_log("nothing")
 
     def test_none_and_what_it_does_not_offer(self):
-        self.expect_log("sink not as wanted")
+        self.expect_log("next hop is not as wanted")
         for tell in ("none", "xclient"):
             with self.subTest(tell=tell):
                 exim = mta.Exim(self, acl=self.ACL, proxy=False).start()
@@ -187,7 +187,7 @@ class OpenSmtpdIsTold(ToldCase):
         self.check_log("nothing")
 
     def test_none_and_what_it_does_not_offer(self):
-        self.expect_log("sink not as wanted")
+        self.expect_log("next hop is not as wanted")
         for tell in ("none", "xclient"):
             with self.subTest(tell=tell):
                 smtpd = OpenSmtpd(self, proxy=False)

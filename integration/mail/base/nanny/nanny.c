@@ -155,8 +155,8 @@ static void resize_queue(struct nanny *nanny, uint64_t wanted)
 		nanny->queue_bytes = wanted;
 	if (ret != 0 || size < wanted)
 		log_warning(nanny->program->context,
-			    "queue smaller than wanted, bytes=%zu wanted=%llu (%s)", size,
-			    (unsigned long long)wanted,
+			    "hand-over socket smaller than wanted, bytes=%zu wanted=%llu (%s)",
+			    size, (unsigned long long)wanted,
 			    ret != 0 ? strerror(-ret) : "net.core.wmem_max, until a restart");
 }
 
@@ -369,7 +369,8 @@ static int open_shared(struct nanny *nanny, uint64_t queue_bytes)
 	nanny->queue_bytes = queue_bytes;
 	if (ret == 0)
 		return EX_OK;
-	log_error(nanny->program->context, "queue and counters not made (%s)", strerror(-ret));
+	log_error(nanny->program->context, "hand-over socket and counters not made (%s)",
+		  strerror(-ret));
 	return EX_OSERR;
 }
 

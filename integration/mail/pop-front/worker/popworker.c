@@ -93,7 +93,7 @@ static int judge(const struct popworker *worker, int ret)
 		log_error(context, "session lost on its way to a worker (%s)", seal_strerror(ret));
 		return -1;
 	}
-	log_error(context, "queue not read (%s)", seal_strerror(ret));
+	log_error(context, "hand-over socket not read (%s)", seal_strerror(ret));
 	return EX_OSERR;
 }
 

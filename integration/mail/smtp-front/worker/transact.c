@@ -47,11 +47,12 @@ void transact_look(struct visit *visit, struct sink *sink)
 	}
 	log_news(visit, sink, trouble);
 	if (remark != NULL)
-		log_warning(visit->id, "sink not as wanted (%s)", remark);
+		log_warning(visit->id, "next hop is not as wanted, to=%s (%s)",
+			    sink->setup->to.text, remark);
 	if (!has_failed)
 		return;
 	transact_count(visit, TALLY_SINK_FAILURES, 1);
-	log_warning(visit->id, "sink failed (%s)", trouble);
+	log_warning(visit->id, "mail not delivered, to=%s (%s)", sink->setup->to.text, trouble);
 }
 
 void transact_let_by(const struct visit *visit)

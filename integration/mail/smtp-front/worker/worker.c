@@ -169,7 +169,7 @@ static int work(struct worker *worker)
 				  seal_strerror(status));
 			continue;
 		}
-		log_error(context, "queue not read (%s)", seal_strerror(status));
+		log_error(context, "hand-over socket not read (%s)", seal_strerror(status));
 		return EX_OSERR;
 	}
 	if (*intake_told() == 0)
