@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -114,6 +115,34 @@ void milterloop_reply(struct smfi_str *ctx, const char *code, const char *enhanc
 	doubled[used] = '\0';
 	/* libmilter wants them writable, and does not write. */
 	smfi_setreply(ctx, (char *)(uintptr_t)code, (char *)(uintptr_t)enhanced, doubled);
+}
+
+/* ---- what the mail server permits ---- */
+
+struct action {
+	unsigned long bit;
+	const char *name;
+};
+
+unsigned long milterloop_permit(const char *context, unsigned long wanted, unsigned long offered)
+{
+	static const struct action actions[] = {
+		{ SMFIF_ADDHDRS, "SMFIF_ADDHDRS" },
+		{ SMFIF_CHGHDRS, "SMFIF_CHGHDRS" },
+		{ SMFIF_QUARANTINE, "SMFIF_QUARANTINE" },
+	};
+	char missing[64] = "";
+	size_t used = 0;
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+		if ((wanted & ~offered & actions[i].bit) != 0)
+			used += (size_t)snprintf(missing + used, sizeof(missing) - used, "%s%s",
+						 used > 0 ? "," : "", actions[i].name);
+	}
+	if (used > 0)
+		log_warning(context,
+			    "the mail server does not permit what is to be done, missing=%s",
+			    missing);
+	return wanted & offered;
 }
 
 /* ---- the end ---- */

@@ -48,6 +48,12 @@ int milterloop_open(const struct smfiDesc *filter, const struct milterplace *pla
 void milterloop_reply(struct smfi_str *ctx, const char *code, const char *enhanced,
 		      const char *text);
 
+/*
+ * For a callback of xxfi_negotiate: which of the SMFIF_ actions that are wanted the mail server offers. Those that
+ * would change a mail and are missing are named in a warning.
+ */
+unsigned long milterloop_permit(const char *context, unsigned long wanted, unsigned long offered);
+
 #define MILTERLOOP_COUNTERS_MAX 32
 
 /* Of a program. All borrowed until milterloop_run() returns, and called by the loop alone. */

@@ -51,16 +51,10 @@ static sfsistat on_negotiate(SMFICTX *ctx, unsigned long offered_actions,
 {
 	(void)reserved_2;
 	(void)reserved_3;
-	unsigned long wanted = wanted_actions();
 	unsigned long unused = UNUSED_STEPS;
 	if (!session_shared_want_headers(sessions))
 		unused |= SMFIP_NOHDRS;
-	if ((wanted & ~offered_actions & ~(unsigned long)SMFIF_SETSYMLIST) != 0)
-		log_warning(context,
-			    "the mail server does not permit what is to be done, "
-			    "wanted=0x%lx offered=0x%lx",
-			    wanted, offered_actions);
-	*ret_actions = wanted & offered_actions;
+	*ret_actions = milterloop_permit(context, wanted_actions(), offered_actions);
 	*ret_steps = unused & offered_steps;
 	*ret_2 = 0;
 	*ret_3 = 0;

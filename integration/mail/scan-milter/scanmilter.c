@@ -86,16 +86,10 @@ static sfsistat on_negotiate(SMFICTX *ctx, unsigned long offered_actions,
 	(void)reserved_2;
 	(void)reserved_3;
 	struct scansession *session = session_of(ctx);
-	const unsigned long wanted = ACTIONS;
 	const unsigned long steps = SMFIP_NOUNKNOWN | SMFIP_HDR_LEADSPC;
-	if ((wanted & ~offered_actions) != 0)
-		log_warning(context,
-			    "the mail server does not permit what is to be done, "
-			    "wanted=0x%lx offered=0x%lx",
-			    wanted, offered_actions);
 	if (session != NULL)
 		scansession_set_blanks(session, (SMFIP_HDR_LEADSPC & offered_steps) != 0);
-	*ret_actions = wanted & offered_actions;
+	*ret_actions = milterloop_permit(context, ACTIONS, offered_actions);
 	*ret_steps = (steps & offered_steps) | SILENT_STEPS;
 	*ret_2 = 0;
 	*ret_3 = 0;

@@ -118,9 +118,10 @@ static enum scansession_step refuse_busy(struct scansession *session)
 	const bool is_put_off = session->all->settings->actions[INSPECT_BUSY] >= SCAN_DEFER;
 	char sender[LOG_QUOTE_MAX];
 	count(session, SCANCOUNTS_BUSY);
-	log_warning(session->id, "%s, client=%s queue=%s sender=%s (as many are scanned as may be)",
+	log_warning(session->id,
+		    "%s, client=%s queue=%s sender=%s max=%u (limit of mails scanned at once)",
 		    is_put_off ? "deferred" : "not scanned", session->client, session->queue,
-		    quote_sender(session, sender));
+		    quote_sender(session, sender), session->all->settings->mails);
 	return is_put_off ? SCANSESSION_BUSY : SCANSESSION_LEAVE;
 }
 

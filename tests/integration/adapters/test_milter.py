@@ -194,7 +194,8 @@ class Decisions(MilterCase):
         with self.session(actions=CHGBODY) as milter:
             self.assertEqual((milter.connect(LISTED), milter.mail(), milter.rcpt()), ("c",) * 3)
             self.assertEqual(milter.message([FORGED]), [("c", b"")])
-        daemon.wait_for_log("^warning: .* the mail server does not permit what is to be done")
+        daemon.wait_for_log("^warning: .* the mail server does not permit what is to be done, "
+                            "missing=SMFIF_ADDHDRS,SMFIF_CHGHDRS,SMFIF_QUARANTINE$")
         daemon.wait_for_log(f"^warning: .* mail not changed, client={LISTED}")
 
     def test_an_allow_list_is_read_again(self):

@@ -77,7 +77,7 @@ class OwnHop(Case):
 
     def test_a_template_of_decoders_that_is_killed(self):
         self.start_proxy()
-        self.expect_log(r"decoder processes gone", r"process died, role=decoders .* signal=9 ")
+        self.expect_log(r"archive decoders are gone", r"process died, role=decoders .* signal=9 ")
         packed = {}
         for name, content in (("bad", EICAR.encode()), ("clean", b"clean")):
             packed[name] = HEAD + attached(b"a.xz", lzma.compress(content))

@@ -250,7 +250,7 @@ class Storm:
         address, mails = self.start_server()
         cutter = Cutter(self, address)
         self.expect_log(r"warning: \[mail-proxy\] next hop not reached", r"process died, .* signal=9 ",
-                        r"decoder processes gone")
+                        r"archive decoders are gone")
         proxy = MailProxy(self, [{"next-hop": cutter.address, "protocol": self.protocol}],
                           proxy={"processes": 2})
         sessions = [Session(self.random.randrange(1 << 30), number, self.protocol == "lmtp")

@@ -173,7 +173,7 @@ class ScanMilter(Case):
 
     def test_more_mails_at_a_time_than_may_be(self):
         milter, postfix = self.start_both("mails: 1")
-        self.expect_log(r"deferred, .*as many are scanned as may be")
+        self.expect_log(r"deferred, .*max=1 \(limit of mails scanned at once\)")
         with Session(postfix.address, outcome=Outcome(None)) as first:
             for line in ("EHLO us.example.net", "MAIL FROM:<a@b.example>",
                          "RCPT TO:<inbox@example.com>", "DATA"):
@@ -186,7 +186,7 @@ class ScanMilter(Case):
                 self.assertIn("4.3.2 Scanner is busy", second.outcome.text)
             self.assertEqual(first.command("Subject: test\r\n\r\ntest\r\n."), 250)
         self.check_clean(postfix)
-        milter.wait_for_log("as many are scanned as may be")
+        milter.wait_for_log(r"max=1 \(limit of mails scanned at once\)")
 
     def template(self, milter):
         """Of the process that has decoders: a child of the keeper's."""

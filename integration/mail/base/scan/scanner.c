@@ -194,5 +194,5 @@ void scan_note_lost(struct scanner *scanner)
 		return;
 	scanner->lost_ms = now_ms;
 	log_error(scanner->context,
-		  "decoder processes gone, mails with some kinds of archives are busy");
+		  "archive decoders are gone, mails with some kinds of archives count as busy");
 }
