@@ -169,8 +169,8 @@ static const struct options_table collect_table = {
 	.row_count = sizeof(collect_rows) / sizeof(collect_rows[0]),
 };
 
-static int collect(struct maillayer *layer, unsigned share, struct mailstore_info *ret_before,
-		   struct mailstore_info *ret_after)
+static int collect(struct maillayer *layer, const struct collect *options,
+		   struct mailstore_info *ret_before, struct mailstore_info *ret_after)
 {
 	uint64_t segment;
 	uint64_t count = 0;
@@ -180,12 +180,13 @@ static int collect(struct maillayer *layer, unsigned share, struct mailstore_inf
 	/* A daemon counts since it has begun. */
 	int ret = maillayer_describe(layer, ret_before);
 	while (ret == 0 || ret == MAILSTORE_EDAMAGED) {
-		ret = maillayer_collect(layer, share, &segment);
+		ret = maillayer_collect(layer, options->share, &segment);
 		progress_step(&progress, "segments emptied", count++, 0, 0);
 		/* That one stays, and the next call takes another. */
 		if (ret == MAILSTORE_EDAMAGED)
-			log_error(NULL, "segment is damaged: see fsck, segment=%016" PRIx64,
-				  segment);
+			log_error(NULL,
+				  "segment is damaged: see fsck, store=%s segment=%016" PRIx64,
+				  options->store, segment);
 		is_damaged = is_damaged || ret == MAILSTORE_EDAMAGED;
 	}
 	progress_end(&progress);
@@ -207,7 +208,7 @@ int collect_command(int argc, char **argv)
 	int status = tool_open(options.store, false, &layer);
 	if (status != EX_OK)
 		return status;
-	int ret = collect(layer, options.share, &before, &after);
+	int ret = collect(layer, &options, &before, &after);
 	maillayer_close(layer);
 	if (ret != 0 && !mailstore_is_full(ret))
 		return tool_fail(options.store, "store not collected", ret);

@@ -112,8 +112,9 @@ static int open_log(const char *store, bool creates, struct mailstore **ret_stor
 		return tool_fail_open(store, ret);
 	ret = mailstore_open(&setup, ret_store, &recovery);
 	if (recovery.refused != 0)
-		log_error(NULL, "look at segment %016" PRIx64 ", store=%s", recovery.refused,
-			  store);
+		log_error(NULL,
+			  "segment is missing, unreadable or cut, store=%s segment=%016" PRIx64,
+			  store, recovery.refused);
 	if (ret != 0)
 		return tool_fail_open(store, ret);
 	ret = tool_give_index(&paths, paths.index);

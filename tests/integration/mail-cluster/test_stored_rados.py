@@ -28,7 +28,7 @@ TEXT = b"Subject: once\r\n\r\n.dot\r\nend\r\n"
 WIRE = TEXT.replace(b"\r\n.", b"\r\n..")
 # What a busy machine may bring about, and a node that has gone.
 READY = r"(?m)^info: \[mail-stored\] ready, "
-STALLS = r"warning: \[mail-stored\] (cluster (has stalled|does not answer)|node is dead|deliveries not mended)"
+STALLS = r"warning: \[mail-stored\] (cluster (has stalled|does not answer)|node is dead|interrupted deliveries not completed)"
 
 
 class ClusterStored(Stored):
@@ -273,7 +273,7 @@ class Shared(Nodes):
             self.assertEqual(len(client.entries(box)), 2)
 
     def test_a_node_that_ceph_has_shut_out_begins_anew(self):
-        self.expect_log(r"error: \[mail-stored\] cluster has shut this process out, node=a")
+        self.expect_log(r"error: \[mail-stored\] Ceph has blocklisted this process, node=a")
         self.expect_log(r"warning: \[mail-stored\] (process ended, role=store|cluster not reached, )")
         node, = self.reached(self.below, "a")
         box, = self.names("anna")
@@ -282,7 +282,7 @@ class Shared(Nodes):
         address = "127.0.0.1:0/0"
         self.addCleanup(self.below.command, "osd blocklist", blocklistop="rm", addr=address)
         self.below.command("osd blocklist", blocklistop="add", addr=address)
-        node.wait_for_log(r"^error: \[mail-stored\] cluster has shut this process out, node=a$")
+        node.wait_for_log(r"^error: \[mail-stored\] Ceph has blocklisted this process, node=a$")
         node.wait_for_log(r"^warning: \[mail-stored\] cluster not reached, ")
         self.below.command("osd blocklist", blocklistop="rm", addr=address)
         node.wait_reached(2)

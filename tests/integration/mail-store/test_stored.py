@@ -518,7 +518,8 @@ class Index(Case):
         with store.client() as client:
             mails = [mail for mail, _, _ in client.entries(BOXES[0])]
             self.assertEqual(client.erase(BOXES[0], mails), 0)
-            store.wait_for_log(r"^error: \[mail-stored\] segment is damaged: see fsck, segment=0{15}1")
+            store.wait_for_log(r"^error: \[mail-stored\] segment is damaged: see fsck, "
+                               rf"directory={store.directory} segment=0{{15}}1$")
             # It, and what its deletions are kept in.
             wait_for(lambda: client.stat()["segments"] <= 2, "the others to be emptied")
         self.assertEqual(len(first), 2)

@@ -107,7 +107,7 @@ static void tell_end(const char *node, int status)
 	if (status == MAILSTORE_EFAILED)
 		log_error(context, "another machine has this node, node=%s", node);
 	else
-		log_error(context, "cluster has shut this process out, node=%s", node);
+		log_error(context, "Ceph has blocklisted this process, node=%s", node);
 }
 
 /* Nodes that were dead when this one began have been said by others. */

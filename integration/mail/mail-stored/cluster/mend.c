@@ -30,11 +30,13 @@ static void sweep(struct cluster *cluster, uint64_t *said_ms)
 	struct mailcluster_swept swept = { 0 };
 	int ret = mailcluster_sweep(cluster->mailcluster, &swept);
 	if (ret != 0 && !cluster_is_over(ret) && cluster_is_due(said_ms))
-		log_warning(context, "deliveries not mended (%s)", mailstore_strerror(ret));
+		log_warning(context, "interrupted deliveries not completed, tried again (%s)",
+			    mailstore_strerror(ret));
 	__atomic_fetch_add(&counters[STORED_COMPLETED], swept.completed, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&counters[STORED_UNDONE], swept.undone, __ATOMIC_RELAXED);
 	if (swept.completed + swept.undone > 0)
-		log_info(context, "deliveries mended, completed=%" PRIu64 " undone=%" PRIu64,
+		log_info(context,
+			 "interrupted deliveries ended, completed=%" PRIu64 " undone=%" PRIu64,
 			 swept.completed, swept.undone);
 }
 

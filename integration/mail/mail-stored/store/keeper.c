@@ -88,7 +88,8 @@ static void on_collect(uv_timer_t *timer)
 		return;
 	keeper->is_short = mailstore_is_full(ret);
 	if (ret == MAILSTORE_EDAMAGED)
-		log_error(context, "segment is damaged: see fsck, segment=%016" PRIx64, segment);
+		log_error(context, "segment is damaged: see fsck, directory=%s segment=%016" PRIx64,
+			  keeper->setup->directory, segment);
 	else if (ret != 0)
 		note(keeper, "segment not emptied", ret);
 	else

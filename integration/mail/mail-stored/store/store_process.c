@@ -60,8 +60,9 @@ static void log_recovery(const struct stored_setup *setup,
 			 const struct mailstore_recovery *recovery, int ret)
 {
 	if (recovery->refused != 0)
-		log_error(context, "look at segment %016" PRIx64 ", directory=%s",
-			  recovery->refused, setup->directory);
+		log_error(context,
+			  "segment is missing, unreadable or cut, directory=%s segment=%016" PRIx64,
+			  setup->directory, recovery->refused);
 	if (ret == 0 && recovery->damaged > 0)
 		log_warning(context,
 			    "log is damaged: see fsck, directory=%s places=%" PRIu64
