@@ -121,8 +121,8 @@ static int confine(const struct settings *settings, struct callfilter *ret_worke
 	struct confine_means means = confine_look();
 	const char *step = NULL;
 	if (!confine_is_enough(settings, &means)) {
-		log_error(context, "cannot be confined, landlock=%d seccomp=%s", means.landlock,
-			  means.has_seccomp ? "yes" : "no");
+		log_error(context, "\"confine: on\" is not possible, landlock=%d seccomp=%s",
+			  means.landlock, means.has_seccomp ? "yes" : "no");
 		return EX_OSERR;
 	}
 	int ret = confine_parent(settings, &step);

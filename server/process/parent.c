@@ -287,7 +287,9 @@ static size_t share_with_addresses(struct settings *settings, rlim_t all)
 	if (count <= max)
 		return FILES_OF_ADDRESS * count;
 	settings->outward_max = max > 0 ? (unsigned)max : 1;
-	log_warning(context, "secondaries take turns, addresses=%zu at-once=%u descriptors=%llu",
+	log_warning(context,
+		    "too few descriptors to ask all secondaries at once, "
+		    "addresses=%zu at-once=%u descriptors=%llu",
 		    count, settings->outward_max, (unsigned long long)all);
 	return (size_t)FILES_OF_ADDRESS * settings->outward_max;
 }

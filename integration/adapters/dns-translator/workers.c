@@ -41,6 +41,7 @@ static void begin(const struct workers *workers, struct crew_slot *slot)
 
 static void bury(struct workers *workers)
 {
+	char end[CHILD_END_TEXT_SIZE];
 	int status = 0;
 	pid_t pid = 0;
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
@@ -49,9 +50,8 @@ static void bury(struct workers *workers)
 			continue;
 		crew_ended(slot, false, clock_now_ms());
 		if (!workers->crew.is_told[ROLE_WORKER])
-			log_warning(context, "worker ended, worker=%u status=%d signal=%d",
-				    slot->index, WIFEXITED(status) ? WEXITSTATUS(status) : 0,
-				    WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+			log_warning(context, "worker ended, worker=%u %s", slot->index,
+				    child_format_end(status, end));
 	}
 }
 

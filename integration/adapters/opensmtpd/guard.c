@@ -138,27 +138,36 @@ static void start_child(struct guard *guard)
 		end(guard, EX_OSERR);
 }
 
-/* Returns its exit status, or 128 and a signal. It may have to be killed. */
+/* Returns what waitpid() says of it. It may have to be killed. */
 static int wait_for_child(struct guard *guard, unsigned patience_ms)
 {
 	close(guard->fd);
 	guard->fd = -1;
 	int status = child_wait(guard->child.pid, patience_ms);
 	crew_ended(&guard->child, false, clock_now_ms());
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	return status;
+}
+
+/* Of the program, after its child has ended without being ready. */
+static int exit_status_of(int status)
+{
+	if (WIFSIGNALED(status))
+		return 128 + WTERMSIG(status);
+	return WEXITSTATUS(status) != EX_OK ? WEXITSTATUS(status) : EX_SOFTWARE;
 }
 
 /* The child answers no more. */
 static void lose_child(struct guard *guard, unsigned patience_ms)
 {
+	char text[CHILD_END_TEXT_SIZE];
 	size_t count = let_all_pass(guard);
 	int status = wait_for_child(guard, patience_ms);
 	if (!guard->is_registered) {
-		end(guard, status != EX_OK ? status : EX_SOFTWARE);
+		end(guard, exit_status_of(status));
 		return;
 	}
-	log_error(context, "process ended and is started again, status=%d passed=%zu", status,
-		  count);
+	log_error(context, "process ended and is started again, %s passed=%zu",
+		  child_format_end(status, text), count);
 	if (crew_slot_is_due(&guard->child, clock_now_ms()))
 		start_child(guard);
 }

@@ -348,7 +348,7 @@ class Outages(FilterCase):
         answers = [smtpd.answer() for _ in range(100)]
         self.assertEqual(sorted(session for session, _, _ in answers), list(range(100)))
         self.assertEqual({decision for _, _, decision in answers}, {"proceed"})
-        smtpd.wait_for_log("process ended and is started again, status=137 passed=100")
+        smtpd.wait_for_log("process ended and is started again, signal=9 passed=100")
         # Asked before the other has begun, and unknown to it.
         smtpd.request(5)
         self.assertEqual(smtpd.answer()[2], "proceed")
@@ -473,7 +473,7 @@ class Real(FilterCase):
             session.socket.close()
             self.assertEqual(session.outcome.trouble, [])
             self.assertTrue(session.outcome.is_accepted, session.outcome)
-        server.wait_for_log("process ended and is started again, status=137 passed=100")
+        server.wait_for_log("process ended and is started again, signal=9 passed=100")
         wait_for(lambda: send(server.address, LISTED).is_refused, "clients to be refused again")
 
         os.kill(guard, signal.SIGKILL)
