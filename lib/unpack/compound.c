@@ -215,24 +215,25 @@ static int read_tables(struct compound *compound)
 
 int compound_open(const uint8_t *bytes, size_t size, struct compound *ret_compound)
 {
-	memset(ret_compound, 0, sizeof(*ret_compound));
+	struct compound compound = { .bytes = bytes, .size = size };
 	if (size < HEADER_SIZE || memcmp(bytes, signature, sizeof(signature)) != 0)
 		return -EBADMSG;
-	ret_compound->bytes = bytes;
-	ret_compound->size = size;
-	ret_compound->has_wide_sizes = little_get16(bytes + 26) >= 4;
-	ret_compound->shift = little_get16(bytes + 30);
-	ret_compound->mini_shift = little_get16(bytes + 32);
-	ret_compound->mini_below = little_get32(bytes + 56);
-	if (ret_compound->shift < 7 || ret_compound->shift > 16 || ret_compound->mini_shift < 4 ||
-	    ret_compound->mini_shift > ret_compound->shift)
+	compound.has_wide_sizes = little_get16(bytes + 26) >= 4;
+	compound.shift = little_get16(bytes + 30);
+	compound.mini_shift = little_get16(bytes + 32);
+	compound.mini_below = little_get32(bytes + 56);
+	if (compound.shift < 7 || compound.shift > 16 || compound.mini_shift < 4 ||
+	    compound.mini_shift > compound.shift)
 		return -EBADMSG;
-	const uint64_t sectors = size >> ret_compound->shift;
-	ret_compound->sector_count = sectors < SECTOR_MAX ? (uint32_t)sectors : SECTOR_MAX;
-	const int status = read_tables(ret_compound);
-	if (status < 0)
-		compound_close(ret_compound);
-	return status;
+	const uint64_t sectors = size >> compound.shift;
+	compound.sector_count = sectors < SECTOR_MAX ? (uint32_t)sectors : SECTOR_MAX;
+	const int status = read_tables(&compound);
+	if (status < 0) {
+		compound_close(&compound);
+		return status;
+	}
+	*ret_compound = compound;
+	return 0;
 }
 
 void compound_close(struct compound *compound)
