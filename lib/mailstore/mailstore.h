@@ -50,16 +50,13 @@ struct mailstore_setup {
 
 /*
  * 0, a status of status.h or of lib/lmdb, or -errno; *ret_store on success only. Damage does not
- * prevent opening: what is whole is served, and *ret_recovery says what is not.
+ * prevent opening: what is whole is served, and *ret_recovery says what is not. That is written in any case.
  */
 int mailstore_open(const struct mailstore_setup *setup, struct mailstore **ret_store,
 		   struct mailstore_recovery *ret_recovery);
 /* Flushes, unless the store has failed. Takes NULL. */
 void mailstore_close(struct mailstore *store);
-/*
- * Closes it without writing anything: for a child after fork(), and for tests of what a killed
- * process leaves. Takes NULL.
- */
+/* Closes it without writing anything: for tests of what a killed process leaves. Takes NULL. */
 void mailstore_abandon(struct mailstore *store);
 
 /* ---- writing ---- */

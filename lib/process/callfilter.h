@@ -4,9 +4,9 @@
 /*
  * callfilter.h - which system calls a process may still make, for good.
  *
- * Flow: server/confine/syscalls.c, integration/mail/base/nanny/confine.c: lists of calls ->
- *       callfilter_make(), libseccomp makes a program of them -> callfilter_load(), as a process's
- *       last step -> the kernel asks the program about each call of it and of its children.
+ * Flow: lists of calls, of each kind of process -> callfilter_make(), libseccomp makes a program of
+ *       them -> callfilter_load(), as a process's last step -> the kernel asks the program about each
+ *       call of it and of its children.
  *
  *     static const char *const files[] = { "open", "openat" };
  *     static const struct callfilter_call sockets[] = {

@@ -31,7 +31,10 @@ const char *child_format_end(int status, char *ret_text);
 /* Did it make a system call that its filter (callfilter.h) kills for? */
 bool child_has_broken_filter(int status);
 
-/* SIGTERM to all of a role, once; kill_ms is CREW_NEVER, or when those left are killed. */
+/*
+ * SIGTERM to all of a role, once; kill_ms is CREW_NEVER, or when those left are killed, which a later call can
+ * only make earlier.
+ */
 void child_tell(struct crew *crew, unsigned role, uint64_t kill_ms);
 /* Each once. */
 void child_kill_overdue(struct crew *crew, uint64_t now_ms);

@@ -81,7 +81,10 @@ unsigned crew_count(const struct crew *crew, unsigned role);
 /* When the next thing is due, or CREW_NEVER. */
 uint64_t crew_next_ms(const struct crew *crew);
 
-/* It is told once; kill_ms: CREW_NEVER, or when to kill. Returns false when it has been before. */
+/*
+ * It is told once; kill_ms: CREW_NEVER, or when to kill, which a later call can only make earlier. Returns
+ * false when it has been before.
+ */
 bool crew_tell(struct crew *crew, unsigned role, uint64_t kill_ms);
 
 #ifdef __cplusplus

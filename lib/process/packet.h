@@ -4,8 +4,7 @@
 /*
  * packet.h - bytes with descriptors beside them, from one process to another.
  *
- * Flow: a session on its way to a worker (handover.h), requests to mail-stored (storewire.h), the
- *       table of dnsblv6-cached -> here -> a UNIX socket.
+ * Flow: packet_send() -> a UNIX socket -> packet_receive() of another process.
  *
  * Neither function waits. What is sent stays the caller's to close; what is received is the
  * caller's, and close-on-exec. Nothing is logged.

@@ -4,9 +4,8 @@
 /*
  * ration.h - so many lines of the log in a second, and how many more there would have been.
  *
- * Flow: serving.c of dnsblv6d, peers.c of dnsblv6-policy, edge_log.c of integration/mail/base and
- *       visit_log.c of smtp-front -> ration_take() before a line that strangers can cause at will;
- *       ration_settle() now and then -> "lines left out".
+ * Flow: ration_take() before a line that strangers can cause at will; ration_settle() now and then ->
+ *       "lines left out".
  *
  * A plain value, which begins as zero. Nothing here reads a clock, allocates or logs.
  */

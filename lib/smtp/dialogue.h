@@ -5,9 +5,9 @@
  * dialogue.h - one SMTP session as a state machine: a command goes in, what is to be done comes
  *              out.
  *
- * Flow: lines.h -> dialogue_step() -> edge.c and worker.c do what the action says and give their
- *       answer -> the reply, made by reply.h. capsule.h carries the state from the one to the
- *       other.
+ * Flow: lines.h -> dialogue_step() -> a session does what the action says and gives its answer ->
+ *       the reply, made by reply.h. capsule.h carries the state from an edge of smtp-front to a
+ *       worker.
  *
  *     dialogue_init(&dialogue);
  *     say dialogue_greet(&limits, reply)

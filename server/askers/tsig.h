@@ -4,8 +4,8 @@
 /*
  * tsig.h - messages signed with a shared secret (RFC 8945).
  *
- * Flow: settings.c makes keys; answer.c checks what asks and signs what
- *       answers, stream.c signs the messages of a transfer, notify.c asks and
+ * Flow: taking_zones.c makes keys; answer.c checks what asks and signs what
+ *       answers, xfrout.c signs the messages of a transfer, notify.c asks and
  *       checks the answer.
  * This file alone calls libknot's functions for it.
  *

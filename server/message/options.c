@@ -78,7 +78,7 @@ struct options options_read_cookie(const uint8_t *data, size_t size,
 	return options;
 }
 
-/* RFC 7828 section 3.2: over UDP it means nothing, and in a query it has no time. */
+/* RFC 7828: over UDP it is ignored (section 3.3.1), and in a query it has no time (section 3.2.1). */
 static void read_keepalive(const knot_rrset_t *opt, const struct options_context *context,
 			   struct options *options)
 {

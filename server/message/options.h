@@ -29,8 +29,6 @@
 extern "C" {
 #endif
 
-/* In units of 100 milliseconds; what 16 bits hold. */
-
 struct options_context {
 	const struct settings *settings; /* NULL: no cookies and no NSID */
 	const struct sockaddr *client;

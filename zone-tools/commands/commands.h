@@ -5,7 +5,7 @@
  * commands.h - the subcommands of dnsblv6-zone.
  *
  * Flow: main.c finds the row and calls it with argv[0] being the subcommand.
- *       Each returns the exit status: 0, 1 (check found something) or one of
+ *       Each returns the exit status: 0, 1 (check or diff found something) or one of
  *       sysexits.
  */
 

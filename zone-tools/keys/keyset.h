@@ -115,7 +115,10 @@ size_t keyset_rrs(const struct keyset *set, uint32_t ttl,
  */
 int keyset_choose(struct keyset *set, bool is_same_ttl);
 
-/* For a status above: "published=111,222 given=333 " with its last blank; empty for any other. */
+/*
+ * For a status above: "published=111,222 given=333 " with its last blank; empty for any other, and where the
+ * store is not signed.
+ */
 #define KEYSET_TEXT_SIZE 128
 void keyset_describe(const struct keyset *set, int status, char *ret_text);
 

@@ -115,13 +115,14 @@ bool rollover_is_due(const struct rollover_next *next, uint64_t now_s);
 /* The key whose DS the parent is to have, and that has not been seen there; NULL: none. */
 const struct rollover_key *rollover_awaited(const struct rollover *rollover);
 
-/*
- * Makes a step, if it comes next and its time has come. START takes the DNSKEY of the new key, which
- * has another key tag than those that there are; in a zone without keys it is active at once.
- * DNSBLV6_OK, ROLLOVER_ESTEP or ROLLOVER_EEARLY.
- */
+/* May the step be made now? DNSBLV6_OK, ROLLOVER_ESTEP or ROLLOVER_EEARLY. */
 int rollover_check(const struct rollover *rollover, const struct rollover_policy *policy,
 		   enum rollover_step step, uint64_t now_s);
+/*
+ * Makes a step, if rollover_check() permits it: a status of that. START takes the DNSKEY of the new
+ * key, which has another key tag than those that there are; in a zone without keys it is active at
+ * once.
+ */
 int rollover_make(struct rollover *rollover, const struct rollover_policy *policy,
 		  enum rollover_step step, uint64_t now_s, const struct rollover_key *started);
 

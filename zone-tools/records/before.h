@@ -29,7 +29,7 @@ struct before {
 
 /*
  * With what the store publishes in keyset. STORE_ECORRUPT when what must be
- * there is not; KEYSET_EROLLED, KEYSET_EMOVED.
+ * there is not; KEYSET_EROLLED, KEYSET_EMOVED. *ret_before is written in any case, and in part when it fails.
  */
 int before_load(struct writer *writer, struct keyset *keyset, uint64_t now_s,
 		struct before *ret_before);

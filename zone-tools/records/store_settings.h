@@ -4,8 +4,8 @@
 /*
  * store_settings.h - the options of build that a store remembers, as they were given.
  *
- * Flow: build.c notes what the command line says, and takes from the store what it does not ->
- *       builder.c writes them back. sign.c and update.c want the lifetime of signatures.
+ * Flow: what the command line of build says, and of the store what it does not say ->
+ *       store_settings_write(). Later commands read them, or the lifetime of signatures alone.
  *
  * A row of names and values in the order in which they were given; a name may
  * stand in it more than once. A store_settings owns its memory; store_settings_deinit()

@@ -4,7 +4,7 @@
 /*
  * sigplace.h - where a signature's bytes are to begin: the offsets of ndb and ldb.
  *
- * Flow: a field of a line -> sigplace_parse() -> compile.c, which writes it into the database.
+ * Flow: sigline.c: a field of a line -> sigplace_parse() -> tables.c, which writes it into the database.
  *
  *     why = sigplace_parse("EP+5,10", &place);
  *

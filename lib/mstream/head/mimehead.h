@@ -4,8 +4,8 @@
 /*
  * mimehead.h - what the header of a mail or of a part says of how to read its body.
  *
- * Flow: reader.c finds fields, and undoes their folding -> mimehead_open(), mimehead_value(),
- *       mimehead_close() -> at the end of the header mimehead_finish() -> leaf.c, reader.c.
+ * Flow: partreader.c finds fields, and undoes their folding -> mimehead_open(), mimehead_value(),
+ *       mimehead_close() -> at the end of the header readings.c: mimehead_finish() -> leaf.c.
  *
  *     mimehead_begin(&head, false);
  *     if (mimehead_open(&head, name, name_size)) {

@@ -4,7 +4,7 @@
 /*
  * unpack_fiber.h - a function that waits in its middle for more bytes.
  *
- * Flow: unpack_archive.c: unpack_fiber_go() -> the function, on a stack of its own, until it calls
+ * Flow: unpack_feed.c: unpack_fiber_go() -> the function, on a stack of its own, until it calls
  *       unpack_fiber_wait() or returns -> behind unpack_fiber_go().
  *
  *     unpack_fiber_new(&fiber, run, argument);

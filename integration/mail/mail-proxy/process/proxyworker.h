@@ -4,7 +4,7 @@
 /*
  * proxyworker.h - one of the processes of mail-proxy that have sessions.
  *
- * Flow: nanny.h forks -> proxy.c -> proxyworker_run(): the scanner and certificates are opened, the
+ * Flow: nanny.h forks -> mailproxy.c -> proxyworker_run(): the scanner and certificates are opened, the
  *       process is confined, then one loop accepts clients, and pair.h has their sessions.
  *
  * Processes that decode archives are forked by templates, which are the nanny's: an edge has given up

@@ -4,7 +4,7 @@
 /*
  * proxysetup.h - the configuration of mail-proxy: proxy.conf, read and checked.
  *
- * Flow: main.c -> proxysetup_parse() -> lib/common/conf.c -> proxy.c for the nanny, which gives it
+ * Flow: main.c -> proxysetup_parse() -> lib/common/conf.c -> mailproxy.c for the nanny, which gives it
  *       to the processes over fork().
  *
  *     proxy:

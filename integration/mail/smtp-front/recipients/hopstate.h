@@ -4,8 +4,8 @@
 /*
  * hopstate.h - what the processes of a generation know of the next hop, in memory that they share.
  *
- * Flow: generation.c -> hopstate_open() before fork() -> sink_smtp.c asks before it connects, and
- *       says how that went, and what EHLO was answered -> nanny.c shows hopstate_is_down() as a
+ * Flow: front.c -> hopstate_open() before fork() -> sink_smtp.c asks before it connects, and
+ *       says how that went, and what EHLO was answered -> front.c shows hopstate_is_down() as a
  *       gauge; edges and workers offer their clients what hopstate_lacks() leaves.
  *
  *     if (!hopstate_may_connect(state, now_ms, timeout_ms))
