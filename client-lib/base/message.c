@@ -104,7 +104,7 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* RFC 2181 section 8: a TTL with the uppermost bit is none. */
+/* RFC 2181 section 8: a TTL whose uppermost bit is set counts as 0. */
 static uint32_t clamp_ttl(uint32_t ttl)
 {
 	return ttl >> 31 != 0 ? 0 : min_u32(ttl, MESSAGE_TTL_MAX);

@@ -8,9 +8,10 @@
 /* ---- what is odd ---- */
 
 /*
- * A listing counts for as much of a thousand as answers list nothing: in a list of few nearly
- * ten in a row are odd, where nine of ten are listed nearly ninety. The share follows the last
- * SHARE_ANSWERS answers.
+ * The more of a zone's answers are listings, the less one more of them counts: as much of a thousand as
+ * there are answers that list nothing. Nearly ten listings in a row are odd in a list of few addresses, and
+ * nearly ninety where nine answers of ten are listings. The share is that of the last SHARE_ANSWERS
+ * answers, about.
  */
 #define SHARE_WHOLE   1000u
 #define SHARE_ANSWERS 64u
@@ -35,7 +36,10 @@ static bool is_localhost(const struct cache_entry *entry)
 	return entry->kind == CACHE_LOW && memcmp(&one, &entry->payload, sizeof(one)) == 0;
 }
 
-/* Two of a whole /24 are the same; of the others hardly. Classic values mostly are. */
+/*
+ * The bits of two listings in a row are hardly ever the same, but for those of whole /24s. Values of classic lists
+ * mostly are.
+ */
 static bool is_repeated(const struct zone *zone, const struct cache_entry *entry)
 {
 	return entry->kind == CACHE_BITMAP && zone->listings.has_last &&

@@ -98,8 +98,8 @@ struct mailcluster {
 	pthread_cond_t room;
 	bool has_failed;
 	uint64_t memory_used;
-	uint64_t
-		room_asked; /* how many have asked for memory, and how many have got it: each in its turn */
+	/* Deliveries that have asked for memory, and that have got it: each in its turn. */
+	uint64_t room_asked;
 	uint64_t room_given;
 	uint64_t now_us;  /* of the last beat */
 	uint64_t last_us; /* of the last number */
@@ -169,8 +169,8 @@ int cluster_rows_next(struct cluster_rows *rows, const struct objects_found **re
 void cluster_rows_end(struct cluster_rows *rows);
 
 /*
- * One row, of any size: the only one of *ret_page, which is to be freed. For the guard of what takes the
- * place of a value that is none. DNSBLV6_ENOTFOUND.
+ * One row, of any size: the only one of *ret_page, which is to be freed. DNSBLV6_ENOTFOUND. A value that
+ * cannot be understood is replaced only as long as it is the one that was read here.
  */
 int cluster_find_row(struct mailcluster *cluster, const char *name, const char *key,
 		     struct objects_page *ret_page);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * inlined.h - files as base64 in elements of XML, and in lines of calendars and visiting cards.
+ * inlined.h - files as base64 in elements of XML, and in lines of iCalendar and vCard.
  *
  * Flow: the decoded bytes of a part that is text, in pieces of any size -> inlined_push(), beside embedded.h and
  *       addresses.h -> coding.h for base64 -> the functions of files.h.

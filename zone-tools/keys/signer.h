@@ -78,8 +78,8 @@ int signer_finish(struct signer *signer);
 void signer_take(const struct signer *signer, size_t job, struct dnsblv6_signature *signature);
 
 /*
- * Is a signature the signing key's, begun, with more than five fourteenths of the lifetime left,
- * and has its owner had no day since? Then it need not be made again.
+ * Need the signature not be made again? It is the key's, its time has begun, more than five fourteenths
+ * of the lifetime are left, and its owner has had no day since it was made.
  *
  * Each name has a day in every half of the lifetime, so that each day renews an equal share
  * of the zone, however many were signed at once. Days are whole and of UTC: the first run of a

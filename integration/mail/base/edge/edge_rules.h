@@ -37,10 +37,10 @@ struct edge_rules {
 
 	/* Before the banner. */
 	unsigned greet_pause_ms; /* silence; with TLS from the start the client may break it */
-	unsigned
-		greet_cache_ms; /* so long it is spared clients that a worker has praised; 0: never */
-	bool refuses_early;	/* a client that breaks it; else that is noted */
-	bool has_zones;		/* the library is started, and the judge's client may be called */
+	/* For so long the pause is left out for clients that a worker has praised; 0: it never is. */
+	unsigned greet_cache_ms;
+	bool refuses_early; /* a client that breaks it; else that is noted */
+	bool has_zones;	    /* the library is started, and the judge's client may be called */
 	const struct judge *judge; /* exempts own networks also without zones */
 	struct dnsblv6 *client;	   /* the judge's */
 

@@ -28,7 +28,10 @@
 extern "C" {
 #endif
 
-/* Of a change of fewer than the first so many per cent are permitted: a list may begin small. */
+/*
+ * Up to nine entries may go, as long as that is at most 50 % of the list, whatever max_shrink_percent says: a
+ * list may begin small.
+ */
 #define USERS_BUILD_SMALL_CHANGE  10
 #define USERS_BUILD_SMALL_PERCENT 50
 
