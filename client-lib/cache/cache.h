@@ -106,12 +106,11 @@ void cache_free(struct cache *cache);
  *
  * path is a copy, which is never mapped: each put is written to it as well, at once or in
  * cache_release(), so that the next writer goes on with what this one has known, whether it ended or
- * was killed. The file is made beside
- * path and renamed over it, mode 0640, as names of zones may have keys in them; its blocks allocated at once so that a full disk is told
- * here (-ENOSPC). zones are the names whose indices keys use, in presentation form. A copy that is
- * there and fits (version, size, zones, owner, and made since the machine started) is read; any
- * other is replaced. Its writer holds a lock on PATH.lock, mode 0600, until it ends in any way;
- * a second one gets -EBUSY. The directory must be writable by its owner alone.
+ * was killed. The file is made beside path and renamed over it, mode 0640, as names of zones may have keys in
+ * them; its blocks allocated at once so that a full disk is told here (-ENOSPC). zones are the names whose
+ * indices keys use, in presentation form. A copy that is there and fits (version, size, zones, owner, and made
+ * since the machine started) is read; any other is replaced. Its writer holds a lock on PATH.lock, mode 0600,
+ * until it ends in any way; a second one gets -EBUSY. The directory must be writable by its owner alone.
  * cache_free() leaves the file, and the table retired: not current for its readers.
  */
 int cache_create_shared(const char *path, uint64_t size_bytes, const char *const *zones,

@@ -83,8 +83,8 @@ bool remote_is_expecting(const struct remote *remote);
 
 /*
  * zone: presentation form, no final dot; borrowed until the callback, which comes once, from
- * remote_process(), when deadline_ms is over at the latest. Without a daemon -ECONNREFUSED, -ENOENT, -EAGAIN, -EPERM and the like,
- * or -EINVAL for a bad zone or time: then there is no callback.
+ * remote_process(), when deadline_ms is over at the latest. Without a daemon -ECONNREFUSED, -ENOENT, -EAGAIN,
+ * -EPERM and the like, or -EINVAL for a bad zone or time: then there is no callback.
  */
 int remote_ask(struct remote *remote, const char *zone, struct dnsblv6_addr addr, int64_t now_ms,
 	       int64_t deadline_ms, remote_fn callback, void *context);

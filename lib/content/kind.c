@@ -502,8 +502,8 @@ static void narrow_head(const uint8_t *head, size_t size, struct narrow *ret_nar
 }
 
 /*
- * The translations of a program (gettext's .mo): their mark, of either end, and a version. The first of them has fields,
- * of MIME as well.
+ * The translations of a program (gettext's .mo): their mark, of either end, and a version. The first of them has
+ * fields, of MIME as well.
  */
 static bool is_catalog(const uint8_t *head, size_t size)
 {

@@ -15,8 +15,8 @@
  *     inspect_free(inspection);
  *
  * All memory is a pool's: objects that are open at a time, mails within mails, arenas of decoders.
- * It is made once, or when a slot is first used, and stays. When none is left the object is not looked into, and the result says so (busy): that
- * mail is to be sent again, or waits.
+ * It is made once, or when a slot is first used, and stays. When none is left the object is not looked into,
+ * and the result says so (busy): that mail is to be sent again, or waits.
  *
  * Archives whose decoders are for a process of their own (UNPACK_APART) go to rules.apart, which
  * sends them there, where an inspection goes on with them: inspect_begin_apart().

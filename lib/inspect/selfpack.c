@@ -51,7 +51,10 @@ static bool is_arj(const uint8_t *head)
 	       head[6] <= head[5] && head[7] <= 11 && head[10] == 2;
 }
 
-/* unrar opens the first of its marks, whatever follows; other readers go on to one that is right. PDF's mind no version. */
+/*
+ * unrar opens the first of its marks, whatever follows; other readers go on to one that is right. PDF's mind no
+ * version.
+ */
 static bool is_any(const uint8_t *head)
 {
 	(void)head;

@@ -84,7 +84,10 @@ int maildir_begin(int root_fd, const char *name, struct maildir *ret_mail);
 int maildir_write(const struct maildir *mail, const void *bytes, size_t size);
 /* The file is on disk, and closed. */
 int maildir_settle(struct maildir *mail);
-/* One name, of less than MAILDIR_NAME_SIZE bytes, which the disk need not know yet: maildir_sync_box(). -EEXIST when it is there. */
+/*
+ * One name, of less than MAILDIR_NAME_SIZE bytes, which the disk need not know yet: maildir_sync_box(). -EEXIST
+ * when it is there.
+ */
 int maildir_link(const struct maildir *mail, const char *box, const char *name);
 void maildir_unlink(const struct maildir *mail, const char *box);
 /* Names in all boxes, and the disk knows; or in none. */

@@ -35,9 +35,9 @@ struct mailcheck {
 };
 
 /*
- * disk stays the caller's, with its lock until it is closed. index_path need not be there. scratch_path is a file that must not be there;
- * it has an index made from the log when 0 is returned, and is the caller's to remove or to use.
- * 0 also with findings; a status when the store cannot be read at all.
+ * disk stays the caller's, with its lock until it is closed. index_path need not be there. scratch_path is a
+ * file that must not be there; it has an index made from the log when 0 is returned, and is the caller's to
+ * remove or to use. 0 also with findings; a status when the store cannot be read at all.
  */
 int mailcheck_run(struct mailcheck *check, struct disk *disk, const char *index_path,
 		  const char *scratch_path);

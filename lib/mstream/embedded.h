@@ -15,9 +15,9 @@
  * "begin-base64 644 NAME", "=ybegin ... name=NAME", and ":" below the line that says that the file
  * must be converted with BinHex. Lines end in CRLF, LF or CR. What readers bear is borne: blanks at
  * ends of lines that were lost, a line longer than it says; lines of something else before the first, as Thunderbird
- * opens a file at its "begin 644 NAME", whatever follows. A file without its end is given as far as
- * it goes, and MSTREAM_NO_END; a size or a checksum that is wrong, and bytes that a coding does not have, are MSTREAM_BAD_CODING, once for
- * each file. The two forks of BinHex are two files, NAME and NAME.rsrc.
+ * opens a file at its "begin 644 NAME", whatever follows. A file without its end is given as far as it goes, and
+ * MSTREAM_NO_END; a size or a checksum that is wrong, and bytes that a coding does not have, are
+ * MSTREAM_BAD_CODING, once for each file. The two forks of BinHex are two files, NAME and NAME.rsrc.
  *
  * A run of BinHex makes up to 95 bytes of one: what counts bytes counts what comes out.
  *

@@ -14,8 +14,8 @@
  *
  * A file is what attAttachData has, or the property of an attachment that holds its data: of a mail
  * within the mail a TNEF again, of an object of OLE a compound file. Its name is the one that stands
- * before its bytes: the short one, mostly. Bodies are files as well: body.txt, in UTF-8 where it was UTF-16, body.html, and
- * body.rtf as it is there, compressed (MS-OXRTFCP).
+ * before its bytes: the short one, mostly. Bodies are files as well: body.txt, in UTF-8 where it was UTF-16,
+ * body.html, and body.rtf as it is there, compressed (MS-OXRTFCP).
  *
  * A checksum that is wrong, a property that cannot be, and bytes that are no TNEF are
  * MSTREAM_BAD_CODING, once; a length that is more than there is, MSTREAM_NO_END.

@@ -62,8 +62,8 @@
  * with no maildrop yet: the one that has checked the password gives the state away, the one that
  * has it opens the maildrop and answers. If that is a refusal and it cannot check passwords, it
  * closes behind the reply, which a caller may do at any time. No password is part of the state;
- * event.login has it, and is the caller's to wipe. pop3_dialogue_is_valid() tells whether what came out of a capsule could
- * have been made here. No function here does I/O, keeps a pointer, allocates or logs.
+ * event.login has it, and is the caller's to wipe. pop3_dialogue_is_valid() tells whether what came out of a
+ * capsule could have been made here. No function here does I/O, keeps a pointer, allocates or logs.
  */
 
 #include <stdbool.h>

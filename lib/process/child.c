@@ -63,7 +63,10 @@ void child_tell(struct crew *crew, unsigned role, uint64_t kill_ms)
 	}
 }
 
-/* A process that does not end by it waits in the kernel: what is due again at once would keep its parent from resting. */
+/*
+ * A process that SIGKILL does not end waits in the kernel. It is killed once, as its parent would never rest if that
+ * were due again at once.
+ */
 void child_kill_overdue(struct crew *crew, uint64_t now_ms)
 {
 	for (unsigned i = 0; i < crew->count; i++) {

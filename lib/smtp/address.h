@@ -43,7 +43,10 @@ struct address {
 	bool is_postmaster;  /* the one without a domain */
 };
 
-/* A path at the beginning of text. *ret_used bytes are it, "<" and ">" included; without these a blank has to follow. */
+/*
+ * A path at the beginning of text. *ret_used bytes are it, "<" and ">" included; without these a blank has to
+ * follow.
+ */
 enum address_status address_parse_path(const char *text, size_t text_size,
 				       struct address *ret_address, size_t *ret_used);
 

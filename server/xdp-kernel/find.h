@@ -7,8 +7,8 @@
  * Flow: a name (question.h) -> xdp_read_name() -> xdp_find() -> reply.h puts what it found.
  *
  * As zone_find_cover() in server/zone/zone.c, which has the same rules over a store. Blocks of IPv4 are
- * found by their number where no signature is asked for, all others by the hash of their key; only what has to be denied with signatures is searched for in the order
- * of the links.
+ * found by their number where no signature is asked for, all others by the hash of their key; only what has to
+ * be denied with signatures is searched for in the order of the links.
  */
 
 #include "server/xdp-kernel/hosts.h"

@@ -25,8 +25,8 @@ enum zonecall_lists {
 };
 
 /*
- * Runs a command with the command line of the zone, whose settings are those of build.h, or with the one that was given. Returns what
- * run() does, or EX_CONFIG after an error line.
+ * Runs a command with the command line of the zone, whose settings are those of build.h, or with the one that
+ * was given. Returns what run() does, or EX_CONFIG after an error line.
  */
 int zonecall_run(const struct options_table *table, const struct zonesconf_command *settings,
 		 enum zonecall_lists lists, int argc, char **argv,

@@ -27,8 +27,8 @@ static char *next_line(struct words *words)
 }
 
 /*
- * What follows "name=" at *at, up to a blank or the end; *at moves behind it. NULL: it is not there, or the blank is the
- * last of its line.
+ * What follows "name=" at *at, up to a blank or the end; *at moves behind it. NULL: it is not there, or the
+ * blank is the last of its line.
  */
 static char *take_value(char **at, const char *name)
 {

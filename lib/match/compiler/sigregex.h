@@ -12,7 +12,8 @@
  * References back, looking ahead or behind and the like have no automaton. What has one may have a
  * state of any size; one above SIGREGEX_STATE_MAX is left out, as each object of each mail has it. So
  * is one that repeats something more than SIGREGEX_REPEAT_MAX times, which may take Vectorscan a minute
- * to compile, or that needs a database of more than SIGREGEX_DATABASE_MAX by itself. Each is tried once, however many signatures have it. For the tool that compiles.
+ * to compile, or that needs a database of more than SIGREGEX_DATABASE_MAX by itself. Each is tried once,
+ * however many signatures have it. For the tool that compiles.
  */
 
 #include "lib/match/lines/reason.h"

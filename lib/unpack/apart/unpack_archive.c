@@ -131,8 +131,9 @@ static struct block next_block(struct archive *archive)
 }
 
 /*
- * From a block on; at bytes of the member have been given. Returns whether the archive can be used further: behind ARCHIVE_FATAL libarchive says
- * that it cannot, and does not see to it itself; its cabinets would be read by a NULL.
+ * From a block on; at bytes of the member have been given. Returns whether the archive can be used further:
+ * behind ARCHIVE_FATAL libarchive says that it cannot, and does not see to it itself; its cabinets would be
+ * read by a NULL.
  */
 static bool read_data(const struct reading *reading, struct block block, uint64_t at)
 {

@@ -14,8 +14,8 @@
  *     }
  *
  * A disc of ISO 9660 (ECMA-119) may have its files in three trees, its own, that of Joliet and, by Rock Ridge, its own
- * under other names, and a file may be in one of them alone. Two are the same when they have the same size, begin in the
- * same sector, and their bytes follow one another in the image.
+ * under other names, and a file may be in one of them alone. Two are the same when they have the same size,
+ * begin in the same sector, and their bytes follow one another in the image.
  */
 
 #include <stdbool.h>

@@ -10,8 +10,8 @@
  *       unshare(), deinit().
  *
  * A checker answers what an edge cannot find out itself without keeping its clients waiting, such as
- * whether a password is right; or what a worker asks, by a socket that share() has made. Each edge has one socket to all checkers (SOCK_SEQPACKET): the kernel
- * gives a message to whichever of them asks first.
+ * whether a password is right; or what a worker asks, by a socket that share() has made. Each edge has one
+ * socket to all checkers (SOCK_SEQPACKET): the kernel gives a message to whichever of them asks first.
  *
  * A setup is the server's struct with its configuration. The nanny has one for each generation, and
  * looks only at what values() says of it.

@@ -8,8 +8,9 @@
  *       one loop: clients.h, whose requests run in threads, and signals.
  *
  * It is ready at once, but for users that are fetched and are not there yet: then when they are. As long
- * as the cluster cannot be reached clients are told -EAGAIN, which mail servers make a 451 of. Files are the configuration of Ceph, the users' databases and that of the metrics;
- * sockets are those that its clients have, and librados' own.
+ * as the cluster cannot be reached clients are told -EAGAIN, which mail servers make a 451 of. Files are the
+ * configuration of Ceph, the users' databases and that of the metrics; sockets are those that its clients have,
+ * and librados' own.
  */
 
 #include "integration/mail/mail-stored/store/store_process.h"

@@ -10,8 +10,8 @@
  * A mail for a mailbox that is not of this node, as its own database of users says, is refused for now.
  * It asks the local store alone and passes nothing on to other nodes, so that there are no circles. Each
  * link of another node has a link of its own to the store, and both end together: a lock ends with
- * the module that has it, or with its node, and when that hangs, after twice "silence" and a second. A mail is read here
- * (nodewire.h), and not by a segment.
+ * the module that has it, or with its node, and when that hangs, after twice "silence" and a second. A mail is
+ * read here (nodewire.h), and not by a segment.
  *
  * A connection without the key of a peer is closed behind its handshake, and nothing that it says is read
  * before. One loop, without threads; at SIGTERM what is under way ends, or in NODESERVER_DRAIN_MS.

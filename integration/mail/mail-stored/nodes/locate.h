@@ -55,8 +55,8 @@ unsigned locate_next(const struct nodesetup *setup, unsigned peer);
 uint64_t locate_sum(const struct nodesetup *setup);
 #define LOCATE_WORDS_MAX 32
 /*
- * What a peer that has said sum has otherwise: words as in "number,peer", in LOCATE_WORDS_MAX bytes; "": nothing, as far
- * as is known.
+ * What a peer that has said sum has otherwise: words as in "number,peer", in LOCATE_WORDS_MAX bytes; "":
+ * nothing, as far as is known.
  */
 void locate_compare(const struct nodesetup *setup, unsigned peer, uint64_t sum, char *ret_words);
 

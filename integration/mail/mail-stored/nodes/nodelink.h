@@ -64,15 +64,15 @@ int nodelink_open_local(const struct nodelink_start *start, const char *path,
 int nodelink_open_peer(const struct nodelink_start *start, const struct nodesetup_peer *peer,
 		       struct nodelink **ret_link);
 /*
- * fd is handed over, also when it fails. Any peer of the setup may be there. A message that has begun to come and goes not
- * on for "timeout" of the setup, or is not whole in twice of it, loses the link with -EPROTO.
+ * fd is handed over, also when it fails. Any peer of the setup may be there. A message that has begun to come
+ * and goes not on for "timeout" of the setup, or is not whole in twice of it, loses the link with -EPROTO.
  */
 int nodelink_open_server(const struct nodelink_start *start, int fd, struct nodelink **ret_link);
 
 /*
- * Of one that is ready. The packet's flag of memory is set here, and to the local store its serial; memory may be NULL, and all of it but
- * its descriptor is copied: that is duplicated. 0, or -errno: the link is of no use any more, and the
- * owner closes it.
+ * Of one that is ready. The packet's flag of memory is set here, and to the local store its serial; memory may
+ * be NULL, and all of it but its descriptor is copied: that is duplicated. 0, or -errno: the link is of no use
+ * any more, and the owner closes it.
  */
 int nodelink_ask(struct nodelink *link, struct storewire_request *request,
 		 const struct nodewire_memory *memory);

@@ -13,8 +13,9 @@
  * at once, until it answers again. So a node that is down costs others nothing, whether it refuses, hangs, or has
  * lost its cable. The local store has no pulse: while it is not there, each request finds out by itself.
  *
- * A node whose store is there and leaves a mail without an answer for "timeout", as its disk hangs, takes no mail: but for
- * one at a time that finds out, each is answered MAILSTORE_EAWAY at once until it takes one. Other requests go on.
+ * A node whose store is there and leaves a mail without an answer for "timeout", as its disk hangs, takes no
+ * mail: but for one at a time that finds out, each is answered MAILSTORE_EAWAY at once until it takes one.
+ * Other requests go on.
  *
  * A link whose node says what is no reply is closed, and what it was about fails. What waits gets another at
  * once; behind a second such link in a row it fails, and for NODEROUTER_PULSE_MS none is opened.

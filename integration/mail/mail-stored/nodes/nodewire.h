@@ -22,8 +22,8 @@
  * record of that, and number is where in it the body begins.
  *
  * What comes is foreign, though only nodes may send it: sizes have limits, and memory that this process
- * has no room for, or that is larger than it takes, is read and dropped. Small memory lies in a buffer, other in a memfd, which is sealed;
- * that of a record has its body at NODEWIRE_BODY_AT, whatever stands before it.
+ * has no room for, or that is larger than it takes, is read and dropped. Small memory lies in a buffer, other
+ * in a memfd, which is sealed; that of a record has its body at NODEWIRE_BODY_AT, whatever stands before it.
  *
  * One thread's. Nothing here logs.
  */

@@ -17,7 +17,8 @@
  * the mail server keeps the mail in its queue.
  *
  * A client that says what is no request is cut off, and so is the one that has been silent for longest when
- * there are too many: a mail server connects again. A handle with memory of its own, one thread's. After socketmap_close() the loop has to run until nothing is left.
+ * there are too many: a mail server connects again. A handle with memory of its own, one thread's. After
+ * socketmap_close() the loop has to run until nothing is left.
  */
 
 #include "integration/mail/mail-stored/nodes/locate.h"
