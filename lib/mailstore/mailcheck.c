@@ -56,6 +56,7 @@ struct frozen {
 	struct disk disk;
 	struct disk *below;
 	const struct kept *kept;
+	bool is_synced; /* what was read has to be on disk */
 };
 
 static struct disk *below(struct disk *disk)
@@ -117,20 +118,26 @@ static int frozen_size(struct disk *disk, uint64_t object, uint64_t *ret_size)
 	return below(disk)->ops->size(below(disk), object, ret_size);
 }
 
-/* What recovery would change stays; the index that is made is as if it had. */
+static bool is_synced(const struct disk *disk)
+{
+	return ((const struct frozen *)disk)->is_synced;
+}
+
 static int frozen_sync(struct disk *disk, uint64_t object)
 {
-	(void)disk;
-	(void)object;
-	return 0;
+	return is_synced(disk) ? below(disk)->ops->sync(below(disk), object) : 0;
 }
 
 static int frozen_renew(struct disk *disk, uint64_t object, uint64_t from, uint64_t to)
 {
+	return is_synced(disk) ? below(disk)->ops->renew(below(disk), object, from, to) : 0;
+}
+
+/* What recovery would take away stays; the index that is made is as if it had. */
+static int frozen_remove(struct disk *disk, uint64_t object)
+{
 	(void)disk;
 	(void)object;
-	(void)from;
-	(void)to;
 	return 0;
 }
 
@@ -156,7 +163,7 @@ static const struct disk_ops frozen_ops = {
 	.sync = frozen_sync,
 	.renew = frozen_renew,
 	.cut = frozen_cut,
-	.remove = frozen_sync,
+	.remove = frozen_remove,
 	.close = frozen_close,
 };
 
@@ -425,7 +432,9 @@ int mailcheck_run(struct mailcheck *check, struct disk *disk, const char *index_
 		  const char *scratch_path)
 {
 	struct kept kept;
-	struct frozen frozen = { .disk.ops = &frozen_ops, .below = disk, .kept = &kept };
+	struct frozen frozen = {
+		.disk.ops = &frozen_ops, .below = disk, .kept = &kept, .is_synced = check->repairs
+	};
 	find_kept(disk, index_path, &kept);
 	check->is_log_damaged = false;
 	int ret = check_log(check, &kept, &frozen.disk);

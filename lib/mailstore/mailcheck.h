@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * mailcheck.h - is a store whole, and its index that of its log? Reads only.
+ * mailcheck.h - is a store whole, and its index that of its log? Reads only, or syncs what is read.
  *
  * Flow: mail-store fsck -> here: each record and body is read and compared with its checksum, then an
  *       index is made from the log alone, and compared with the store's.
@@ -20,6 +20,8 @@ struct mailcheck {
 	/* NULL, or called as bytes of the log have been read, done of total. */
 	void (*step)(void *context, uint64_t done, uint64_t total);
 	void *context; /* of both */
+	/* What the index at scratch_path knows is on disk, so that it may become the store's. */
+	bool repairs;
 	/* The rest is written. */
 	uint64_t segments;
 	uint64_t mails; /* that some mailbox has */

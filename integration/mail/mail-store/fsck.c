@@ -74,7 +74,8 @@ static int check_store(const struct fsck *options, const struct store_paths *pat
 	struct progress progress;
 	struct mailcheck check = { .report = print_finding,
 				   .step = show_step,
-				   .context = &progress };
+				   .context = &progress,
+				   .repairs = options->repairs };
 	int ret = filedisk_open(paths->log, &disk);
 	if (ret != 0)
 		return tool_fail_open(options->store, ret);

@@ -484,3 +484,22 @@ TEST_CASE("a mail for ten thousand and one of no byte are collected as others ar
 	CHECK(bench.look("user77").empty());
 	CHECK(bench.look("user9999")[0].text.empty());
 }
+
+TEST_CASE("an index that a repair has made knows nothing that the power may take",
+	  "[mailstore][damage]")
+{
+	for (unsigned seed = 1; seed < 20; seed++) {
+		CAPTURE(seed);
+		mail_bench bench(4096, seed);
+		REQUIRE(bench.open() == 0);
+		REQUIRE(bench.deliver({ "a" }, "first\r\n") == 0);
+		REQUIRE(mailstore_flush(bench.store) == 0);
+		REQUIRE(bench.deliver({ "a" }, "second\r\n") == 0);
+		bench.kill();
+		unlink(bench.index_path().c_str());
+		REQUIRE(bench.check(true).run.is_index_wrong);
+		bench.disk.cut_power();
+		REQUIRE(bench.open() == 0);
+		CHECK(bench.look("a").size() == 2);
+	}
+}
