@@ -122,6 +122,7 @@ static bool has_id(const struct list *list, const struct mailentry *entry)
 struct target {
 	struct mailname box;	  /* the one in hand */
 	struct mailname copy_box; /* out of which it is restored; or empty: a copy is made */
+	const struct list *mails; /* of box; NULL: a copy is made */
 	struct mailname *boxes;
 	uint8_t *bytes; /* of these, when they are for copies: MAILBOX_NAME_MAX for each */
 	size_t count;
@@ -171,6 +172,31 @@ static int find_boxes(struct copies *copies, const struct mailentry *entry, stru
 	return target->count > 0 ? 0 : MAILSTORE_EMAIL;
 }
 
+static bool has_text(const struct copies *copies, uint64_t number,
+		     const struct mailstore_mail *mail)
+{
+	char *text = NULL;
+	size_t size = 0;
+	const bool is_same = tool_read_text(copies->layer, number, &text, &size) == 0 &&
+			     size == mail->size &&
+			     (size == 0 || memcmp(text, mail->text, size) == 0);
+	free(text);
+	return is_same;
+}
+
+/* Under another id: with the same time and text. */
+static bool came_back(const struct copies *copies, const struct list *mails,
+		      const struct mailstore_mail *mail)
+{
+	for (size_t i = 0; i < mails->count; i++) {
+		const struct mailentry *entry = &mails->entries[i];
+		if (entry->time_us == mail->time_us && entry->text_size == mail->size &&
+		    has_text(copies, entry->mail, mail))
+			return true;
+	}
+	return false;
+}
+
 /* Under its id and with its time. One that is restored is wanted in any case: under another id where it is taken. */
 static int deliver(struct copies *copies, const struct target *target,
 		   const struct mailentry *entry, struct mailstore_mail mail)
@@ -189,6 +215,9 @@ static int deliver(struct copies *copies, const struct target *target,
 		copies->kept++;
 		return 0;
 	}
+	/* It has come back before, and that has not come to its end. */
+	if (came_back(copies, target->mails, &mail))
+		return forget(copies, target->copy_box, entry);
 	mail.recipients = &target->box;
 	mail.recipient_count = 1;
 	mail.id = NULL;
@@ -244,7 +273,7 @@ static int copy_mail(struct copies *copies, struct target target, const struct m
  * since_us: the store of the mailbox is there. By a clock that was ahead a mail came later than it did, and by one
  * that was behind the store is older than it is: a copy too many is better than the last one deleted.
  */
-static int take_alone(struct copies *copies, struct mailname box, struct mailname copy_box,
+static int take_alone(struct copies *copies, const struct target *target,
 		      const struct mailentry *entry, uint64_t since_us)
 {
 	const uint64_t lost_us = since_us + copies->slack_s * 1000000;
@@ -252,10 +281,9 @@ static int take_alone(struct copies *copies, struct mailname box, struct mailnam
 	copies->alone++;
 	copies->deleted += is_deleted;
 	if (copies->verb == RESTORE && (!is_deleted || copies->takes_all))
-		return copy_mail(copies, (struct target){ .box = box, .copy_box = copy_box },
-				 entry);
+		return copy_mail(copies, *target, entry);
 	if (copies->verb == FORGET && (is_deleted || copies->takes_all))
-		return forget(copies, copy_box, entry);
+		return forget(copies, target->copy_box, entry);
 	return 0;
 }
 
@@ -266,11 +294,12 @@ static int take_alone(struct copies *copies, struct mailname box, struct mailnam
 static int compare(struct copies *copies, struct mailname box, struct mailname copy_box,
 		   const struct list *mails, const struct list *others, uint64_t since_us)
 {
+	const struct target target = { .box = box, .copy_box = copy_box, .mails = mails };
 	int ret = 0;
 	sort(mails, compare_ids);
 	for (size_t i = 0; ret == 0 && i < others->count; i++)
 		if (!has_id(mails, &others->entries[i]))
-			ret = take_alone(copies, box, copy_box, &others->entries[i], since_us);
+			ret = take_alone(copies, &target, &others->entries[i], since_us);
 	sort(mails, compare_places);
 	sort(others, compare_ids);
 	for (size_t i = 0; ret == 0 && i < mails->count; i++) {

@@ -16,7 +16,7 @@ import threading
 import time
 
 import stored
-from harness import DEADLINE_S, EX_DATAERR, main, program, wait_for
+from harness import DEADLINE_S, EX_DATAERR, EX_TEMPFAIL, main, program, wait_for
 from sharing import EAWAY, TEXT, USERS, Nodes
 
 
@@ -173,6 +173,25 @@ class Copies(Nodes):
             self.assertEqual(self.copies(box), [(2, 3, [again])])
         self.assertEqual(self.run_copies("check")[2:4], [0, 0])
 
+    def test_a_mail_that_came_back_under_another_id_comes_once_when_that_was_interrupted(self):
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        client = self.client(nodes[0])
+        boxes = self.boxes_by_node(client)
+        here, lost = boxes[1][0], boxes[2][:2]
+        client.deliver(TEXT, [here, *lost])
+        self.lose_store(nodes[1], client)
+        self.assertEqual(self.run_copies("make")[4], 1)
+
+        def is_last(packet):
+            return stored.REQUEST.unpack_from(packet)[1] == stored.ERASE
+        with self.way(nodes[0].stored.socket, is_last) as place:
+            self.run_copies("restore", EX_TEMPFAIL, "^error: ", place)
+        self.assertEqual(sorted(len(client.entries(box)) for box in lost), [0, 1])
+        self.assertEqual(self.run_copies("restore")[3:7], [2, 1, 0, 2])
+        self.assertEqual([len(client.entries(box)) for box in lost], [1, 1])
+        self.assertEqual(self.run_copies("check")[2:4], [0, 0])
+
     def bring_back(self, node, client):
         node.revive()
         wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
@@ -316,13 +335,14 @@ class Copies(Nodes):
 
     @contextlib.contextmanager
     def way(self, path, before):
-        """A socket for one client of the store at path; before() is told each request, and then the store."""
+        """A socket for one client of the store at path; before() is told each request, and then, unless it says so, the store."""
         place = self.path("way")
 
         def pass_on(source, target, tell=lambda packet: None):
             packet, fds, *_ = socket.recv_fds(source, 1 << 17, 4)
+            if packet and tell(packet):
+                packet = b""
             if packet:
-                tell(packet)
                 socket.send_fds(target, [packet], fds)
             for fd in fds:
                 os.close(fd)
