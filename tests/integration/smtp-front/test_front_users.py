@@ -242,6 +242,25 @@ class Build(Users):
                           "a@example.net\tvalid\tto=john@example.org",
                           "john@example.org\tvalid\tkeep=1d", "postmaster\tvalid"])
 
+    def test_a_build_warns_when_no_login_has_the_mail_for_postmaster(self):
+        warning = (f"warning: [{self.database}] mail for <postmaster> is for no login, mailbox=%s (a line"
+                   ' "postmaster to=ADDRESS" gives it to one)\n')
+        john = f"john@example.org password={HASH}\n"
+        several = john + "postmaster@example.org to=john@example.org\ndomain example.net\n"
+        for text, box in ((john, "postmaster"), (several, "postmaster"), (john + "@example.org\n", "@example.org"),
+                          (several + "postmaster to=john@example.org\n", None),
+                          (john + "postmaster@example.org to=john@example.org\n", None),
+                          (john + f"postmaster@example.org scram={KEYS}\n", None),
+                          ("john@example.org\n", None)):
+            result = self.build("--max-shrink", "100", "-", input=text)
+            self.assertEqual(result.stderr.replace("info: ", "").count("\n"), 1 if box is None else 2, text)
+            if box is not None:
+                self.assertIn(warning % box, result.stderr)
+        logins = self.path("logins.mdb")
+        result = self.build("--logins", logins, "-", input=john)
+        self.assertEqual(result.stderr.count("warning: "), 1)
+        self.assertIn(f"warning: [{logins}] ", result.stderr)
+
     def test_a_target_that_is_no_mailbox_changes_nothing_and_is_named(self):
         self.build(self.write("good", GOOD))
         before = self.dump()

@@ -201,6 +201,67 @@ TEST_CASE("mail for an address goes to the mailboxes that the list says", "[fron
 	CHECK((users.find(address) == USERS_VALID) == (expected.front().size() > 1));
 }
 
+TEST_CASE("mail for <postmaster> goes where its line says, or where its only domain does, or to a "
+	  "mailbox of "
+	  "that name",
+	  "[front][users_alias]")
+{
+	const tmpdir dir;
+	const auto path = dir.file("users.mdb");
+	const auto [list, expected] = GENERATE(table<lines, lines>({
+		{ { "postmaster to=ann@a.b,bob@c.d", "ann@a.b", "bob@c.d", "postmaster@a.b" },
+		  { "ann@a.b", "bob@c.d" } },
+		{ { "Postmaster to=ann@a.b", "ann@a.b", "postmaster@a.b" }, { "ann@a.b" } },
+		{ { "ann@a.b", "postmaster@a.b to=ann@a.b" }, { "ann@a.b" } },
+		{ { "ann@a.b", "postmaster@a.b keep=1d" }, { "postmaster@a.b" } },
+		{ { "ann@a.b", "@a.b" }, { "@a.b" } },
+		{ { "@a.b to=ann@a.b", "ann@a.b" }, { "ann@a.b" } },
+		{ { "ann@a.b" }, { "postmaster" } },
+		{ { "ann@a.b", "postmaster@a.b to=ann@a.b", "domain c.d" }, { "postmaster" } },
+	}));
+	CAPTURE(list);
+	REQUIRE(build(path, list) == STORE_OK);
+	const opened_users users(path);
+	CHECK(mailboxes(users, "postMaster") == expected);
+	CHECK(users.find("postmaster") == USERS_VALID);
+}
+
+TEST_CASE("<postmaster> is a line of a list that has targets and nothing else",
+	  "[front][users_alias]")
+{
+	const auto [words, status] = GENERATE(table<std::string, int>({
+		{ "", USERS_EPOSTMASTER },
+		{ " keep=1d", USERS_EPOSTMASTER },
+		{ " password=" + SHA512, USERS_EPOSTMASTER },
+		{ " to=a@b keep=1d", USERS_EALONE },
+		{ " to=postmaster", USERS_EADDRESS },
+		{ " to=a@b", STORE_OK },
+	}));
+	CAPTURE(words);
+	int ret = STORE_OK;
+	CHECK(print("PostMaster" + words, &ret) == (status == STORE_OK ? "postmaster to=a@b" : ""));
+	CHECK(ret == status);
+}
+
+TEST_CASE("the targets of <postmaster> are mailboxes of the list, and a walk prints its line",
+	  "[front][users_alias]")
+{
+	const tmpdir dir;
+	const auto path = dir.file("users.mdb");
+	refusals heard;
+	heard.list = { "postmaster to=x@a.b", "ann@a.b" };
+	CHECK(build_and_hear(path, &heard) == USERS_EREFUSED);
+	CHECK(heard.all.at(0).alias == "apostmaster");
+	const lines list = { "ann@a.b", "postmaster to=ann@a.b", "domain a.b" };
+	REQUIRE(build(path, list) == STORE_OK);
+	const opened_users users(path);
+	CHECK(users.lines() == list);
+	CHECK(users.entry("postmaster") == "postmaster");
+	users_facts facts;
+	REQUIRE(users_verify(path.c_str(), &facts) == STORE_OK);
+	CHECK(facts.domain_count == 1);
+}
+
 TEST_CASE("an alias has neither settings nor a login", "[front][users_alias]")
 {
 	const tmpdir dir;

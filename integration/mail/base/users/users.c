@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /*
  * Behind a lock file that was deleted or replaced a reader sees no new list, and a process that is
@@ -146,12 +145,43 @@ static void put_entry(const struct users_key *key, char *ret_entry)
 		ret_entry[0] = '@';
 }
 
-/* Without a domain it is in no list, and its mailbox has no settings. */
-static const char postmaster[] = "postmaster";
-
-static bool is_postmaster(const char *address, size_t size)
+/* postmaster@ the domain of a list that has one: as find_key(), DNSBLV6_ENOTFOUND when it has more. */
+static int find_postmaster_of_domain(struct users *users, const struct users_facts *facts,
+				     struct users_key *key, struct store_bytes *ret_value)
 {
-	return size == sizeof(postmaster) - 1 && strncasecmp(address, postmaster, size) == 0;
+	static const char first[] = { USERS_DOMAIN };
+	struct store_bytes domain;
+	if (facts->domain_count != 1)
+		return DNSBLV6_ENOTFOUND;
+	const int ret = reader_seek(users->reader, 0, first, 1, &domain, ret_value);
+	if (ret != STORE_OK)
+		return ret;
+	if (domain.data[0] != USERS_DOMAIN || domain.size > USERS_KEY_MAX - key->size)
+		return STORE_ECORRUPT;
+	memcpy(key->bytes + key->size, domain.data, domain.size);
+	key->bytes[key->size] = '@';
+	key->size += domain.size;
+	return find_key(users, facts, key, ret_value);
+}
+
+/*
+ * <postmaster> without a domain, which is valid in any case: the alias that the list has of it, or
+ * postmaster@ its only domain. Else it is a mailbox that has no settings and no login.
+ */
+static int find_postmaster(struct users *users, const struct users_facts *facts,
+			   struct users_key *key, struct store_bytes *ret_value)
+{
+	users_file_postmaster_key(key);
+	int ret = find(users, key, ret_value);
+	if (ret == STORE_OK)
+		return USERS_VALID;
+	if (ret == DNSBLV6_ENOTFOUND)
+		ret = find_postmaster_of_domain(users, facts, key, ret_value);
+	if (ret == USERS_VALID || (ret < 0 && ret != DNSBLV6_ENOTFOUND))
+		return ret;
+	users_file_postmaster_key(key);
+	*ret_value = (struct store_bytes){ NULL, 0 };
+	return USERS_VALID;
 }
 
 static void put_mailbox(struct users_mailboxes *mailboxes, const void *entry, size_t size)
@@ -194,7 +224,9 @@ static int ask(struct users *users, const char *address, size_t size, char *ret_
 		return ret;
 	/* What is no address, or longer than any that was kept, has no domain of ours. */
 	ret = USERS_NOT_OURS;
-	if (users_file_key(USERS_ADDRESS, &facts, address, size, &key))
+	if (users_file_is_postmaster(address, size))
+		ret = find_postmaster(users, &facts, &key, &value);
+	else if (users_file_key(USERS_ADDRESS, &facts, address, size, &key))
 		ret = find_key(users, &facts, &key, &value);
 	if (ret == USERS_VALID && ret_settings != NULL)
 		ret = users_settings_decode(value, ret_settings);
@@ -207,29 +239,24 @@ static int ask(struct users *users, const char *address, size_t size, char *ret_
 
 int users_find(struct users *users, const char *address, size_t size)
 {
-	return is_postmaster(address, size) ? USERS_VALID
-					    : ask(users, address, size, NULL, NULL, NULL);
+	return users_file_is_postmaster(address, size)
+		       ? USERS_VALID
+		       : ask(users, address, size, NULL, NULL, NULL);
 }
 
 int users_find_settings(struct users *users, const char *address, size_t size, char *ret_entry,
 			struct users_settings *ret_settings)
 {
-	if (!is_postmaster(address, size))
-		return ask(users, address, size, ret_entry, ret_settings, NULL);
-	memcpy(ret_entry, postmaster, sizeof(postmaster));
-	*ret_settings = (struct users_settings){ 0 };
-	return USERS_VALID;
+	return ask(users, address, size, ret_entry, ret_settings, NULL);
 }
 
 bool users_make_entry(const char *address, size_t size, char *ret_entry)
 {
 	const struct users_facts facts = { .folds_case = true };
 	struct users_key key;
-	if (is_postmaster(address, size)) {
-		memcpy(ret_entry, postmaster, sizeof(postmaster));
-		return true;
-	}
-	if (!users_file_key(USERS_ADDRESS, &facts, address, size, &key))
+	if (users_file_is_postmaster(address, size))
+		users_file_postmaster_key(&key);
+	else if (!users_file_key(USERS_ADDRESS, &facts, address, size, &key))
 		return false;
 	put_entry(&key, ret_entry);
 	return true;
@@ -241,10 +268,6 @@ int users_find_mailboxes(struct users *users, const char *address, size_t size,
 			 struct users_mailboxes *ret_mailboxes)
 {
 	ret_mailboxes->count = 0;
-	if (is_postmaster(address, size)) {
-		put_mailbox(ret_mailboxes, postmaster, sizeof(postmaster) - 1);
-		return USERS_VALID;
-	}
 	const int ret = ask(users, address, size, NULL, NULL, ret_mailboxes);
 	if (ret != USERS_VALID)
 		ret_mailboxes->count = 0;
@@ -309,7 +332,8 @@ int users_settings_of(struct users *users, const char *entry, struct users_setti
 {
 	struct users_key key;
 	struct store_bytes value;
-	if (strcmp(entry, postmaster) == 0) {
+	/* Mail goes there only where the list has no entry for it. */
+	if (strcmp(entry, USERS_POSTMASTER) == 0) {
 		*ret_settings = (struct users_settings){ 0 };
 		return STORE_OK;
 	}

@@ -61,7 +61,9 @@ void users_close(struct users *users);
 /*
  * An enum users_answer, or a negative status: then nothing is known, say 451 4.3.0. The address is
  * as in MAIL and RCPT without the angle brackets. "postmaster" without a domain is always valid
- * (RFC 5321, 4.5.1).
+ * (RFC 5321, 4.5.1). It is what the list has of it, an alias; without that line it is postmaster@ the
+ * domain of a list that has one domain and such an address; else a mailbox of that name, for which no
+ * login is.
  */
 int users_find(struct users *users, const char *address, size_t size);
 
@@ -85,9 +87,8 @@ int users_find_mailboxes(struct users *users, const char *address, size_t size,
  * The same. Of a valid address *ret_entry becomes the entry that makes it valid, which names its
  * mailbox unless it is an alias: of "John\ Doe"@Example.ORG and john doe+x@example.org it is john doe@example.org, with
  * no quotes and in the case that the list keeps; of an address that a catch-all takes it is
- * @example.org; else postmaster. ret_entry has USERS_ENTRY_SIZE bytes. *ret_settings are those of
- * that mailbox; an alias has none. Both outputs are written of a valid address only; settings of
- * postmaster without a domain are all 0.
+ * @example.org. ret_entry has USERS_ENTRY_SIZE bytes. *ret_settings are those of that mailbox; an alias
+ * has none, and neither has postmaster without a domain. Both outputs are written of a valid address only.
  */
 int users_find_settings(struct users *users, const char *address, size_t size, char *ret_entry,
 			struct users_settings *ret_settings);

@@ -56,12 +56,14 @@ int users_build_add(struct users_builder *build, const char *line, size_t size)
 	build->has_aliases = build->has_aliases || parsed.alias.count > 0;
 	const struct store_bytes none = { bytes, 0 };
 	const struct store_bytes value = { bytes, users_value_encode(&parsed, bytes) };
-	users_file_domain_key(&key, USERS_DOMAIN, &domain);
 	if (key.bytes[0] == USERS_ADDRESS)
 		ret = put(build, &key, value, &facts->address_count);
 	else if (key.bytes[0] == USERS_CATCHALL)
 		ret = put(build, &key, value, &facts->catchall_count);
-	return ret == STORE_OK ? put(build, &domain, none, &facts->domain_count) : ret;
+	if (ret != STORE_OK || users_file_is_postmaster_key(key.bytes, key.size))
+		return ret;
+	users_file_domain_key(&key, USERS_DOMAIN, &domain);
+	return put(build, &domain, none, &facts->domain_count);
 }
 
 /* ---- targets of aliases ---- */

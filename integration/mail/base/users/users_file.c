@@ -6,6 +6,7 @@
 #include "lib/lmdb/reader.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* ---- facts ---- */
 
@@ -134,4 +135,24 @@ void users_file_domain_key(const struct users_key *key, enum users_kind kind,
 	ret_key->size = key->size - (size_t)(at - key->bytes);
 	memmove(ret_key->bytes, at, ret_key->size);
 	ret_key->bytes[0] = (char)kind;
+}
+
+bool users_file_is_postmaster(const char *address, size_t size)
+{
+	return size == strlen(USERS_POSTMASTER) &&
+	       strncasecmp(address, USERS_POSTMASTER, size) == 0;
+}
+
+void users_file_postmaster_key(struct users_key *ret_key)
+{
+	ret_key->size = 1 + strlen(USERS_POSTMASTER);
+	ret_key->bytes[0] = USERS_ADDRESS;
+	memcpy(ret_key->bytes + 1, USERS_POSTMASTER, ret_key->size - 1);
+}
+
+bool users_file_is_postmaster_key(const void *bytes, size_t size)
+{
+	struct users_key key;
+	users_file_postmaster_key(&key);
+	return size == key.size && memcmp(bytes, key.bytes, size) == 0;
 }

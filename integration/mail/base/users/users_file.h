@@ -10,6 +10,7 @@
  *
  *     KEY                        MEANING
  *     "a" local "@" domain       this address is valid
+ *     "apostmaster"              the one without a domain, which is valid without it, too; it has tag 6
  *     "c" domain                 every address of this domain is (catch-all)
  *     "d" domain                 this domain is ours; each that occurs above has one of these
  *     "m"                        facts, in version 2:
@@ -104,6 +105,12 @@ bool users_file_key(enum users_kind kind, const struct users_facts *facts, const
 /* The key of the same domain and another kind, but that of addresses. ret_key may be key. */
 void users_file_domain_key(const struct users_key *key, enum users_kind kind,
 			   struct users_key *ret_key);
+
+/* <postmaster> without a domain, which every server has (RFC 5321, 4.5.1), in any case. */
+#define USERS_POSTMASTER "postmaster"
+bool users_file_is_postmaster(const char *address, size_t size);
+void users_file_postmaster_key(struct users_key *ret_key);
+bool users_file_is_postmaster_key(const void *bytes, size_t size);
 
 #ifdef __cplusplus
 }

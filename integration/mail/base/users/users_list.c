@@ -74,11 +74,18 @@ int users_list_parse(const char *line, size_t size, const struct users_facts *fa
 		return parse_domain(line, size, facts, ret_key);
 	if (!users_address_is_utf8(word, word_size))
 		return USERS_EUTF8;
-	int ret = users_address_parse(word, word_size, facts, ret_key);
+	const bool is_postmaster = users_file_is_postmaster(word, word_size);
+	int ret = STORE_OK;
+	if (is_postmaster)
+		users_file_postmaster_key(ret_key);
+	else
+		ret = users_address_parse(word, word_size, facts, ret_key);
 	if (ret == STORE_OK)
 		ret = parse_value(line, size, facts, ret_value);
 	if (ret == STORE_OK)
 		ret = users_value_check(ret_value);
+	if (ret == STORE_OK && is_postmaster && ret_value->alias.count == 0)
+		return USERS_EPOSTMASTER;
 	if (ret == STORE_OK && ret_key->bytes[0] == USERS_CATCHALL &&
 	    users_secret_is_any(&ret_value->secret))
 		return USERS_ENOLOGIN;
@@ -93,7 +100,10 @@ size_t users_list_print(struct store_bytes key, const struct users_value *value,
 	size_t used = 0;
 	if (key.size < 2 || key.size > USERS_KEY_MAX)
 		return 0;
-	if (key.data[0] == USERS_ADDRESS) {
+	if (users_file_is_postmaster_key(key.data, key.size)) {
+		used = strlen(USERS_POSTMASTER);
+		memcpy(ret_line, USERS_POSTMASTER, used);
+	} else if (key.data[0] == USERS_ADDRESS) {
 		used = users_address_print(key.data + 1, key.size - 1, true, ret_line);
 		if (used == 0)
 			return 0;

@@ -13,6 +13,7 @@
  *     "john doe"@example.org      quoted as in RCPT
  *     @example.com                every address of example.com
  *     domain example.net          ours, though it has no address here
+ *     postmaster to=...           <postmaster> without a domain, which is an alias
  *
  * Behind an address may be words about its mailbox, in any order: users_value.h.
  *

@@ -47,7 +47,9 @@ extern "C" {
 	X(USERS_ENOMAILBOX, -2542,                                                                 \
 	  "a target is a mailbox of these lists: mail is not forwarded to other servers")          \
 	X(USERS_ETOALIAS, -2543, "a target is a mailbox, and no alias itself")                     \
-	X(USERS_ENODE, -2544, "node=: permitted are whole numbers from 0 to 255")
+	X(USERS_ENODE, -2544, "node=: permitted are whole numbers from 0 to 255")                  \
+	X(USERS_EPOSTMASTER, -2545,                                                                \
+	  "\"postmaster\" without a domain has no mailbox: behind it is to=")
 
 enum users_status {
 #define X(name, code, text) name = code,

@@ -321,6 +321,45 @@ static void log_shrink(const char *path, const struct users_builder *build)
 		  build->max_shrink_percent, build->max_shrink_percent);
 }
 
+/* Whether a login is of one of them. A mailbox of a catch-all has none. */
+static bool are_read(struct users *users, const struct users_mailboxes *mailboxes)
+{
+	char entry[USERS_ENTRY_SIZE];
+	char text[USERS_ADDRESS_PRINT_MAX];
+	struct users_secret secret;
+	bool is_any = false;
+	for (size_t i = 0; !is_any && i < mailboxes->count; i++) {
+		const char *name = mailboxes->names[i];
+		const size_t size =
+			users_address_print((const uint8_t *)name, strlen(name), false, text);
+		is_any = users_find_secret(users, text, size, entry, &secret) == USERS_VALID &&
+			 users_secret_is_any(&secret);
+	}
+	explicit_bzero(&secret, sizeof(secret));
+	return is_any;
+}
+
+/*
+ * Mail for <postmaster> is always taken, and no line has to be there for it. Where logins are elsewhere
+ * the database does not know them.
+ */
+static void warn_of_postmaster(const char *path, const struct users_builder *build)
+{
+	struct users_mailboxes mailboxes;
+	struct users *users = NULL;
+	if (!build->has_secrets || users_open(path, &users) != STORE_OK)
+		return;
+	if (users_find_mailboxes(users, USERS_POSTMASTER, strlen(USERS_POSTMASTER), &mailboxes) ==
+		    USERS_VALID &&
+	    !are_read(users, &mailboxes))
+		log_warning(
+			path,
+			"mail for <postmaster> is for no login, mailbox=%s (a line \"postmaster "
+			"to=ADDRESS\" gives it to one)",
+			mailboxes.names[0]);
+	users_close(users);
+}
+
 static int build_one(const char *path, struct users_builder *build, users_build_fn fill,
 		     struct command_line *line)
 {
@@ -337,6 +376,7 @@ static int build_one(const char *path, struct users_builder *build, users_build_
 	if (ret != STORE_OK)
 		return fail(path, "database not changed", ret);
 	print_facts(path, "database built", &build->facts);
+	warn_of_postmaster(path, build);
 	return EX_OK;
 }
 
