@@ -290,6 +290,15 @@ static size_t answer_limited(struct answer *answer, const struct question *quest
 
 /* ---- clients ---- */
 
+/* Its questions are those of a server that has the zone, whatever the zone's list says of clients. */
+static bool is_secondary(const struct answer *answer, const struct answer_query *query)
+{
+	const struct settings_secondary *secondary = NULL;
+	return answer->settings != NULL &&
+	       access_decide(answer->settings, answering_settings(answer, answer->reply.zone),
+			     query->client, answering_key(answer), &secondary) == ACCESS_PERMITTED;
+}
+
 /*
  * True when the client gets what every client gets, or in a classic zone what
  * reply->client says. A bitmap zone may be signed, and the caches behind it share
@@ -302,6 +311,8 @@ static bool is_answered(struct answer *answer, const struct answer_query *query)
 	/* What is wrong with the zone is said to every client. */
 	if (zone_begin(reply->zone) == 0)
 		reply->client = clients_judge(reply->zone, query->client);
+	if (reply->client.verdict != CLIENTS_PASS && is_secondary(answer, query))
+		reply->client.verdict = CLIENTS_PASS;
 	if (reply->client.verdict == CLIENTS_EMPTY || reply->client.verdict == CLIENTS_LISTED)
 		return reply->face->is_classic;
 	return reply->client.verdict == CLIENTS_PASS || reply->client.verdict == CLIENTS_BROKEN;

@@ -504,6 +504,18 @@ class AccessTest(TransferCase):
                         if "[bl6.example.] counters, " in line][-1])
 
 
+class ClientsOfTheListTest(TransferCase):
+    def test_a_secondary_may_ask_whatever_the_list_says_of_clients(self):
+        self.build(self.path("bl6.mdb"), self.write("list.txt", LIST),
+                   "acl:" + self.write("acl", "127.0.0.0/8 :refuse\n"))
+        server = self.primary()
+        soa = (dns.message.make_query(ZONE, "SOA"), server.address[0])
+        answer = dns.query.udp(*soa, port=server.address[1], timeout=10, source=SOURCE)
+        self.assertEqual((answer.rcode(), len(answer.answer)), (0, 1))
+        refused = dns.query.udp(*soa, port=server.address[1], timeout=10, source="127.0.0.77")
+        self.assertEqual(refused.rcode(), REFUSED)
+
+
 class OneConnectionTest(TransferCase):
     """Requests behind a transfer, as those of NSD with xfrd-tcp-max: 1."""
 
