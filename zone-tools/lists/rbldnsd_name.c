@@ -141,7 +141,7 @@ struct rdata {
 static const char *read_a(const char *at, struct rdata *ret_rdata)
 {
 	uint32_t a;
-	if (!rbldnsd_address_parse_host(&at, &a) || (*at != '\0' && !ascii_is_blank(*at)))
+	if (!rbldnsd_address_parse_host(&at, &a) || !(rbldnsd_is_end(*at) || ascii_is_blank(*at)))
 		return "not an IPv4 address";
 	if (!rbldnsd_is_end(*rbldnsd_skip_blanks(at)))
 		return "what follows the address does not belong there";

@@ -32,7 +32,7 @@ TEST_CASE("a generic dataset holds A, TXT and MX records", "[zone-tools][names]"
 {
 	lists read;
 	read.add("generic",
-		 "$TTL 600\n@ A 192.0.2.1\nwww 1h in a 127.1 # one\nwww TXT \"two words\"\n"
+		 "$TTL 600\n@ A 192.0.2.1;now\nwww 1h in a 127.1 # one\nwww TXT \"two words\"\n"
 		 "mail.example 0 MX 10 mx.example.net\nnull MX 0 .\nx tXt \"\n");
 	CHECK(read.findings() == "");
 	CHECK(read.names() == lines{
