@@ -257,6 +257,9 @@ static void start(struct watch *watch, struct watched *watched, enum schedule_jo
 {
 	struct running *running = &watch->running;
 	running->job = job;
+	if (job == SCHEDULE_BUILD && schedule_is_restless(&watched->schedule))
+		log_info(watched->zone->domain,
+			 "lists read though they are still being written to");
 	running->late_ms = clock_now_ms() + late_after_ms(watch);
 	running->domain = strdup(watched->zone->domain);
 	running->out = memfd_create("output", MFD_CLOEXEC);

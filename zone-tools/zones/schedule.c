@@ -2,7 +2,7 @@
 #include "zone-tools/zones/schedule.h"
 
 /* Times that a list is waited for that never is still. */
-#define SETTLE_MOST ((uint64_t)30)
+#define SETTLE_MOST ((uint64_t)300)
 
 void schedule_init(struct schedule *schedule, const struct schedule_pace *pace, bool is_signed,
 		   uint64_t now_ms)
@@ -24,6 +24,11 @@ static bool has_changed(const struct schedule *schedule)
 	return schedule->seen != schedule->tried;
 }
 
+static uint64_t last_ms(const struct schedule *schedule)
+{
+	return schedule->changed_ms + SETTLE_MOST * schedule->pace->settle_ms;
+}
+
 void schedule_see(struct schedule *schedule, uint64_t print, uint64_t now_ms)
 {
 	if (print == schedule->seen)
@@ -32,9 +37,8 @@ void schedule_see(struct schedule *schedule, uint64_t print, uint64_t now_ms)
 		schedule->changed_ms = now_ms;
 	schedule->seen = print;
 	schedule->still_ms = now_ms + schedule->pace->settle_ms;
-	uint64_t last_ms = schedule->changed_ms + SETTLE_MOST * schedule->pace->settle_ms;
-	if (schedule->still_ms > last_ms)
-		schedule->still_ms = last_ms;
+	if (schedule->still_ms > last_ms(schedule))
+		schedule->still_ms = last_ms(schedule);
 }
 
 static bool may_sign(const struct schedule *schedule)
@@ -48,6 +52,11 @@ static uint64_t build_ms(const struct schedule *schedule)
 	if (!has_changed(schedule))
 		return schedule->again_ms;
 	return schedule->still_ms;
+}
+
+bool schedule_is_restless(const struct schedule *schedule)
+{
+	return has_changed(schedule) && schedule->still_ms == last_ms(schedule);
 }
 
 enum schedule_job schedule_due(const struct schedule *schedule, uint64_t now_ms)
