@@ -173,7 +173,8 @@ struct listing {
 	size_t origin_count;
 	struct dataset excepted; /* what no origin lists, whatever its datasets say */
 	struct zone_lines zone;
-	uint64_t line_count; /* lines read from all files */
+	uint64_t line_count;   /* lines read from all files */
+	bool has_unterminated; /* the last line of a file lacks its line feed */
 	/* The first line that lists a test point which must be clear; its list does not exclude it. */
 	struct findings_place clear_point;
 	char clear_point_file[PATH_MAX];

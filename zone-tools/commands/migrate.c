@@ -85,6 +85,7 @@ static const struct options_table table = {
 struct needs {
 	bool has_ns;
 	bool allow_reserved;
+	bool allow_unterminated;
 	uint64_t bad_lines;
 };
 
@@ -95,6 +96,7 @@ static int read_lists(const struct migrate *migrate, size_t zone, bool allow_res
 	const struct rbldnsdline *line = &migrate->line;
 	struct sources_options options = { .cut_host_bits = line->has_option['e'],
 					   .allow_reserved = allow_reserved,
+					   .allow_unterminated = true,
 					   .now_s = (uint64_t)time(NULL) };
 	struct listing listing;
 	int ret = listing_init(&listing) == 0 ? 0 : -ENOMEM;
@@ -105,6 +107,7 @@ static int read_lists(const struct migrate *migrate, size_t zone, bool allow_res
 	}
 	if (ret == 0) {
 		needs->has_ns = listing.zone.ns_count > 0;
+		needs->allow_unterminated = listing.has_unterminated;
 		needs->bad_lines = allowed - findings->bad_lines_allowed;
 	}
 	listing_deinit(&listing);
@@ -155,6 +158,9 @@ static void write_settings(const struct migrate *migrate, const struct needs *ne
 	if (needs->allow_reserved)
 		fprintf(out, "    # Its lists have private or reserved space today.\n"
 			     "    allow-reserved: on\n");
+	if (needs->allow_unterminated)
+		fprintf(out, "    # The last line of a list has no line feed today.\n"
+			     "    allow-unterminated: on\n");
 	if (needs->bad_lines > 0)
 		fprintf(out,
 			"    # Its lists have lines that cannot be read today, which rbldnsd "

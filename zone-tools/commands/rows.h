@@ -66,9 +66,11 @@ const char *rows_take_value(void *member, const char *argument);
 		  OPTIONS_AT(type, sources),                                                       \
 		  .take = rows_take_except,                                                        \
 		  .is_repeated = true },                                                           \
+		{ { 0, "allow-empty", NULL, "a list may be empty" },                               \
+		  OPTIONS_AT(type, sources.allow_empty) },                                         \
 	{                                                                                          \
-		{ 0, "allow-empty", NULL, "a list may be empty" },                                 \
-			OPTIONS_AT(type, sources.allow_empty)                                      \
+		{ 0, "allow-unterminated", NULL, "a list's last line may have no line feed" },     \
+			OPTIONS_AT(type, sources.allow_unterminated)                               \
 	}
 #define ROWS_IGNORE_COLUMNS(type, sources)                                                         \
 	{                                                                                          \

@@ -245,6 +245,7 @@ int listfile_next(struct listfile *file, struct listfile_line *ret_line)
 	line.text_size = (size_t)(end - line.text);
 	file->start += line.text_size + (feed != NULL);
 	file->is_skipping = feed == NULL && !file->is_at_end;
+	line.is_unterminated = feed == NULL && !file->is_gzip;
 	file->line_number++;
 
 	if (file->is_skipping)

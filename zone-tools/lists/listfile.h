@@ -22,6 +22,7 @@
 
 #include "lib/format/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,9 +35,10 @@ extern "C" {
 struct listfile;
 
 struct listfile_line {
-	char *text;	   /* borrowed until the next call; text[text_size] is NUL */
-	size_t text_size;  /* without line feed and carriage return */
-	const char *fault; /* NULL, or why no line can be read from these bytes */
+	char *text;	      /* borrowed until the next call; text[text_size] is NUL */
+	size_t text_size;     /* without line feed and carriage return */
+	const char *fault;    /* NULL, or why no line can be read from these bytes */
+	bool is_unterminated; /* no line feed is behind it, and no gzip says that this is all */
 };
 
 /*

@@ -22,12 +22,13 @@ struct progress;
 #define SOURCES_EXCEPT_MAX 16 /* files of --except */
 
 struct sources_options {
-	bool ignore_columns; /* plain lists: only the first column counts */
-	bool cut_host_bits;  /* 192.0.2.1/24 is 192.0.2.0/24 instead of an error */
-	bool allow_reserved; /* entries inside 0/8, 10/8, 127/8 and the like are fine */
-	bool skip_reserved;  /* or else they are left out, with a warning each */
-	bool allow_empty;    /* a list without an entry is fine */
-	bool is_removal;     /* what is read is not to be listed: then all of it is fine */
+	bool ignore_columns;	 /* plain lists: only the first column counts */
+	bool cut_host_bits;	 /* 192.0.2.1/24 is 192.0.2.0/24 instead of an error */
+	bool allow_reserved;	 /* entries inside 0/8, 10/8, 127/8 and the like are fine */
+	bool skip_reserved;	 /* or else they are left out, with a warning each */
+	bool allow_empty;	 /* a list without an entry is fine */
+	bool allow_unterminated; /* the last line of a file may lack its line feed */
+	bool is_removal;	 /* what is read is not to be listed: then all of it is fine */
 	const char *
 		value; /* of plain lists, in rbldnsd's words (rbldnsd_value.h); NULL: the default */
 	const char *except[SOURCES_EXCEPT_MAX]; /* files of what is never listed */

@@ -4,6 +4,7 @@
 #include "zone-tools/lists/listfile.h"
 #include "zone-tools/lists/plain.h"
 #include "zone-tools/lists/rbldnsd.h"
+#include "zone-tools/lists/rbldnsd_reader.h"
 #include "zone-tools/lists/rbldnsd_value.h"
 #include "zone-tools/plan/resolve.h"
 
@@ -50,12 +51,32 @@ static void cut_blanks(struct listfile_line *line)
 		line->text[--line->text_size] = '\0';
 }
 
+/*
+ * A file cut amid a line may end in another address, or in a wider prefix, than it had. Such a line is
+ * not left out as others that are bad: what an exclusion was for would be listed.
+ */
+static bool is_cut(struct reading *reading, const struct listfile_line *line)
+{
+	const char *text = line->text + strspn(line->text, " \t");
+	if (!line->is_unterminated || rbldnsd_is_end(*text))
+		return false;
+	reading->listing->has_unterminated = true;
+	if (reading->options->allow_unterminated)
+		return false;
+	findings_add(reading->findings, FINDING_REFUSAL, reading->place, "line refused", line->text,
+		     line->text_size,
+		     "no line feed behind it: is the file cut short? --allow-unterminated");
+	return true;
+}
+
 static int read_line(struct reading *reading, struct listfile_line *line, const struct sink *sink)
 {
 	if (line->fault == NULL)
 		cut_blanks(line);
 	reading->line = line->text;
 	reading->line_size = line->text_size;
+	if (line->fault == NULL && is_cut(reading, line))
+		return DNSBLV6_OK;
 	if (line->fault != NULL) {
 		reading_refuse_line(reading, line->fault);
 		return DNSBLV6_OK;
@@ -204,14 +225,30 @@ static int warn_of_idle_exclusions(struct reading *reading, const char *list,
 	return DNSBLV6_OK;
 }
 
+/* Other files of its list would hide that all entries of one are gone: expect_entries(). */
+static int read_file_among(struct reading *reading, const char *path, const struct sink *sink)
+{
+	const uint64_t lines = reading->listing->line_count;
+	const uint64_t refusals = reading->findings->refusal_count;
+	int ret = read_file(reading, path, sink);
+	if (ret == DNSBLV6_OK && reading->listing->line_count == lines &&
+	    reading->findings->refusal_count == refusals && !reading->options->allow_empty)
+		findings_add(reading->findings, FINDING_REFUSAL, reading->place, "file refused",
+			     NULL, 0,
+			     "it has not one line; a comment in it says that this is meant so");
+	return ret;
+}
+
 /* "FILE,FILE", as if they were one. */
 static int read_files(struct reading *reading, const char *paths, const struct sink *sink)
 {
 	char *copy = strdup(paths);
 	char *rest = copy;
 	int ret = copy != NULL ? DNSBLV6_OK : -ENOMEM;
+	bool is_among = strchr(paths, ',') != NULL;
 	for (char *path; ret == DNSBLV6_OK && (path = strsep(&rest, ",")) != NULL;)
-		ret = read_file(reading, path, sink);
+		ret = is_among ? read_file_among(reading, path, sink)
+			       : read_file(reading, path, sink);
 	free(copy);
 	return ret;
 }

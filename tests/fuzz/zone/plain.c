@@ -53,7 +53,8 @@ static void compare_rewritten(const uint8_t *data, size_t size,
 static void try_list(const uint8_t *data, size_t size, const struct sources_options *options)
 {
 	const struct sources_options strict = { .allow_reserved = options->allow_reserved,
-						.allow_empty = true };
+						.allow_empty = true,
+						.allow_unterminated = true };
 	char *text = NULL;
 	size_t text_size = 0;
 	uint64_t refusals;

@@ -35,7 +35,9 @@ static void make_names(struct listing *listing, struct findings *findings)
 /* The file twice, for what lasts from one to the next. */
 static struct seen read_list(const char *type, int fd, FILE *stream)
 {
-	const struct sources_options options = { .now_s = 1800000000, .allow_reserved = true };
+	const struct sources_options options = { .now_s = 1800000000,
+						 .allow_reserved = true,
+						 .allow_unterminated = true };
 	struct findings findings = { .stream = stream, .limit = 20 };
 	struct seen seen = { 0 };
 	struct listing listing;

@@ -139,6 +139,29 @@ class BadLists(Case):
         self.assertIn("damaged.gz", self.refuse(*ANY_SIZE, self.write("damaged.gz", damaged)))
         self.build(self.path("other.mdb"), self.write("whole.gz", packed))
 
+    def test_a_list_cut_amid_a_line_is_refused_and_permitted(self):
+        cut = self.write("cut.txt", "44.0.0.1\n44.0.1.23")
+        reason = "no line feed behind it: is the file cut short? --allow-unterminated"
+        for list_ in (cut, f"ip4set:{cut}", f"plain:{cut}"):
+            self.assertIn(f'error: [{cut}:2] line refused, text="44.0.1.23" ({reason})\n',
+                          self.refuse("--max-bad-lines", "5", list_))
+        except_ = self.write("except", "44.0.0.0")
+        self.assertIn(f"error: [{except_}:1] line refused", self.refuse("--except", except_, self.path("good.txt")))
+        refused = self.run_zone("update", "--store", self.store, "--add", cut, expect=EX_DATAERR)
+        self.assertIn(reason, refused.err)
+        self.build(self.path("other.mdb"), "--allow-unterminated", cut)
+        self.assertIn("44.0.1.23", self.run_zone("dump", "--store", self.path("other.mdb")).out)
+        self.build(self.path("other.mdb"), self.write("comment", "44.0.0.1\n44.0.1.23\n # the end"))
+        self.build(self.path("other.mdb"), self.write("list.gz", gzip.compress(b"44.0.0.1\n44.0.1.23")))
+
+    def test_one_empty_file_among_others_is_refused(self):
+        good, none = self.path("good.txt"), self.write("none.txt", "")
+        for type_ in ("ip4set", "plain"):
+            self.assertIn(f"error: [{none}] file refused (it has not one line;",
+                          self.refuse(f"{type_}:{good},{none}"))
+        self.build(self.path("other.mdb"), f"ip4set:{good},{self.write('meant.txt', '# none today' + chr(10))}")
+        self.build(self.path("other.mdb"), "--allow-empty", f"ip4set:{good},{none}")
+
     def test_what_cannot_be_read_is_named_with_the_systems_reason(self):
         said = self.refuse(self.directory, expect=None)
         self.assertIn(f"[{self.directory}]", said)
@@ -474,7 +497,7 @@ class GoodLists(Case):
     def test_files_of_a_plain_list_are_read_as_one(self):
         white = self.write("white", "!44.0.0.7\n")
         store = self.path("bl6.mdb")
-        self.build(store, f"plain:{self.write('list', '44.0.0.6/31')},{white}")
+        self.build(store, f"plain:{self.write('list', '44.0.0.6/31' + chr(10))},{white}")
         self.assertEqual(self.run_zone("dump", "--store", store).out, "44.0.0.6\n")
 
     def test_an_exclusion_that_excludes_nothing_is_said(self):

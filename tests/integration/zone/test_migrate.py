@@ -130,6 +130,13 @@ class Migrate(RbldnsdTest):
         self.expect_log(r"line ignored", r"more findings? not shown", r"exclusions exclude nothing")
         self.compare([name4(0xC0000200 + host, CLASSIC) for host in range(256)], addresses)
 
+    def test_a_list_whose_last_line_has_no_line_feed_stays_one(self):
+        self.write("base", "192.0.2.1\n192.0.2.7")
+        _, addresses = self.move(lambda address: f"{self.options(address)} bl.example:ip4set:base",
+                                 "--ns", "ns1.example.net.")
+        self.assertIn("allow-unterminated: on", self.read("zones.conf"))
+        self.compare([name4(0xC0000200 + host, CLASSIC) for host in range(16)], addresses)
+
     def test_every_word_of_the_line_has_its_place(self):
         self.write("base", "$NS 1h ns1.example.net\n10.0.0.1\n192.0.2.77/24\n")
         self.write("more,", "")

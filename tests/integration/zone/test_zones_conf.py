@@ -66,7 +66,7 @@ class ZonesConf(UpdateCase):
         self.sign()
         self.write("list", "192.0.2.1\n198.51.100.0/24\n")
         self.configure(f"key: {self.key}", "style: flat", "ttl: 900", "negative-ttl: 300", "zonemd: on",
-                       'ns: "ns2.bl6.example.,192.0.2.53,2001:db8::53"', f"except: {self.write('own', '198.51.100.7')}",
+                       'ns: "ns2.bl6.example.,192.0.2.53,2001:db8::53"', f"except: {self.write('own', '198.51.100.7' + chr(10))}",
                        "reason: https://example.net/?a=$", "mailbox: people.example.net.")
         self.call("build")
         other = self.path("other.mdb")
@@ -82,7 +82,7 @@ class ZonesConf(UpdateCase):
     def test_every_command_by_the_name(self):
         self.sign()
         self.write("list", "192.0.2.1\n")
-        self.configure(f"key: {self.key}", f"except: {self.write('own', '198.51.100.7')}")
+        self.configure(f"key: {self.key}", f"except: {self.write('own', '198.51.100.7' + chr(10))}")
         self.call("build")
         self.call("update", "--add", "198.51.100.0/29")
         self.assertEqual(self.call("dump").out.splitlines()[0], "192.0.2.1")

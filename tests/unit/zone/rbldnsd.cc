@@ -172,7 +172,7 @@ TEST_CASE("host bits are refused or cut off", "[zone-tools][rbldnsd]")
 	CAPTURE(is_cut, s.line);
 	lists read;
 	read.options.cut_host_bits = is_cut;
-	read.add(s.type, s.line);
+	read.add(s.type, std::string(s.line) + "\n");
 	if (is_cut) {
 		CHECK(read.entries() == lines{ std::string(s.entry) + " 127.0.0.2 2100" });
 	} else {
