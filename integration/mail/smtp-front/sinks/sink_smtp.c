@@ -6,7 +6,7 @@
  * session, in its words. One connection serves one client's session, as PROXY and XCLIENT tell of
  * one client; it is made at the first mail. When it has gone away between two mails, or before
  * DATA, which may be long after RCPT where a scanner has to see the mail first, it is made anew
- * once, and the mail is named again; at any other time the mail is 451.
+ * once, and the mail is named again; 421 to DATA is the same. At any other time the mail is 451.
  *
  * What was asked for and the next hop does not offer: 8BITMIME and SMTPUTF8 refuse the mail (RFC
  * 6152 and 6531: there is no conversion here); SIZE and DSN are left away. Clients are offered what
@@ -461,8 +461,11 @@ static bool name_again(struct sink_smtp *smtp, unsigned count, struct sink_reply
 static bool begin_data(struct sink_smtp *smtp, struct sink_reply *reply)
 {
 	int ret = remote_command(&smtp->remote, "DATA\r\n", reply);
-	if (ret == -ECONNRESET || ret == -EPIPE) {
-		/* It had only closed an idle connection, and has nothing of the mail. */
+	if (ret == -ECONNRESET || ret == -EPIPE || (ret == 0 && reply->code == 421)) {
+		/*
+		 * It had only closed an idle connection, and has nothing of the mail. Its 421 may
+		 * have been on its way when DATA was, and looks like the reply then.
+		 */
 		hang_up(smtp);
 		if (!name_again(smtp, smtp->recipient_count, reply))
 			return false;

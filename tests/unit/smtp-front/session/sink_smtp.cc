@@ -310,7 +310,10 @@ TEST_CASE("421 becomes 451: it is not our session that ends", "[front][sink]")
 	CAPTURE(step);
 	script refusing = upto(step, false);
 	refusing.replies.push_back("421 4.3.2 Shutting down\r\n");
-	hop hop({ refusing, { FINE, true } });
+	std::vector<script> scripts = { refusing, { FINE, true } };
+	if (step == 4) // to DATA: it is asked twice
+		scripts.insert(scripts.begin(), refusing);
+	hop hop(scripts);
 	hop_fixture sink(hop);
 	CHECK_FALSE(sink.deliver());
 	CHECK(sink.said() == "451 4.3.2 Shutting down");
@@ -679,6 +682,22 @@ TEST_CASE("a connection that was closed before DATA is made anew, and the mail n
 		CHECK(sink.said() == "451 4.4.2 Mail system went away; try again later");
 		CHECK(sink.trouble() == "mail named again: 550 5.1.1 Not any more");
 	}
+}
+
+TEST_CASE("a 421 that DATA has met on its way is no reply to it, and the mail is named again",
+	  "[front][sink]")
+{
+	script idle = upto(4, false);
+	idle.replies.emplace_back("421 4.4.2 Idle for too long\r\n");
+	hop hop({ idle, { FINE, true } });
+	hop_fixture sink(hop, GENERATE(SETUP_SINK_SMTP, SETUP_SINK_LMTP));
+	CHECK(sink.deliver());
+	CHECK(sink.said() == "250 2.0.0 Ok: queued as 4711");
+	CHECK(sink.trouble().empty());
+	const std::string told = sink.told();
+	CHECK(told.substr(told.rfind("MAIL")) ==
+	      "MAIL FROM:<sender@example.net>\r\nRCPT TO:<john@example.org>\r\nDATA\r\n"
+	      "mail\r\n.\r\nQUIT\r\n");
 }
 
 TEST_CASE("an aborted mail is reset before the dot, and hung up on within the data",
