@@ -6,12 +6,14 @@
  * may need root), privileges away, confinement, workers. dnsblv6d(8) is the manual.
  */
 #include <errno.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "lib/process/daemon.h"
+#include "lib/common/checkup.h"
 #include "lib/common/log.h"
 #include "lib/process/systemd.h"
 #include "lib/dns/listener.h"
@@ -175,10 +177,23 @@ static int serve(const struct daemon_command *command, struct settings *settings
 	return status;
 }
 
+/* Directories that a start needs, and that are outside of any store. */
+static int look_at_directories(const struct settings *settings)
+{
+	char around[SETTINGS_CONTROL_MAX + 1];
+	memcpy(around, settings->control_path, sizeof(around));
+	int status = checkup_directory(context, "chroot", settings->chroot_path, false);
+	if (status == EX_OK && around[0] != '\0')
+		status = checkup_directory(context, "control", dirname(around), false);
+	return status;
+}
+
 /* settings is taken over. */
 static int check(const char *config_path, struct settings *settings)
 {
 	int status = rehearse_stores(settings);
+	if (status == EX_OK)
+		status = look_at_directories(settings);
 	warn_of_reload(config_path);
 	settings_deinit(settings);
 	if (status != EX_OK)

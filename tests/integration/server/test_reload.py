@@ -250,6 +250,24 @@ class Configuration(Reload):
                           ("wrong.example.", "store of another zone"),
                           ("damaged.example.", "not a store")])
 
+    def test_check_misses_directories_that_a_start_needs(self):
+        none = self.path("none")
+        address = self.free_address()
+        self.expect_log("directory refused", "directory not there yet")
+        for words, status, line in (
+                ([f"control: {none}/socket"], 0,
+                 f"warning: [dnsblv6d] directory not there yet, control={none} (No such file or directory)\n"),
+                ([f"chroot: {none}"], 0,
+                 f"warning: [dnsblv6d] directory not there yet, chroot={none} (No such file or directory)\n"),
+                ([f"control: {self.store}/socket"], EX_CONFIG,
+                 f"error: [dnsblv6d] directory refused, control={self.store} (Not a directory)\n"),
+                ([f"control: {self.path('socket')}"], 0, "")):
+            zones = [] if "chroot" in words[0] else [(ZONE, self.store, None)]
+            config = self.write("directories.conf", config_text(address, zones, words))
+            process = self.start([program("dnsblv6d"), "--config", config, "--check"], "check")
+            self.assertEqual(process.popen.wait(DEADLINE_S), status, process.log())
+            self.assertEqual(process.log(), line + ("configuration OK\n" if status == 0 else ""))
+
     def test_check_by_root_leaves_no_lock_file_of_root(self):
         if os.geteuid() != 0:
             self.skipTest("no other user here (not root?)")

@@ -4,6 +4,7 @@
 
 #include "integration/mail/base/nanny/nanny_program.h"
 #include "integration/mail/base/setup/mailcheckup.h"
+#include "lib/common/checkup.h"
 
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/mail-users/users.hh"
@@ -74,19 +75,20 @@ TEST_CASE("what a configuration names and is not there is told with its name", "
 	CHECK(status == EX_CONFIG);
 }
 
-TEST_CASE("a root directory that is none is refused", "[mail][mailcheckup]")
+TEST_CASE("a root directory that is none is refused", "[pop][check]")
 {
 	const tmpdir directory;
 	const std::string file = directory.file("file");
 	write_file(file, "");
 	int status = EX_OK;
-	CHECK(logged([&] { status = mailcheckup_chroot("x", file.c_str(), false); }) ==
+	CHECK(logged([&] { status = checkup_directory("x", "chroot", file.c_str(), false); }) ==
 	      "error: [x] directory refused, chroot=" + file + " (Not a directory)\n");
 	CHECK(status == EX_CONFIG);
 	const std::string none = directory.file("none");
-	CHECK(logged([&] { status = mailcheckup_chroot("x", none.c_str(), true); }) ==
+	CHECK(logged([&] { status = checkup_directory("x", "chroot", none.c_str(), true); }) ==
 	      "error: [x] directory refused, chroot=" + none + " (No such file or directory)\n");
 	CHECK(status == EX_CONFIG);
+	CHECK(checkup_directory("x", "chroot", "", true) == EX_OK);
 }
 
 TEST_CASE("a root directory that comes with the start is no mistake before it", "[pop][check]")
@@ -130,7 +132,6 @@ TEST_CASE("a socket that the user of a process may not use is told with both", "
 TEST_CASE("what a configuration does not have is fine", "[mail][mailcheckup]")
 {
 	CHECK(mailcheckup_users("x", nullptr, "") == EX_OK);
-	CHECK(mailcheckup_chroot("x", "", true) == EX_OK);
 	CHECK(mailcheckup_keys("x", nullptr) == EX_OK);
 }
 

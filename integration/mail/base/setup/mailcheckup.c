@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -12,23 +11,6 @@
 #include "integration/mail/base/tls/keyholder.h"
 #include "integration/mail/base/users/users.h"
 #include "lib/common/log.h"
-
-int mailcheckup_chroot(const char *context, const char *path, bool is_start)
-{
-	struct stat status;
-	if (path[0] == '\0')
-		return EX_OK;
-	const int ret = stat(path, &status) != 0 ? -errno : S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
-	if (ret == 0)
-		return EX_OK;
-	if (ret == -ENOENT && !is_start) {
-		log_warning(context, "directory not there yet, chroot=%s (%s)", path,
-			    strerror(-ret));
-		return EX_OK;
-	}
-	log_error(context, "directory refused, chroot=%s (%s)", path, strerror(-ret));
-	return EX_CONFIG;
-}
 
 int mailcheckup_keys(const char *context, const struct keys_chains *chains)
 {

@@ -14,19 +14,12 @@
 #include "integration/mail/base/scan/scan_settings.h"
 #include "integration/mail/base/tls/keys.h"
 
-#include <stdbool.h>
-
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* Reads all of a users database, in a child process: as the owner that opens it later, or with NULL as the caller. */
 int mailcheckup_users(const char *context, const struct owner *owner, const char *path);
-/*
- * Is it a directory? One that is not there is refused at the start alone: systemd makes what is below /run for a
- * service that starts, and takes it away when that stops. Before, it is a warning.
- */
-int mailcheckup_chroot(const char *context, const char *path, bool is_start);
 /* Are the private keys those of the certificates? */
 int mailcheckup_keys(const char *context, const struct keys_chains *chains);
 

@@ -12,6 +12,7 @@
 #include "integration/mail/pop-front/facts/popcount.h"
 #include "integration/mail/pop-front/login/checker.h"
 #include "integration/mail/pop-front/worker/popworker.h"
+#include "lib/common/checkup.h"
 #include "lib/common/log.h"
 
 static const char context[] = "pop-front";
@@ -72,7 +73,7 @@ static int look(const struct popsetup *setup, bool is_start)
 {
 	int status = mailcheckup_users(context, NULL, setup->login.users);
 	if (status == EX_OK)
-		status = mailcheckup_chroot(context, setup->pop.chroot, is_start);
+		status = checkup_directory(context, "chroot", setup->pop.chroot, is_start);
 	if (status == EX_OK)
 		status = mailcheckup_keys(context, setup->tls.chains);
 	if (status == EX_OK)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "integration/mail/base/setup/mailcheckup.h"
+#include "lib/common/checkup.h"
 #include "lib/common/log.h"
 
 /* 0 or -errno. A name that is not there yet is fine: the worker makes it. */
@@ -82,7 +83,7 @@ int precheck_run(const struct setup *setup, const char *context, bool is_start)
 {
 	int status = mailcheckup_users(context, NULL, setup->trust.users);
 	if (status == EX_OK)
-		status = mailcheckup_chroot(context, setup->front.chroot, is_start);
+		status = checkup_directory(context, "chroot", setup->front.chroot, is_start);
 	if (status == EX_OK && setup->sink.kind == SETUP_SINK_MAILDIR)
 		status = check_maildir(setup, context);
 	if (status == EX_OK)

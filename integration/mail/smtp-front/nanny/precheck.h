@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-/* An exit status; what is not EX_OK is logged under context. is_start as of mailcheckup_chroot(). */
+/* An exit status; what is not EX_OK is logged under context. is_start as of checkup_directory(). */
 int precheck_run(const struct setup *setup, const char *context, bool is_start);
 
 #ifdef __cplusplus
