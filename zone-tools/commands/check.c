@@ -12,6 +12,7 @@
 #include "zone-tools/reading/compare.h"
 #include "zone-tools/plan/guard.h"
 #include "zone-tools/plan/plan.h"
+#include "zone-tools/plan/room.h"
 #include "zone-tools/lists/sources.h"
 #include "zone-tools/reading/validity.h"
 #include "zone-tools/records/store_settings.h"
@@ -260,6 +261,9 @@ static int check_lists(struct check *check, const struct dnsblv6_facts *before)
 	if (status == EX_OK) {
 		guard_rest(&plan.counts, &listing, &check->findings);
 		guard_totals(&plan.counts, before, check->store, &check->limits, &check->findings);
+		/* Without a store it is not known whether the zone is a classic one, for which fewer are permitted. */
+		room_check_values(&plan, before != NULL ? before->style : DNSBLV6_STYLE_DOTTED,
+				  &check->findings);
 	}
 	progress_end(&check->progress);
 	if (status == EX_OK && before != NULL)

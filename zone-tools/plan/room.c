@@ -138,8 +138,7 @@ static const struct dataset *find_largest(const struct listing *listing, enum dn
 
 /* ---- both ---- */
 
-static void check_values(const struct plan *plan, enum dnsblv6_style style,
-			 struct findings *findings)
+void room_check_values(const struct plan *plan, enum dnsblv6_style style, struct findings *findings)
 {
 	bool is_classic = style == DNSBLV6_STYLE_CLASSIC;
 	size_t permitted = is_classic ? NAMES_SOURCES_MAX : DNSBLV6_SET_VALUES_MAX;
@@ -163,7 +162,7 @@ void room_check(const struct plan *plan, const struct listing *listing, const st
 	char what[120];
 	char text[DNSBLV6_PREFIX_TEXT_SIZE];
 	struct entry widest = { 0 };
-	check_values(plan, spec->style, findings);
+	room_check_values(plan, spec->style, findings);
 	if (has_room_surely(plan, spec, max_records))
 		return;
 	uint64_t count = count_records(plan, spec);

@@ -414,14 +414,20 @@ class LargeLists(Case):
             return "combined:" + self.write("values", "44.0.0.0/24\n".join(
                 f"$DATASET ip4set @\n:127.0.{n >> 8}.{n & 255}:x\n44.0.0.7\n" for n in range(3, 3 + count)))
 
+        def told(permitted):
+            return (f'error: zone would have too many values for one address, values={permitted + 1},'
+                    f' text="44.0.0.7" (more than {permitted} values for one address')
+
         both = "--classic", CLASSIC, "--classic-store", self.path("bl.mdb")
         for options, permitted in (((), 255), (both, 48)):
             refused = self.build(self.path("bl6.mdb"), *options, valued(permitted + 1), expect=EX_DATAERR)
-            self.assertIn(f'error: zone would have too many values for one address, values={permitted + 1},'
-                          f' text="44.0.0.7" (more than {permitted} values for one address', refused.err)
+            self.assertIn(told(permitted), refused.err)
             self.assertFalse(os.path.exists(self.path("bl6.mdb")))
+        self.assertIn(told(255), self.run_zone("check", valued(256), expect=1).out)
         self.build(self.path("bl6.mdb"), valued(255))
+        self.run_zone("check", valued(255))
         self.build(self.path("other.mdb"), *both, valued(48))
+        self.assertIn(told(48), self.run_zone("check", "--store", self.path("bl.mdb"), valued(49), expect=1).out)
 
 
 class GoodLists(Case):
