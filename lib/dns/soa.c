@@ -91,3 +91,8 @@ bool soa_read_serial(const uint8_t *wire, size_t size, const uint8_t *apex, size
 	*ret_serial = (uint32_t)bytes_take(&numbers, 4);
 	return true;
 }
+
+bool soa_is_as_new(uint32_t serial, uint32_t other)
+{
+	return serial - other < (uint32_t)1 << 31;
+}

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * soa.h - the question which serial of a zone a server has, and what it answers.
+ * soa.h - the question which serial of a zone a server has, what it answers, and the order of serials.
  *
  * Flow: dnsblv6-zone waits for secondaries, dnsblv6d tells of them -> soa_make_question() -> a socket
  *       of theirs -> soa_read_serial().
@@ -28,6 +28,12 @@ size_t soa_make_question(const uint8_t *apex, size_t apex_size, uint16_t id, uin
  */
 bool soa_read_serial(const uint8_t *wire, size_t size, const uint8_t *apex, size_t apex_size,
 		     uint16_t id, uint32_t *ret_serial);
+
+/*
+ * Is serial the other, or newer (RFC 1982, 3.2)? Of two that are 2^31 apart, of which the RFC says nothing, neither
+ * is as new as the other.
+ */
+bool soa_is_as_new(uint32_t serial, uint32_t other);
 
 #ifdef __cplusplus
 }

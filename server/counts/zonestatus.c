@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "lib/dns/soa.h"
+
 int zonestatus_open(struct zonestatus *zonestatus, size_t worker_count, size_t zone_count)
 {
 	struct zonestatus made = { .worker_count = worker_count, .zone_count = zone_count };
@@ -81,9 +83,8 @@ bool zonestatus_all_have(const struct zonestatus *zonestatus, size_t zone, uint3
 {
 	for (size_t i = 0; i < zonestatus->worker_count; i++) {
 		struct zonestatus_zone found = get(zonestatus, i, zone);
-		/* In the order of serials (RFC 1982, 3.2). */
 		if (found.state != ZONESTATUS_SERVING ||
-		    (int32_t)((uint32_t)found.serial - serial) < 0)
+		    !soa_is_as_new((uint32_t)found.serial, serial))
 			return false;
 	}
 	return true;

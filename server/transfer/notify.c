@@ -11,6 +11,7 @@
 
 #include "lib/common/log.h"
 #include "lib/dns/peer.h"
+#include "lib/dns/soa.h"
 
 #define INTERVAL_MS	   500
 #define TRIES_MAX	   5
@@ -234,8 +235,8 @@ static void take_serial(struct notify *notify, size_t index, uint32_t newest, ui
 		zone->next_serial = newest;
 		zone->since_ms = now_ms;
 	}
-	/* RFC 1982: a store that was put back, and no worker will have what it had. */
-	if ((int32_t)(newest - zone->next_serial) < 0)
+	/* A store that was put back, and no worker will have what it had. */
+	if (!soa_is_as_new(newest, zone->next_serial))
 		zone->next_serial = newest;
 	if (!zonestatus_all_have(notify->zonestatus, index, zone->next_serial) &&
 	    now_ms - zone->since_ms < WORKERS_TIMEOUT_MS)

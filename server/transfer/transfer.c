@@ -10,6 +10,7 @@
 
 #include "lib/common/log.h"
 #include "lib/dns/peer.h"
+#include "lib/dns/soa.h"
 #include "lib/format/unfold.h"
 #include "lib/process/clock.h"
 #include "lib/store/history.h"
@@ -316,17 +317,11 @@ static int check_journal(struct run *run)
 	return serial == run->zone.facts.serial ? DNSBLV6_OK : STORE_ECORRUPT;
 }
 
-/* RFC 1982: is the client's version as new as ours, or newer? */
-static bool has_newest(const struct run *run)
-{
-	return (int32_t)(run->zone.facts.serial - run->transfer->serial) <= 0;
-}
-
 static enum kind choose_kind(struct run *run)
 {
 	if (!run->transfer->is_incremental)
 		return KIND_AXFR;
-	if (has_newest(run))
+	if (soa_is_as_new(run->transfer->serial, run->zone.facts.serial))
 		return KIND_SOA;
 	int ret = history_newest(run->zone.reader, &run->last_change);
 	if (ret == DNSBLV6_OK)

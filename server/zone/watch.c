@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "lib/common/log.h"
+#include "lib/dns/soa.h"
 #include "lib/store/tables.h"
 
 #define INTERVAL_MS    1000
@@ -73,18 +74,12 @@ static int version_note(const struct watch_zone *watched)
 	return (int)(mixed >> 33) | 1;
 }
 
-/* In the order of serials (RFC 1982, 3.2). */
-static bool is_older(uint32_t serial, uint32_t than)
-{
-	return (int32_t)(serial - than) < 0;
-}
-
 /* Before another file is served: secondaries may have this version, and take no older one. */
 static void remember_serial(struct watch_zone *watched)
 {
 	const struct zone *zone = watched->zone;
 	if (!zone->has_version ||
-	    (watched->has_before && !is_older(watched->serial_before, zone->facts.serial)))
+	    (watched->has_before && soa_is_as_new(watched->serial_before, zone->facts.serial)))
 		return;
 	watched->has_before = true;
 	watched->serial_before = zone->facts.serial;
@@ -98,7 +93,7 @@ static void log_serving(struct watch_zone *watched)
 	log_info(watched->name, "serving, path=%s serial=%u records=%llu", zone->path,
 		 zone->facts.serial, (unsigned long long)zone->facts.record_count);
 	if (watched->has_secondaries && watched->has_before &&
-	    is_older(zone->facts.serial, watched->serial_before))
+	    !soa_is_as_new(zone->facts.serial, watched->serial_before))
 		log_warning(watched->name,
 			    "serial has gone back, before=%u serial=%u (secondaries keep what they "
 			    "have)",

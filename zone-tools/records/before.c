@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/records/before.h"
 
+#include "lib/dns/soa.h"
 #include "lib/store/tables.h"
 
 #include <string.h>
@@ -103,17 +104,13 @@ int before_remember_keys(struct writer *writer, const struct keyset *keyset, uin
 			  size);
 }
 
-/* RFC 1982: is a newer than b? */
-static bool is_newer(uint32_t a, uint32_t b)
-{
-	return a != b && a - b < (uint32_t)1 << 31;
-}
-
 int before_choose_serial(const struct before *before, uint32_t wanted, bool must_be_taken,
 			 uint64_t now_s, uint32_t *ret_serial)
 {
 	uint32_t serial = wanted != 0 ? wanted : (uint32_t)now_s;
-	if (before->is_there && !is_newer(serial, before->facts.serial)) {
+	bool is_newer =
+		serial != before->facts.serial && soa_is_as_new(serial, before->facts.serial);
+	if (before->is_there && !is_newer) {
 		if (must_be_taken)
 			return BEFORE_ESERIAL;
 		serial = before->facts.serial + 1;

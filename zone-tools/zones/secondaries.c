@@ -67,12 +67,6 @@ static void ask(struct asked *asked, const struct apex *apex, uint64_t now_ms)
 		(void)!send(asked->fd, question, size, MSG_NOSIGNAL);
 }
 
-/* RFC 1982: is a newer than b, or b? */
-static bool is_there(uint32_t a, uint32_t b)
-{
-	return a - b < (uint32_t)1 << 31;
-}
-
 static void receive(struct asked *asked, const struct apex *apex, uint32_t serial, uint64_t now_ms)
 {
 	uint8_t wire[ANSWER_MAX];
@@ -86,7 +80,7 @@ static void receive(struct asked *asked, const struct apex *apex, uint32_t seria
 			     &secondary->serial))
 		return;
 	secondary->has_answered = true;
-	secondary->has_it = is_there(secondary->serial, serial);
+	secondary->has_it = soa_is_as_new(secondary->serial, serial);
 	asked->again_ms = now_ms + PAUSE_MS;
 	close_socket(asked);
 }
