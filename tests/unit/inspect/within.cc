@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "lib/inspect/inspect.h"
+#include "tests/unit/inspect/inspecting.hh"
 
 namespace
 {
@@ -43,37 +44,13 @@ Inspected inspect(const std::string &bytes, enum inspect_kind kind = INSPECT_FIL
 
 const std::string uu = "begin 644 x\n#86)C\n`\nend\n";
 
-std::string number(uint64_t value, int size)
-{
-	std::string bytes;
-	for (int i = 0; i < size; i++)
-		bytes += static_cast<char>(value >> (8 * i));
-	return bytes;
-}
-
 std::string tnef_of(const std::string &data)
 {
 	unsigned sum = 0;
 	for (const char byte : data)
 		sum += static_cast<uint8_t>(byte);
-	return number(0x223e9f78, 4) + number(7, 2) + number(2, 1) + number(0x6800f, 4) +
-	       number(data.size(), 4) + data + number(sum, 2);
-}
-
-std::string base64(const std::string &bytes)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	std::string text;
-	for (size_t at = 0; at < bytes.size(); at += 3) {
-		unsigned group = 0;
-		for (size_t i = 0; i < 3; i++)
-			group = group << 8 |
-				(at + i < bytes.size() ? static_cast<uint8_t>(bytes[at + i]) : 0);
-		for (size_t i = 0; i < 4; i++)
-			text += at + i <= bytes.size() ? digits[group >> (18 - 6 * i) & 63] : '=';
-	}
-	return text + "\n";
+	return least_first(0x223e9f78, 4) + least_first(7, 2) + least_first(2, 1) +
+	       least_first(0x6800f, 4) + least_first(data.size(), 4) + data + least_first(sum, 2);
 }
 
 std::string mail_of(const std::string &type, const std::string &coding, const std::string &body)
