@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Mail to a next hop that answers for each recipient.
+#include "tests/unit/smtp-front/session/scripted_hop.hh"
+
+TEST_CASE("LMTP greets by LHLO, and all recipients are in one transaction", "[front][sink]")
+{
+	std::vector<std::string> two = FINE;
+	two.insert(two.begin() + 4, "250 2.1.5 Ok\r\n");
+	two.back() = "250 2.0.0 a\r\n250 2.0.0 b\r\n";
+	scripted_hop hop({ { two, true } });
+	hop_fixture sink(hop, SETUP_SINK_LMTP);
+	REQUIRE((sink.mail() && sink.recipient("john@example.org")));
+	REQUIRE(sink.recipient("jane@example.org"));
+	CHECK(sink.data("mail\r\n"));
+	CHECK_THAT(sink.told(), Catch::StartsWith("LHLO mx.example.org\r\nMAIL"));
+}
+
+TEST_CASE("a mail that comes again goes to those alone that do not have it", "[front][sink]")
+{
+	const std::string text = "Subject: x\r\n\r\n.mail\r\n";
+	std::vector<std::string> mixed = FINE;
+	mixed.insert(mixed.begin() + 4, "250 2.1.5 Ok\r\n");
+	mixed.back() = "250 2.0.0 a\r\n452 4.2.2 b\r\n";
+	// MAIL and both RCPTs, and RSET when that is known to be the same mail.
+	std::vector<std::string> again(FINE.begin(), FINE.begin() + 4);
+	again.insert(again.end(), { "250 2.1.5 Ok\r\n", "250 2.0.0 reset\r\n" });
+	std::vector<std::string> both(again.begin(), again.end() - 1);
+	both.insert(both.end(), { FINE[4], "250 2.0.0 a\r\n250 2.0.0 b\r\n" });
+	std::vector<std::string> one = again;
+	one.insert(one.end(), FINE.begin() + 2, FINE.end());
+	delivered *table = nullptr;
+	REQUIRE(delivered_open("", &table) == 0);
+	const auto send = [&](const std::vector<std::string> &replies, const std::string &header,
+			      const std::string &content, int code) {
+		scripted_hop hop({ { replies, true } });
+		hop_fixture sink(hop, SETUP_SINK_LMTP);
+		sink_share(sink.it, nullptr, table);
+		REQUIRE((sink.mail() && sink.recipient("a@example.org") &&
+			 sink.recipient("b@example.org") && sink_begin(sink.it, &sink.reply)));
+		REQUIRE(sink_append(sink.it, (const uint8_t *)header.data(), header.size(),
+				    &sink.reply));
+		sink_mark(sink.it);
+		REQUIRE(sink_append(sink.it, (const uint8_t *)content.data(), content.size(),
+				    &sink.reply));
+		(void)sink_commit(sink.it, &sink.reply);
+		CHECK(sink.reply.code == code);
+		return sink.told();
+	};
+	send(mixed, "Received: 1\r\n", text, 452);
+	SECTION("the same mail, whatever our header is")
+	{
+		const std::string told = send(one, "Received: 2\r\n", text, 250);
+		CHECK(told.find("RSET\r\nMAIL FROM:<sender@example.net>\r\n"
+				"RCPT TO:<b@example.org>\r\nDATA\r\nReceived: 2\r\n"
+				"Subject: x\r\n\r\n..mail\r\n.\r\n") != std::string::npos);
+	}
+	SECTION("another mail of the same sender")
+	{
+		const std::string told = send(both, "Received: 2\r\n", text + "more\r\n", 250);
+		CHECK(told.find("RSET") == std::string::npos);
+		CHECK(told.find("..mail\r\nmore\r\n.\r\n") != std::string::npos);
+	}
+	SECTION("when all have it")
+	{
+		std::vector<std::string> later = one;
+		later.back() = "452 4.2.2 b\r\n";
+		send(later, "Received: 2\r\n", text, 452);
+		send(one, "Received: 3\r\n", text, 250);
+	}
+	delivered_close(table);
+}
+
+TEST_CASE("of LMTP's replies to a mail the worst is told", "[front][sink]")
+{
+	struct answers {
+		const char *replies;
+		int code;
+		bool is_trouble;
+	};
+	const auto sample =
+		GENERATE(answers{ "250 2.0.0 a\r\n250 2.0.0 b\r\n250 2.0.0 c\r\n", 250, false },
+			 answers{ "250 2.0.0 a\r\n550 5.2.2 b\r\n250 2.0.0 c\r\n", 550, true },
+			 answers{ "550 5.2.2 a\r\n452 4.2.2 b\r\n250 2.0.0 c\r\n", 452, true },
+			 answers{ "452 4.2.2 a\r\n550 5.2.2 b\r\n550 5.2.2 c\r\n", 452, false },
+			 answers{ "550 5.2.2 a\r\n550 5.2.2 b\r\n550 5.2.2 c\r\n", 550, false },
+			 answers{ "250 2.0.0 a\r\n250 2.0.0 b\r\n421 4.3.2 c\r\n", 451, true },
+			 answers{ "250 2.0.0 a\r\n250 2.0.0 b\r\n", 451, true });
+	CAPTURE(sample.replies);
+	std::vector<std::string> three = FINE;
+	three.insert(three.begin() + 4, 2, "250 2.1.5 Ok\r\n");
+	three.back() = sample.replies;
+	scripted_hop hop({ { three, false } });
+	hop_fixture sink(hop, SETUP_SINK_LMTP);
+	REQUIRE(sink.mail());
+	for (const char *to : { "a@example.org", "b@example.org", "c@example.org" })
+		REQUIRE(sink.recipient(to));
+	CHECK(sink.data("mail\r\n") == (sample.code == 250));
+	CHECK(sink.reply.code == sample.code);
+	CHECK(sink.trouble().empty() != sample.is_trouble);
+}
