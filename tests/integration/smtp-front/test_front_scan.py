@@ -4,7 +4,7 @@
 smtp-front scans what it takes: what is found is refused at the dot and never committed, what is
 clean is byte-equal, and what scans may be killed.
 
-Needs Debian's clamav-daemon for one part; what is missing is skipped.
+Needs Debian's clamav-daemon for one part, and root and dovecot-lmtpd for another; what is missing is skipped.
 """
 
 import base64
@@ -17,6 +17,7 @@ import subprocess
 import zipfile
 
 from clamd import eicar, signatures, start_clamd
+from dovecot import Dovecot
 from front import RECIPIENT, SENDER, FrontCase, Front
 from harness import BUILD, DEADLINE_S, main, program, wait_for
 
@@ -54,23 +55,24 @@ class ScanCase(FrontCase):
                              scan={"signatures": signatures(self), **dict(scan)}, **sections)
         return self.fixture
 
-    def say(self, content, *codes, recipient=RECIPIENT):
+    def say(self, content, *codes, recipients=(RECIPIENT,)):
         """The text of the reply to the mail, which has one of these codes."""
         with self.fixture.client() as client:
             client.hello()
             client.say(f"MAIL FROM:<{SENDER}>", 250)
-            client.say(f"RCPT TO:<{recipient}>", 250)
+            for recipient in recipients:
+                client.say(f"RCPT TO:<{recipient}>", 250)
             client.say("DATA", 354)
             client.send(re.sub(rb"(?m)^\.", b"..", content) + b".\r\n")
             text = client.expect(*codes)
             client.say("QUIT", 221)
         return text
 
-    def bodies(self):
-        """Of all mails, behind our own field, with CRLF."""
-        field = rb"\A(?:Return-Path: [^\n]*\n)?Received: [^\n]*\n(?:\t[^\n]*\n)*"
-        return [re.sub(field, b"", mail).replace(b"\n", b"\r\n")
-                for mail in self.fixture.mails()]
+    def bodies(self, mails=None):
+        """Of all mails, or of these, behind fields of delivery, with CRLF."""
+        field = rb"\A(?:(?:Return-Path|Delivered-To|Received): [^\n]*\n(?:[\t ][^\n]*\n)*)*"
+        return [re.sub(field, b"", mail.replace(b"\r\n", b"\n")).replace(b"\n", b"\r\n")
+                for mail in (self.fixture.mails() if mails is None else mails)]
 
 
 class Own(ScanCase):
@@ -144,6 +146,84 @@ class Own(ScanCase):
 
         self.assertEqual((mails_of(QUARANTINE), mails_of(RECIPIENT)), (1, 1))
         self.assertEqual(front.counters()["scanned-quarantined"], 1)
+
+
+class Lmtp(ScanCase):
+    """A mail that is kept for the scanner, before a next hop that answers for each recipient."""
+
+    BOXES = ("a@example.com", "b@example.com")
+
+    def setUp(self):
+        super().setUp()
+        self.dovecot = Dovecot(self)
+
+    def front(self, scan=(), **sections):
+        host, port = self.dovecot.address
+        self.fixture = Front(self, users=(*self.BOXES, QUARANTINE),
+                             scan={"signatures": signatures(self), **dict(scan)},
+                             sink={"kind": "lmtp", "to": f"{host}@{port}"}, **sections)
+        return self.fixture
+
+    def stick(self, box):
+        """No mail is taken for box; returns what ends that."""
+        path = os.path.join(self.dovecot.directory, "homes", box)
+        with open(path, "w", encoding="ascii"):
+            pass  # no directory can be made there
+        return lambda: os.unlink(path)
+
+    def counts(self):
+        return [len(self.dovecot.delivered(box)) for box in (*self.BOXES, QUARANTINE)]
+
+    def test_a_marked_mail_that_some_have_comes_to_each_once(self):
+        self.expect_log("sink failed")
+        front = self.front(scan={"on-found": "mark", "header": "on"})
+        release = self.stick(self.BOXES[1])
+        for content in (INFECTED, CLEAN):
+            for _ in range(2):
+                self.say(content, 451, recipients=self.BOXES)
+        self.assertEqual(self.counts(), [2, 0, 0])
+        release()
+        for content in (INFECTED, CLEAN):
+            self.say(content, 250, recipients=self.BOXES)
+        self.assertEqual(self.counts(), [2, 2, 0])
+        for box in self.BOXES:
+            clean, marked = sorted(self.bodies(self.dovecot.delivered(box)))  # "From", "X-Mail-Scan"
+            field, rest = marked.split(b"\r\n", 1)
+            self.assertRegex(field.decode(), r"^X-Mail-Scan: .*Eicar-Test-Signature")
+            self.assertEqual((rest, clean), (INFECTED, CLEAN))
+        self.assertEqual(front.counters()["scanned-marked"], 3)
+
+    def test_a_mail_for_quarantine_waits_for_that_mailbox_alone(self):
+        self.expect_log("sink failed")
+        front = self.front(scan={"on-found": "quarantine", "quarantine": QUARANTINE})
+        release = self.stick(QUARANTINE)
+        self.say(INFECTED, 451, recipients=self.BOXES)
+        self.say(CLEAN, 250, recipients=self.BOXES)
+        self.assertEqual(self.counts(), [1, 1, 0])
+        release()
+        self.say(INFECTED, 250, recipients=self.BOXES)
+        self.assertEqual(self.counts(), [1, 1, 1])
+        self.assertEqual(self.bodies(self.dovecot.delivered(QUARANTINE)), [INFECTED])
+        for box in self.BOXES:
+            self.assertEqual(self.bodies(self.dovecot.delivered(box)), [CLEAN])
+        self.assertEqual(front.counters()["scanned-quarantined"], 2)
+
+    def test_a_next_hop_that_has_closed_while_the_mail_was_kept_gets_it_once(self):
+        front = self.front(scan={"on-found": "mark", "header": "on"})
+        with front.client() as client:
+            client.hello()
+            client.say(f"MAIL FROM:<{SENDER}>", 250)
+            for box in self.BOXES:
+                client.say(f"RCPT TO:<{box}>", 250)
+            client.say("DATA", 354)
+            client.send(CLEAN[:200])
+            self.dovecot.stop()
+            self.dovecot.start()
+            client.send(CLEAN[200:] + b".\r\n")
+            client.expect(250)
+            client.say("QUIT", 221)
+        for box in self.BOXES:
+            self.assertEqual(self.bodies(self.dovecot.delivered(box)), [CLEAN])
 
 
 class Decoders(ScanCase):

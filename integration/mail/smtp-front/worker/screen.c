@@ -114,19 +114,21 @@ static bool divert(struct screen *screen, const char *field, struct sink_reply *
 
 static bool act(struct screen *screen, const struct scan_verdict *verdict, struct sink_reply *reply)
 {
+	const char *field = screen->parts.settings->has_header ? verdict->header : "";
+
 	switch (verdict->action) {
 	case SCAN_REJECT:
 	case SCAN_DEFER:
 		return sink_say(reply, verdict->code, verdict->text);
 	case SCAN_QUARANTINE:
-		return divert(screen, verdict->header, reply);
+		return divert(screen, field, reply);
 	case SCAN_MARK:
 	case SCAN_ACCEPT:
 		break;
 	}
 	if (screen->held_fd < 0)
 		return commit_sink(screen, reply);
-	return give_held(screen, screen->parts.settings->has_header ? verdict->header : "", reply);
+	return give_held(screen, field, reply);
 }
 
 /* ---- a mail ---- */
