@@ -9,10 +9,11 @@ Needs root, and for Exim an unpacked exim4-daemon-heavy (./check does that), and
 """
 
 import os
+import re
 import signal
 import smtplib
 
-from harness import Case, main, wait_for
+from harness import SOURCE, Case, main, wait_for
 from lmtp_client import LmtpStored
 from mta import SESSION_S, Exim, Postfix, need_root
 
@@ -30,13 +31,29 @@ TEXTS = {
 }
 
 
+MANUAL = "integration/mail/mail-stored/mail-stored.8"
+GROUP = "news"  # no user of these tests is in it
+
+
+def transport_of_manual(path):
+    """The lines that mail-stored(8) has for Exim, with the socket and the group of the test."""
+    with open(os.path.join(SOURCE, MANUAL), encoding="utf-8") as file:
+        block, = re.findall(r"^mail_store:\n(.*?)^\.Ed$", file.read(), re.MULTILINE | re.DOTALL)
+    for old, new in (("/run/mail-stored/lmtp", path), ("group = mail-stored", f"group = {GROUP}")):
+        assert old in block, block
+        block = block.replace(old, new)
+    return [line.strip() for line in block.splitlines()]
+
+
 class Servers:
     """Of each server, by start(store, is_unix)."""
+
+    stored = {}
 
     def setUp(self):
         super().setUp()
         need_root()
-        self.store = LmtpStored(self)
+        self.store = LmtpStored(self, stored=self.stored)
 
     def send(self, server, text, recipients=tuple(BOXES)):
         with smtplib.SMTP(*server.address, timeout=SESSION_S) as session:
@@ -103,13 +120,21 @@ class WithPostfix(Servers, Case):
 
 
 class WithExim(Servers, Case):
+    """Root delivers: what the daemon begins itself has lost root by -C, and cannot take a group."""
+
+    stored = {"socket-mode": "660", "socket-group": GROUP}
+
+    def send(self, server, text, recipients=tuple(BOXES)):
+        super().send(server, text, recipients)
+        server.run_queue()
+
     def start_server(self, is_unix):
         host, port = self.store.address
-        transport = ["driver = lmtp", f"socket = {self.store.lmtp_path}", "batch_max = 100", "user = mail"]
+        transport = transport_of_manual(self.store.lmtp_path)
         if not is_unix:
             transport = ["driver = smtp", "protocol = lmtp", f"hosts = {host}", f"port = {port}",
                          "hosts_override", "allow_localhost", "hosts_try_chunking = *"]
-        return Exim(self, proxy=False, transport=transport, main=["accept_8bitmime = true"]).start()
+        return Exim(self, proxy=False, transport=transport, main=["accept_8bitmime = true", "queue_only"]).start()
 
 
 if __name__ == "__main__":
