@@ -2,6 +2,7 @@
 #include "lib/content/kind.h"
 
 #include "lib/content/little.h"
+#include "lib/content/tarhead.h"
 #include "lib/format/ascii.h"
 #include "lib/format/bytes.h"
 
@@ -153,40 +154,10 @@ static enum content_kind take_lzma(const uint8_t *head, size_t size)
 	return is_power && is_size ? CONTENT_LZMA : CONTENT_OTHER;
 }
 
-/* Of a header of tar: octal, behind blanks, or behind one NUL, as GNU tar takes it. -1 when it is none. */
-static long get_octal(const uint8_t *field, size_t size)
-{
-	long number = 0;
-	size_t i = field[0] == '\0' ? 1 : 0;
-	while (i < size && field[i] == ' ')
-		i++;
-	const size_t begin = i;
-	for (; i < size && field[i] >= '0' && field[i] <= '7'; i++)
-		number = number * 8 + (field[i] - '0');
-	return i > begin && (i == size || field[i] == ' ' || field[i] == '\0') ? number : -1;
-}
-
-/*
- * The checksum is over the block with blanks in its place; old programs add signed bytes. A block of zeros has none. A
- * header of PAX needs no name.
- */
+/* A header of PAX needs no name. */
 static enum content_kind take_tar(const uint8_t *head, size_t size)
 {
-	const size_t sum_at = 148;
-	const size_t sum_size = 8;
-	const size_t block_size = 512;
-	if (size < block_size)
-		return CONTENT_OTHER;
-	long sum = 0;
-	long signed_sum = 0;
-	for (size_t i = 0; i < block_size; i++) {
-		const uint8_t byte = i >= sum_at && i < sum_at + sum_size ? ' ' : head[i];
-		sum += byte;
-		signed_sum += byte < 0x80 ? byte : byte - 0x100;
-	}
-	const long said = get_octal(head + sum_at, sum_size);
-	const bool is_it = said >= 0 && (said == sum || said == signed_sum);
-	return is_it ? CONTENT_TAR : CONTENT_OTHER;
+	return size >= TARHEAD_SIZE && tarhead_is_right(head) ? CONTENT_TAR : CONTENT_OTHER;
 }
 
 /* The old binary form, of either end: a name's size at 20, and the type of the file at 6. */

@@ -16,6 +16,7 @@
 
 #include "lib/unpack/apart/unpack_disc.h"
 #include "lib/unpack/apart/unpack_feed.h"
+#include "lib/unpack/apart/unpack_tar.h"
 #include "lib/unpack/office/unpack_office.h"
 #include "lib/unpack/unpack_name.h"
 #include "lib/unpack/unpack_rows.h"
@@ -288,11 +289,24 @@ static void read_members(const struct reading *reading)
 
 /* ---- formats that stream ---- */
 
+/* What libarchive pulls from. */
+struct source {
+	struct unpack *unpack;
+	struct unpack_tar tar; /* of CONTENT_TAR alone */
+};
+
 static la_ssize_t read_block(struct archive *archive, void *context, const void **ret_block)
 {
+	struct source *source = context;
+	const bool is_tar = source->unpack->row->kind == CONTENT_TAR;
 	const uint8_t *bytes = NULL;
-	const size_t size = unpack_feed_next(context, &bytes);
+	size_t taken = 0;
+	size_t size = 0;
 	(void)archive;
+	do {
+		taken = unpack_feed_next(source->unpack, &bytes);
+		size = is_tar ? unpack_tar_mend(&source->tar, bytes, taken, &bytes) : taken;
+	} while (size == 0 && taken > 0);
 	*ret_block = bytes;
 	return (la_ssize_t)size;
 }
@@ -300,12 +314,13 @@ static la_ssize_t read_block(struct archive *archive, void *context, const void 
 static void run(struct unpack *unpack)
 {
 	const struct unpack_feed *feed = unpack->state;
+	struct source source = { .unpack = unpack };
 	struct archive *archive = archive_read_new();
 	if (archive == NULL)
 		unpack_stop(unpack, UNPACK_MEMORY);
 	else if (!has_format(archive, unpack->row->kind))
 		unpack_stop(unpack, UNPACK_UNSUPPORTED);
-	else if (archive_read_open(archive, unpack, NULL, read_block, NULL) != ARCHIVE_OK)
+	else if (archive_read_open(archive, &source, NULL, read_block, NULL) != ARCHIVE_OK)
 		unpack_stop(unpack, flaw_of(archive, feed->is_drained));
 	else
 		read_members(&(struct reading){ unpack, archive, &feed->is_drained, NULL });

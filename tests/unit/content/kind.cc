@@ -118,6 +118,8 @@ TEST_CASE("each kind is known by its mark", "[content][kind]")
 		{ "tar", tar_block(true) },
 		{ "tar", tar_block(false, "") }, // a header of PAX
 		{ "tar", tar_block(false, "name", "0%05o") },
+		{ "tar", tar_block(false, "name", "\t%05o") },
+		{ "tar", tar_block(false, "name", "%05ox") },
 	};
 	for (const auto &sample : samples) {
 		INFO(sample.kind);

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/unpack/apart/unpack_tar.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_SIZE      100
+#define SIZE_SIZE      12
+#define OCTAL_MAX      077777777777 /* that 11 digits can say */
+#define EXTENDED_AT    482	    /* in a header of GNU's sparse files */
+#define MORE_AT	       504	    /* in a block of their map */
+#define ATTRIBUTES_MAX (1 << 20)    /* of a member, as libarchive has it: it ends at more */
+
+/* ---- what a member's attributes say (POSIX.1, pax): "LENGTH KEY=VALUE\n" ---- */
+
+static bool take_record(struct unpack_tar *tar, const char *record, size_t size)
+{
+	static const char key[] = " size=";
+	const char *at = memchr(record, ' ', size);
+	if (at == NULL || (size_t)(record + size - at) < sizeof(key) ||
+	    memcmp(at, key, sizeof(key) - 1) != 0)
+		return false;
+	tar->size = 0;
+	for (at += sizeof(key) - 1; at < record + size && *at >= '0' && *at <= '9'; at++) {
+		if (tar->size >> 55 != 0)
+			return false;
+		tar->size = tar->size * 10 + (uint64_t)(*at - '0');
+	}
+	return true;
+}
+
+static void read_pax(struct unpack_tar *tar)
+{
+	const char *at = (const char *)tar->pax;
+	const char *end = at + tar->pax_size;
+	while (at < end) {
+		size_t length = 0;
+		for (const char *digit = at; digit < end && *digit >= '0' && *digit <= '9'; digit++)
+			length = length > UNPACK_TAR_PAX ? length
+							 : length * 10 + (size_t)(*digit - '0');
+		if (length == 0 || length > (size_t)(end - at))
+			return;
+		tar->has_size = take_record(tar, at, length) || tar->has_size;
+		at += length;
+	}
+}
+
+/* ---- headers ---- */
+
+static void put_octal(uint8_t *field, size_t size, uint64_t number)
+{
+	char digits[24];
+	snprintf(digits, sizeof(digits), "%0*llo", (int)size - 1, (unsigned long long)number);
+	memcpy(field, digits, size);
+}
+
+static bool is_one_of(uint8_t type, const char *types)
+{
+	return type != '\0' && strchr(types, type) != NULL;
+}
+
+/* What libarchive knows, and takes for what it is. */
+static uint8_t mend_type(uint8_t type, uint64_t size)
+{
+	const bool is_about = is_one_of(type, "gKLxX");
+	if (is_about && size > ATTRIBUTES_MAX)
+		return '0';
+	/* Some programs take the size that is said for all members for each. */
+	if (type == 'g')
+		return 'x';
+	return type >= 0x80 || (size > 0 && is_one_of(type, "346AV")) ? '0' : type;
+}
+
+/* Owners, dates and numbers of devices may be anything: they are nothing here. */
+static void mend_fields(uint8_t *head, uint64_t size)
+{
+	static const struct {
+		unsigned at;
+		unsigned size;
+	} fields[] = { { 100, 8 }, { 108, 8 }, { 116, 8 }, { 136, 12 }, { 329, 8 }, { 337, 8 } };
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		put_octal(head + fields[i].at, fields[i].size, 0);
+	if (size <= OCTAL_MAX)
+		put_octal(head + TARHEAD_SIZE_AT, SIZE_SIZE, size);
+	/* Old programs have folders so, and others files all the same. */
+	const size_t name_size = strnlen((const char *)head, NAME_SIZE);
+	const bool is_file = is_one_of(head[TARHEAD_TYPE_AT], "07") || head[TARHEAD_TYPE_AT] == 0;
+	if (is_file && size > 0 && name_size > 0 && head[name_size - 1] == '/')
+		head[name_size - 1] = '_';
+	put_octal(head + TARHEAD_SUM_AT, 7, tarhead_sum(head));
+	head[TARHEAD_SUM_AT + 7] = ' ';
+}
+
+/* has_bytes: its data follows, if it has any. */
+static void take_head(struct unpack_tar *tar, uint8_t *head, bool has_bytes)
+{
+	uint64_t said = 0;
+	const bool is_number = tarhead_number(head + TARHEAD_SIZE_AT, SIZE_SIZE, &said);
+	const uint64_t size = is_number && has_bytes ? said : 0;
+	const uint8_t type = mend_type(head[TARHEAD_TYPE_AT], size);
+	const uint64_t data = tar->has_size && !is_one_of(type, "KLxX") ? tar->size : size;
+	head[TARHEAD_TYPE_AT] = type;
+	mend_fields(head, size);
+	tar->left = (data + TARHEAD_SIZE - 1) / TARHEAD_SIZE * TARHEAD_SIZE;
+	tar->is_extended = type == 'S' && head[EXTENDED_AT] != 0;
+	tar->is_pax = is_one_of(type, "xX");
+	tar->pax_size = 0;
+	if (!is_one_of(type, "KLxX"))
+		tar->has_size = false;
+}
+
+/* Readers differ about whether it has data. */
+static bool is_doubtful(const struct unpack_tar *tar, const uint8_t *head)
+{
+	uint64_t size = 0;
+	const bool is_odd =
+		head[TARHEAD_SIZE_AT] == '\0' || is_one_of(head[TARHEAD_TYPE_AT], "123456");
+	return is_odd && !tar->has_size &&
+	       tarhead_number(head + TARHEAD_SIZE_AT, SIZE_SIZE, &size) && size > 0;
+}
+
+/* ---- blocks ---- */
+
+static void take_data(struct unpack_tar *tar, const uint8_t *block, size_t size)
+{
+	const size_t room = UNPACK_TAR_PAX - tar->pax_size;
+	tar->left -= size < tar->left ? size : tar->left;
+	if (!tar->is_pax)
+		return;
+	memcpy(tar->pax + tar->pax_size, block, size < room ? size : room);
+	tar->pax_size += size < room ? size : room;
+	if (tar->left == 0)
+		read_pax(tar);
+}
+
+/* Behind the header that was held, which is told apart now. */
+static uint8_t *release(struct unpack_tar *tar, uint8_t *out, bool has_bytes)
+{
+	if (!tar->is_held)
+		return out;
+	tar->is_held = false;
+	memcpy(out, tar->held, TARHEAD_SIZE);
+	take_head(tar, out, has_bytes);
+	return out + TARHEAD_SIZE;
+}
+
+static uint8_t *take_block(struct unpack_tar *tar, const uint8_t *block, size_t size, uint8_t *out)
+{
+	const bool is_head = size == TARHEAD_SIZE && tar->left == 0 && !tar->is_extended &&
+			     tarhead_is_right(block);
+	out = release(tar, out, !is_head);
+	if (is_head && is_doubtful(tar, block)) {
+		tar->is_held = true;
+		memcpy(tar->held, block, size);
+		return out;
+	}
+	memcpy(out, block, size);
+	if (is_head)
+		take_head(tar, out, true);
+	else if (tar->is_extended)
+		tar->is_extended = size == TARHEAD_SIZE && block[MORE_AT] != 0;
+	else if (tar->left > 0)
+		take_data(tar, block, size);
+	return out + size;
+}
+
+size_t unpack_tar_mend(struct unpack_tar *tar, const uint8_t *bytes, size_t size,
+		       const uint8_t **ret_bytes)
+{
+	uint8_t *out = tar->bytes;
+	if (size == 0)
+		out = release(tar, out, false);
+	while (size > 0) {
+		const size_t part = size < TARHEAD_SIZE ? size : TARHEAD_SIZE;
+		out = take_block(tar, bytes, part, out);
+		bytes += part;
+		size -= part;
+	}
+	*ret_bytes = tar->bytes;
+	return (size_t)(out - tar->bytes);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * unpack_tar.h - headers of a tar, written so that libarchive reads what other programs do.
+ *
+ * Flow: unpack_archive.c: each block of a tar, before libarchive has it -> unpack_tar_mend() -> the same, with
+ *       headers that are as POSIX has them.
+ *
+ *     while ((size = unpack_feed_next(unpack, &bytes)) > 0)
+ *             size = unpack_tar_mend(&tar, bytes, size, &bytes);
+ *
+ * GNU tar, Python, 7-Zip and The Unarchiver each read some headers at which libarchive ends, or members that it has no
+ * bytes for: numbers in odd forms, dates and owners that are none, types that nothing knows, bytes of devices. A header
+ * is known by its checksum; anything else passes as it is. Where it is not sure that a member has bytes, they
+ * are there unless the next block is a header.
+ */
+
+#include "lib/content/tarhead.h"
+#include "lib/unpack/apart/unpack_feed.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define UNPACK_TAR_PAX 4096 /* of a member's attributes, to find its size */
+
+/* All zero at first. */
+struct unpack_tar {
+	uint64_t left;	  /* bytes up to the next header */
+	bool is_extended; /* a sparse file's map goes on in the next block */
+	bool is_held;	  /* a header waits for the block behind it */
+	bool is_pax;	  /* what is left is attributes of the next member */
+	bool has_size;	  /* they have said it */
+	uint64_t size;
+	size_t pax_size;
+	uint8_t held[TARHEAD_SIZE];
+	uint8_t pax[UNPACK_TAR_PAX];
+	uint8_t bytes[TARHEAD_SIZE + UNPACK_FEED_BLOCK];
+};
+
+/* size: whole blocks, but for the last; 0 at the end. How many bytes are at *ret_bytes, up to the next call. */
+size_t unpack_tar_mend(struct unpack_tar *tar, const uint8_t *bytes, size_t size,
+		       const uint8_t **ret_bytes);
+
+#ifdef __cplusplus
+}
+#endif
