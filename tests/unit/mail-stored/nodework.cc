@@ -169,7 +169,7 @@ TEST_CASE("a list that begins again and again is no reason to ask for its end",
 	const size_t piece = 1024; // of nodeerase.c
 	worked work(2);
 	played_store played(work.side.path);
-	work.erase("a@b", 5);
+	work.erase("a@b", uint64_t{ 1 } << NODEWORK_NUMBER_BITS | 5);
 	REQUIRE(work.side.comes([&] { return played.accept_one(); }));
 	played.greet();
 	size_t count = 0;
@@ -187,6 +187,18 @@ TEST_CASE("a list that begins again and again is no reason to ask for its end",
 	}));
 	CHECK(played.types == std::vector<uint8_t>{ STOREWIRE_LIST, STOREWIRE_ERASE });
 	CHECK(work.heard == std::vector<int>{ 0 });
+}
+
+TEST_CASE("a mail is deleted at the node of its number, and nowhere else",
+	  "[mail-stored][nodework]")
+{
+	const uint64_t number = GENERATE(as<uint64_t>{}, 0, 2, 3);
+	worked work(2);
+	played_store played(work.side.path);
+	work.erase("a@b", number << NODEWORK_NUMBER_BITS | 5); // its mailbox is of node 1
+	REQUIRE(work.side.comes([&] { return !work.heard.empty(); }));
+	CHECK(work.heard == std::vector<int>{ number == 2 ? MAILSTORE_EAWAY : MAILSTORE_EMAIL });
+	CHECK(played.types.empty());
 }
 
 TEST_CASE("what nodes have said about a mail of LMTP does not wait for another event",

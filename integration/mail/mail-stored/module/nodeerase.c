@@ -22,6 +22,33 @@ static uint64_t strip(uint64_t mail)
 	return mail & NODEWORK_NUMBER_MASK;
 }
 
+/*
+ * The node that has the mails is in their numbers, and not where the mailbox is by now: numbers of one node are other
+ * mails at another. 0, MAILSTORE_ELOST_LOCK: they are not of the node where the client has the lock; or a status for
+ * what is no mail of one node.
+ */
+static int find_node(struct nodework *work, const struct maildeletion *deletion)
+{
+	const struct nodesetup *setup = work->start.parts->setup;
+	const bool is_locked = nodeparts_is_locked(work, deletion->mailbox);
+	if (deletion->count == 0) {
+		work->node = is_locked ? work->start.pin->node
+				       : locate_find(work->start.parts->locate, deletion->mailbox);
+		return 0;
+	}
+	const uint64_t number = maildeletion_mail(deletion, 0) >> NODEWORK_NUMBER_BITS;
+	const struct nodesetup_peer *peer = nodesetup_find_number(setup, (unsigned)number);
+	bool is_one = peer != NULL;
+	for (uint32_t i = 1; i < deletion->count; i++)
+		is_one = is_one && maildeletion_mail(deletion, i) >> NODEWORK_NUMBER_BITS == number;
+	if (is_locked && (!is_one || peer != &setup->peers[work->start.pin->node]))
+		return MAILSTORE_ELOST_LOCK;
+	if (!is_one)
+		return MAILSTORE_EMAIL;
+	work->node = (unsigned)(peer - setup->peers);
+	return 0;
+}
+
 /* ---- parts ---- */
 
 static struct nodepart *make_part(struct nodework *work, unsigned node, enum step step)
@@ -179,11 +206,11 @@ int nodeerase_begin(struct nodework *work)
 	int ret = nodeparts_read_memory(work, work->request.size, &work->meta);
 	if (ret == 0)
 		ret = decode(work, &deletion);
-	if (ret == 0 && !locate_is_known(work->start.parts->locate, deletion.mailbox))
-		ret = MAILSTORE_EAWAY;
+	if (ret == 0)
+		ret = find_node(work, &deletion);
 	if (ret != 0)
 		return ret;
-	const unsigned node = locate_find(work->start.parts->locate, deletion.mailbox);
+	const unsigned node = work->node;
 	const bool is_copied = work->start.parts->setup->copies > 1 && deletion.mailbox.size > 0 &&
 			       deletion.mailbox.bytes[0] != COPYNAME_MARK;
 	if (is_copied && deletion.count > 0)
@@ -215,7 +242,7 @@ enum nodeerase_step nodeerase_next(struct nodework *work, int *ret_status)
 	if (work->step == LISTING || work->step == LISTING_COPIES)
 		find_list_end(work);
 	(void)decode(work, &deletion); /* it has been, before */
-	const unsigned node = locate_find(work->start.parts->locate, deletion.mailbox);
+	const unsigned node = work->node;
 	const unsigned next = locate_next(setup, node);
 	const struct mailname copy_box = { box, copyname_make(setup->peers[node].number,
 							      deletion.mailbox, box) };

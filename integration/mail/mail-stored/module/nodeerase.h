@@ -6,7 +6,8 @@
  *
  * Flow: nodework.c has ERASE -> nodeerase_begin() -> nodeparts.h -> nodeerase_next() for each step.
  *
- * With one copy of each mail there is one step. With two, numbers say nothing to the other node, ids do:
+ * Its node is the one that the mails' numbers have, and stays so through all steps. With one copy of each mail there is
+ * one step. With two, numbers say nothing to the other node, ids do:
  * the mailbox is listed, its mails are deleted, and the client is answered; then the mailbox of the copies
  * is listed, a piece at a time, and what has these ids is deleted there. Where that fails, "mail-store
  * copies forget" does it.

@@ -111,6 +111,14 @@ void nodeparts_ask(struct nodework *work)
 	}
 }
 
+bool nodeparts_is_locked(const struct nodework *work, struct mailname mailbox)
+{
+	const struct nodepin *pin = work->start.pin;
+	const struct mailname name = { pin != NULL ? pin->name : NULL,
+				       pin != NULL ? pin->name_size : 0 };
+	return pin != NULL && pin->slot != NULL && mailname_compare(&name, &mailbox) == 0;
+}
+
 int nodeparts_read_memory(const struct nodework *work, uint64_t size, uint8_t **ret_bytes)
 {
 	const struct nodewire_memory *memory = &work->memory;

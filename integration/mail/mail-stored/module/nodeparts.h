@@ -55,6 +55,7 @@ struct nodework {
 	struct mailid *ids;
 	unsigned id_count;
 	unsigned copy_count; /* of these ids, copies that were found */
+	unsigned node;	     /* the peer's place that has the mails */
 	uint64_t list_from;  /* of the list's next piece; 0: this was the last */
 };
 
@@ -64,6 +65,11 @@ struct nodepart *nodeparts_make(struct nodework *work, unsigned count);
 void nodeparts_ask(struct nodework *work);
 /* The work, and all that it owns. */
 void nodeparts_free(struct nodework *work);
+/*
+ * Does the client have the lock of that mailbox? Then it is about the node where it has it, also when the database
+ * of users says another one by now.
+ */
+bool nodeparts_is_locked(const struct nodework *work, struct mailname mailbox);
 /* size bytes of the work's memory, from its beginning, into new memory. 0, -errno or MAILSTORE_EUNSEALED. */
 int nodeparts_read_memory(const struct nodework *work, uint64_t size, uint8_t **ret_bytes);
 

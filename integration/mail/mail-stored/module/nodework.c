@@ -108,6 +108,14 @@ static unsigned node_of(const struct nodework *work, struct mailname mailbox)
 	return locate_find(work->start.parts->locate, mailbox);
 }
 
+/* Of what a session is about, that is. */
+static unsigned node_of_session(const struct nodework *work)
+{
+	return nodeparts_is_locked(work, work->request.mailbox)
+		       ? work->start.pin->node
+		       : node_of(work, work->request.mailbox);
+}
+
 /* The peer of a number that clients have; false: there is none. */
 static bool find_node(const struct nodework *work, uint64_t number, unsigned *ret_node)
 {
@@ -134,7 +142,7 @@ static void begin_check(struct nodework *work)
 
 static void begin_list(struct nodework *work)
 {
-	const unsigned node = node_of(work, work->request.mailbox);
+	const unsigned node = node_of_session(work);
 	const uint64_t from = work->request.number;
 	const uint64_t from_node = from >> NODEWORK_NUMBER_BITS;
 	const uint64_t most = STOREWIRE_ROWS_MAX / STOREWIRE_ENTRY_SIZE;
@@ -212,7 +220,7 @@ static void end_segment(struct nodework *work)
 static void begin_find(struct nodework *work)
 {
 	if (work->request.mailbox.size > 0)
-		ask_one(work, node_of(work, work->request.mailbox), work->request.number);
+		ask_one(work, node_of_session(work), work->request.number);
 	else
 		ask_all(work);
 }
@@ -383,6 +391,10 @@ static void begin_lock(struct nodework *work)
 		return;
 	}
 	work->is_first_lock = pin->slot == NULL;
+	if (work->is_first_lock) {
+		pin->name_size = work->request.mailbox.size;
+		memcpy(pin->name, work->name, pin->name_size);
+	}
 	part->ask.node = node;
 	part->ask.pin = pin;
 	nodeparts_ask(work);

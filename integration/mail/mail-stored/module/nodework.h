@@ -19,7 +19,10 @@
  *                          missing; FIND_ID is MAILSTORE_EAWAY then
  *     MAKE_ID, COLLECT     of the local store, as is STAT when it says so
  *     LOCATE               of the configuration and the database of users, without any other node
- *     everything else      of the node of the mailbox, or of the mail
+ *     ERASE                at the node of the mails, as their numbers say. A client that has the lock of their mailbox
+ *                          has it at one node: MAILSTORE_ELOST_LOCK for mails of any other
+ *     everything else      of the node of the mailbox, or of the mail; with the lock of the mailbox LIST and FIND_ID
+ *                          stay at the node where that is, also when the database names another by now
  *
  * With two copies each mail has an id that is made here, and goes also to the node behind, into a mailbox
  * that no client sees (copyname.h). The answer waits for both, but a second copy that fails is

@@ -47,6 +47,9 @@ struct noderouter_slot;
 struct nodepin {
 	struct noderouter_slot *slot;
 	unsigned node; /* with a slot */
+	/* Of nodework.c: the mailbox whose lock it is. */
+	uint8_t name[MAILBOX_NAME_MAX];
+	size_t name_size;
 	/* The link has gone, and the lock with it. */
 	void (*lost)(struct nodepin *pin);
 };

@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Mailboxes whose node is another one by the list of users than the one that has their mails."""
+
+import os
+import poplib
+import pwd
+import subprocess
+
+import stored
+from harness import DEADLINE_S, main, program, wait_for
+from sharing import TEXT, USERS, Nodes, node_of
+
+
+class Moved(Nodes):
+    has_fronts = True
+
+    def build(self, words=None, without=()):
+        """All users are of node 1, but for these: {mailbox: words of its entry}."""
+        entries = {box: "node=1" for box in USERS if box not in without} | (words or {})
+        subprocess.run([program("smtp-front-users"), "build", "-d", self.users, "-"], check=True, timeout=DEADLINE_S,
+                       input="".join(f"{box} {said}\n" for box, said in entries.items()).encode())
+        if os.geteuid() == 0:
+            for path in (self.users, self.users + "-lock"):
+                os.chown(path, pwd.getpwnam(stored.USER).pw_uid, -1)
+
+    def begin_moved(self):
+        self.users = self.path("of-nodes.mdb")
+        self.build()
+        return self.begin(count=2, stored={"users": self.users})
+
+    def move(self, client, box, number):
+        self.build({box: f"node={number}"})
+        self.wait_for_node(client, box, number)
+
+    def wait_for_node(self, client, box, number):
+        wait_for(lambda: client.call(stored.LOCATE, name=box.encode()).number == number, "the mailbox to move")
+
+    def mails(self, client, box):
+        return [mail for mail, _, _ in client.entries(box)]
+
+    def test_a_session_deletes_what_it_has_seen_and_nothing_at_another_node(self):
+        first, second = self.begin_moved()
+        client, (box, *_) = self.client(first), USERS
+        for _ in range(3):
+            client.deliver(TEXT, [box])
+        session = poplib.POP3(*first.pop_address, timeout=DEADLINE_S)
+        session.user(box)
+        session.pass_(USERS[box])
+        for number in (1, 2, 3):
+            session.dele(number)
+        self.move(client, box, 2)
+        new = [client.deliver(TEXT, [box]) for _ in range(3)]
+        self.assertTrue(session.quit().startswith(b"+OK"))
+        with second.stored.client() as other:
+            self.assertEqual([ident for _, ident, _ in other.entries(box)], new)
+        self.move(client, box, 1)
+        self.assertEqual(client.entries(box), [])
+
+    def test_mails_of_another_node_than_that_of_the_lock_are_not_deleted(self):
+        nodes = self.begin_moved()
+        client, (box, other, *_) = self.client(nodes[0]), USERS
+        client.deliver(TEXT, [box])
+        old = self.mails(client, box)
+        self.move(client, box, 2)
+        client.deliver(TEXT, [box])
+        new = self.mails(client, box)
+        self.assertEqual([node_of(mail) for mail in old + new], [1, 2])
+        self.assertEqual(client.lock(box), 0)
+        for mails in (old, old + new):
+            self.assertEqual(client.erase(box, mails), stored.ELOST_LOCK)
+        self.move(client, box, 1)
+        # The session is about the node of its lock until it ends.
+        self.assertEqual(self.mails(client, box), new)
+        self.assertEqual(client.unlock(), 0)
+        self.assertEqual(self.mails(client, box), old)
+        for mails in (old + new, [3 << 56 | 1]):
+            self.assertEqual(client.erase(other, mails), stored.EMAIL)
+        self.assertEqual(self.mails(client, box), old)
+
+
+if __name__ == "__main__":
+    main()
