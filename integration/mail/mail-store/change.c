@@ -42,18 +42,41 @@ static const struct options_table rm_table = {
 	.row_count = sizeof(rm_rows) / sizeof(rm_rows[0]),
 };
 
+/* The mail of an id, as the list of its mailbox has it. */
+struct search {
+	struct mailid id;
+	uint64_t mail;
+	bool is_found;
+};
+
+static int look_for_id(void *context, const struct mailentry *entries, size_t count)
+{
+	struct search *search = context;
+	for (size_t i = 0; i < count && !search->is_found; i++) {
+		search->is_found = memcmp(&entries[i].id, &search->id, sizeof(search->id)) == 0;
+		search->mail = entries[i].mail;
+	}
+	return 0;
+}
+
+/* By its id at the node of the mailbox; what is at another node the list has alone. */
 static int find_mail(struct maillayer *layer, struct mailname name, const char *text,
 		     uint64_t *ret_mail)
 {
-	struct mailid id;
+	struct search search = { 0 };
 	struct mailentry entry;
-	if (mailid_parse(text, &id) != 0)
+	if (mailid_parse(text, &search.id) != 0)
 		return MAILSTORE_EMAIL;
-	int ret = maillayer_find_id(layer, name, &id, ret_mail);
+	int ret = maillayer_find_id(layer, name, &search.id, ret_mail);
 	if (ret == 0)
 		ret = maillayer_find(layer, name, *ret_mail, &entry);
-	if (ret == DNSBLV6_ENOTFOUND || (ret == 0 && entry.mail != *ret_mail))
+	if (ret == 0 && entry.mail == *ret_mail)
+		return 0;
+	if (ret == 0 || ret == DNSBLV6_ENOTFOUND || ret == MAILSTORE_EMAIL)
+		ret = tool_walk(layer, name, look_for_id, &search);
+	if (ret == 0 && !search.is_found)
 		return MAILSTORE_EMAIL;
+	*ret_mail = search.mail;
 	return ret;
 }
 
@@ -110,6 +133,8 @@ static int remove_all(struct maillayer *layer, struct mailname name, const struc
 	if (ret == 0)
 		ret = maillayer_sync(layer);
 	free(removal.mails);
+	if (ret == 0)
+		ret = tool_end_lists(options->store, layer);
 	return ret == 0 ? EX_OK : tool_fail(options->store, "mails not deleted", ret);
 }
 

@@ -115,6 +115,8 @@ int ls_command(int argc, char **argv)
 		return status;
 	struct day day = { 0 };
 	int ret = name.size > 0 ? tool_walk(layer, name, print_entries, &day) : list_boxes(layer);
+	if (ret == 0)
+		ret = tool_end_lists(options.store, layer);
 	maillayer_close(layer);
 	return ret == 0 || ferror(stdout) ? EX_OK : tool_fail(options.store, "store not read", ret);
 }

@@ -142,6 +142,8 @@ int tool_open(const char *store, bool creates, struct maillayer **ret_layer)
 	int ret;
 	if (tool_is_socket(store)) {
 		ret = remote_store_open(store, REMOTE_TIMEOUT_MS, ret_layer);
+		if (ret == 0)
+			remote_list_all(*ret_layer);
 	} else {
 		int status = open_log(store, creates, &log);
 		if (status != EX_OK)
@@ -204,6 +206,11 @@ int tool_walk(struct maillayer *layer, struct mailname mailbox, tool_piece_fn fn
 	}
 	free(entries);
 	return ret;
+}
+
+int tool_end_lists(const char *store, struct maillayer *layer)
+{
+	return tool_is_socket(store) && remote_lacked_mails(layer) ? MAILSTORE_EAWAY : 0;
 }
 
 int tool_find_mail(struct maillayer *layer, const struct mailid *id, uint64_t *ret_mail)

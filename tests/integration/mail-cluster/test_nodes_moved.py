@@ -78,6 +78,53 @@ class Moved(Nodes):
             self.assertEqual(client.erase(other, mails), stored.EMAIL)
         self.assertEqual(self.mails(client, box), old)
 
+    def run_tool(self, node, *words, status=0, said=r"^$"):
+        command, *more = words
+        result = subprocess.run([program("mail-store"), command, "--store", node.stored.socket, *more], text=True,
+                                capture_output=True, timeout=DEADLINE_S, check=False)
+        self.assertEqual(result.returncode, status, result.stderr)
+        self.assertRegex(result.stderr, said)
+        return result.stdout.splitlines()
+
+    def test_tools_reach_mails_that_are_left_at_another_node(self):
+        nodes = self.begin_moved()
+        client, (box, lost, *_) = self.client(nodes[0]), USERS
+        idents = {one: [client.deliver(TEXT, [one]) for _ in range(2)] for one in USERS}
+        self.build({box: "node=2"}, without=(lost,))
+        for one in (box, lost):
+            self.wait_for_node(client, one, 2)  # spread says so of the other one
+        idents[box].append(client.deliver(TEXT, [box]))
+        rows = self.run_tool(nodes[1], "ls")
+        self.assertEqual([row.split("\t")[:2] for row in rows], sorted([one, str(len(idents[one]))] for one in USERS))
+        for one in (box, lost):
+            self.assertEqual([row.split("\t")[0] for row in self.run_tool(nodes[1], "ls", one)], idents[one])
+        directory = self.path("exported")
+        self.run_tool(nodes[1], "export", "--maildirs", directory)
+        self.assertEqual({one: len(os.listdir(f"{directory}/{one}/new")) for one in USERS},
+                         {one: len(idents[one]) for one in USERS})
+        self.run_tool(nodes[1], "rm", box, idents[box][0])
+        self.run_tool(nodes[1], "rm", lost, lost, status=66, said="no such mail")
+        self.assertEqual([row.split("\t")[0] for row in self.run_tool(nodes[0], "ls", box)], idents[box][1:])
+        for one in (box, lost):
+            self.run_tool(nodes[1], "rm", "--all", one)
+            self.assertEqual(self.run_tool(nodes[0], "ls", one), [])
+        self.assertEqual(len(self.run_tool(nodes[0], "ls")), len(USERS) - 2)
+
+    def test_tools_say_that_a_node_which_may_have_mails_of_a_mailbox_is_down(self):
+        nodes = self.begin_moved()
+        self.expect_log("")
+        client, (box, *_) = self.client(nodes[1]), USERS
+        client.deliver(TEXT, [box])
+        self.move(client, box, 2)
+        ident = client.deliver(TEXT, [box])
+        nodes[0].kill()
+        wait_for(lambda: b"state=away" in client.call(stored.CLUSTER).rows, "the node to be down")
+        said = "the node that has this mailbox cannot be reached"
+        self.assertEqual([row.split("\t")[0] for row in self.run_tool(nodes[1], "ls", box, status=75, said=said)], [ident])
+        self.run_tool(nodes[1], "export", "--mbox", self.path("mbox"), box, status=75, said=said)
+        self.run_tool(nodes[1], "rm", "--all", box, status=75, said=said)
+        self.assertEqual(client.entries(box), [])
+
 
 if __name__ == "__main__":
     main()

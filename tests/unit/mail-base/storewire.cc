@@ -177,6 +177,10 @@ TEST_CASE("requests of other versions, types and flags are none", "[mail-base][s
 		CAPTURE(flags);
 		CHECK(decode(request_of(STOREWIRE_DELIVER, static_cast<uint8_t>(flags), "", ""),
 			     found) == (flags < 8 && (flags & 5) != 4 ? 0 : -EPROTO));
+		const int ret = decode(
+			request_of(STOREWIRE_LIST, static_cast<uint8_t>(flags), "", ""), found);
+		CHECK(ret == (flags < 16 && (flags & 5) != 4 ? 0 : -EPROTO));
+		CHECK((ret != 0 || found.is_of_all == (flags >= 8)));
 	}
 	const size_t place = GENERATE(0, 1, 2, 3, 6, 7);
 	bytes packet = request_of(STOREWIRE_STAT, 0, "", "");

@@ -24,6 +24,8 @@ struct remote {
 	uint8_t *boxes;
 	struct bytes_input boxes_left; /* of boxes */
 	bool lacks_boxes;	       /* a node has not said its own since the first */
+	bool lists_all;
+	bool lacks_mails; /* likewise of lists */
 	uint8_t box[MAILBOX_NAME_MAX];
 	size_t box_size; /* 0: none */
 };
@@ -88,14 +90,13 @@ static int remote_deliver(struct maillayer *layer, const struct mailstore_mail *
 	return ret;
 }
 
-static int remote_erase(struct maillayer *layer, struct mailname mailbox, const uint64_t *mails,
-			size_t count, uint64_t time_us)
+static int erase_of_node(struct maillayer *layer, struct mailname mailbox, const uint64_t *mails,
+			 size_t count)
 {
 	struct storewire_request request = { .type = STOREWIRE_ERASE };
 	struct storewire_reply reply;
 	struct storelink_memory memory = { .fd = -1, .part_count = 1 };
 	size_t size = maildeletion_size(mailbox, count);
-	(void)time_us; /* the daemon's clock counts */
 	if (!mailname_is_valid(mailbox))
 		return MAILSTORE_EBOX;
 	uint8_t *bytes = malloc(size);
@@ -116,6 +117,29 @@ static int remote_erase(struct maillayer *layer, struct mailname mailbox, const 
 		close(memory.fd);
 	forget_boxes(remote_of(layer));
 	free(bytes);
+	return ret;
+}
+
+/* Numbers of one node have one first byte, and a deletion is that of one node. */
+static size_t count_of_node(const uint64_t *mails, size_t count)
+{
+	size_t at = 0;
+	while (at < count && mails[at] >> 56 == mails[0] >> 56)
+		at++;
+	return at;
+}
+
+static int remote_erase(struct maillayer *layer, struct mailname mailbox, const uint64_t *mails,
+			size_t count, uint64_t time_us)
+{
+	size_t done = count_of_node(mails, count);
+	int ret = erase_of_node(layer, mailbox, mails, done);
+	(void)time_us; /* the daemon's clock counts */
+	while (ret == 0 && done < count) {
+		const size_t more = count_of_node(mails + done, count - done);
+		ret = erase_of_node(layer, mailbox, mails + done, more);
+		done += more;
+	}
 	return ret;
 }
 
@@ -204,10 +228,14 @@ static int remote_list(struct maillayer *layer, struct mailname mailbox, uint64_
 	struct storewire_request request = {
 		.type = STOREWIRE_LIST, .number = from, .size = room, .mailbox = mailbox
 	};
+	struct storewire_reply reply = { 0 };
+	struct remote *remote = remote_of(layer);
 	struct rows rows;
+	request.is_of_all = remote->lists_all;
 	if (!mailname_is_valid(mailbox))
 		return MAILSTORE_EBOX;
-	int ret = ask_rows(remote_of(layer), &request, &rows);
+	int ret = ask_with(remote, &request, NULL, &reply, &rows);
+	remote->lacks_mails = remote->lacks_mails || reply.number > 0;
 	if (ret == 0 && (rows.count > room || rows.size < rows.count * STOREWIRE_ENTRY_SIZE))
 		ret = -EPROTO;
 	for (size_t i = 0; ret == 0 && i < rows.count; i++)
@@ -477,6 +505,21 @@ int remote_locate(struct maillayer *layer, struct mailname mailbox, uint64_t *re
 	if (!mailname_is_valid(mailbox))
 		return MAILSTORE_EBOX;
 	return ask_text(remote_of(layer), &request, NULL, 0, ret_node, ret_text);
+}
+
+/* ---- lists of all nodes ---- */
+
+void remote_list_all(struct maillayer *layer)
+{
+	remote_of(layer)->lists_all = true;
+}
+
+bool remote_lacked_mails(struct maillayer *layer)
+{
+	struct remote *remote = remote_of(layer);
+	const bool lacked = remote->lacks_mails;
+	remote->lacks_mails = false;
+	return lacked;
 }
 
 /* ---- begin and end ---- */

@@ -35,6 +35,12 @@ int remote_cluster(struct maillayer *layer, enum storewire_question question, co
 		   size_t size, char **ret_text);
 int remote_locate(struct maillayer *layer, struct mailname mailbox, uint64_t *ret_node,
 		  char **ret_text);
+/*
+ * From now on maillayer_list() is of all nodes, and not of the one where the mailbox is by now, whose answer it wants in any case.
+ */
+void remote_list_all(struct maillayer *layer);
+/* Was a list without the mails of some node, which does not answer, since it was asked last? */
+bool remote_lacked_mails(struct maillayer *layer);
 /* Of all nodes that answer; *ret_away has the names of the others, with "," between, and is to be freed. */
 int remote_describe_all(struct maillayer *layer, struct mailstore_info *ret_info, char **ret_away);
 

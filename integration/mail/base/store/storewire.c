@@ -9,6 +9,8 @@
 #define FLAG_ID	      1U
 #define FLAG_MEMORY   2U
 #define FLAG_MOVED    4U
+#define FLAG_ALL      8U
+#define FLAGS	      (FLAG_ID | FLAG_MEMORY | FLAG_MOVED | FLAG_ALL)
 
 static bool take_magic(struct bytes_input *input, const char *magic)
 {
@@ -29,7 +31,7 @@ size_t storewire_encode_request(const struct storewire_request *request, uint8_t
 {
 	uint8_t *at = out;
 	unsigned flags = (request->has_id ? FLAG_ID : 0) | (request->has_memory ? FLAG_MEMORY : 0) |
-			 (request->is_moved ? FLAG_MOVED : 0);
+			 (request->is_moved ? FLAG_MOVED : 0) | (request->is_of_all ? FLAG_ALL : 0);
 	bytes_put_string(&at, (const uint8_t *)REQUEST_MAGIC, MAGIC_SIZE);
 	bytes_put(&at, request->type, 1);
 	bytes_put(&at, flags, 1);
@@ -64,11 +66,13 @@ int storewire_decode_request(const uint8_t *bytes, size_t size,
 	request.has_id = (flags & FLAG_ID) != 0;
 	request.has_memory = (flags & FLAG_MEMORY) != 0;
 	request.is_moved = (flags & FLAG_MOVED) != 0;
+	request.is_of_all = (flags & FLAG_ALL) != 0;
 	request.memory = input.data;
 	request.memory_size = input.size;
-	if (input.has_failed || zero != 0 || (flags & ~(FLAG_ID | FLAG_MEMORY | FLAG_MOVED)) != 0 ||
+	if (input.has_failed || zero != 0 || (flags & ~FLAGS) != 0 ||
 	    request.type == STOREWIRE_HELLO || request.type >= STOREWIRE_TYPES ||
-	    (!request.has_memory && input.size > 0) || (request.is_moved && !request.has_id))
+	    (!request.has_memory && input.size > 0) || (request.is_moved && !request.has_id) ||
+	    (request.is_of_all && request.type != STOREWIRE_LIST))
 		return -EPROTO;
 	*ret_request = request;
 	return 0;

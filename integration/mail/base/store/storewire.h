@@ -14,7 +14,7 @@
  *        0      4   "Msr1": the last character is the version
  *        4      1   type: enum storewire_type
  *        5      1   flags: 1 an id is given; 2 what is in memory comes with the packet; 4 the id is
- *                   that of another store
+ *                   that of another store; 8 LIST is of all nodes
  *        6      2   zero
  *        8      8   serial, chosen by the client, repeated in the reply
  *       16      8   number, see below
@@ -43,7 +43,8 @@
  *     ERASE     memory: size bytes of the meta of    when it is committed
  *               a deletion
  *     MAKE_ID                                        id
- *     LIST      number: the first mail               rows of entries, STOREWIRE_LIST_MAX at most
+ *     LIST      number: the first mail               rows of entries, STOREWIRE_LIST_MAX at most;
+ *                                                    number, with flag 8: nodes that these are without
  *     BOXES     name: the mailbox before             rows of mailboxes; none: it was the last;
  *                                                    number: nodes that these are without
  *     FIND_ID   id; name: a mailbox, whose node is    number: the mail
@@ -81,6 +82,9 @@
  * exceptions of line ends: the store finds those. An id of another store (flag 4) is taken from a
  * client that runs as root or as the daemon's user, and else refused: MAILSTORE_EFOREIGN. So are
  * questions of CLUSTER but NODES, HEALTH and USERS_STATE: -EPERM.
+ *
+ * A mailbox is at one node, which LIST asks. With flag 8 it asks all of them, also for what was left at another node
+ * when the list of users named a new one: the numbers of one node follow those of another.
  *
  * There is one reply to each request; those to DELIVER and ERASE come when their commit does, those to
  * CHECK, MAKE_ID, CLUSTER, LOCATE and LOGIN when the daemon has them, all others in order. A packet
@@ -154,6 +158,7 @@ struct storewire_request {
 	uint8_t type;
 	bool has_id;
 	bool is_moved;	 /* the id is that of another store */
+	bool is_of_all;	 /* LIST, of all nodes */
 	bool has_memory; /* behind the name, borrowed from the packet when it was decoded */
 	uint64_t serial;
 	uint64_t number;

@@ -44,6 +44,7 @@ struct nodework {
 	void (*finish)(struct nodework *work);
 	/* ---- nodework.c ---- */
 	bool is_first_lock;
+	bool lists_all;
 	bool is_answered;
 	/* ---- nodedeliver.c ---- */
 	uint8_t *meta;		/* of the mail, or of the deletion */

@@ -5,6 +5,7 @@
 #include "integration/mail/base/store/storemail.h"
 #include "integration/mail/mail-stored/module/nodedeliver.h"
 #include "integration/mail/mail-stored/module/nodeerase.h"
+#include "integration/mail/mail-stored/module/nodelist.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,6 +149,12 @@ static void begin_list(struct nodework *work)
 	const uint64_t most = STOREWIRE_ROWS_MAX / STOREWIRE_ENTRY_SIZE;
 	if (work->start.is_brief && work->request.size > most)
 		work->request.size = most;
+	if (work->request.is_of_all) {
+		const int ret = nodelist_begin(work);
+		if (ret != 0)
+			end(work, ret == DNSBLV6_ENOTFOUND ? 0 : ret);
+		return;
+	}
 	if (from_node > peer_at(work, node)->number) /* behind all of them */
 		end(work, 0);
 	else
@@ -167,6 +174,20 @@ static void end_list(struct nodework *work)
 	for (size_t at = 0; at < size; at += STOREWIRE_ENTRY_SIZE)
 		part->rows[at] = (uint8_t)number_of(work, part);
 	end_with_rows(work, part->rows, size, part->reply.count, &reply);
+}
+
+static void end_list_of_all(struct nodework *work)
+{
+	struct storewire_reply reply = { 0 };
+	uint8_t *rows = NULL;
+	size_t size = 0;
+	uint32_t count = 0;
+	const int ret = nodelist_end(work, &reply, &rows, &size, &count);
+	if (ret != 0)
+		end(work, ret);
+	else
+		end_with_rows(work, rows, size, count, &reply);
+	free(rows);
 }
 
 /* ---- of one mail ---- */
@@ -322,6 +343,22 @@ static struct boxes *find_smallest(struct boxes *all, unsigned count)
 	return found;
 }
 
+/* The mailbox whose name is the next, of all nodes that have it. */
+static void take_box(struct boxes *all, unsigned count, const struct boxes *next,
+		     struct mailname *ret_name, struct mailcounts *ret_counts)
+{
+	const struct mailname name = next->name;
+	*ret_name = name;
+	*ret_counts = (struct mailcounts){ 0 };
+	for (unsigned i = 0; i < count; i++) {
+		if (!all[i].has_name || mailname_compare(&all[i].name, &name) != 0)
+			continue;
+		ret_counts->mails += all[i].counts.mails;
+		ret_counts->octets += all[i].counts.octets;
+		all[i].has_name = storewire_next_box(&all[i].rows, &all[i].name, &all[i].counts);
+	}
+}
+
 /*
  * In one order, up to the smallest of the last names: behind that some node may have more.
  */
@@ -344,9 +381,11 @@ static uint8_t *merge_boxes(struct boxes *all, unsigned count, size_t room, size
 	while (rows != NULL && (next = find_smallest(all, count)) != NULL &&
 	       mailname_compare(&next->name, &limit) <= 0 &&
 	       *ret_size + STOREWIRE_BOX_MAX <= room) {
-		*ret_size += storewire_encode_box(next->name, &next->counts, rows + *ret_size);
+		struct mailname name;
+		struct mailcounts counts;
+		take_box(all, count, next, &name, &counts);
+		*ret_size += storewire_encode_box(name, &counts, rows + *ret_size);
 		(*ret_count)++;
-		next->has_name = storewire_next_box(&next->rows, &next->name, &next->counts);
 	}
 	return rows;
 }
@@ -560,6 +599,13 @@ static void finish(struct nodework *work)
 	case STOREWIRE_STAT:
 		end_stat(work);
 		return;
+	case STOREWIRE_LIST:
+		if (work->lists_all) {
+			end_list_of_all(work);
+			return;
+		}
+		finish_one(work);
+		return;
 	default:
 		finish_one(work);
 		return;
@@ -570,7 +616,8 @@ static void finish(struct nodework *work)
 static bool is_known(const struct nodework *work)
 {
 	const uint8_t type = work->request.type;
-	const bool is_of_mailbox = type == STOREWIRE_CHECK || type == STOREWIRE_LIST ||
+	const bool is_of_mailbox = type == STOREWIRE_CHECK ||
+				   (type == STOREWIRE_LIST && !work->request.is_of_all) ||
 				   type == STOREWIRE_LOCK || type == STOREWIRE_LOCATE ||
 				   (type == STOREWIRE_FIND_ID && work->request.mailbox.size > 0);
 	return !is_of_mailbox || locate_is_known(work->start.parts->locate, work->request.mailbox);

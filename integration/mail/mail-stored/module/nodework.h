@@ -17,6 +17,7 @@
  *     BOXES, STAT          of all nodes together; FIND_ID without a mailbox of the first that has it. A node
  *                          that is down is to BOXES and STAT as if it were empty, and their replies say that it is
  *                          missing; FIND_ID is MAILSTORE_EAWAY then
+ *     LIST with flag 8     of all nodes, in the order of their numbers; the one where the mailbox is now has to answer
  *     MAKE_ID, COLLECT     of the local store, as is STAT when it says so
  *     LOCATE               of the configuration and the database of users, without any other node
  *     ERASE                at the node of the mails, as their numbers say. A client that has the lock of their mailbox
