@@ -335,7 +335,7 @@ class Copies(Nodes):
 
     @contextlib.contextmanager
     def way(self, path, before):
-        """A socket for one client of the store at path; before() is told each request, and then, unless it says so, the store."""
+        """A socket for one client of the store at path; before() is told each request, and may say that it is the last."""
         place = self.path("way")
 
         def pass_on(source, target, tell=lambda packet: None):
