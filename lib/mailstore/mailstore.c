@@ -26,12 +26,6 @@ struct mailstore {
 	bool is_short;
 };
 
-/* A file may not grow, by a limit of the process or the file system: -EFBIG would be the mail's fault. */
-static int name_limit(int status)
-{
-	return status == -EFBIG ? -EDQUOT : status;
-}
-
 /* ---- the index ---- */
 
 static void close_reader(struct mailstore *store)
@@ -69,7 +63,7 @@ static int apply(struct mailstore *store)
 	close_reader(store);
 	int ret = mailindex_apply(store->index_path, &store->batch);
 	if (ret != STORE_OK)
-		return name_limit(ret);
+		return mailstore_name_limit(ret);
 	mailbatch_clear(&store->batch);
 	return emptied != 0 ? remove_segment(store, emptied) : STORE_OK;
 }
@@ -277,7 +271,7 @@ int mailstore_append(struct mailstore *store, unsigned generation, struct mailre
 	if (ret == 0)
 		ret = maillog_append(&store->log, generation, record, meta, body, &place);
 	if (ret != 0)
-		return name_limit(ret);
+		return mailstore_name_limit(ret);
 	store->next_lsn++;
 	ret = mailbatch_add(&store->batch, record, place, (uint8_t)generation, meta);
 	/* The log has a record that the index would lack. */

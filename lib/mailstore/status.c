@@ -24,6 +24,11 @@ bool mailstore_is_full(int status)
 	return status == -ENOSPC || status == -EDQUOT;
 }
 
+int mailstore_name_limit(int status)
+{
+	return status == -EFBIG ? -EDQUOT : status;
+}
+
 int mailstore_exit_status(int status)
 {
 	switch (status) {

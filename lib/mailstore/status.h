@@ -48,6 +48,8 @@ enum mailstore_status {
 const char *mailstore_strerror(int status);
 /* The disk has no room, or a quota of it none: it may have some when something was deleted. */
 bool mailstore_is_full(int status);
+/* Where a file may not grow, by a limit of the process or the file system: -EFBIG would be the mail's fault. */
+int mailstore_name_limit(int status);
 /* Of sysexits.h, for a tool that ends with one of these. */
 int mailstore_exit_status(int status);
 

@@ -220,9 +220,21 @@ class Refusals(Case):
                 store.counters()
             limit_files(pid, "unlimited")
             store.wait_for_log(r"^info: \[mail-stored\] index written again$")
+            limit_files(store.pid_of("lmtp"), 100000)
+            self.assertEqual([reply[:9] for reply in session.mail(large, BOXES)], ["452 4.3.1"] * 3)
+            limit_files(store.pid_of("lmtp"), "unlimited")
             session.deliver(large, BOXES)
         self.assertEqual(len(re.findall("^warning: ", store.process.log(), re.MULTILINE)), 2)
         self.assertEqual([len(store.idents(box)) for box in BOXES], [3] * 3)
+
+    def test_a_file_of_a_maildir_that_may_not_grow_is_a_full_disk(self):
+        store = LmtpStored(self, stored={"layer": "sort"})
+        large = (b"x" * 70 + b"\r\n") * 3000
+        with Lmtp(store.address) as session:
+            limit_files(store.pid_of("store"), 100000)
+            self.assertEqual([reply[:9] for reply in session.mail(large, BOXES)], ["452 4.3.1"] * 3)
+            limit_files(store.pid_of("store"), "unlimited")
+            session.deliver(large, BOXES)
 
     def test_more_sessions_than_configured_hear_so(self):
         store = LmtpStored(self, lmtp={"sessions": "2"})

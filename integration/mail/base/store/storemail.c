@@ -72,7 +72,7 @@ static int spill(struct storemail *mail)
 		return mail->fd;
 	int ret = wholefile_put(mail->fd, mail->buffer, mail->buffer_size);
 	mail->buffer_size = 0;
-	return ret;
+	return mailstore_name_limit(ret);
 }
 
 int storemail_append(struct storemail *mail, const void *bytes, size_t size)

@@ -107,7 +107,7 @@ static int write_block(struct sort *sort, const struct maildir *mail)
 {
 	const int ret = maildir_write(mail, sort->block, sort->block_size);
 	sort->block_size = 0;
-	return ret;
+	return mailstore_name_limit(ret);
 }
 
 static int append(struct sort *sort, const struct maildir *mail, const uint8_t *bytes, size_t size)
