@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A connection that is waited for, but not for ever.
+#include "integration/mail/base/worker/pace.h"
 #include "integration/mail/base/worker/stream.h"
 
 #include <catch2/catch.hpp>
@@ -147,4 +148,26 @@ TEST_CASE("a peer that has gone is an end or an error, and no signal", "[front][
 	CHECK(peers.put("221 Bye\r\n") == 0);
 	CHECK(stream_flush(peers.stream.get(), stream_deadline(20000)) == -EPIPE);
 	CHECK(stream_flush(peers.stream.get(), stream_deadline(20000)) == 0);
+}
+
+TEST_CASE("each byte of a mail gives its client the time of one, however few come at a time",
+	  "[front][pace]")
+{
+	pair peers;
+	pace_rules rules = {};
+	rules.timeout_ms = 60000;
+	rules.rate = 5000;
+	rules.end_ms = stream_deadline(600000);
+	pace pace = {};
+	pace_begin(&pace, &rules);
+	pace.left_ms = 20000;
+	const int64_t began_ms = stream_deadline(0);
+	for (int i = 0; i < 5000; i++) {
+		peers.say("x");
+		REQUIRE(pace_fill(&pace, peers.stream.get()) == 1);
+		stream_take(peers.stream.get(), 1);
+	}
+	// A second's worth, and what has passed is taken from it.
+	CHECK(pace.left_ms <= 21000);
+	CHECK(pace.left_ms >= 21000 - (stream_deadline(0) - began_ms));
 }

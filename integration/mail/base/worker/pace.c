@@ -16,6 +16,7 @@ void pace_begin(struct pace *ret_pace, const struct pace_rules *rules)
 {
 	ret_pace->rules = *rules;
 	ret_pace->left_ms = rules->timeout_ms;
+	ret_pace->rest = 0;
 }
 
 static bool is_stressed(const struct pace *pace)
@@ -34,8 +35,13 @@ static void earn(struct pace *pace, int byte_count)
 {
 	const struct pace_rules *rules = &pace->rules;
 	const unsigned rate = is_stressed(pace) ? rules->stress_rate : rules->rate;
-	pace->left_ms =
-		rate > 0 ? pace->left_ms + (int64_t)byte_count * 1000 / rate : rules->timeout_ms;
+	if (rate == 0) {
+		pace->left_ms = rules->timeout_ms;
+		return;
+	}
+	pace->rest += (int64_t)byte_count * 1000;
+	pace->left_ms += pace->rest / rate;
+	pace->rest %= rate;
 }
 
 int pace_fill(struct pace *pace, struct stream *stream)

@@ -38,6 +38,7 @@ struct pace_rules {
 struct pace {
 	struct pace_rules rules;
 	int64_t left_ms;
+	int64_t rest; /* of what bytes have added: less than a millisecond, times the rate */
 };
 
 void pace_begin(struct pace *ret_pace, const struct pace_rules *rules);
