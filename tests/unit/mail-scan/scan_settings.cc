@@ -132,8 +132,8 @@ TEST_CASE("a value that is not permitted is refused with its line", "[scan][scan
 			 "rspamd: 127.0.0.1@0", "on-found: drop", "on-bomb: yes",
 			 "quarantine: virus", "quarantine: \"<a@b>\"", "quarantine: \"a b@c\"",
 			 "quarantine: @example.org", "quarantine: a@", "header: yes", "mails: 0",
-			 "decoders: 0", "peer-timeout: 0", "limit-total: 1", "limit-ratio: 0",
-			 "limit-members: 0", "limit-spool: 8G", "depth: 9");
+			 "decoders: 0", "peer-timeout: 0", "decoder-timeout: 0", "limit-total: 1",
+			 "limit-ratio: 0", "limit-members: 0", "limit-spool: 8G", "depth: 9");
 	CAPTURE(item);
 	const parsed file(CLAMD.substr(0, 6) + "    " + item + "\n");
 	CHECK(file.status == -EINVAL);

@@ -53,7 +53,7 @@ struct edge_rules {
 
 	/* Workers. */
 	bool refuses_at_capacity;   /* with no worker idle at once; else after queue_timeout_ms */
-	unsigned queue_timeout_ms;  /* never 0 */
+	unsigned queue_timeout_ms;  /* 0: until the next tick */
 	unsigned worker_silence_ms; /* the longest of a worker that lives: for relays; never 0 */
 
 	/* TLS. */

@@ -103,7 +103,8 @@ const struct conf_item scan_items[SCAN_ITEMS] = {
 	NUMBER("mails", mails, 1, 100000, "100"),
 	NUMBER("decoders", decoders, 1, 1000, "16"),
 	TIME("peer-timeout", peer_timeout_ms, 100, HOUR_MS, "30s"),
-	TIME("decoder-timeout", decoder_wait_ms, 0, HOUR_MS, "10s"),
+	/* The least has to be enough for a fork() of the template on a busy machine. */
+	TIME("decoder-timeout", decoder_wait_ms, 100, HOUR_MS, "10s"),
 	TIME("decoder-cpu", cpu_ms, 1000, HOUR_MS, "5s"),
 	SIZE("limit-total", budget.total_left, 1 << 20, INT64_C(1) << 40, "256M"),
 	NUMBER("limit-ratio", budget.ratio, 1, 1000000, "200"),
