@@ -107,6 +107,17 @@ class Edges(Case):
         time.sleep(0.5)
         self.assertRegex(client.login(), r"^\+OK")
 
+    def test_behind_a_line_that_is_thrown_away_there_is_all_of_the_time(self):
+        front = PopFront(self, limits={"login-timeout": "3s", "stress-timeout": "3s"})
+        client = Pop(self, front.address)
+        client.socket.sendall(b"x" * 10000)
+        time.sleep(1)
+        client.send("")
+        self.assertRegex(client.line(), "^-ERR")
+        began_s = time.monotonic()
+        self.assertEqual(client.line(), "")
+        self.assertGreater(time.monotonic() - began_s, 2.5)
+
     def test_a_client_hears_that_no_checker_has_time(self):
         front = PopFront(self, login={"checkers": 1, "timeout": "1s"})
         checker = front.processes()["checker"][0]

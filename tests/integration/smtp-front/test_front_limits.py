@@ -119,6 +119,21 @@ class Limits(EdgeCase):
                 break
         self.assertEqual(self.ended()[0]["end"], "timeout")
 
+    def test_behind_a_chunk_or_a_line_that_is_thrown_away_there_is_all_of_the_time(self):
+        self.front(limits={"command-timeout": "3s", "stress-timeout": "3s"})
+        clients = [self.client() for _ in range(2)]
+        for client, thrown in zip(clients, (b"BDAT 2\r\nx", b"x" * 10000)):
+            client.hello()
+            client.send(thrown)
+        time.sleep(1)
+        for client, rest, code in zip(clients, (b"y", b"\r\n"), (503, 500)):
+            client.send(rest)
+            client.expect(code)
+        began_s = time.monotonic()
+        for client in clients:
+            client.expect(421)
+        self.assertGreater(time.monotonic() - began_s, 2.5)
+
     def test_nobody_has_more_than_the_time_of_a_session(self):
         self.front(limits={"session-timeout": "500ms"})
         client = self.client()

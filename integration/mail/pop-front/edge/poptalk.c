@@ -138,6 +138,7 @@ static bool skip_line(struct session *session)
 	if (status != LINES_READY && session->skip_count <= SKIP_MAX)
 		return false;
 	session->is_skipping = false;
+	session->since_ms = session_now(session);
 	take_malformed(session, LINES_TOO_LONG);
 	if (status != LINES_READY)
 		end_behind(session, NEXT_LINGER, "error");

@@ -240,6 +240,7 @@ static bool swallow(struct session *session)
 	smtp->swallow_size -= size;
 	if (smtp->swallow_size > 0)
 		return false;
+	session->since_ms = session_now(session);
 	channel_say(session, kept->late, kept->late_size);
 	exchange_delay(session);
 	return true;
@@ -257,6 +258,7 @@ static bool skip_line(struct session *session)
 	if (status != LINES_READY && session->skip_count <= SKIP_MAX)
 		return false;
 	session->is_skipping = false;
+	session->since_ms = session_now(session);
 	act(session, dialogue_malformed(dialogue_of(session), rules_of(session), LINES_TOO_LONG,
 					&edge->event));
 	if (status != LINES_READY)
