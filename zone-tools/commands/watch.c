@@ -38,14 +38,16 @@ enum {
 	BLIND_MS = 5000,       /* between looks where the kernel does not tell */
 	LOOK_MS = 60000,       /* and where it does */
 	LATE_LEAST_MS = 10000, /* a job may take so long, whatever --refresh says */
-	PATIENCE_MS = 10000,   /* for a process that was told to end */
-	SAID_MAX = 64 * 1024,  /* bytes of what a process has said that are read */
+	TOLD_AGAIN_MS = 86400000,
+	PATIENCE_MS = 10000,  /* for a process that was told to end */
+	SAID_MAX = 64 * 1024, /* bytes of what a process has said that are read */
 };
 
 struct watched {
 	const struct zonesconf_zone *zone;
 	struct schedule schedule;
-	uint64_t told; /* a number for the warnings of its last good build */
+	uint64_t told;	  /* a number for the warnings of its last good build */
+	uint64_t told_ms; /* when they were told */
 };
 
 /* The process that builds or signs a zone. */
@@ -319,15 +321,23 @@ static uint64_t number_of(const char *text)
 	return number;
 }
 
-/* Its warnings are lines of ours already; those of the build before are not told again. */
+/* Those of the build before are told again once a day: what lasts is seen in a log of any day. */
+static bool is_told(struct watched *watched, uint64_t number)
+{
+	uint64_t now_ms = clock_now_ms();
+	if (watched->told == number && now_ms < watched->told_ms + TOLD_AGAIN_MS)
+		return true;
+	watched->told = number;
+	watched->told_ms = now_ms;
+	return false;
+}
+
+/* Its warnings are lines of ours already. */
 static void tell_success(const struct running *running, struct watched *watched, char *out,
 			 const char *err)
 {
-	uint64_t number = number_of(err);
-	if (watched == NULL || watched->told != number)
+	if (watched == NULL || !is_told(watched, number_of(err)))
 		fputs(err, stderr);
-	if (watched != NULL)
-		watched->told = number;
 	while (*out != '\0') {
 		char *rest = cut_line(out);
 		if (strncmp(out, "nothing ", strlen("nothing ")) == 0)
