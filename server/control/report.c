@@ -71,6 +71,8 @@ static const char *name_state(const struct report *report, const struct zonestat
 		return "serving";
 	if (zone->signatures_s <= report->now_s)
 		return "signatures ended";
+	if (zone->built_s > report->now_s + ZONE_SIGNATURES_SKEW_S)
+		return "signatures not valid yet";
 	return zone->signatures_s - report->now_s < ZONE_SIGNATURES_SOON_S ? "signatures end soon"
 									   : "serving";
 }
@@ -217,7 +219,7 @@ static const struct zone_gauge {
 	  false, NULL },
 	{ "domain_names", "domain names that are listed", offsetof(struct zonestatus_zone, names),
 	  false, NULL },
-	{ "built_timestamp_seconds", "when the list was changed last",
+	{ "built_timestamp_seconds", "when the store was changed last, also by signing",
 	  offsetof(struct zonestatus_zone, built_s), true, NULL },
 	{ "signatures_end_timestamp_seconds", "when the first signature ends",
 	  offsetof(struct zonestatus_zone, signatures_s), true, NULL },

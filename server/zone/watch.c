@@ -181,6 +181,12 @@ static void log_signatures(struct watch_zone *watched, uint64_t now_s)
 			  "signatures have ended, validating resolvers refuse them, expired=%llu",
 			  (unsigned long long)expires_s);
 		break;
+	case ZONE_SIGNATURES_NOT_YET:
+		log_error(watched->name,
+			  "signatures are not valid yet, validating resolvers refuse them, "
+			  "made=%llu (is this clock right?)",
+			  (unsigned long long)zone->facts.built_s);
+		break;
 	}
 }
 

@@ -546,6 +546,8 @@ enum zone_signatures zone_check_signatures(const struct zone *zone, uint64_t now
 		return ZONE_SIGNATURES_GOOD;
 	if (now_s >= zone->signing.expires_s)
 		return ZONE_SIGNATURES_ENDED;
+	if (zone->facts.built_s > now_s + ZONE_SIGNATURES_SKEW_S)
+		return ZONE_SIGNATURES_NOT_YET;
 	return zone->signing.expires_s - now_s < ZONE_SIGNATURES_SOON_S ? ZONE_SIGNATURES_END_SOON
 									: ZONE_SIGNATURES_GOOD;
 }

@@ -37,6 +37,8 @@ extern "C" {
 #define ZONE_SOA_MAX 530 /* two names of 255 octets and five numbers */
 /* The signer has missed several of its runs when signatures have so little left. */
 #define ZONE_SIGNATURES_SOON_S ((uint64_t)3 * 86400)
+/* Signatures begin that long before a zone is made (signer.c). */
+#define ZONE_SIGNATURES_SKEW_S ((uint64_t)3600)
 
 /* A name in the RDATA of the SOA, as it can be written where the apex can be pointed to. */
 #define ZONE_SOA_NAMES 2
@@ -173,6 +175,7 @@ enum zone_signatures {
 	ZONE_SIGNATURES_GOOD,
 	ZONE_SIGNATURES_END_SOON,
 	ZONE_SIGNATURES_ENDED,
+	ZONE_SIGNATURES_NOT_YET, /* those that were made last, by a clock that is ahead of this one */
 };
 enum zone_signatures zone_check_signatures(const struct zone *zone, uint64_t now_s);
 

@@ -61,6 +61,14 @@ class Clock(Case):
         self.assertRegex(self.sign_at(3 * YEAR).err, r"^warning: \[.*bl6\.mdb\] clock is long after"
                                                      r" the store was changed last, clock=\S+Z")
 
+    def test_the_server_tells_of_signatures_of_a_clock_that_is_ahead(self):
+        self.sign_at(2 * DAY)
+        server = self.serve(zones=[(ZONE, self.store, None)])
+        server.wait_for_log(r"error: \[bl6\.example\.\] signatures are not valid yet, validating resolvers"
+                            r" refuse them, made=\d+ \(is this clock right\?\)")
+        self.run_zone("sign", "--store", self.store, "--key", self.key, "--trust-clock")
+        server.wait_for_log(r"info: \[bl6\.example\.\] signatures good again")
+
     def test_check_says_when_signatures_are_not_valid_yet_end_soon_and_have_ended(self):
         self.check_at(0, expect=0)
         self.check_at(9 * DAY, expect=0)
