@@ -124,11 +124,17 @@ static uint32_t list_ttl(struct rbldnsd *reader)
 
 static const char not_in_acl[] = "an acl says nothing about the zone";
 
+/* Seconds that servers compare with times; a minimum is a TTL (RFC 2308). */
+static bool take_soa_time(const char **at, uint32_t *ret_seconds)
+{
+	return take_time(at, ret_seconds) && *ret_seconds <= TTL_MAX;
+}
+
 static bool take_soa_numbers(const char **at, struct zone_lines *soa)
 {
-	return take_number(at, &soa->soa_serial) && take_time(at, &soa->soa_refresh) &&
-	       take_time(at, &soa->soa_retry) && take_time(at, &soa->soa_expire) &&
-	       take_time(at, &soa->soa_minimum) && **at == '\0';
+	return take_number(at, &soa->soa_serial) && take_soa_time(at, &soa->soa_refresh) &&
+	       take_soa_time(at, &soa->soa_retry) && take_soa_time(at, &soa->soa_expire) &&
+	       take_soa_time(at, &soa->soa_minimum) && **at == '\0';
 }
 
 static int read_soa(struct rbldnsd *reader, const char *at, const char **ret_fault)

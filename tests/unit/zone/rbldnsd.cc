@@ -208,6 +208,8 @@ TEST_CASE("what rbldnsd would skip with a warning is a bad line", "[zone-tools][
 		sample{ "$NS 1w @", "not a domain name" },
 		sample{ "$SOA 1w a b 1 2 3 4",
 			"$SOA takes ttl, origin, person, serial, refresh, retry, expire, minttl" },
+		sample{ "$SOA 1 a b 1 1 1 1 2147483648",
+			"$SOA takes ttl, origin, person, serial, refresh, retry, expire, minttl" },
 		sample{ "$SOA 1w a b 1 2 3 4 5 6",
 			"$SOA takes ttl, origin, person, serial, refresh, retry, expire, minttl" },
 		sample{ "$SOA 1w a.. b 1 2 3 4 5", "not a domain name" },
