@@ -7,9 +7,10 @@
 
 /*
  * SOA timers matter to secondaries only; RIPE-203's advice, shortened for lists
- * that change hourly.
+ * that change hourly. No secondary that is cut off serves signatures that have ended: they are
+ * renewed when five days are left (RFC 6781 section 4.4.2).
  */
-enum { REFRESH_S = 3600, RETRY_S = 900, EXPIRE_S = 7 * 86400, NEGATIVE_TTL_S = 600 };
+enum { REFRESH_S = 3600, RETRY_S = 900, EXPIRE_S = 5 * 86400, NEGATIVE_TTL_S = 600 };
 
 static const char *add_glue(struct spec *spec, size_t ns, const char *text)
 {
@@ -149,6 +150,11 @@ const char *spec_check_servers(const struct spec *spec, size_t *ret_number)
 			return "only a name server inside the zone has addresses in it";
 	}
 	return NULL;
+}
+
+bool spec_has_classic_below(const struct spec *spec)
+{
+	return spec->classic != NULL && is_below(spec->classic, &spec->zone);
 }
 
 const char *spec_check_classic(const struct spec *spec)

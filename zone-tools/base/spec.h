@@ -63,6 +63,8 @@ const char *spec_take_reason(void *reason, const char *text);
 const char *spec_check_servers(const struct spec *spec, size_t *ret_number);
 /* Why the classic zone cannot have its name; NULL when it can, or there is none. */
 const char *spec_check_classic(const struct spec *spec);
+/* Is the classic zone's name below the zone's? A signed zone proves that there is nothing there. */
+bool spec_has_classic_below(const struct spec *spec);
 
 /* What the list and the defaults add. Returns NULL, or what is missing or wrong. */
 const char *spec_complete(struct spec *spec, const struct zone_lines *lines);

@@ -102,6 +102,26 @@ class Settings(Case):
             self.write("list.txt", "192.0.2.1\n")
             self.build_again()
 
+    def expire_s(self):
+        text = self.run_zone("dump", "--zonefile", "--store", self.store).out
+        return int(re.search(r" SOA .* 3600 900 (\d+) \d+$", re.sub(r"[ \t]+", " ", text), re.MULTILINE)[1])
+
+    def test_no_secondary_goes_on_for_longer_than_signatures_last(self):
+        self.assertEqual(self.build_again("--ns", "ns1.example.net.").err, "")
+        self.assertEqual(self.expire_s(), 5 * DAY)
+        self.assertEqual(self.build_again("--lifetime", str(10 * DAY)).err, "")
+        self.assertEqual(self.expire_s(), 10 * DAY // 14 * 5)
+        self.list = "ip4set:" + self.write("soa", "$SOA 0 ns1.example.net. dns.example.net. 0 3600 900 1w 600\n192.0.2.1\n")
+        self.assertEqual(self.build_again("--lifetime", str(14 * DAY)).err,
+                         f"warning: [{ZONE}] SOA lets secondaries go on for longer than signatures may last,"
+                         " expire=604800 renewed-with=432000\n")
+        self.assertEqual(self.expire_s(), 7 * DAY)
+
+    def test_a_classic_zone_below_the_signed_one_is_told(self):
+        self.assertEqual(self.build_again("--ns", "ns1.example.net.", "--classic", f"bl.{ZONE}").err,
+                         f"warning: [{ZONE}] classic zone is below the signed zone, which proves that it is not"
+                         f" there, classic=bl.{ZONE}\n")
+
     def test_the_manual_names_what_is_remembered(self):
         with open(os.path.join(SOURCE, "zone-tools/dnsblv6-zone.1"), encoding="ascii") as file:
             told = re.search(r"A store remembers\n(.*?):\na later", file.read(), re.DOTALL)[1]
