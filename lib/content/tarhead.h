@@ -9,7 +9,7 @@
  *
  *     if (tarhead_is_right(block) && tarhead_number(block + TARHEAD_SIZE_AT, 12, &size))
  *
- * Numbers are octal, behind blanks, NULs or a plus, as far as there are digits, or of GNU's 256 to a digit. No reader takes
+ * Numbers are octal, behind blanks, NULs or a plus, as far as there are digits, or of 256 to a digit. No reader takes
  * all of these; some takes each. Pure.
  */
 

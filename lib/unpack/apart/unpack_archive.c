@@ -16,6 +16,7 @@
 
 #include "lib/unpack/apart/unpack_disc.h"
 #include "lib/unpack/apart/unpack_feed.h"
+#include "lib/unpack/apart/unpack_lha.h"
 #include "lib/unpack/apart/unpack_tar.h"
 #include "lib/unpack/office/unpack_office.h"
 #include "lib/unpack/unpack_name.h"
@@ -289,24 +290,28 @@ static void read_members(const struct reading *reading)
 
 /* ---- formats that stream ---- */
 
-/* What libarchive pulls from. */
+/* What libarchive pulls from; the headers of two formats are not read as they are. */
 struct source {
 	struct unpack *unpack;
-	struct unpack_tar tar; /* of CONTENT_TAR alone */
+	union {
+		struct unpack_lha lha;
+		struct unpack_tar tar;
+	} of;
 };
 
 static la_ssize_t read_block(struct archive *archive, void *context, const void **ret_block)
 {
 	struct source *source = context;
-	const bool is_tar = source->unpack->row->kind == CONTENT_TAR;
+	const enum content_kind kind = source->unpack->row->kind;
 	const uint8_t *bytes = NULL;
-	size_t taken = 0;
 	size_t size = 0;
 	(void)archive;
-	do {
-		taken = unpack_feed_next(source->unpack, &bytes);
-		size = is_tar ? unpack_tar_mend(&source->tar, bytes, taken, &bytes) : taken;
-	} while (size == 0 && taken > 0);
+	if (kind == CONTENT_TAR)
+		size = unpack_tar_next(&source->of.tar, source->unpack, &bytes);
+	else if (kind == CONTENT_LHA)
+		size = unpack_lha_next(&source->of.lha, source->unpack, &bytes);
+	else
+		size = unpack_feed_next(source->unpack, &bytes);
 	*ret_block = bytes;
 	return (la_ssize_t)size;
 }

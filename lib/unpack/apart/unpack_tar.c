@@ -164,8 +164,7 @@ static uint8_t *take_block(struct unpack_tar *tar, const uint8_t *block, size_t 
 	return out + size;
 }
 
-size_t unpack_tar_mend(struct unpack_tar *tar, const uint8_t *bytes, size_t size,
-		       const uint8_t **ret_bytes)
+static size_t mend(struct unpack_tar *tar, const uint8_t *bytes, size_t size)
 {
 	uint8_t *out = tar->bytes;
 	if (size == 0)
@@ -176,6 +175,18 @@ size_t unpack_tar_mend(struct unpack_tar *tar, const uint8_t *bytes, size_t size
 		bytes += part;
 		size -= part;
 	}
-	*ret_bytes = tar->bytes;
 	return (size_t)(out - tar->bytes);
+}
+
+size_t unpack_tar_next(struct unpack_tar *tar, struct unpack *unpack, const uint8_t **ret_bytes)
+{
+	const uint8_t *bytes = NULL;
+	size_t taken = 0;
+	size_t size = 0;
+	do {
+		taken = unpack_feed_next(unpack, &bytes);
+		size = mend(tar, bytes, taken);
+	} while (size == 0 && taken > 0);
+	*ret_bytes = tar->bytes;
+	return size;
 }

@@ -4,11 +4,10 @@
 /*
  * unpack_tar.h - headers of a tar, written so that libarchive reads what other programs do.
  *
- * Flow: unpack_archive.c: each block of a tar, before libarchive has it -> unpack_tar_mend() -> the same, with
- *       headers that are as POSIX has them.
+ * Flow: unpack_archive.c: libarchive pulls -> unpack_tar_next(): blocks of the feed, with headers as POSIX has
+ *       them -> libarchive.
  *
- *     while ((size = unpack_feed_next(unpack, &bytes)) > 0)
- *             size = unpack_tar_mend(&tar, bytes, size, &bytes);
+ *     while ((size = unpack_tar_next(&tar, unpack, &bytes)) > 0)
  *
  * GNU tar, Python, 7-Zip and The Unarchiver each read some headers at which libarchive ends, or members that it has no
  * bytes for: numbers in odd forms, dates and owners that are none, types that nothing knows, bytes of devices. A header
@@ -39,9 +38,8 @@ struct unpack_tar {
 	uint8_t bytes[TARHEAD_SIZE + UNPACK_FEED_BLOCK];
 };
 
-/* size: whole blocks, but for the last; 0 at the end. How many bytes are at *ret_bytes, up to the next call. */
-size_t unpack_tar_mend(struct unpack_tar *tar, const uint8_t *bytes, size_t size,
-		       const uint8_t **ret_bytes);
+/* Within the run of a feed: how many bytes are at *ret_bytes, up to the next call; 0 at the end. */
+size_t unpack_tar_next(struct unpack_tar *tar, struct unpack *unpack, const uint8_t **ret_bytes);
 
 #ifdef __cplusplus
 }
