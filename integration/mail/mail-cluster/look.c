@@ -98,7 +98,7 @@ static int locate(const struct clustertool *tool, const char *name, char **ret_t
 					     : MAILSTORE_EBOX;
 	if (ret != 0)
 		return ret;
-	ret = remote_locate(layer, mailbox, &node, ret_text);
+	ret = remote_locate(layer, mailbox, 0, &node, ret_text);
 	if (ret == -EOPNOTSUPP)
 		ret = remote_cluster(layer, STOREWIRE_NODES, NULL, 0, ret_text);
 	maillayer_close(layer);

@@ -8,6 +8,9 @@
  * next node was down, if it came when the store of the mailbox was there; else it was lost with the store
  * before that, as when a disk has died. So "restore" takes what is older than the store, "forget" what is not.
  * The two times are of different machines: what came within the slack of a store's beginning counts as lost.
+ *
+ * Mails and copies are looked for at all nodes. A change of "peer" makes another node the next one, and leaves copies
+ * where they are: they count where a mail is lost, and "make" has them at the right node, and there alone.
  */
 
 #include "integration/mail/mail-store/tool.h"
@@ -28,6 +31,7 @@ enum verb { CHECK, MAKE, RESTORE, FORGET };
 /* A clock that was set by the wrong zone, or not put forward for summer, is wrong by an hour. */
 #define SLACK_DEFAULT_S 3600
 #define SLACK_MAX_S	(366ULL * 24 * 3600)
+#define NODE_BITS	56 /* behind the number of the node in that of a mail */
 
 struct copies {
 	const char *store;
@@ -40,12 +44,14 @@ struct copies {
 	uint64_t lacking; /* mails without a copy */
 	uint64_t alone;	  /* copies without a mail */
 	uint64_t deleted; /* those of them whose mails were deleted */
+	uint64_t astray;  /* copies at another node than the next, also where that has one, too */
 	uint64_t made;
 	uint64_t kept; /* ids that the other node has had before */
 	uint64_t gone; /* copies that were deleted */
 	uint64_t away; /* mailboxes of which a node is down */
-	/* Mailboxes of which there are copies alone, in order; their bytes are freed with them. */
+	/* Mailboxes of copies whose node has no mail, in order; their bytes are freed with them. */
 	struct tool_names lost;
+	bool is_behind;	 /* of these are those that are looked at */
 	bool is_damaged; /* some mail was left out */
 };
 
@@ -110,10 +116,11 @@ static void sort(const struct list *list, int (*compare)(const void *, const voi
 }
 
 /* In a list that is in the order of ids. */
-static bool has_id(const struct list *list, const struct mailentry *entry)
+static const struct mailentry *find_id(const struct list *list, const struct mailentry *entry)
 {
-	return list->count > 0 &&
-	       bsearch(entry, list->entries, list->count, sizeof(*entry), compare_ids) != NULL;
+	return list->count > 0
+		       ? bsearch(entry, list->entries, list->count, sizeof(*entry), compare_ids)
+		       : NULL;
 }
 
 /* ---- one mail ---- */
@@ -267,100 +274,233 @@ static int copy_mail(struct copies *copies, struct target target, const struct m
 	return ret == 0 || ret == MAILSTORE_EAWAY ? ret : name_mail(copies, entry, ret);
 }
 
-/* ---- one mailbox ---- */
+/* ---- one mailbox of one node ---- */
+
+/* Mails of a mailbox that are at one node, and where the copies of these are. */
+struct unit {
+	unsigned number; /* of that node */
+	unsigned next;	 /* of the one that has copies by now */
+	struct mailname box;
+	struct mailname copy_box;
+	uint64_t since_us;  /* the store of that node is there */
+	struct list mails;  /* at all nodes */
+	struct list others; /* copies: one of each id, at the next node if it is there, too */
+	struct list spares; /* what others has already */
+};
+
+/* Numbers of mails begin with that of their node. */
+static unsigned node_of(const struct mailentry *entry)
+{
+	return (unsigned)(entry->mail >> NODE_BITS);
+}
 
 /*
- * since_us: the store of the mailbox is there. By a clock that was ahead a mail came later than it did, and by one
- * that was behind the store is older than it is: a copy too many is better than the last one deleted.
+ * By a clock that was ahead a mail came later than it did, and by one that was behind the store is older than it is: a
+ * copy too many is better than the last one deleted.
  */
-static int take_alone(struct copies *copies, const struct target *target,
-		      const struct mailentry *entry, uint64_t since_us)
+static int take_alone(struct copies *copies, const struct unit *unit, const struct mailentry *entry)
 {
-	const uint64_t lost_us = since_us + copies->slack_s * 1000000;
+	const struct target target = { .box = unit->box,
+				       .copy_box = unit->copy_box,
+				       .mails = &unit->mails };
+	const uint64_t lost_us = unit->since_us + copies->slack_s * 1000000;
 	const bool is_deleted = entry->time_us >= lost_us && entry->time_us <= clock_wall_us();
 	copies->alone++;
 	copies->deleted += is_deleted;
 	if (copies->verb == RESTORE && (!is_deleted || copies->takes_all))
-		return copy_mail(copies, *target, entry);
+		return copy_mail(copies, target, entry);
 	if (copies->verb == FORGET && (is_deleted || copies->takes_all))
-		return forget(copies, target->copy_box, entry);
+		return forget(copies, unit->copy_box, entry);
 	return 0;
+}
+
+/* A copy that is at another node goes when the next one has it. */
+static int make_copy(struct copies *copies, const struct unit *unit, const struct mailentry *entry,
+		     const struct mailentry *copy)
+{
+	const uint64_t made = copies->made;
+	int ret = copy_mail(copies, (struct target){ .box = unit->copy_box }, entry);
+	if (ret == 0 && copy != NULL && copies->made > made)
+		ret = forget(copies, unit->copy_box, copy);
+	return ret;
+}
+
+/* Of one mail of the unit's node. */
+static int take_mail(struct copies *copies, const struct unit *unit, const struct mailentry *entry)
+{
+	const struct mailentry *copy = find_id(&unit->others, entry);
+	copies->mails++;
+	if (copy != NULL && node_of(copy) == unit->next)
+		return 0;
+	copies->lacking++;
+	return copies->verb == MAKE ? make_copy(copies, unit, entry, copy) : 0;
+}
+
+/* Another node is the next when "peer" has changed: then copies are where that was before, or at both. */
+static int take_spares(struct copies *copies, const struct unit *unit)
+{
+	int ret = 0;
+	copies->astray += unit->spares.count;
+	for (size_t i = 0; ret == 0 && i < unit->spares.count; i++)
+		if (copies->verb == MAKE || copies->verb == FORGET)
+			ret = forget(copies, unit->copy_box, &unit->spares.entries[i]);
+	return ret;
+}
+
+/*
+ * The node of the unit has no mail of this mailbox any more, and another one has this one: that has a copy of its own,
+ * when all were made that were missing.
+ */
+static int take_moved(struct copies *copies, const struct unit *unit, const struct mailentry *copy)
+{
+	const bool has_made_all =
+		copies->verb == MAKE && !copies->is_damaged && copies->kept + copies->away == 0;
+	copies->astray += node_of(copy) == unit->next; /* else it has been counted */
+	return has_made_all ? forget(copies, unit->copy_box, copy) : 0;
+}
+
+static int take_copy(struct copies *copies, const struct unit *unit, const struct mailentry *copy)
+{
+	copies->astray += node_of(copy) != unit->next;
+	if (find_id(&unit->mails, copy) == NULL)
+		return take_alone(copies, unit, copy);
+	return copies->is_behind ? take_moved(copies, unit, copy) : 0;
 }
 
 /*
  * Both lists are in the order of places, in which mails are copied, too: so a mailbox keeps its order, but for mails
  * that others have as well, which come with the first of these.
  */
-static int compare(struct copies *copies, struct mailname box, struct mailname copy_box,
-		   const struct list *mails, const struct list *others, uint64_t since_us)
+static int compare(struct copies *copies, struct unit *unit)
 {
-	const struct target target = { .box = box, .copy_box = copy_box, .mails = mails };
-	int ret = 0;
-	sort(mails, compare_ids);
-	for (size_t i = 0; ret == 0 && i < others->count; i++)
-		if (!has_id(mails, &others->entries[i]))
-			ret = take_alone(copies, &target, &others->entries[i], since_us);
-	sort(mails, compare_places);
-	sort(others, compare_ids);
-	for (size_t i = 0; ret == 0 && i < mails->count; i++) {
-		const struct mailentry *entry = &mails->entries[i];
-		if (has_id(others, entry))
-			continue;
-		copies->lacking++;
-		if (copies->verb == MAKE)
-			ret = copy_mail(copies, (struct target){ .box = copy_box }, entry);
-	}
+	int ret = take_spares(copies, unit);
+	sort(&unit->mails, compare_ids);
+	sort(&unit->others, compare_places);
+	for (size_t i = 0; ret == 0 && i < unit->others.count; i++)
+		ret = take_copy(copies, unit, &unit->others.entries[i]);
+	sort(&unit->mails, compare_places);
+	sort(&unit->others, compare_ids);
+	for (size_t i = 0; ret == 0 && i < unit->mails.count; i++)
+		if (node_of(&unit->mails.entries[i]) == unit->number)
+			ret = take_mail(copies, unit, &unit->mails.entries[i]);
 	return ret;
 }
 
-/* The node of a mailbox, and the time of its store; 0: it is not known. */
-static int locate(struct copies *copies, struct mailname box, uint64_t *ret_number,
-		  uint64_t *ret_since_us)
+/* In the order of ids, and of one id that of the next node first. */
+static int compare_copies(const void *one, const void *other, void *next)
 {
+	const unsigned number = *(const unsigned *)next;
+	const bool is_first = node_of(one) == number;
+	const int order = compare_ids(one, other);
+	return order != 0 ? order : is_first ? -1 : node_of(other) == number;
+}
+
+static int part_spares(struct unit *unit)
+{
+	struct list *others = &unit->others;
+	size_t count = 0;
+	int ret = 0;
+	if (others->count > 0)
+		qsort_r(others->entries, others->count, sizeof(*others->entries), compare_copies,
+			&unit->next);
+	for (size_t i = 0; ret == 0 && i < others->count; i++) {
+		if (count > 0 && compare_ids(&others->entries[i], &others->entries[count - 1]) == 0)
+			ret = add_piece(&unit->spares, &others->entries[i], 1);
+		else
+			others->entries[count++] = others->entries[i];
+	}
+	others->count = count;
+	return ret;
+}
+
+/* Since when its store is there; 0: it is not known. All mails of a node that is no peer any more are lost. */
+static int find_since(struct copies *copies, const struct unit *unit, uint64_t *ret_since_us)
+{
+	uint64_t number = 0;
 	char *text = NULL;
-	int ret = remote_locate(copies->layer, box, ret_number, &text);
+	int ret = remote_locate(copies->layer, unit->box, unit->number, &number, &text);
 	const char *word = text != NULL ? strstr(text, " since=") : NULL;
 	*ret_since_us = word != NULL ? strtoull(word + strlen(" since="), NULL, 10) : 0;
+	free(text);
+	if (ret != -ENOENT)
+		return ret;
+	*ret_since_us = clock_wall_us();
+	return 0;
+}
+
+static int find_next(struct copies *copies, struct unit *unit)
+{
+	uint64_t number = 0;
+	char *text = NULL;
+	int ret = remote_locate(copies->layer, unit->copy_box, 0, &number, &text);
+	unit->next = (unsigned)number;
 	free(text);
 	return ret;
 }
 
-static int look_at(struct copies *copies, struct mailname box)
+/* Is the unit's node the one of the mailbox, which has answered when there is a list? */
+static int check_lists(struct copies *copies, const struct unit *unit)
+{
+	uint64_t number = 0;
+	char *text = NULL;
+	int ret = tool_end_lists(copies->store, copies->layer);
+	if (ret == 0)
+		return 0;
+	if (remote_locate(copies->layer, unit->box, 0, &number, &text) == 0 &&
+	    number == unit->number)
+		ret = 0;
+	free(text);
+	return ret;
+}
+
+/*
+ * Mails are listed behind the copies: a copy of one that comes meanwhile is not alone. The time of their store comes
+ * last, as one that has begun anew lists what it has left. Without it, lost and deleted mails look the same.
+ */
+static int fill(struct copies *copies, struct unit *unit)
+{
+	int ret = find_next(copies, unit);
+	(void)tool_end_lists(copies->store, copies->layer);
+	if (ret == 0)
+		ret = tool_walk(copies->layer, unit->copy_box, add_piece, &unit->others);
+	if (ret == 0)
+		ret = part_spares(unit);
+	if (ret == 0)
+		ret = tool_walk(copies->layer, unit->box, add_piece, &unit->mails);
+	if (ret == 0)
+		ret = check_lists(copies, unit);
+	if (ret == 0)
+		ret = find_since(copies, unit, &unit->since_us);
+	return ret == 0 && unit->since_us == 0 ? MAILSTORE_EAWAY : ret;
+}
+
+static int count_away(struct copies *copies, int ret)
+{
+	copies->away += ret == MAILSTORE_EAWAY;
+	return ret == MAILSTORE_EAWAY ? 0 : ret;
+}
+
+static int look_at(struct copies *copies, unsigned number, struct mailname box)
 {
 	uint8_t bytes[MAILBOX_NAME_MAX];
-	uint64_t number = 0;
-	struct list mails = { 0 };
-	struct list others = { 0 };
-	uint64_t since_us = 0;
-	int ret = locate(copies, box, &number, &since_us);
-	const struct mailname copy_box = { bytes, copyname_make((unsigned)number, box, bytes) };
-	if (ret != 0 || copy_box.size == 0)
-		return ret;
-	/*
-	 * Mails are listed behind the copies: a copy of one that comes meanwhile is not alone. The time of their
-	 * store comes last, as one that has begun anew lists what it has left. Without it, lost and deleted mails
-	 * look the same.
-	 */
-	ret = tool_walk(copies->layer, copy_box, add_piece, &others);
+	struct unit unit = { .number = number,
+			     .box = box,
+			     .copy_box = { bytes, copyname_make(number, box, bytes) } };
+	if (unit.copy_box.size == 0)
+		return 0;
+	int ret = fill(copies, &unit);
 	if (ret == 0)
-		ret = tool_walk(copies->layer, box, add_piece, &mails);
-	if (ret == 0)
-		ret = locate(copies, box, &number, &since_us);
-	if (ret == 0)
-		ret = since_us == 0 ? MAILSTORE_EAWAY
-				    : compare(copies, box, copy_box, &mails, &others, since_us);
+		ret = compare(copies, &unit);
 	copies->boxes++;
-	copies->mails += mails.count;
-	free(mails.entries);
-	free(others.entries);
-	if (ret != MAILSTORE_EAWAY)
-		return ret;
-	copies->away++;
-	return 0;
+	free(unit.mails.entries);
+	free(unit.others.entries);
+	free(unit.spares.entries);
+	return count_away(copies, ret);
 }
 
 /* ---- all of them ---- */
 
+/* Copies of a mailbox of which their node has no mail are looked at behind the others. */
 static int note_lost(struct copies *copies, struct mailname name)
 {
 	unsigned number;
@@ -368,30 +508,49 @@ static int note_lost(struct copies *copies, struct mailname name)
 	struct mailentry entry;
 	if (!copyname_parse(name, &number, &box))
 		return 0;
-	int ret = maillayer_find(copies->layer, box, 0, &entry);
-	if (ret == MAILSTORE_EAWAY) {
-		copies->away++;
-		return 0;
-	}
-	return ret == DNSBLV6_ENOTFOUND ? tool_keep_name(&copies->lost, box) : ret;
+	int ret = maillayer_find(copies->layer, box, (uint64_t)number << NODE_BITS, &entry);
+	if (ret == DNSBLV6_ENOTFOUND || (ret == 0 && node_of(&entry) != number))
+		return tool_keep_name(&copies->lost, name);
+	return count_away(copies, ret);
 }
 
 /* One that was lost may have come meanwhile, with a mail that another one had, too. */
-static int look_at_there(struct copies *copies, struct mailname box)
+static int look_at_there(struct copies *copies, unsigned number, struct mailname box)
 {
+	uint8_t bytes[MAILBOX_NAME_MAX];
+	const struct mailname name = { bytes, copyname_make(number, box, bytes) };
 	const bool is_lost =
-		copies->lost.count > 0 && bsearch(&box, copies->lost.items, copies->lost.count,
-						  sizeof(box), mailname_compare) != NULL;
-	return is_lost ? 0 : look_at(copies, box);
+		copies->lost.count > 0 && bsearch(&name, copies->lost.items, copies->lost.count,
+						  sizeof(name), mailname_compare) != NULL;
+	return is_lost ? 0 : look_at(copies, number, box);
+}
+
+/* At each node that has mails of it. */
+static int look_at_box(struct copies *copies, struct mailname box)
+{
+	struct mailentry entry;
+	uint64_t from = 0;
+	int ret = maillayer_find(copies->layer, box, from, &entry);
+	while (ret == 0) {
+		const unsigned number = node_of(&entry);
+		ret = look_at_there(copies, number, box);
+		from = ((uint64_t)number + 1) << NODE_BITS;
+		if (ret == 0)
+			ret = from > 0 ? maillayer_find(copies->layer, box, from, &entry)
+				       : DNSBLV6_ENOTFOUND;
+	}
+	return ret == DNSBLV6_ENOTFOUND ? 0 : count_away(copies, ret);
 }
 
 static int look_at_lost(struct copies *copies)
 {
+	unsigned number;
+	struct mailname box;
 	int ret = 0;
+	copies->is_behind = true;
 	for (size_t i = 0; ret == 0 && i < copies->lost.count; i++)
-		if (i == 0 ||
-		    mailname_compare(&copies->lost.items[i - 1], &copies->lost.items[i]) != 0)
-			ret = look_at(copies, copies->lost.items[i]);
+		if (copyname_parse(copies->lost.items[i], &number, &box))
+			ret = look_at(copies, number, box);
 	return ret;
 }
 
@@ -407,7 +566,7 @@ static int walk(struct copies *copies, struct mailname behind, bool of_copies)
 		if (ret == 0 && of_copies && bytes[0] != COPYNAME_MARK)
 			return 0;
 		if (ret == 0)
-			ret = of_copies ? note_lost(copies, name) : look_at_there(copies, name);
+			ret = of_copies ? note_lost(copies, name) : look_at_box(copies, name);
 	}
 	/* What a node that is down would have said is counted by its copies. */
 	return ret == DNSBLV6_ENOTFOUND || ret == MAILSTORE_EAWAY ? 0 : ret;
@@ -432,11 +591,13 @@ static int run(struct copies *copies)
 	       " copies without a mail, %" PRIu64 " made, %" PRIu64
 	       " not made as the id was there, "
 	       "%" PRIu64 " deleted, %" PRIu64 " mailboxes away, %" PRIu64
-	       " of the copies without a mail are of mails that were deleted\n",
+	       " of the copies without a mail are of mails that were deleted, %" PRIu64
+	       " copies at another node than the next\n",
 	       copies->boxes, copies->mails, copies->lacking, copies->alone, copies->made,
-	       copies->kept, copies->gone, copies->away, copies->deleted);
-	const bool is_well = copies->away == 0 && !copies->is_damaged &&
-			     (copies->verb != CHECK || copies->lacking + copies->alone == 0);
+	       copies->kept, copies->gone, copies->away, copies->deleted, copies->astray);
+	const bool is_well =
+		copies->away == 0 && !copies->is_damaged &&
+		(copies->verb != CHECK || copies->lacking + copies->alone + copies->astray == 0);
 	if (is_well)
 		return EX_OK;
 	return copies->is_damaged ? EX_DATAERR : 1;

@@ -80,7 +80,7 @@ int tool_end_lists(const char *store, struct maillayer *layer);
 
 /* Returns 0 to go on. */
 typedef int (*tool_piece_fn)(void *context, const struct mailentry *entries, size_t count);
-/* Calls fn for the mails of a mailbox, of all nodes that have some, some thousand at a time. 0, or the first other status. */
+/* Calls fn for the mails of a mailbox at all nodes, some thousand at a time. 0, or the first other status. */
 int tool_walk(struct maillayer *layer, struct mailname mailbox, tool_piece_fn fn, void *context);
 /* MAILSTORE_EMAIL also for one that no mailbox has any more: it waits for collection. */
 int tool_find_mail(struct maillayer *layer, const struct mailid *id, uint64_t *ret_mail);

@@ -7,6 +7,7 @@ mail back, and give a node whose disk has died its mails back.
 
 import contextlib
 import os
+import pwd
 import re
 import shutil
 import socket
@@ -99,7 +100,7 @@ class Copies(Nodes):
         large = b"x" * 200000 + b"\nlone line ends\n"
         idents = {box: [client.deliver(text, [box]) for text in (TEXT, large)] for box in USERS}
         count = 2 * len(USERS)
-        self.assertEqual(self.run_copies("check"), [len(USERS), count, 0, 0, 0, 0, 0, 0, 0])
+        self.assertEqual(self.run_copies("check"), [len(USERS), count, *[0] * 8])
         self.lose_store(nodes[1], client)
         lost, copied = 2 * len(boxes[2]), 2 * len(boxes[1])
         self.assertEqual(self.run_copies("check", 1)[2:4], [copied, lost])
@@ -110,7 +111,7 @@ class Copies(Nodes):
             self.assertEqual(self.run_copies("make", EX_DATAERR, rf"id={idents[boxes[1][0]][0]} \(")[2:5],
                              [copied, 0, copied - 1])
         self.assertEqual(self.run_copies("make")[2:5], [1, 0, 1])
-        self.assertEqual(self.run_copies("check"), [len(USERS), count, 0, 0, 0, 0, 0, 0, 0])
+        self.assertEqual(self.run_copies("check"), [len(USERS), count, *[0] * 8])
         for box in USERS:
             entries = client.entries(box)
             self.assertEqual({ident for _, ident, _ in entries}, set(idents[box]))
@@ -437,6 +438,116 @@ class Copies(Nodes):
         self.assertEqual(nodes[0].stored.run_tool(*again),
                          b"1 mails imported, 1 of them under new ids, 0 were there\n")
         self.assertEqual([len(client.entries(box)) for box in (here, away)], [1, 1])
+
+    def begin_with_three(self):
+        """Of four nodes the last is not heard of yet, and has no mailboxes by their names."""
+        nodes = self.begin(count=4, nodes={"copies": 2}, stored={"users": self.make_users({})})
+        self.expect_log("")
+        head, *entries = nodes[0].stored.peers.split("  - name: ")
+        entries[3] = entries[3].replace("spread: yes", "spread: no")
+        self.peers = ["  - name: ".join([head, *entries[:count]]) for count in (3, 4)]
+        for node in nodes:
+            node.stored.stop()
+            os.unlink(f"{node.stored.directory}/spread")
+        self.begin_again(nodes[:3], self.peers[0])
+        client = self.client(nodes[0])
+        self.wait_for_all(client)
+        return nodes, client
+
+    def make_users(self, words):
+        """The list of users, with these words behind some."""
+        users = self.path("of-copies.mdb")
+        subprocess.run([program("smtp-front-users"), "build", "-d", users, "-"], check=True, timeout=DEADLINE_S,
+                       input="".join(f"{box} {words.get(box, '')}\n" for box in USERS).encode())
+        if os.geteuid() == 0:
+            for path in (users, users + "-lock"):
+                os.chown(path, pwd.getpwnam(stored.USER).pw_uid, -1)
+        return users
+
+    def begin_again(self, nodes, peers):
+        for node in nodes:
+            node.stored.stop()
+            node.stored.peers = peers
+            node.stored.write_config()
+            node.stored.start()
+
+    def wait_for_all(self, client):
+        wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "all nodes to be there")
+        wait_for(lambda: self.are_stores_known(client), "all stores to be known")
+
+    def grow(self, nodes):
+        self.begin_again(nodes, self.peers[1])
+        client = self.client(nodes[0])
+        self.wait_for_all(client)
+        return client
+
+    def test_copies_go_to_the_node_that_is_the_next_one_now(self):
+        nodes, client = self.begin_with_three()
+        box = self.boxes_by_node(client)[3][0]
+        idents = [client.deliver(TEXT, [box]) for _ in range(3)]
+        self.grow(nodes)
+        client = self.client(nodes[2])
+        self.assertEqual(self.copies(box), [(3, 1, idents)])
+        self.assertEqual(self.run_copies("check", 1), [1, 3, 3, 0, 0, 0, 0, 0, 0, 3])
+        with self.damage(client, client.entries(box)[0][0]):
+            self.assertEqual(self.run_copies("make", EX_DATAERR, rf"id={idents[0]} ")[4:7], [2, 0, 2])
+        self.assertEqual(self.copies(box), [(3, 1, idents[:1]), (3, 4, idents[1:])])
+        self.assertEqual(self.run_copies("make")[4:7], [1, 0, 1])
+        self.assertEqual(self.copies(box), [(3, 4, [*idents[1:], idents[0]])])
+        self.assertEqual(self.run_copies("check"), [1, 3, *[0] * 8])
+
+    def test_copies_are_found_where_they_were_when_there_were_fewer_nodes(self):
+        nodes, client = self.begin_with_three()
+        box = self.boxes_by_node(client)[3][0]
+        idents = [client.deliver(TEXT, [box]) for _ in range(2)]
+        client = self.grow(nodes)
+        idents.append(client.deliver(TEXT, [box]))
+        self.lose_store(nodes[2], client)
+        self.assertEqual(self.run_copies("check", 1)[2:4], [0, 3])
+        self.assertEqual(self.run_copies("forget")[6], 0)
+        self.assertEqual(self.run_copies("restore")[3:5], [3, 3])
+        self.assertEqual({ident for _, ident, _ in client.entries(box)}, set(idents))
+        # What was restored has got copies where they are now.
+        self.assertEqual(self.run_copies("make")[4:7], [0, 0, 2])
+        (owner, node, copied), = self.copies(box)
+        self.assertEqual((owner, node, set(copied)), (3, 4, set(idents)))
+
+    def test_one_of_two_copies_of_a_mail_goes_and_restores_nothing_twice(self):
+        nodes, client = self.begin_with_three()
+        box = self.boxes_by_node(client)[3][0]
+        ident = client.deliver(TEXT, [box])
+        with stored.Client(nodes[0].stored.socket + ".store") as store:
+            (mail, *_), = store.entries(f"\1{3}/{box}")
+        client = self.grow(nodes)
+        # As it is when "make" is stopped between the two.
+        text = self.read(client, 1 << 56 | mail)
+        with stored.Client(nodes[3].stored.socket + ".store") as store:
+            store.deliver(text, [f"\1{3}/{box}"], ident=ident, is_moved=True)
+        self.assertEqual(self.copies(box), [(3, 1, [ident]), (3, 4, [ident])])
+        self.lose_store(nodes[2], client)
+        self.assertEqual(self.run_copies("restore")[3:7], [1, 1, 0, 0])
+        self.assertEqual([one for _, one, _ in client.entries(box)], [ident])
+        self.assertEqual(self.run_copies("make")[4:7], [0, 0, 1])
+        self.assertEqual(self.copies(box), [(3, 4, [ident])])
+
+    def test_mails_of_a_node_that_is_no_peer_any_more_are_restored(self):
+        nodes, client = self.begin_with_three()
+        box = next(iter(USERS))
+        client = self.grow(nodes)
+        self.make_users({box: "node=4"})
+        wait_for(lambda: client.call(stored.LOCATE, name=box.encode()).number == 4, "the mailbox to move")
+        for _ in range(2):
+            client.deliver(TEXT, [box])
+        nodes[3].stored.stop()
+        self.make_users({box: "node=2"})
+        self.begin_again(nodes[:3], self.peers[0])
+        client = self.client(nodes[0])
+        self.wait_for_all(client)
+        self.assertEqual(self.run_copies("forget")[6], 0)
+        self.assertEqual(self.run_copies("restore")[3:5], [2, 2])
+        self.assertEqual([mail >> 56 for mail, _, _ in client.entries(box)], [2, 2])
+        self.run_copies("make")
+        self.assertEqual(self.run_copies("check")[2:4], [0, 0])
 
 
 if __name__ == "__main__":

@@ -498,10 +498,12 @@ int remote_cluster(struct maillayer *layer, enum storewire_question question, co
 	return ask_text(remote_of(layer), &request, bytes, size, &number, ret_text);
 }
 
-int remote_locate(struct maillayer *layer, struct mailname mailbox, uint64_t *ret_node,
-		  char **ret_text)
+int remote_locate(struct maillayer *layer, struct mailname mailbox, unsigned number,
+		  uint64_t *ret_node, char **ret_text)
 {
-	struct storewire_request request = { .type = STOREWIRE_LOCATE, .mailbox = mailbox };
+	struct storewire_request request = { .type = STOREWIRE_LOCATE,
+					     .number = number,
+					     .mailbox = mailbox };
 	if (!mailname_is_valid(mailbox))
 		return MAILSTORE_EBOX;
 	return ask_text(remote_of(layer), &request, NULL, 0, ret_node, ret_text);

@@ -33,10 +33,12 @@ int remote_store_open(const char *socket_path, int timeout_ms, struct maillayer 
  */
 int remote_cluster(struct maillayer *layer, enum storewire_question question, const void *bytes,
 		   size_t size, char **ret_text);
-int remote_locate(struct maillayer *layer, struct mailname mailbox, uint64_t *ret_node,
-		  char **ret_text);
+/* Of the node of that number, or with 0 of the one that has the mailbox. */
+int remote_locate(struct maillayer *layer, struct mailname mailbox, unsigned number,
+		  uint64_t *ret_node, char **ret_text);
 /*
- * From now on maillayer_list() is of all nodes, and not of the one where the mailbox is by now, whose answer it wants in any case.
+ * From now on maillayer_list() is of all nodes, and not of the one where the mailbox is by now. That one has to answer
+ * in any case.
  */
 void remote_list_all(struct maillayer *layer);
 /* Was a list without the mails of some node, which does not answer, since it was asked last? */

@@ -59,7 +59,8 @@
  *     UNLOCK                                         the connection has no lock
  *     CLUSTER   number: enum storewire_question;     rows of text; -EOPNOTSUPP: there is no cluster
  *               memory: of USERS_PUT the list,
- *     LOCATE    name: a mailbox                      number: its node; one row of text
+ *     LOCATE    name: a mailbox; number: a node,     number: the node; one row of text; -ENOENT: it is none
+ *               or 0: that of the mailbox
  *     LOGIN     name: a user, as it was typed;       one row of text; -EACCES: no, or not that
  *               memory: the password                 password, after a pause; -EAGAIN: too many wait;
  *                                                    -EOPNOTSUPP: the daemon has no "logins"

@@ -464,15 +464,19 @@ static void locate(struct nodework *work)
 {
 	char text[512];
 	const struct nodework_parts *parts = work->start.parts;
-	const unsigned node = node_of(work, work->request.mailbox);
-	const struct nodesetup_peer *peer = peer_at(work, node);
+	const uint64_t number = work->request.number;
+	const struct nodesetup_peer *peer =
+		number > NODE_NUMBER_MAX ? NULL
+		: number > 0		 ? nodesetup_find_number(parts->setup, (unsigned)number)
+					 : peer_at(work, node_of(work, work->request.mailbox));
+	if (peer == NULL || !mailname_is_valid(work->request.mailbox)) {
+		end(work, peer == NULL ? -ENOENT : MAILSTORE_EBOX);
+		return;
+	}
+	const unsigned node = (unsigned)(peer - parts->setup->peers);
 	struct storewire_reply reply = { .number = peer->number, .count = 1 };
 	const char *port = strrchr(peer->lmtp, '@');
 	struct noderouter_facts facts;
-	if (!mailname_is_valid(work->request.mailbox)) {
-		end(work, MAILSTORE_EBOX);
-		return;
-	}
 	noderouter_describe(parts->router, node, &facts);
 	reply.rows_size = (size_t)snprintf(
 		text, sizeof(text), "node=%s host=%.*s port=%s up=%s self=%s since=%" PRIu64 "\n",
@@ -616,10 +620,10 @@ static void finish(struct nodework *work)
 static bool is_known(const struct nodework *work)
 {
 	const uint8_t type = work->request.type;
-	const bool is_of_mailbox = type == STOREWIRE_CHECK ||
-				   (type == STOREWIRE_LIST && !work->request.is_of_all) ||
-				   type == STOREWIRE_LOCK || type == STOREWIRE_LOCATE ||
-				   (type == STOREWIRE_FIND_ID && work->request.mailbox.size > 0);
+	const bool is_of_mailbox =
+		type == STOREWIRE_CHECK || (type == STOREWIRE_LIST && !work->request.is_of_all) ||
+		type == STOREWIRE_LOCK || (type == STOREWIRE_LOCATE && work->request.number == 0) ||
+		(type == STOREWIRE_FIND_ID && work->request.mailbox.size > 0);
 	return !is_of_mailbox || locate_is_known(work->start.parts->locate, work->request.mailbox);
 }
 
