@@ -259,6 +259,47 @@ TEST_CASE("a client that is gone amid a mail leaves none", "[mailtalk]")
 	CHECK(late.is_closed);
 }
 
+TEST_CASE("a client that is gone before the verdict has no mail delivered", "[mailtalk]")
+{
+	Talked talked;
+	talked.verdict = 0;
+	talked.greet();
+	talked.data();
+	talked.client("a\r\n.\r\n");
+	SECTION("with nothing behind its mail")
+	{
+		talked.end_client();
+		CHECK(talked.is_closed);
+		CHECK(talked.heard() == "a\r\n");
+		CHECK_FALSE(talked.is_connected);
+		CHECK(talked.scans_dropped == 1);
+		CHECK(talked.outcomes == Texts{ "cut 0" });
+	}
+	SECTION("but for one that has said QUIT, and waits for its replies")
+	{
+		talked.client("QUIT\r\n");
+		talked.end_client();
+		CHECK_FALSE(talked.is_closed);
+		mailtalk_judge(&talked.talk, 250, "");
+		talked.go();
+		CHECK(talked.heard() == "a\r\n.\r\n");
+		CHECK(talked.server("250 queued\r\n") == "250 queued\r\n");
+		CHECK(talked.server("221 bye\r\n") == "221 bye\r\n");
+		CHECK(talked.outcomes == Texts{ "accepted 250" });
+	}
+	SECTION("also when that was good, and there is no room for the end yet")
+	{
+		talked.hop_room = 0;
+		mailtalk_judge(&talked.talk, 250, "");
+		talked.go();
+		talked.end_client();
+		talked.hop_room = 16384;
+		talked.go();
+		CHECK(talked.heard() == "a\r\n");
+		CHECK(talked.outcomes == Texts{ "cut 0" });
+	}
+}
+
 TEST_CASE("time runs for what is waited for", "[mailtalk]")
 {
 	Talked talked;

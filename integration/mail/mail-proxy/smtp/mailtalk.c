@@ -325,6 +325,19 @@ static bool put_end(struct mailtalk *talk, struct mailtalk_io *io)
 	return true;
 }
 
+/*
+ * A whole mail whose client has ended, before its end was sent: the client has no reply, and sends it again,
+ * so that the next hop would have it once for each time. RFC 5321, 4.1.1.10, cancels a transaction whose
+ * connection is closed, which a reset says for certain. An end without one is the same: it is how a client goes
+ * that is tired of waiting, and one that only has nothing more to say has QUIT behind its mail, which is not
+ * read yet.
+ */
+static bool give_up(struct mailtalk *talk)
+{
+	lose_client(talk);
+	return true;
+}
+
 /* ---- turns ---- */
 
 /* What was decided, and is the caller's to do. */
@@ -431,9 +444,10 @@ static bool step(struct mailtalk *talk, struct mailtalk_io *io, enum mailtalk_as
 	case MAILTALK_AT_BEGIN_CHUNKS:
 		return put_data(talk, io);
 	case MAILTALK_AT_DOT:
-		return put_end(talk, io);
-	case MAILTALK_AT_SCAN_ASKED:
+		return is_over ? give_up(talk) : put_end(talk, io);
 	case MAILTALK_AT_JUDGED:
+		return is_over && give_up(talk);
+	case MAILTALK_AT_SCAN_ASKED:
 	case MAILTALK_AT_TUNNEL:
 	case MAILTALK_AT_TLS:
 	case MAILTALK_AT_CLOSED:

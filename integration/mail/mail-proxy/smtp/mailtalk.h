@@ -48,6 +48,9 @@
  * has some, the session ends without another: which of two codes counts differs from client to client.
  * One that says what it was not asked for is gone, too.
  *
+ * A client that ends before the end of its mail was sent, with no command behind it, has none delivered:
+ * it has no reply, and sends it again.
+ *
  * RCPT, RSET and NOOP are passed on without waiting for replies where the next hop offers PIPELINING
  * (RFC 2920); all others, and these where it does not, wait until what was said before is answered, also
  * when they came with it. So what comes out does not depend on how input is cut.
@@ -126,7 +129,7 @@ enum mailtalk_end {
 	MAILTALK_LOST,	   /* the next hop was, before the end was sent */
 	MAILTALK_UNKNOWN,  /* the next hop was, behind it */
 	MAILTALK_BUSY,	   /* too many were scanned */
-	MAILTALK_CUT,	   /* the client was gone, or too slow, before its end */
+	MAILTALK_CUT,	   /* the client was gone, or too slow, before the end was sent */
 };
 
 struct mailtalk_outcome {
