@@ -361,6 +361,34 @@ TEST_CASE("behind a chunk that was refused there is another mail, also without R
 	CHECK(talked.outcomes == Texts{ "malformed 550", "accepted 250" });
 }
 
+TEST_CASE("LMTP has a reply for each recipient at the last chunk, also behind one that was refused",
+	  "[mailtalk]")
+{
+	const bool is_lmtp = GENERATE(false, true);
+	Talked talked(is_lmtp);
+	const std::string refused = "503 5.5.1 No mail has begun\r\n";
+	talked.greet();
+	talked.client("MAIL FROM:<a@x.test>\r\nRCPT TO:<b@y.test>\r\nRCPT TO:<c@y.test>\r\n");
+	talked.server("250 ok\r\n250 ok\r\n250 ok\r\n");
+	talked.client("BDAT 3\r\n" + std::string(3, '\0'));
+	const std::string said = talked.server("354 Go\r\n");
+	CHECK(said.substr(0, 3) == "550");
+	CHECK(said.find("\r\n") == said.size() - 2);
+	SECTION("amid others")
+	{
+		CHECK(talked.client("BDAT 1\r\nc") == refused);
+		CHECK(talked.client("BDAT 1 LAST\r\nc") == (is_lmtp ? refused + refused : refused));
+		CHECK(talked.client("BDAT 1 LAST\r\nc") == refused);
+	}
+	SECTION("unless its client has given it up")
+	{
+		CHECK(talked.client("RSET\r\n").substr(0, 3) == "250");
+		CHECK(talked.client("BDAT 1 LAST\r\nc") == refused);
+	}
+	CHECK(talked.client("NOOP\r\n").substr(0, 3) == "250");
+	CHECK(talked.outcomes == Texts{ "malformed 550" });
+}
+
 TEST_CASE("DATA without a recipient is 554, and of LMTP 503", "[mailtalk]")
 {
 	for (const bool is_lmtp : { false, true }) {

@@ -61,6 +61,7 @@ void mailtalk_reset(struct mailtalk *talk)
 	talk->is_chunking = false;
 	talk->is_utf8 = false;
 	talk->recipient_count = 0;
+	talk->spoilt_count = 0;
 	talk->list_size = 0;
 	talk->sender[0] = '\0';
 }
@@ -260,6 +261,7 @@ static void end_chunk(struct mailtalk *talk)
 	} else if (talk->fail_code != 0) {
 		finish_failed(talk);
 		talk->end_count = 1;
+		talk->spoilt_count = ends_of(talk);
 	} else {
 		talk->is_chunking = true;
 		mailtalk_push(talk, MAILTALK_OURS, 250, "2.0.0 Chunk received");
@@ -307,7 +309,13 @@ static bool swallow(struct mailtalk *talk, struct mailtalk_io *io)
 	if (talk->chunk_left > 0)
 		return size > 0;
 	talk->error_count++;
-	mailtalk_push(talk, MAILTALK_OURS, 503, talk->refusal);
+	talk->fail_code = 503;
+	snprintf(talk->fail_text, sizeof(talk->fail_text), "%s", talk->refusal);
+	/* RFC 2033, 4.3: refused or not, the last chunk has the replies of its recipients. */
+	talk->end_count = talk->is_last && talk->spoilt_count > 0 ? talk->spoilt_count : 1;
+	if (talk->is_last)
+		talk->spoilt_count = 0;
+	mailtalk_push(talk, MAILTALK_FAILURE, 0, NULL);
 	mailtalk_answer_then(talk, MAILTALK_AT_COMMAND);
 	return true;
 }
@@ -343,8 +351,11 @@ static bool give_up(struct mailtalk *talk)
 /* What was decided, and is the caller's to do. */
 static enum mailtalk_ask take_wish(struct mailtalk *talk)
 {
-	if (talk->wants_reset)
+	if (talk->wants_reset) {
+		const unsigned spoilt_count = talk->spoilt_count;
 		mailtalk_reset(talk);
+		talk->spoilt_count = spoilt_count;
+	}
 	talk->wants_reset = false;
 	bool *const wishes[] = { &talk->wants_scan_drop, &talk->wants_drop, &talk->wants_connect,
 				 &talk->wants_mail };

@@ -210,6 +210,8 @@ struct mailtalk {
 	unsigned withheld;
 	unsigned recipient_count;
 	unsigned end_count; /* replies to a mail's end that are still to come */
+	unsigned
+		spoilt_count; /* recipients of a mail of which a chunk was refused, until its last */
 	unsigned auth_count;
 	uint64_t chunk_left;
 	const char *refusal; /* of the chunk; static */
