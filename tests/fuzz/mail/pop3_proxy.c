@@ -227,6 +227,7 @@ static struct popproxy_limits limits_of(uint8_t options)
 	return (struct popproxy_limits){
 		.hostname = "proxy.example.org",
 		.stls = options % 4 == 3 ? POPPROXY_STLS_OWN : (enum popproxy_stls)(options % 4),
+		.has_plain_logins = true,
 		.is_scanning = (options & 4) == 0,
 		.hold_first = 64U * (1U + ((options >> 3) & 7U)),
 		.hold_last = 64,

@@ -373,6 +373,7 @@ static void go(struct run *run)
 	run->rules = (struct mailtalk_rules){ .is_lmtp = (run->options & 1) != 0,
 					      .is_filter = (run->options & 2) != 0,
 					      .offers_tls = (run->options & 64) != 0,
+					      .has_plain_logins = true,
 					      .passes_tls = (run->options & 128) != 0,
 					      .size_max = (run->options & 4) != 0 ? 64 : 0 };
 	mailtalk_init(&run->talk, &run->rules);

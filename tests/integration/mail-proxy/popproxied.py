@@ -45,11 +45,12 @@ class PopProxy:
         next_hop     (host, port)
         certificate  "CHAIN:KEY", or None
         tls          of the listener in the clear: "own", "pass", "none"; None: what is usual
+        logins       of that listener, without TLS where it has some: "yes" or "no"
         preload      a library of tests/integration/meson.build that is loaded before it
         sections     items over the usual: pop3={"hold-first": "1K"}
     """
 
-    def __init__(self, case, next_hop, certificate=None, tls=None, preload=None, **sections):
+    def __init__(self, case, next_hop, certificate=None, tls=None, logins="yes", preload=None, **sections):
         self.case = case
         self.address = case.free_address()
         self.tls_address = case.free_address() if certificate else None
@@ -63,7 +64,7 @@ class PopProxy:
             case.expect_log("no user is given")
         for name, items in sections.items():
             usual[name].update(items)
-        listeners = [self._listener(self.address, next_hop, tls)]
+        listeners = [self._listener(self.address, next_hop, tls) + f"\n    plain-logins: {logins}"]
         if certificate:
             listeners.append(self._listener(self.tls_address, next_hop, "implicit"))
         lines = ["listener:"] + listeners

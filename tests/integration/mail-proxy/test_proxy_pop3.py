@@ -339,6 +339,25 @@ class Suite(PopSuite, Case):
         self.assertEqual({row["name"] for row in rows if row["result"] == "not offered"}, NOT_OFFERED)
 
 
+class Secret(Before):
+    def test_a_login_without_tls_reaches_no_server(self):
+        self.begin([MAILS[0]], logins="no")
+        self.assertIn("USER", self.offers(self.front.address))
+        self.assertEqual({"USER", "SASL"} & set(self.offers(self.proxy.address)), set())
+        for line in (f"USER {MAILBOX}", f"AUTH PLAIN {plain(MAILBOX, PASSWORD)}"):
+            self.assertEqual(said_all(self.proxy.address, f"{line}\r\nQUIT\r\n".encode()).split(b"\r\n")[1],
+                             b"-ERR Send STLS first")
+        self.assertEqual(self.fetch_all(STLS), [MAILS[0]])
+
+    @staticmethod
+    def offers(address):
+        session = poplib.POP3(*address, timeout=DEADLINE_S)
+        try:
+            return session.capa()
+        finally:
+            session.close()
+
+
 class Tunnel(Before):
     def test_stls_is_passed_on_when_that_is_said_and_the_log_tells(self):
         other = PopFront(self, certificates=[self.certificate], stored=self.front.stored)

@@ -104,12 +104,14 @@ TEST_CASE("CAPA has what is known, and TLS of ours", "[popproxy][capa]")
 	none.step("CAPA\r\n", "+OK\r\n");
 	CHECK(none.server(capa) == known + rest + ".\r\n");
 	Proxied own(POPPROXY_STLS_OWN);
+	own.limits.has_plain_logins = true;
 	own.step("CAPA\r\n", "+OK\r\n");
 	CHECK(own.server(capa) == known + rest + "STLS\r\n.\r\n");
 	Proxied passed(POPPROXY_STLS_PASS);
 	passed.step("CAPA\r\n", "+OK\r\n");
 	CHECK(passed.server(capa) == known + "STLS\r\n" + rest + ".\r\n");
 	Proxied old(POPPROXY_STLS_OWN);
+	old.limits.has_plain_logins = true;
 	old.step("CAPA\r\n", "+OK\r\n");
 	CHECK(old.server("-ERR what\r\n") == "+OK\r\nUSER\r\nSTLS\r\n.\r\n");
 	Proxied without(POPPROXY_STLS_OWN);
@@ -131,6 +133,7 @@ TEST_CASE("STLS ends here, or is passed on and nothing is looked at behind it", 
 	CHECK(own.server("+OK\r\n.\r\n") == "+OK\r\n.\r\n-ERR TLS has begun\r\n");
 
 	Proxied forgets(POPPROXY_STLS_OWN);
+	forgets.limits.has_plain_logins = true;
 	forgets.step("USER evil\r\n", "+OK\r\n+OK\r\n");
 	forgets.client("STLS\r\n");
 	forgets.stls(true);
@@ -141,6 +144,7 @@ TEST_CASE("STLS ends here, or is passed on and nothing is looked at behind it", 
 	CHECK(forgets.server("+OK\r\n") == "+OK\r\n");
 
 	Proxied late(POPPROXY_STLS_OWN);
+	late.limits.has_plain_logins = true;
 	late.login();
 	CHECK(late.client("STLS\r\n").empty());
 	CHECK(late.to_client == "-ERR STLS comes before the login\r\n");
@@ -165,6 +169,34 @@ TEST_CASE("STLS ends here, or is passed on and nothing is looked at behind it", 
 	none.server("+OK\r\n");
 	CHECK(none.client("STLS\r\n").empty());
 	CHECK(none.to_client == "+OK\r\n-ERR There is no TLS here\r\n");
+}
+
+TEST_CASE("a login in the clear is neither offered nor passed on where TLS ends here",
+	  "[popproxy][stls]")
+{
+	const std::string capa = "+OK\r\nUSER\r\nSASL PLAIN\r\nTOP\r\n.\r\n";
+	for (const std::string line :
+	     { "USER john", "PASS secret", "APOP john 0123456789abcdef0123456789abcdef",
+	       "AUTH PLAIN AGEAYg==", "AUTH PLAIN" }) {
+		Proxied own(POPPROXY_STLS_OWN);
+		own.server("+OK\r\n");
+		CHECK(own.client("CAPA\r\n") == "CAPA\r\n");
+		CHECK(own.server(capa) == "+OK\r\nTOP\r\nSTLS\r\n.\r\n");
+		const size_t size = own.to_client.size();
+		CHECK(own.client(line + "\r\n").empty());
+		CHECK(own.to_client.substr(size) == "-ERR Send STLS first\r\n");
+		CHECK(own.client("STLS\r\n").empty());
+		own.stls(true);
+		CHECK(own.client("CAPA\r\n") == "CAPA\r\n");
+		CHECK(own.server(capa) == capa);
+		CHECK(own.client(line + "\r\n") == line + "\r\n");
+	}
+	Proxied old(POPPROXY_STLS_OWN);
+	old.step("CAPA\r\n", "+OK\r\n");
+	CHECK(old.server("-ERR what\r\n") == "+OK\r\nSTLS\r\n.\r\n");
+	Proxied passed(POPPROXY_STLS_PASS);
+	passed.server("+OK\r\n");
+	CHECK(passed.client("USER john\r\n") == "USER john\r\n");
 }
 
 TEST_CASE("an exchange of SASL passes by lines", "[popproxy][sasl]")

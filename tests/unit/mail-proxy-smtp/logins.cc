@@ -48,3 +48,31 @@ TEST_CASE("a challenge that is not kept whole is not passed on", "[mailtalk]")
 		CHECK(talked.talk.has_long_challenge);
 	}
 }
+
+TEST_CASE("a login in the clear is neither offered nor passed on where TLS ends here", "[mailtalk]")
+{
+	const bool has_plain_logins = GENERATE(false, true);
+	const std::string offers = "250-hop\r\n250 AUTH PLAIN\r\n";
+	const std::string rest = "250-PIPELINING\r\n250 CHUNKING\r\n";
+	Talked talked;
+	talked.rules.offers_tls = true;
+	talked.rules.has_plain_logins = has_plain_logins;
+	talked.begin();
+	talked.server("220 hop\r\n");
+	talked.client("EHLO c.test\r\n");
+	CHECK(talked.server(offers) ==
+	      "250-hop\r\n" + std::string(has_plain_logins ? "250-AUTH PLAIN\r\n" : "") +
+		      "250-STARTTLS\r\n" + rest);
+	(void)talked.heard();
+	const std::string said = talked.client("AUTH PLAIN AGEAYg==\r\n");
+	CHECK(said == (has_plain_logins ? "" : "530 5.7.0 Send STARTTLS first\r\n"));
+	CHECK(talked.heard() == (has_plain_logins ? "AUTH PLAIN AGEAYg==\r\n" : ""));
+	if (has_plain_logins)
+		return;
+	talked.client("STARTTLS\r\n");
+	talked.client("EHLO c.test\r\n");
+	CHECK(talked.server(offers) == "250-hop\r\n250-AUTH PLAIN\r\n" + rest);
+	(void)talked.heard();
+	talked.client("AUTH PLAIN AGEAYg==\r\n");
+	CHECK(talked.heard() == "AUTH PLAIN AGEAYg==\r\n");
+}

@@ -478,6 +478,7 @@ TEST_CASE("STARTTLS is ended here, or passed on, or not there", "[mailtalk]")
 	SECTION("behind a login in the clear, which another may have put there")
 	{
 		talked.rules.offers_tls = true;
+		talked.rules.has_plain_logins = true;
 		talked.greet("250-hop\r\n250 AUTH PLAIN\r\n");
 		(void)talked.client("AUTH PLAIN AGEAYg==\r\n");
 		CHECK(talked.server("235 2.7.0 in\r\n") == "235 2.7.0 in\r\n");

@@ -611,6 +611,7 @@ static void begin(struct pair *pair)
 		.stls = tls == PROXY_TLS_OWN	? POPPROXY_STLS_OWN
 			: tls == PROXY_TLS_PASS ? POPPROXY_STLS_PASS
 						: POPPROXY_STLS_NONE,
+		.has_plain_logins = pair->listener->has_plain_logins,
 		.is_scanning = pair->loop->scanner != NULL,
 		.hold_first = setup->pop3.hold_first,
 		.hold_last = setup->pop3.hold_last,

@@ -78,7 +78,8 @@ enum popproxy_stls {
 struct popproxy_limits {
 	const char *hostname;
 	enum popproxy_stls stls;
-	bool is_scanning; /* false: mails are parsed and written again, no more */
+	bool has_plain_logins; /* with POPPROXY_STLS_OWN: also before TLS */
+	bool is_scanning;      /* false: mails are parsed and written again, no more */
 	size_t hold_first;
 	size_t hold_last;
 	unsigned errors_max;   /* refused here, after which the session ends; 0: no limit */

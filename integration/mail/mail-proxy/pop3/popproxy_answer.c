@@ -71,6 +71,9 @@ static void capa_line(struct popproxy *proxy, struct popproxy_io *io, struct pop
 		"LANG"
 	};
 	const struct pop3_text word = pop3_command_word(&rest);
+	if (popproxy_bars_logins(proxy) &&
+	    (pop3_command_is(word, "SASL") || pop3_command_is(word, "USER")))
+		return;
 	if (pop3_command_is(word, "SASL"))
 		sasl_line(io, rest);
 	if (pop3_command_is(word, "STLS") && proxy->limits->stls == POPPROXY_STLS_PASS &&
@@ -146,7 +149,7 @@ static bool answer_challenge(struct popproxy *proxy, struct popproxy_io *io, str
 /* Servers without CAPA (RFC 2449 is an extension) are offered TLS of ours all the same. */
 static bool answer_own_capa(struct popproxy *proxy, struct popproxy_io *io)
 {
-	popproxy_to_client(io, "+OK\r\nUSER\r\n");
+	popproxy_to_client(io, popproxy_bars_logins(proxy) ? "+OK\r\n" : "+OK\r\nUSER\r\n");
 	capa_end(proxy, io);
 	popproxy_pop(proxy);
 	return true;

@@ -300,12 +300,20 @@ static void ask_quit(struct popproxy *proxy, struct popproxy_io *io)
 	proxy->is_closing = true;
 }
 
+static bool is_login(enum pop3_verb verb)
+{
+	return verb == POP3_VERB_USER || verb == POP3_VERB_PASS || verb == POP3_VERB_APOP ||
+	       verb == POP3_VERB_AUTH;
+}
+
 /* Those with words, which go out at once, as no state is kept for them. */
 static void ask_words(struct popproxy *proxy, struct popproxy_io *io,
 		      const struct pop3_command *command, bool is_language)
 {
 	const bool is_bare = command->arguments.size == 0;
-	if (is_language)
+	if (is_login(command->verb) && popproxy_bars_logins(proxy))
+		refuse(proxy, "-ERR Send STLS first");
+	else if (is_language)
 		ask_lang(proxy, io, command);
 	else if (command->verb == POP3_VERB_USER)
 		ask_user(proxy, io, command);
@@ -327,8 +335,7 @@ static void ask_words(struct popproxy *proxy, struct popproxy_io *io,
 
 static bool is_with_words(enum pop3_verb verb)
 {
-	return verb == POP3_VERB_USER || verb == POP3_VERB_PASS || verb == POP3_VERB_APOP ||
-	       verb == POP3_VERB_AUTH || verb == POP3_VERB_STLS || verb == POP3_VERB_UTF8 ||
+	return is_login(verb) || verb == POP3_VERB_STLS || verb == POP3_VERB_UTF8 ||
 	       verb == POP3_VERB_QUIT;
 }
 

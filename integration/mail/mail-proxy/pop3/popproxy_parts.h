@@ -42,6 +42,13 @@ static inline struct popproxy_ask *popproxy_head(struct popproxy *proxy)
 	return proxy->ask_count == 0 ? NULL : &proxy->asks[proxy->ask_begin];
 }
 
+/* The server cannot refuse a login for what others can read of it: it is never spoken to under TLS. */
+static inline bool popproxy_bars_logins(const struct popproxy *proxy)
+{
+	const struct popproxy_limits *limits = proxy->limits;
+	return limits->stls == POPPROXY_STLS_OWN && !limits->has_plain_logins && !proxy->is_tls;
+}
+
 /* ---- popproxy.c ---- */
 
 bool popproxy_has_room(size_t room, size_t size);

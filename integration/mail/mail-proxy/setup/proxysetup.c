@@ -58,6 +58,8 @@ static const struct conf_item listener_items[] = {
 	{ "mode", CONF_CHOICE, IN(mode), .choices = modes, .preset = "plain" },
 	{ "next-hop", CONF_PLACE, IN(next_hop), .max = PLACE_SOCKET_MAX },
 	{ "tls", CONF_CHOICE, IN(tls), .choices = tls_words, .preset = "usual" },
+	{ "plain-logins", CONF_CHOICE, IN(has_plain_logins), .choices = conf_no_yes,
+	  .preset = "no" },
 	{ "proxy-to", CONF_CHOICE, IN(proxy_to), .choices = versions, .preset = "no" },
 	NETWORKS_ROW("proxy-of", struct proxysetup_listener, proxy_of),
 };

@@ -61,6 +61,7 @@ struct proxysetup_listener {
 	enum proxy_mode mode;
 	struct place next_hop; /* "": none, in PROXY_TRANSPARENT */
 	enum proxy_tls tls;
+	bool has_plain_logins;	  /* with PROXY_TLS_OWN: clients may log in without it */
 	unsigned proxy_to;	  /* version of the PROXY header to the next hop; 0: none */
 	struct networks proxy_of; /* peers that begin with one */
 };

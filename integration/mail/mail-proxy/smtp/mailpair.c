@@ -365,6 +365,7 @@ static void begin(struct pair *pair)
 		.is_lmtp = pair->listener->speech == PROXY_LMTP,
 		.is_filter = pair->listener->mode == PROXY_FILTER,
 		.offers_tls = pair->listener->tls == PROXY_TLS_OWN,
+		.has_plain_logins = pair->listener->has_plain_logins,
 		.passes_tls = pair->listener->tls == PROXY_TLS_PASS,
 		.size_max = setup->limits.size_max,
 		.errors_max = setup->limits.errors_max,

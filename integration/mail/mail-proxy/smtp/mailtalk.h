@@ -79,6 +79,7 @@ struct mailtalk_rules {
 	bool is_lmtp;
 	bool is_filter;	       /* XCLIENT and XFORWARD are passed on */
 	bool offers_tls;       /* our own */
+	bool has_plain_logins; /* AUTH may come before it, too */
 	bool passes_tls;       /* the next hop's; then a tunnel */
 	uint64_t size_max;     /* of a mail; 0: any */
 	unsigned errors_max;   /* 0: any number */

@@ -358,6 +358,10 @@ static void take_auth(const struct call *call)
 		answer(call, 502, "5.5.1 AUTH is not offered");
 		return;
 	}
+	if (mailtalk_bars_logins(talk)) {
+		answer(call, 530, "5.7.0 Send STARTTLS first");
+		return;
+	}
 	if (!is_there(call) || !is_plain(command->arguments, command->arguments_size)) {
 		answer(call, 501, "5.5.4 Syntax: AUTH MECHANISM [RESPONSE]");
 		return;

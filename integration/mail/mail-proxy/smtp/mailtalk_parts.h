@@ -60,6 +60,13 @@ static inline bool mailtalk_is_ours(const struct mailtalk_pending *pending)
 	return pending->kind == MAILTALK_OURS || pending->kind == MAILTALK_FAILURE;
 }
 
+/* The next hop cannot refuse a login for what others can read of it: it is never spoken to under TLS. */
+static inline bool mailtalk_bars_logins(const struct mailtalk *talk)
+{
+	const struct mailtalk_rules *rules = talk->rules;
+	return rules->offers_tls && !rules->has_plain_logins && !talk->is_secure;
+}
+
 /* What the next hop offers. */
 enum {
 	MAILTALK_OFFERS_AUTH = 1,

@@ -116,7 +116,8 @@ static void take_offer(struct mailtalk *talk, struct mailtalk_io *io, bool is_sa
 	}
 	talk->offered |= offer->bit;
 	talk->withheld &= ~offer->extension;
-	if (!is_said || !offer->is_kept)
+	const bool is_barred = offer->bit == MAILTALK_OFFERS_AUTH && mailtalk_bars_logins(talk);
+	if (!is_said || !offer->is_kept || is_barred)
 		return;
 	if (offer->bit == MAILTALK_OFFERS_SIZE)
 		put_size(talk, io, text);
