@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -264,13 +265,15 @@ static bool change_all(const struct hub_setup *setup, char **texts)
 }
 
 static const struct place_list {
-	size_t offset; /* of the list in struct hub_setup */
-	uint16_t port; /* where none is given */
+	const char *item;
+	unsigned program; /* that listens there */
+	size_t offset;	  /* of the list in struct hub_setup */
+	uint16_t port;	  /* where none is given */
 } place_lists[] = {
-	{ offsetof(struct hub_setup, smtp), HUB_PORT_SMTP },
-	{ offsetof(struct hub_setup, lmtp), HUB_PORT_LMTP },
-	{ offsetof(struct hub_setup, pop3), HUB_PORT_POP3 },
-	{ offsetof(struct hub_setup, pop3s), HUB_PORT_POP3S },
+	{ "smtp", HUB_SMTP, offsetof(struct hub_setup, smtp), HUB_PORT_SMTP },
+	{ "lmtp", HUB_STORE, offsetof(struct hub_setup, lmtp), HUB_PORT_LMTP },
+	{ "pop3", HUB_POP, offsetof(struct hub_setup, pop3), HUB_PORT_POP3 },
+	{ "pop3s", HUB_POP, offsetof(struct hub_setup, pop3s), HUB_PORT_POP3S },
 };
 #define PLACE_LISTS (sizeof(place_lists) / sizeof(place_lists[0]))
 
@@ -286,14 +289,52 @@ static bool find_address(const struct hub_setup *setup, const struct place_list 
 	return values_parse_address(list_of(setup, list)->texts[i], list->port, 1, ret_address);
 }
 
-static bool has_address(const struct hub_setup *setup, const struct sockaddr_storage *wanted)
+static bool is_same(const struct sockaddr_storage *one, const struct sockaddr_storage *other)
+{
+	return memcmp(one, other, sizeof(*one)) == 0;
+}
+
+/* 0.0.0.0 or [::] with its port. */
+static struct sockaddr_storage all_of(struct sockaddr_storage address)
+{
+	if (address.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)(void *)&address)->sin6_addr = in6addr_any;
+	else
+		((struct sockaddr_in *)(void *)&address)->sin_addr.s_addr = INADDR_ANY;
+	return address;
+}
+
+/* A socket at one of them keeps another from the other. */
+static bool do_meet(const struct sockaddr_storage *one, const struct sockaddr_storage *other)
+{
+	const struct sockaddr_storage all = all_of(*one);
+	const struct sockaddr_storage all_others = all_of(*other);
+	return is_same(one, other) ||
+	       (is_same(&all, &all_others) && (is_same(one, &all) || is_same(other, &all)));
+}
+
+/*
+ * Has the program of a list the address already? If not, *ret_place is one that a program of the hub has and
+ * that keeps it from this one, or NULL, and *ret_list the list of that.
+ */
+static bool has_address(const struct hub_setup *setup, unsigned program,
+			const struct sockaddr_storage *wanted, const struct place_list **ret_list,
+			const char **ret_place)
 {
 	struct sockaddr_storage address;
-	for (size_t list = 0; list < PLACE_LISTS; list++)
-		for (unsigned i = 0; i < list_of(setup, &place_lists[list])->count; i++)
-			if (find_address(setup, &place_lists[list], i, &address) &&
-			    memcmp(&address, wanted, sizeof(address)) == 0)
+	*ret_place = NULL;
+	for (size_t list = 0; list < PLACE_LISTS; list++) {
+		const struct hub_list *places = list_of(setup, &place_lists[list]);
+		for (unsigned i = 0; i < places->count; i++) {
+			if (!find_address(setup, &place_lists[list], i, &address) ||
+			    !do_meet(&address, wanted))
+				continue;
+			if (place_lists[list].program == program && is_same(&address, wanted))
 				return true;
+			*ret_list = &place_lists[list];
+			*ret_place = places->texts[i];
+		}
+	}
 	return false;
 }
 
@@ -311,8 +352,26 @@ static bool is_free(const char *text, const struct sockaddr_storage *address)
 }
 
 /*
- * Of each address that no program has yet. Without this a program whose port is another server's goes on with what it
- * had; but when it begins anew, which may be after weeks, it does not, and no mail comes.
+ * A program opens new sockets before it closes old ones, and each by itself: what one of them has is free behind
+ * the end of that one only.
+ */
+static bool may_have(const struct hub *hub, const struct place_list *list, const char *text,
+		     const struct sockaddr_storage *address)
+{
+	const struct place_list *other = NULL;
+	const char *place = NULL;
+	if (has_address(&hub->setup, list->program, address, &other, &place))
+		return true;
+	if (place == NULL)
+		return is_free(text, address);
+	log_error(hub_context, "address needs a restart, item=%s place=%s (%s has %s)", list->item,
+		  text, hub_programs[other->program].name, place);
+	return false;
+}
+
+/*
+ * Of each address that its program has not yet. Without this a program whose port is another server's goes on with
+ * what it had; but when it begins anew, which may be after weeks, it does not, and no mail comes.
  */
 static bool are_places_free(const struct hub *hub, const struct hub_setup *setup)
 {
@@ -321,8 +380,7 @@ static bool are_places_free(const struct hub *hub, const struct hub_setup *setup
 		const struct hub_list *places = list_of(setup, &place_lists[list]);
 		for (unsigned i = 0; i < places->count; i++)
 			if (find_address(setup, &place_lists[list], i, &address) &&
-			    !has_address(&hub->setup, &address) &&
-			    !is_free(places->texts[i], &address))
+			    !may_have(hub, &place_lists[list], places->texts[i], &address))
 				return false;
 	}
 	return true;

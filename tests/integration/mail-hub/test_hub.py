@@ -181,6 +181,26 @@ class Mail(Case):
         hub.reload(smtp=f"[ {own}, {place} ]", lmtp=self.path("lmtp"), pop3=None, pop3s=None)
         process.wait_for_log(r"^info: \[mail-hub\] reloaded$")
 
+    def test_a_reload_to_a_port_of_a_program_of_its_own_changes_nothing(self):
+        other = "{}@{}".format(*self.free_address())
+        hub = Hub(self, plain_logins="yes", pop3=other)
+        own = "{}@{}".format(*hub.address)
+        process = hub.start()
+        for count, (items, item, place, has) in enumerate((
+                ({"smtp": other, "pop3": own}, "smtp", other, f"pop-front has {other}"),
+                ({"smtp": f"0.0.0.0@{hub.address[1]}"}, "smtp", f"0.0.0.0@{hub.address[1]}", f"smtp-front has {own}"),
+                ({"pop3": f"0.0.0.0@{hub.address[1]}"}, "pop3", f"0.0.0.0@{hub.address[1]}", f"smtp-front has {own}")),
+                1):
+            hub.reload(**{"smtp": own, "pop3": other, **items})
+            process.wait_for_log(rf"^error: \[mail-hub\] address needs a restart, item={item} place={place} \({has}\)$")
+            process.wait_for_log(r"^warning: \[mail-hub\] configuration not reloaded, the old one stays$", count)
+        self.expect_log(r"\[smtp-front\]", ENDED.format(".*", ".*"))
+        os.kill(hub.pid_of("smtp-front"), signal.SIGKILL)
+        wait_for(hub.can_mail, "a mail to be taken again")
+        hub.reload(smtp=own, pop3s=other, pop3=None, **make_certificate(self))
+        process.wait_for_log(r"^info: \[mail-hub\] reloaded$")
+        process.wait_for_log(r"^info: \[pop-front\] reloaded, ")
+
     def test_a_reload_moves_smtp_to_another_port(self):
         hub = Hub(self)
         process = hub.start()
