@@ -441,6 +441,21 @@ class OwnHop(Case):
             two.expect(220)
             three.expect(421)
 
+    def test_a_flood_of_clients_that_are_refused_does_not_fill_the_log(self):
+        self.start_proxy(sections={"limits": {"rate": 1}})
+        for _ in range(201):
+            with Client(self.address) as client:
+                client.reply()
+
+        def told():
+            left_out = re.findall(r"info: \[mail-proxy\] lines left out, process=0 refusals=(\d+) failures=0$",
+                                  self.proxy.log(), re.MULTILINE)
+            return self.proxy.log().count(" connection refused, "), sum(map(int, left_out))
+
+        wait_for(lambda: sum(told()) == 200, "all of them to be written or counted")
+        self.assertGreater(told()[1], 0)
+        self.assertEqual(self.proxy.counters()["sessions-limited"], 200)
+
     def test_a_mail_that_is_too_large_is_refused(self):
         self.start_proxy(sections={"limits": {"size": 1000}})
         with Client(self.address) as client:

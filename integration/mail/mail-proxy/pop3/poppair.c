@@ -305,7 +305,9 @@ static void miss_server(struct poppair *own, const char *reason)
 	char hop[HOP_ROOM];
 	name_hop(pair, hop);
 	proxyloop_count(pair->loop, PROXY_HOP_FAILED, 1);
-	log_warning(context, "next hop not reached, id=%s next-hop=%s (%s)", pair->id, hop, reason);
+	if (proxyloop_may_log(pair->loop, &pair->loop->failures))
+		log_warning(context, "next hop not reached, id=%s next-hop=%s (%s)", pair->id, hop,
+			    reason);
 	side_say(pair->client, text, sizeof(text) - 1);
 	pair_close(pair, "no-server");
 }

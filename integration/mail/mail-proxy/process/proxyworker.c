@@ -92,6 +92,7 @@ static void tick_on_timer(uv_timer_t *timer)
 {
 	struct proxyworker *worker = timer->data;
 	pair_run_timers(&worker->loop);
+	proxyloop_tell_left_out(&worker->loop);
 }
 
 static void refresh_on_timer(uv_timer_t *timer)

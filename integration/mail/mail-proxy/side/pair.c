@@ -212,8 +212,9 @@ static void admit(struct pair *pair)
 	name_client(pair);
 	if (!count_client(pair, &refusal)) {
 		proxyloop_count(pair->loop, PROXY_LIMITED, 1);
-		log_info(context, "connection refused, id=%s client=%s why=%s", pair->id,
-			 pair->client_text, refusal == PAIR_RATE ? "rate" : "connections");
+		if (proxyloop_may_log(pair->loop, &pair->loop->refusals))
+			log_info(context, "connection refused, id=%s client=%s why=%s", pair->id,
+				 pair->client_text, refusal == PAIR_RATE ? "rate" : "connections");
 		refuse(pair, refusal);
 		return;
 	}
@@ -241,8 +242,9 @@ static void take_header(struct pair *pair)
 	if (status != PROXY_DONE) {
 		proxyloop_count(pair->loop, PROXY_HEADER_BAD, 1);
 		name_client(pair);
-		log_info(context, "PROXY header missing or wrong, id=%s peer=%s", pair->id,
-			 pair->client_text);
+		if (proxyloop_may_log(pair->loop, &pair->loop->refusals))
+			log_info(context, "PROXY header missing or wrong, id=%s peer=%s", pair->id,
+				 pair->client_text);
 		cut(pair, "proxy");
 		return;
 	}
@@ -256,8 +258,9 @@ static void take_header(struct pair *pair)
 void pair_tell_tls_failure(struct pair *pair)
 {
 	proxyloop_count(pair->loop, PROXY_TLS_FAILED, 1);
-	log_info(context, "TLS failed, id=%s client=%s (%s)", pair->id, pair->client_text,
-		 tls_reason(pair->client->tls, pair->client->error));
+	if (proxyloop_may_log(pair->loop, &pair->loop->refusals))
+		log_info(context, "TLS failed, id=%s client=%s (%s)", pair->id, pair->client_text,
+			 tls_reason(pair->client->tls, pair->client->error));
 }
 
 static void shake(struct pair *pair)
@@ -571,9 +574,10 @@ static void begin(struct pair *pair, int fd, const struct sockaddr *peer)
 	pair->client = side_open(pair->loop, pair, fd, false);
 	if (pair->client == NULL || is_looped) {
 		name_client(pair);
-		log_warning(context, "connection dropped, id=%s client=%s (%s)", pair->id,
-			    pair->client_text,
-			    is_looped ? "its destination is this proxy" : "no memory");
+		if (proxyloop_may_log(pair->loop, &pair->loop->failures))
+			log_warning(context, "connection dropped, id=%s client=%s (%s)", pair->id,
+				    pair->client_text,
+				    is_looped ? "its destination is this proxy" : "no memory");
 		cut(pair, "dropped");
 		return;
 	}

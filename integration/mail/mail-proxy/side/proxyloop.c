@@ -3,6 +3,10 @@
 
 #include <stdlib.h>
 
+#include "lib/common/log.h"
+
+#define LINES_MAX 10 /* in a second */
+
 void *proxyloop_take_block(struct proxyloop *loop)
 {
 	struct proxyloop_spare *spare = loop->spare;
@@ -41,4 +45,19 @@ void proxyloop_free_blocks(struct proxyloop *loop)
 		free(spare);
 	}
 	loop->spare_count = 0;
+}
+
+bool proxyloop_may_log(const struct proxyloop *loop, struct ration *ration)
+{
+	return ration_take(ration, proxyloop_now(loop), LINES_MAX);
+}
+
+void proxyloop_tell_left_out(struct proxyloop *loop)
+{
+	const uint64_t now_ms = proxyloop_now(loop);
+	const unsigned refusals = ration_settle(&loop->refusals, now_ms);
+	const unsigned failures = ration_settle(&loop->failures, now_ms);
+	if (refusals + failures > 0)
+		log_info("mail-proxy", "lines left out, process=%u refusals=%u failures=%u",
+			 loop->index, refusals, failures);
 }

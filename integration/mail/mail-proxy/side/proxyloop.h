@@ -9,6 +9,9 @@
  * Blocks are the memory of buffers: of one size, taken when there is something to keep and given
  * back when it has gone. Some that are not needed are kept for the next.
  *
+ * Lines of the log that strangers can cause at will, without a session, are so many in a second; those about
+ * what fails on our side have as many of their own. How many are left out is told.
+ *
  * For the one thread of its process.
  */
 
@@ -22,6 +25,7 @@
 #include "integration/mail/base/tls/tls.h"
 #include "integration/mail/mail-proxy/facts/proxycount.h"
 #include "integration/mail/mail-proxy/setup/proxysetup.h"
+#include "lib/process/ration.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -53,6 +57,9 @@ struct proxyloop {
 	unsigned pair_max;
 	unsigned index; /* of the process */
 	uint64_t next_id;
+	struct ration refusals; /* lines of clients that are turned away */
+	struct ration
+		failures; /* of next hops that are not reached, and of connections that are dropped */
 	bool is_draining;
 	struct proxyloop_spare *spare;
 	unsigned spare_count;
@@ -65,6 +72,11 @@ void *proxyloop_take_block(struct proxyloop *loop);
 /* Takes NULL. */
 void proxyloop_give_block(struct proxyloop *loop, void *block);
 void proxyloop_free_blocks(struct proxyloop *loop);
+
+/* May another of these lines be written? */
+bool proxyloop_may_log(const struct proxyloop *loop, struct ration *ration);
+/* Now and then: says how many were left out. */
+void proxyloop_tell_left_out(struct proxyloop *loop);
 
 static inline uint64_t proxyloop_now(const struct proxyloop *loop)
 {

@@ -133,15 +133,21 @@ static void judge(struct mailpair *own)
 
 /* ---- the next hop ---- */
 
+static void miss_hop(struct mailpair *own, int error)
+{
+	struct pair *pair = &own->pair;
+	proxyloop_count(pair->loop, PROXY_HOP_FAILED, 1);
+	if (proxyloop_may_log(pair->loop, &pair->loop->failures))
+		log_warning(context, "next hop not reached, id=%s next-hop=%s (%s)", pair->id,
+			    pair->listener->next_hop.text, strerror(-error));
+	mailtalk_connected(&own->talk, false);
+}
+
 static void connect_hop(struct mailpair *own)
 {
 	int ret = pair_connect(&own->pair);
-	if (ret == 0)
-		return;
-	proxyloop_count(own->pair.loop, PROXY_HOP_FAILED, 1);
-	log_warning(context, "next hop not reached, id=%s next-hop=%s (%s)", own->pair.id,
-		    own->pair.listener->next_hop.text, strerror(-ret));
-	mailtalk_connected(&own->talk, false);
+	if (ret != 0)
+		miss_hop(own, ret);
 }
 
 static void look_at_hop(struct mailpair *own)
@@ -150,13 +156,10 @@ static void look_at_hop(struct mailpair *own)
 	if (mailtalk_waits(&own->talk) != MAILTALK_FOR_CONNECT || pair->server == NULL ||
 	    pair->server->state == SIDE_CONNECTING)
 		return;
-	const bool is_open = pair->server->state == SIDE_OPEN;
-	if (!is_open) {
-		proxyloop_count(pair->loop, PROXY_HOP_FAILED, 1);
-		log_warning(context, "next hop not reached, id=%s next-hop=%s (%s)", pair->id,
-			    pair->listener->next_hop.text, strerror(-pair->server->error));
-	}
-	mailtalk_connected(&own->talk, is_open);
+	if (pair->server->state == SIDE_OPEN)
+		mailtalk_connected(&own->talk, true);
+	else
+		miss_hop(own, pair->server->error);
 }
 
 /* ---- turns ---- */
