@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 
 static const struct options_bound rows[] = { CLUSTERTOOL_ROWS };
@@ -39,14 +40,45 @@ static int refuse(const char *path, int status)
 	return store_exit_status(status);
 }
 
-static int send_list(const struct clustertool *tool, const uint8_t *bytes, size_t size)
+static bool is_file(const char *text, const char *key, const struct stat *st)
+{
+	char path[4096];
+	struct clusterlines_text value;
+	struct stat other;
+	if (!clusterlines_find(text, key, &value) || value.size >= sizeof(path))
+		return false;
+	memcpy(path, value.bytes, value.size);
+	path[value.size] = '\0';
+	return stat(path, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
+}
+
+/*
+ * Is it one of the files that mail-stored makes of the cluster's list? What was built into it may be that list again,
+ * without a word, as of a process that has begun since then. A daemon that does not say which these are has none.
+ */
+static bool is_made_there(struct maillayer *layer, const char *path)
+{
+	char *text = NULL;
+	struct stat st;
+	const bool is_known = remote_cluster(layer, STOREWIRE_USERS_STATE, NULL, 0, &text) == 0 &&
+			      stat(path, &st) == 0;
+	const bool is_made =
+		is_known && (is_file(text, "users", &st) || is_file(text, "logins", &st));
+	free(text);
+	return is_made;
+}
+
+static int send_list(const struct clustertool *tool, const char *path, const uint8_t *bytes,
+		     size_t size)
 {
 	struct maillayer *layer;
 	char *text = NULL;
 	int ret = clustertool_open(tool, CLUSTERTOOL_TIMEOUT_S, &layer);
 	if (ret != 0)
 		return ret;
-	ret = remote_cluster(layer, STOREWIRE_USERS_PUT, bytes, size, &text);
+	ret = is_made_there(layer, path)
+		      ? -ETXTBSY
+		      : remote_cluster(layer, STOREWIRE_USERS_PUT, bytes, size, &text);
 	maillayer_close(layer);
 	if (ret == 0)
 		free(text);
@@ -70,9 +102,14 @@ static int put(const struct clustertool *tool, const char *path)
 		free(bytes);
 		return refuse(path, ret);
 	}
-	ret = send_list(tool, bytes, size);
+	ret = send_list(tool, path, bytes, size);
 	explicit_bzero(bytes, size);
 	free(bytes);
+	if (ret == -ETXTBSY) {
+		log_error(path, "database not given to the cluster (mail-stored makes it of the "
+				"cluster's users: build another one)");
+		return EX_USAGE;
+	}
 	if (ret != 0)
 		return clustertool_fail(tool, "users not given to the cluster", ret);
 	log_info(path,

@@ -201,8 +201,8 @@ class Answers(Tool):
 
 
 class Users(Tool):
-    def build(self, lines):
-        database, logins = self.path("users.mdb"), self.path("logins.mdb")
+    def build(self, lines, prefix=""):
+        database, logins = (self.path(f"{prefix}{name}.mdb") for name in ("users", "logins"))
         subprocess.run([program("smtp-front-users"), "build", "--database", database, "--logins", logins,
                         "-x", "+", "-"], input=lines, text=True, check=True, capture_output=True,
                        timeout=harness.DEADLINE_S)
@@ -220,7 +220,8 @@ class Users(Tool):
                 logins = self.build("".join(f"user{i}@example.org octets=1G\n" for i in range(count)))
                 _, said = self.call("users", "put", logins)
                 self.assertIn(f"info: [{logins}] users given to the cluster, addresses={count} ", said)
-                (question, _, memory), = daemon.asked
+                (state, *_), (question, _, memory) = daemon.asked
+                self.assertEqual(state, stored.USERS_STATE)
                 head, lines = memory.decode().split("\n", 1)
                 self.assertEqual(question, stored.USERS_PUT)
                 self.assertRegex(head, r"^# users 1 fold=yes extension=\+ built=\d+$")
@@ -233,6 +234,22 @@ class Users(Tool):
         self.assertIn(f"error: [{self.path('text')}] database not given to the cluster (", said)
         self.call("users", "put", self.path("none"), expect=EX_NOINPUT)
         self.assertEqual(daemon.asked, [])
+
+    def test_a_database_that_the_daemon_makes_is_not_given_to_it(self):
+        logins = self.build("anna@example.org\n")
+        users = self.path("users.mdb")
+        os.symlink(logins, self.path("link"))
+        for at, (path, status) in enumerate(((logins, EX_USAGE), (users, EX_USAGE), (self.path("link"), EX_USAGE),
+                                             (self.build("bert@example.org\n", "new-"), 0))):
+            with self.subTest(path=path):
+                self.socket = self.path(f"socket{at}")
+                daemon = self.daemon({stored.USERS_STATE: f"version=5 taken=yes users={users} logins={logins}\n",
+                                      stored.USERS_PUT: ""})
+                _, said = self.call("users", "put", path, expect=status)
+                self.assertEqual([question for question, *_ in daemon.asked],
+                                 [stored.USERS_STATE] + [stored.USERS_PUT] * (status == 0))
+                self.assertIn(f"[{path}] " + ("database not given to the cluster (mail-stored makes it" if status else
+                                              "users given to the cluster"), said)
 
     def test_a_list_that_the_cluster_does_not_take_is_said_so(self):
         users = self.build("anna@example.org\n")

@@ -338,6 +338,10 @@ class Shared(Nodes):
             self.assertEqual(self.recipients(node), [250, 250, 550])
             self.assertEqual(os.stat(node.sections["cluster"]["logins"]).st_mode & 0o077,
                              os.stat(lists[0]).st_mode & 0o077)
+            for path in (node.sections["cluster"]["logins"], node.sections["stored"]["users"]):
+                with self.assertRaises(subprocess.CalledProcessError) as refused:
+                    self.put_users(node, path)
+                self.assertIn(b"mail-stored makes it of the cluster's users", refused.exception.stderr)
         self.put_users(nodes[1], lists[1])
         for node in nodes:
             wait_for(lambda node=node: self.recipients(node) == [250, 550, 250], "the other list")

@@ -161,17 +161,28 @@ static int put_users(struct mailcluster *found, const uint8_t *bytes, size_t siz
 	return mailcluster_put_users(found, bytes, size, clock_wall_us());
 }
 
+/* A value has no blanks. */
+static const char *word_of_path(const char *path)
+{
+	return path[0] != '\0' && strchr(path, ' ') == NULL ? path : "-";
+}
+
+/* With the files that are made here of the list. */
 static int ask_users(struct cluster *cluster, struct mailcluster *found,
 		     struct questions_rows *rows)
 {
+	const struct stored_setup *setup = cluster->start.setup;
 	struct cluster_state state;
 	uint64_t version = 0;
 	int ret = mailcluster_users_version(found, &version);
 	if (ret != 0)
 		return ret;
 	cluster_describe(cluster, &state);
-	questions_add(rows, "version=%" PRIu64 " taken=%s", version,
-		      version != 0 && state.users_version == version ? "yes" : "no");
+	const bool makes_files = version != 0 && setup->cluster.has_users;
+	questions_add(rows, "version=%" PRIu64 " taken=%s users=%s logins=%s", version,
+		      version != 0 && state.users_version == version ? "yes" : "no",
+		      makes_files ? word_of_path(setup->users) : "-",
+		      makes_files ? word_of_path(setup->cluster.logins) : "-");
 	return 0;
 }
 
