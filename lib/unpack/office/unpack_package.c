@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "lib/content/little.h"
+#include "lib/format/hex.h"
 
 #define STANDARD_ROUNDS 50000
 #define PURPOSE_SIZE	8
+#define VALUE_MAX	160 /* characters of an attribute: of a hash in base64, and blanks */
 
 struct text {
 	const char *at;
@@ -105,11 +107,52 @@ static bool get_attribute(struct text tag, const char *name, struct text *ret_va
 	}
 }
 
-static bool get_number(struct text tag, const char *name, uint32_t max, uint32_t *ret_number)
+/* "&#65;" and "&#x41;", of ASCII: how many characters that is; 0: it is none. */
+static size_t read_reference(struct text text, char *ret_character)
+{
+	const bool is_hex = text.size > 2 && text.at[2] == 'x';
+	const int base = is_hex ? 16 : 10;
+	uint32_t number = 0;
+	size_t at = is_hex ? 3 : 2;
+	if (text.size < 4 || text.at[0] != '&' || text.at[1] != '#')
+		return 0;
+	for (; at < text.size && text.at[at] != ';'; at++) {
+		const int digit = hex_value(text.at[at]);
+		if (digit < 0 || digit >= base || number > 0x7f)
+			return 0;
+		number = number * (uint32_t)base + (uint32_t)digit;
+	}
+	*ret_character = (char)number;
+	return at < text.size && number > 0 && number <= 0x7f ? at + 1 : 0;
+}
+
+/* Without blanks, which are nothing in numbers and in base64. ret_value has VALUE_MAX. */
+static bool read_value(struct text tag, const char *name, char *ret_value, struct text *ret_text)
 {
 	struct text value;
+	size_t size = 0;
+	if (!get_attribute(tag, name, &value))
+		return false;
+	while (value.size > 0) {
+		char character = value.at[0];
+		const size_t part = read_reference(value, &character);
+		value = behind(value, part > 0 ? part : 1);
+		if (is_blank(character))
+			continue;
+		if (size == VALUE_MAX)
+			return false;
+		ret_value[size++] = character;
+	}
+	*ret_text = (struct text){ ret_value, size };
+	return true;
+}
+
+static bool get_number(struct text tag, const char *name, uint32_t max, uint32_t *ret_number)
+{
+	char bytes[VALUE_MAX];
+	struct text value;
 	uint32_t number = 0;
-	if (!get_attribute(tag, name, &value) || value.size == 0)
+	if (!read_value(tag, name, bytes, &value) || value.size == 0)
 		return false;
 	for (size_t i = 0; i < value.size; i++) {
 		if (value.at[i] < '0' || value.at[i] > '9')
@@ -125,8 +168,9 @@ static bool get_number(struct text tag, const char *name, uint32_t max, uint32_t
 static bool get_bytes(struct text tag, const char *name, uint8_t *ret_bytes, size_t room,
 		      size_t *ret_size)
 {
+	char bytes[VALUE_MAX];
 	struct text value;
-	*ret_size = get_attribute(tag, name, &value)
+	*ret_size = read_value(tag, name, bytes, &value)
 			    ? office_base64(value.at, value.size, ret_bytes, room)
 			    : 0;
 	return *ret_size > 0;
@@ -141,8 +185,9 @@ static bool get_hash(struct text tag, enum office_hash *ret_hash)
 					     [OFFICE_SHA256] = "SHA256",
 					     [OFFICE_SHA384] = "SHA384",
 					     [OFFICE_SHA512] = "SHA512" };
+	char bytes[VALUE_MAX];
 	struct text value;
-	if (!get_attribute(tag, "hashAlgorithm", &value))
+	if (!read_value(tag, "hashAlgorithm", bytes, &value))
 		return false;
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		*ret_hash = (enum office_hash)i;
@@ -160,12 +205,14 @@ static bool is_key_size(size_t size)
 
 static bool read_seal(struct text tag, struct office_seal *ret_seal)
 {
+	char cipher_bytes[VALUE_MAX];
+	char chaining_bytes[VALUE_MAX];
 	struct text cipher;
 	struct text chaining;
 	uint32_t bits = 0;
-	if (!get_attribute(tag, "cipherAlgorithm", &cipher) || !is_text(cipher, "AES") ||
-	    !get_attribute(tag, "cipherChaining", &chaining) || !get_hash(tag, &ret_seal->hash) ||
-	    !get_number(tag, "keyBits", 256, &bits))
+	if (!read_value(tag, "cipherAlgorithm", cipher_bytes, &cipher) || !is_text(cipher, "AES") ||
+	    !read_value(tag, "cipherChaining", chaining_bytes, &chaining) ||
+	    !get_hash(tag, &ret_seal->hash) || !get_number(tag, "keyBits", 256, &bits))
 		return false;
 	if (!is_text(chaining, "ChainingModeCBC") && !is_text(chaining, "ChainingModeCFB"))
 		return false;

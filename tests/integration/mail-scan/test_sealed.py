@@ -97,6 +97,16 @@ class Packages(Sealed):
     def test_xml_may_be_written_otherwise(self):
         self.check_opened(sealed.agile_of(EICAR, template=ODD), EICAR)
 
+    def test_characters_may_be_written_as_numbers(self):
+        good = sealed.agile_of(EICAR)
+        info = good["EncryptionInfo"]
+        for one, other in ((b'"1000"', b'" &#49;0&#x30;0 "'), (b'"SHA512"', b'"SHA&#x0035;12"'), (b'"AES"', b'"&#65;ES"'),
+                           (b'Value="', b'Value=" \r\n&#x20;'), (b'ModeCBC', b'Mode&#67;BC')):
+            self.check_opened(dict(good, EncryptionInfo=info.replace(one, other)), EICAR, other)
+        for other in (b'"&#49000"', b'"&#x;1000"', b'"&#1234;1000"', b'"&#xg;1000"', b'"&#0;1000"', b'"&49;000"',
+                      b'"' + bytes(200) + b'1000"'):
+            self.check_sealed(dict(good, EncryptionInfo=info.replace(b'"1000"', other)), other)
+
     def test_the_rounds_of_office_are(self):
         self.check_opened(sealed.agile_of(EICAR, rounds=100000), EICAR)
         self.check_opened(sealed.agile_of(EICAR, rounds=0), EICAR)
