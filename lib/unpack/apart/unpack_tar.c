@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define ABOUT	       "gKLxX" /* types of headers about others */
 #define NAME_SIZE      100
 #define SIZE_SIZE      12
 #define OCTAL_MAX      077777777777 /* that 11 digits can say */
@@ -13,19 +14,20 @@
 
 /* ---- what a member's attributes say (POSIX.1, pax): "LENGTH KEY=VALUE\n" ---- */
 
-static bool take_record(struct unpack_tar *tar, const char *record, size_t size)
+static bool take_record(const char *record, size_t size, uint64_t *ret_size)
 {
 	static const char key[] = " size=";
 	const char *at = memchr(record, ' ', size);
+	uint64_t number = 0;
 	if (at == NULL || (size_t)(record + size - at) < sizeof(key) ||
 	    memcmp(at, key, sizeof(key) - 1) != 0)
 		return false;
-	tar->size = 0;
 	for (at += sizeof(key) - 1; at < record + size && *at >= '0' && *at <= '9'; at++) {
-		if (tar->size >> 55 != 0)
+		if (number >> 55 != 0)
 			return false;
-		tar->size = tar->size * 10 + (uint64_t)(*at - '0');
+		number = number * 10 + (uint64_t)(*at - '0');
 	}
+	*ret_size = number;
 	return true;
 }
 
@@ -40,7 +42,11 @@ static void read_pax(struct unpack_tar *tar)
 							 : length * 10 + (size_t)(*digit - '0');
 		if (length == 0 || length > (size_t)(end - at))
 			return;
-		tar->has_size = take_record(tar, at, length) || tar->has_size;
+		if (tar->is_global)
+			tar->has_global_size =
+				take_record(at, length, &tar->global_size) || tar->has_global_size;
+		else
+			tar->has_size = take_record(at, length, &tar->size) || tar->has_size;
 		at += length;
 	}
 }
@@ -62,12 +68,8 @@ static bool is_one_of(uint8_t type, const char *types)
 /* What libarchive knows, and takes for what it is. */
 static uint8_t mend_type(uint8_t type, uint64_t size)
 {
-	const bool is_about = is_one_of(type, "gKLxX");
-	if (is_about && size > ATTRIBUTES_MAX)
+	if (is_one_of(type, ABOUT) && size > ATTRIBUTES_MAX)
 		return '0';
-	/* Some programs take the size that is said for all members for each. */
-	if (type == 'g')
-		return 'x';
 	return type >= 0x80 || (size > 0 && is_one_of(type, "346AV")) ? '0' : type;
 }
 
@@ -91,32 +93,38 @@ static void mend_fields(uint8_t *head, uint64_t size)
 	head[TARHEAD_SUM_AT + 7] = ' ';
 }
 
+/* What a header says itself, or what was said for all: some programs take it for each. */
+static uint64_t size_of(const struct unpack_tar *tar, const uint8_t *head)
+{
+	uint64_t size = 0;
+	if (tar->has_global_size && !is_one_of(head[TARHEAD_TYPE_AT], ABOUT))
+		return tar->global_size;
+	return tarhead_number(head + TARHEAD_SIZE_AT, SIZE_SIZE, &size) ? size : 0;
+}
+
 /* has_bytes: its data follows, if it has any. */
 static void take_head(struct unpack_tar *tar, uint8_t *head, bool has_bytes)
 {
-	uint64_t said = 0;
-	const bool is_number = tarhead_number(head + TARHEAD_SIZE_AT, SIZE_SIZE, &said);
-	const uint64_t size = is_number && has_bytes ? said : 0;
+	const uint64_t size = has_bytes ? size_of(tar, head) : 0;
 	const uint8_t type = mend_type(head[TARHEAD_TYPE_AT], size);
-	const uint64_t data = tar->has_size && !is_one_of(type, "KLxX") ? tar->size : size;
+	const bool is_about = is_one_of(type, ABOUT);
+	const uint64_t data = tar->has_size && !is_about ? tar->size : size;
 	head[TARHEAD_TYPE_AT] = type;
 	mend_fields(head, size);
 	tar->left = (data + TARHEAD_SIZE - 1) / TARHEAD_SIZE * TARHEAD_SIZE;
 	tar->is_extended = type == 'S' && head[EXTENDED_AT] != 0;
-	tar->is_pax = is_one_of(type, "xX");
+	tar->is_pax = is_one_of(type, "gxX");
+	tar->is_global = type == 'g';
 	tar->pax_size = 0;
-	if (!is_one_of(type, "KLxX"))
-		tar->has_size = false;
+	tar->has_size = tar->has_size && is_about;
 }
 
 /* Readers differ about whether it has data. */
 static bool is_doubtful(const struct unpack_tar *tar, const uint8_t *head)
 {
-	uint64_t size = 0;
 	const bool is_odd =
 		head[TARHEAD_SIZE_AT] == '\0' || is_one_of(head[TARHEAD_TYPE_AT], "123456");
-	return is_odd && !tar->has_size &&
-	       tarhead_number(head + TARHEAD_SIZE_AT, SIZE_SIZE, &size) && size > 0;
+	return is_odd && !tar->has_size && size_of(tar, head) > 0;
 }
 
 /* ---- blocks ---- */

@@ -29,9 +29,12 @@ struct unpack_tar {
 	uint64_t left;	  /* bytes up to the next header */
 	bool is_extended; /* a sparse file's map goes on in the next block */
 	bool is_held;	  /* a header waits for the block behind it */
-	bool is_pax;	  /* what is left is attributes of the next member */
+	bool is_pax;	  /* what is left is attributes of the next member... */
+	bool is_global;	  /* ...or of all that follow */
 	bool has_size;	  /* they have said it */
+	bool has_global_size;
 	uint64_t size;
+	uint64_t global_size;
 	size_t pax_size;
 	uint8_t held[TARHEAD_SIZE];
 	uint8_t pax[UNPACK_TAR_PAX];

@@ -123,6 +123,13 @@ class Tars(Readers):
     def test_the_unarchiver(self):
         self.check_reader("unar")
 
+    def test_attributes_of_all_are_no_flaw(self):
+        every = pax((b"comment", b"c"), kind=b"g")
+        for data in (every + END, FIRST + every + END, every + FIRST + END, pax((b"mtime", b"1")) + every + FIRST + END):
+            self.assertNotIn(b"flaw", self.unpack(data))
+        two = pax((b"size", SIZE), kind=b"g") + head_of(size=0) + FILE + head_of(b"b", 0) + FILE + END
+        self.assertEqual(self.unpack(two, BYTES="1"), DATA + DATA)
+
     def test_cuts_do_not_matter(self):
         self.check_cuts()
 
