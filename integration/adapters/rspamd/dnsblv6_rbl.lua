@@ -96,6 +96,12 @@ local function finish(task, found)
   end
 end
 
+-- May there be an answer, now or later? What no zone is asked about is refused. The daemon of shared
+-- may have had the question before.
+local function is_asked(known, why)
+  return known ~= nil or why == NOT_CACHED
+end
+
 -- Registered domains of sites and of the sender, as lists of names have them, and addresses of
 -- sites; each once. What is no name takes no place of one.
 local function find_names(task)
@@ -106,8 +112,7 @@ local function find_names(task)
     end
     if name and not seen[name:lower()] and #names < settings.max_names then
       seen[name:lower()] = true
-      local known, why = client:peek_name(name)
-      names[#names + 1] = (known or why == NOT_CACHED) and name or nil
+      names[#names + 1] = is_asked(client:peek_name(name)) and name or nil
     end
   end
   for _, url in ipairs(task:get_urls() or {}) do
@@ -175,9 +180,8 @@ local function make_client()
     options[key] = type(value) == "table" and table.concat(value, " ") or value
   end
   client = assert(require "dnsblv6".new(options))
-  -- What no zone is asked about is refused, and nothing is cached yet.
-  has_addresses = select(2, client:peek("192.0.2.1")) == NOT_CACHED
-  has_names = select(2, client:peek_name("test.example")) == NOT_CACHED
+  has_addresses = is_asked(client:peek("192.0.2.1"))
+  has_names = is_asked(client:peek_name("test.example"))
   silent_port = open_silence()
 end
 

@@ -16,6 +16,7 @@ import subprocess
 import sys
 
 import harness
+from cached import CachedCase
 from harness import BUILD, DEADLINE_S, SOURCE, ZONE, Case, wait_for
 from lookups import LIBRARY
 from mta import Authority
@@ -77,10 +78,6 @@ class Rspamd(Case):
         udp.bind((self.host, 0))
         return udp
 
-
-class Module(Rspamd):
-    """dnsblv6_rbl."""
-
     def start_module(self, resolver, *lines, zones=NAME, library=""):
         with open(os.path.join(SAMPLES, "dnsblv6_rbl.conf.sample"), encoding="utf-8") as file:
             sample = file.read()
@@ -89,6 +86,10 @@ class Module(Rspamd):
         self.assertEqual(count, 1)
         section = section.rstrip().removesuffix("}") + "\n".join(lines) + "\n}\n"
         return self.start_rspamd(os.path.join(SAMPLES, "dnsblv6_rbl.lua"), section, resolver)
+
+
+class Module(Rspamd):
+    """dnsblv6_rbl."""
 
     def test_listed_unlisted_and_neighbours(self):
         authority = Authority(self, LIST)
@@ -220,6 +221,19 @@ class Module(Rspamd):
         process = self.start_module((self.host, 53), zones="bl6.example*x")
         process.wait_for_log(r"module dnsblv6_rbl is off: .*zones")
         self.assertEqual(self.scan("192.0.2.66"), {})
+
+
+class Shared(Rspamd, CachedCase):
+    """dnsblv6_rbl with what dnsblv6-cached knows."""
+
+    def test_clients_are_judged_when_the_table_has_answers_already(self):
+        authority = Authority(self, LIST)
+        daemon = self.start_cached(self.config(authority.address))
+        self.wait_until_probed(daemon)
+        self.assert_right(self.run_clients([("192.0.2.1", 0)], authority.address, 1),
+                          [("192.0.2.1", 0)])
+        self.start_module(authority.address, library=f'shared = "{self.directory_of_cache}";')
+        self.check_clients(authority, "DNSBLV6_LISTED")
 
 
 class Translated(Rspamd):
