@@ -229,7 +229,7 @@ class Client:
         self._futures = set()  # of check_async()
         self._watched = None  # (loop, descriptor, pid) of check_async()
         self._timer = None
-        self._processing = set()  # threads that are in process()
+        self._processing = {}  # thread in process() -> the C callbacks that it has called
         self._doomed = None  # a handle that a callback has closed
         _must(_lib.dnsblv6_new(ctypes.byref(self._handle)))
         try:
@@ -368,7 +368,8 @@ class Client:
         key = self._following
 
         def on_verdict(_, raw):
-            self._requests.pop(key)
+            # C is still in it, and Python up to 3.10 reads it to tell of an error.
+            self._processing[threading.get_ident()].append(self._requests.pop(key))
             if self._handle:
                 callback(Result(raw.contents, self._zones))
 
@@ -396,11 +397,11 @@ class Client:
     def process(self):
         """Calls callbacks; returns how many."""
         handle = self._open()
-        self._processing.add(threading.get_ident())
+        self._processing[threading.get_ident()] = []
         try:
             return _must(_lib.dnsblv6_process(handle))
         finally:
-            self._processing.discard(threading.get_ident())
+            del self._processing[threading.get_ident()]
             doomed, self._doomed = self._doomed, None
             if doomed:
                 _lib.dnsblv6_free(doomed)

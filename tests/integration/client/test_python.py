@@ -9,6 +9,8 @@ import math
 import os
 import re
 import threading
+import unittest.mock
+import weakref
 
 import harness
 from binding import dnsblv6
@@ -163,6 +165,33 @@ class Python(Served):
         self.assertFalse(client.cancel((key, ident + 1)))
         wait_for(lambda: client.process() or found, "the callback")
         self.assertEqual([result.is_listed for result in found], [True])
+
+    def test_what_c_calls_lives_until_process_has_returned(self):
+        client, made, lived = self.client(NAME), [], []
+        client.check("192.0.2.1")
+
+        def make(function):
+            thunk = make_thunk(function)
+            made.append(weakref.ref(thunk))
+            return thunk
+
+        make_thunk = dnsblv6._VERDICT_FN
+        with unittest.mock.patch.object(dnsblv6, "_VERDICT_FN", make):
+            for i in range(2, 42):
+                client.submit(f"192.0.2.{i}", lambda _, i=i: lived.append(made[i - 2]() is not None))
+        wait_for(lambda: client.process() and len(lived) == 40, "40 callbacks")
+        self.assertEqual(set(lived), {True})
+        self.assertEqual({thunk() for thunk in made}, {None}, "kept for ever")
+
+    def test_an_error_in_a_callback_leaves_the_client_good(self):
+        client, errors = self.client(NAME), []
+        client.check("192.0.2.1")
+        with unittest.mock.patch("sys.unraisablehook", lambda raised: errors.append(raised.exc_type)):
+            for i in range(40):
+                client.submit(f"192.0.2.{i}", lambda _: 1 // 0)
+            wait_for(lambda: client.process() and len(errors) == 40, "40 callbacks")
+        self.assertEqual(set(errors), {ZeroDivisionError})
+        self.assertTrue(client.check("192.0.2.66").is_listed)
 
     def test_a_callback_may_close_the_client(self):
         client, found = self.client(NAME), []
