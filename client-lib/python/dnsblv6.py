@@ -23,6 +23,7 @@ import asyncio
 import collections
 import ctypes
 import ipaddress
+import itertools
 import os
 import threading
 
@@ -225,7 +226,7 @@ class Client:
     def __init__(self, zones, log=None, **options):
         self._handle = ctypes.c_void_p()
         self._requests = {}  # id -> the C callback, which must live until it is called
-        self._following = 0
+        self._keys = itertools.count(1)  # any thread may take the next
         self._futures = set()  # of check_async()
         self._watched = None  # (loop, descriptor, pid) of check_async()
         self._timer = None
@@ -364,8 +365,7 @@ class Client:
         return self._submit(_lib.dnsblv6_submit_name, _c(name), callback, timeout, zones)
 
     def _submit(self, start, topic, callback, timeout, zones):
-        self._following += 1
-        key = self._following
+        key = next(self._keys)
 
         def on_verdict(_, raw):
             # C is still in it, and Python up to 3.10 reads it to tell of an error.

@@ -8,7 +8,9 @@ import ipaddress
 import math
 import os
 import re
+import sys
 import threading
+import time
 import unittest.mock
 import weakref
 
@@ -192,6 +194,30 @@ class Python(Served):
             wait_for(lambda: client.process() and len(errors) == 40, "40 callbacks")
         self.assertEqual(set(errors), {ZeroDivisionError})
         self.assertTrue(client.check("192.0.2.66").is_listed)
+
+    def test_threads_that_submit_at_once_lose_no_callback(self):
+        client, found, keys = self.client(NAME), [], []
+        client.check("192.0.2.1")
+
+        def let_others_run(frame, event, _):
+            if event == "call" and frame.f_code.co_name != "_submit":
+                return None
+            frame.f_trace_opcodes = True
+            time.sleep(0.0001)
+            return let_others_run
+
+        def submit():
+            sys.settrace(let_others_run)
+            for i in range(8):
+                keys.append(client.submit(f"192.0.2.{i}", found.append)[0])
+
+        threads = [threading.Thread(target=submit) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(set(keys)), 64)
+        wait_for(lambda: client.process() or len(found) == 64, "64 callbacks")
 
     def test_a_callback_may_close_the_client(self):
         client, found = self.client(NAME), []
