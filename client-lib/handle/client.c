@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,17 +50,45 @@ static int init_locks(struct dnsblv6 *client)
 	return pthread_mutex_init(&client->lock, NULL) == 0 ? DNSBLV6_OK : -ENOMEM;
 }
 
+/*
+ * A child may have the number of its parent: in a namespace of its own, or long after that has
+ * ended. So the number is 0 in every child, where the system can do that (Linux 4.14).
+ */
+static int make_owner(struct dnsblv6 *client)
+{
+	void *page = mmap(NULL, sizeof(*client->owner), PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return -ENOMEM;
+#ifdef MADV_WIPEONFORK
+	(void)madvise(page, sizeof(*client->owner), MADV_WIPEONFORK);
+#endif
+	client->owner = page;
+	return DNSBLV6_OK;
+}
+
+static void own(struct dnsblv6 *client)
+{
+	*client->owner = getpid();
+	client->is_taken = true;
+}
+
 int dnsblv6_new(struct dnsblv6 **ret_client)
 {
 	struct dnsblv6 *client = calloc(1, sizeof(*client));
 	if (client == NULL)
 		return -ENOMEM;
+	if (make_owner(client) != DNSBLV6_OK) {
+		free(client);
+		return -ENOMEM;
+	}
 	if (init_locks(client) != DNSBLV6_OK) {
+		munmap(client->owner, sizeof(*client->owner));
 		free(client);
 		return -ENOMEM;
 	}
 	config_init(&client->config);
-	client->pid = getpid();
+	own(client);
 	client->loop_ms = INT64_MAX;
 	TAILQ_INIT(&client->open);
 	TAILQ_INIT(&client->ready);
@@ -149,7 +178,7 @@ int dnsblv6_start(struct dnsblv6 *client)
 		return -EBUSY;
 	}
 	client->error[0] = '\0';
-	client->pid = getpid();
+	own(client);
 	uint32_t max_sockets = client->config.max_sockets;
 	int ret = config_finish(&client->config, client->error);
 	if (ret == DNSBLV6_OK) {
@@ -198,15 +227,17 @@ void dnsblv6_free(struct dnsblv6 *client)
 	client_leave(client);
 	pthread_mutex_destroy(&client->lock);
 	pthread_cond_destroy(&client->changed);
+	munmap(client->owner, sizeof(*client->owner));
 	free(client);
 }
 
 /* ---- the lock, and forks ---- */
 
-/* In a child, by the first of its threads that comes. was_taken: the parent had taken it over. */
-static void take_over(struct dnsblv6 *client, bool was_taken)
+/* In a child, by the first of its threads that comes. */
+static void take_over(struct dnsblv6 *client)
 {
-	bool is_whole = was_taken && pthread_mutex_trylock(&client->lock) == 0;
+	bool is_whole = client->is_taken && pthread_mutex_trylock(&client->lock) == 0;
+	client->is_taken = false;
 	if (is_whole) /* ThreadSanitizer takes one that is made anew for locked */
 		pthread_mutex_unlock(&client->lock);
 
@@ -229,6 +260,7 @@ static void take_over(struct dnsblv6 *client, bool was_taken)
 		client->config.resolv_stamp = (struct config_stamp){ 0 };
 	client->is_broken =
 		client->engine != NULL && engine_after_fork(client->engine, is_whole) != DNSBLV6_OK;
+	client->is_taken = true;
 }
 
 void client_enter(struct dnsblv6 *client)
@@ -236,18 +268,18 @@ void client_enter(struct dnsblv6 *client)
 	int cancel_state;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pid_t self = getpid();
-	pid_t owner = __atomic_load_n(&client->pid, __ATOMIC_ACQUIRE);
+	pid_t owner = __atomic_load_n(client->owner, __ATOMIC_ACQUIRE);
 
 	while (owner != self) {
 		if (owner != -self &&
-		    __atomic_compare_exchange_n(&client->pid, &owner, -self, false,
+		    __atomic_compare_exchange_n(client->owner, &owner, -self, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
-			take_over(client, owner > 0);
-			__atomic_store_n(&client->pid, self, __ATOMIC_RELEASE);
+			take_over(client);
+			__atomic_store_n(client->owner, self, __ATOMIC_RELEASE);
 			break;
 		}
 		sched_yield();
-		owner = __atomic_load_n(&client->pid, __ATOMIC_ACQUIRE);
+		owner = __atomic_load_n(client->owner, __ATOMIC_ACQUIRE);
 	}
 	pthread_mutex_lock(&client->lock);
 	client->cancel_state = cancel_state;

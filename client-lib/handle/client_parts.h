@@ -62,8 +62,9 @@ struct dnsblv6 {
 	void *log_context;
 
 	struct engine *engine; /* NULL: not started */
-	pid_t pid;	       /* whose it is; atomic. Negative: that child is making it its own */
-	uint64_t hits;	       /* answered by the cache alone; atomic */
+	pid_t *owner; /* whose it is; atomic. Negative: that child makes it its own; 0: none yet has */
+	bool is_taken; /* not half made its owner's own */
+	uint64_t hits; /* answered by the cache alone; atomic */
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;

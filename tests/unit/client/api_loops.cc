@@ -14,6 +14,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/lib/numbers.hh"
+
 // Runs what returns whether it went well in a child.
 template <typename work> static pid_t in_child(work &&run)
 {
@@ -371,6 +373,32 @@ TEST_CASE("a fork with questions on the way leaves both sides with right answers
 	const size_t before = bl.server->count();
 	CHECK(bl.check("192.0.90.1").verdict == DNSBLV6_LISTED);
 	CHECK(bl.server->count() == before);
+}
+
+TEST_CASE("a child with the number of its parent is another process", "[client][api]")
+{
+	handle bl;
+	bl.start();
+	bl.check("192.0.0.1");
+	unsigned calls = 0;
+	call kept{ &calls };
+	const dnsblv6_ip address = ip("192.0.0.1");
+	REQUIRE(dnsblv6_submit(bl.client, &address, 0, 20000, keep_call, &kept, nullptr) == 0);
+	numbers::told = getpid();
+	const pid_t child = in_child([&bl, &calls] {
+		const bool is_right = dnsblv6_process(bl.client) == 0 && calls == 0 &&
+				      bl.check("192.0.90.1").verdict == DNSBLV6_LISTED;
+		// And one below it, of the same number.
+		const pid_t below = in_child(
+			[&bl] { return bl.check("192.0.93.1").verdict == DNSBLV6_LISTED; });
+		dnsblv6_free(bl.client);
+		return is_right && went_well(below);
+	});
+	numbers::told = 0;
+	CHECK(went_well(child));
+	CHECK(dnsblv6_process(bl.client) == 1);
+	CHECK(kept.result.verdict == DNSBLV6_LISTED);
+	CHECK(bl.check("192.0.96.1").verdict == DNSBLV6_LISTED);
 }
 
 TEST_CASE("a handle that was started and never used serves many children", "[client][api]")

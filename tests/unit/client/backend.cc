@@ -15,6 +15,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/lib/numbers.hh"
+
 namespace
 {
 using bytes = std::vector<uint8_t>;
@@ -362,6 +364,7 @@ TEST_CASE("a child has a resolver of its own, and the parent's goes on", "[clien
 TEST_CASE("a child that is forked while its parent makes a handle its own has one that works",
 	  "[client][backend]")
 {
+	const bool has_its_number = GENERATE(false, true);
 	puppet behind;
 	dnsblv6_resolver functions = puppet::functions();
 	dnsblv6 *client = nullptr;
@@ -376,6 +379,8 @@ TEST_CASE("a child that is forked while its parent makes a handle its own has on
 	REQUIRE(pid >= 0);
 	if (pid == 0) {
 		int status = -1;
+		if (has_its_number)
+			numbers::told = getpid();
 		// As another thread would fork, which knows nothing of this one.
 		behind.when_copied = [&] {
 			const pid_t below = fork();

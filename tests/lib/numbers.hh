@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+// numbers.hh - a child that has the number of its parent, as in a namespace of its own.
+//
+//     numbers::told = getpid();
+//     fork();
+//
+// The linker sends getpid() of our own code here, in binaries with the dependency `test_numbers` of
+// client-lib/meson.build.
+
+#include <unistd.h>
+
+namespace numbers
+{
+inline pid_t told = 0; // 0: the system's
+} // namespace numbers
+
+extern "C" {
+pid_t __real_getpid(void);
+pid_t __wrap_getpid(void);
+
+// Weak: each file of a binary may include this.
+__attribute__((weak)) pid_t __wrap_getpid(void)
+{
+	return numbers::told != 0 ? numbers::told : __real_getpid();
+}
+}
