@@ -256,8 +256,8 @@ static int renew_whole(struct engine *engine)
 	return ret;
 }
 
-/* Lists may end anywhere: new ones, and the old memory is lost to this child. */
-static int renew_torn(struct engine *engine)
+/* Lists may end anywhere: the old memory is lost to this child, and engine_free() finds none of it. */
+static void lose_parts(struct engine *engine)
 {
 	struct zones *all = &engine->all;
 
@@ -267,12 +267,32 @@ static int renew_torn(struct engine *engine)
 		all->zones[i].look = NULL;
 		all->zones[i].style = NULL;
 	}
+	stub_lose(all->stub);
+	all->stub = NULL;
+	all->remote = NULL;
+	engine->fetches = NULL;
+}
+
+static int renew_torn(struct engine *engine)
+{
+	struct zones *all = &engine->all;
+
+	lose_parts(engine);
 	int ret = fetches_new(all, &engine->fetches);
 	if (ret == DNSBLV6_OK)
 		ret = stub_new(all->config, &all->stub);
-	if (ret == DNSBLV6_OK && all->remote != NULL)
+	if (ret == DNSBLV6_OK && all->shared != NULL)
 		ret = make_remote(engine);
 	return ret;
+}
+
+/* The child of a child that did not get all parts has them to make, too. */
+static bool has_parts(const struct engine *engine)
+{
+	const struct zones *all = &engine->all;
+
+	return engine->fetches != NULL && all->stub != NULL &&
+	       (all->shared == NULL || all->remote != NULL);
 }
 
 int engine_after_fork(struct engine *engine, bool is_whole)
@@ -280,7 +300,7 @@ int engine_after_fork(struct engine *engine, bool is_whole)
 	cache_forget_held(engine->all.cache);
 	close_fds(engine, true);
 	seed(&engine->all);
-	int ret = is_whole ? renew_whole(engine) : renew_torn(engine);
+	int ret = is_whole && has_parts(engine) ? renew_whole(engine) : renew_torn(engine);
 	return ret == DNSBLV6_OK ? make_fds(engine) : ret;
 }
 
@@ -441,12 +461,21 @@ void engine_note_refusal(struct engine *engine)
 	engine_tell_losses(engine);
 }
 
+/* A child without descriptors may have no stub. */
+static struct stub_stats get_stub_stats(const struct engine *engine)
+{
+	struct stub_stats stats = { 0 };
+
+	if (engine->all.stub != NULL)
+		stub_get_stats(engine->all.stub, &stats);
+	return stats;
+}
+
 static struct engine_losses count_losses(const struct engine *engine)
 {
 	const struct zones_counts *counts = &engine->all.counts;
-	struct stub_stats stub;
+	const struct stub_stats stub = get_stub_stats(engine);
 
-	stub_get_stats(engine->all.stub, &stub);
 	return (struct engine_losses){ .unsent = stub.unsent,
 				       .refused = stub.refused,
 				       .dropped = counts->dropped,
@@ -478,11 +507,10 @@ int engine_stat_get(const struct engine *engine, unsigned index, const char **re
 		    uint64_t *ret_value)
 {
 	const struct zones_counts *counts = &engine->all.counts;
+	const struct stub_stats stub = get_stub_stats(engine);
 	struct remote_stats remote = { 0 };
 	struct cache_stats cache;
-	struct stub_stats stub;
 
-	stub_get_stats(engine->all.stub, &stub);
 	cache_get_stats(engine->all.cache, &cache);
 	if (engine->all.remote != NULL)
 		remote_get_stats(engine->all.remote, &remote);

@@ -31,9 +31,12 @@ int backend_open(struct backend *ret_backend, const struct config *config)
 
 void backend_close(struct backend *backend, bool is_copy)
 {
-	if (backend->functions != NULL)
-		backend->functions->close(backend->resolver, is_copy);
+	const struct dnsblv6_resolver *functions = backend->functions;
+
+	/* First: a child that is forked in the call below must not close the same once more. */
 	backend->functions = NULL;
+	if (functions != NULL)
+		functions->close(backend->resolver, is_copy);
 }
 
 bool backend_is_used(const struct backend *backend)

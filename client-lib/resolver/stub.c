@@ -778,6 +778,12 @@ int stub_after_fork(struct stub *stub)
 	return open_descriptor(stub);
 }
 
+void stub_lose(struct stub *stub)
+{
+	if (stub != NULL)
+		backend_close(&stub->backend, true);
+}
+
 void stub_free(struct stub *stub)
 {
 	if (stub == NULL)

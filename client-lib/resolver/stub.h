@@ -114,6 +114,11 @@ void stub_process(struct stub *stub, int64_t now_ms);
  * -EMFILE: may be tried again; until then every question ends at its deadline.
  */
 int stub_after_fork(struct stub *stub);
+/*
+ * In a child, of a stub that another thread was in: a resolver of the program's own is told that it
+ * is a copy, and the rest is left as it is. Nothing else may be done with it. NULL is fine.
+ */
+void stub_lose(struct stub *stub);
 
 /* For a callback that has a reply: whose it is. NULL: of a resolver of the program's own. */
 const struct config_server *stub_replier(const struct stub *stub);

@@ -3,6 +3,7 @@
 #include "client-lib/resolver/stub.h"
 
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +40,7 @@ struct puppet {
 	int opened = 0, closed = 0, closed_copies = 0, cancelled = 0;
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	std::function<void()> when_copied; // the copy of a child's parent was closed
+	std::function<void()> when_asked;
 
 	~puppet()
 	{
@@ -79,6 +81,8 @@ struct puppet {
 			return -ENOMEM;
 		}
 		self->open[id] = { name, type };
+		if (self->when_asked)
+			self->when_asked();
 		return 0;
 	}
 	static void on_cancel(void *resolver, uint64_t id)
@@ -399,6 +403,70 @@ TEST_CASE("a child that is forked while its parent makes a handle its own has on
 	REQUIRE(waitpid(pid, &status, 0) == pid);
 	CHECK(status == 0);
 	dnsblv6_free(client);
+}
+
+// What it says when it can ask none.
+static bool is_unknown(dnsblv6 *client, const dnsblv6_ip &address)
+{
+	dnsblv6_result result = {};
+	const char *name;
+	uint64_t value;
+	return dnsblv6_check(client, &address, 1, &result) == 0 &&
+	       result.verdict == DNSBLV6_UNKNOWN && dnsblv6_stat_get(client, 0, &name, &value) == 0;
+}
+
+TEST_CASE("a child that is forked in the middle of a call ends no resolver but its own",
+	  "[client][backend]")
+{
+	const bool has_descriptors = GENERATE(true, false);
+	puppet behind;
+	dnsblv6_resolver functions = puppet::functions();
+	dnsblv6 *client = nullptr;
+	dnsblv6_ip address = {};
+	REQUIRE(dnsblv6_ip_parse("192.0.2.1", &address) == 0);
+	REQUIRE(dnsblv6_new(&client) == 0);
+	REQUIRE(dnsblv6_set(client, "zones", "bl.example") == 0);
+	REQUIRE(dnsblv6_set_resolver(client, &functions, &behind) == 0);
+	REQUIRE(dnsblv6_start(client) == 0);
+	int status = -1;
+	bool has_forked = false;
+	// As another thread would fork, which knows nothing of this one.
+	behind.when_asked = [&] {
+		if (has_forked)
+			return;
+		has_forked = true;
+		const pid_t pid = fork();
+		if (pid != 0) {
+			waitpid(pid, &status, 0);
+			return;
+		}
+		alarm(20);
+		rlimit limit = {};
+		getrlimit(RLIMIT_NOFILE, &limit);
+		const rlimit none = { 0, limit.rlim_max };
+		if (!has_descriptors)
+			setrlimit(RLIMIT_NOFILE, &none);
+		bool is_right = is_unknown(client, address) && behind.closed_copies == 1 &&
+				behind.closed == 0 && behind.opened == (has_descriptors ? 2 : 1);
+		const pid_t below = fork();
+		if (below == 0) {
+			alarm(20);
+			setrlimit(RLIMIT_NOFILE, &limit);
+			const int opened = behind.opened;
+			_exit(is_unknown(client, address) && behind.opened == opened + 1 ? 0 : 1);
+		}
+		waitpid(below, &status, 0);
+		dnsblv6_free(client);
+		is_right = is_right && status == 0 && behind.closed == (has_descriptors ? 1 : 0) &&
+			   behind.closed_copies == 1;
+		_exit(is_right ? 0 : 1);
+	};
+	dnsblv6_result result = {};
+	REQUIRE(dnsblv6_check(client, &address, 1, &result) == 0);
+	CHECK(status == 0);
+	CHECK(behind.closed == 0);
+	dnsblv6_free(client);
+	CHECK(behind.closed == 1);
 }
 
 TEST_CASE("a resolver is opened by the start of a handle and closed by its end",
