@@ -506,23 +506,36 @@ static bool read_reply(const struct fetch *fetch, const struct cached_reply *rep
 	return true;
 }
 
+/*
+ * Out of the daemon's cache, by our own options, or else the reply. The daemon may take for longer what
+ * has expired, and its reply does not say since when.
+ */
+static bool take_reply(const struct fetch *fetch, const struct cached_reply *reply,
+		       struct cache_entry *entry)
+{
+	const struct zone *zone = fetch->target.zone;
+	struct look look;
+	bool has_table = look_shared(zone, fetch->target.addr, reply->is_stale, &look);
+
+	if (has_table && look.kind == LOOK_ANSWER) {
+		*entry = look.entry;
+		entry->expires_s = cache_now_s(zone->all->cache) + look.ttl_s;
+	} else if (reply->is_stale && (has_table || zone->all->config->max_stale_s == 0)) {
+		return false;
+	} else if (!read_reply(fetch, reply, entry)) {
+		return false;
+	}
+	/* The daemon may have other options than we have. */
+	return zone->config->secure != CONFIG_SECURE_YES || entry->is_secure;
+}
+
 static void on_daemon(void *context, int status, const struct cached_reply *reply)
 {
 	struct fetch *fetch = context;
 	struct cache_entry entry = make_failure(ANSWER_SILENT);
-	struct look look;
 
-	if (status == 0 && reply->outcome == CACHED_ANSWERED) {
-		if (look_shared(fetch->target.zone, fetch->target.addr, &look) &&
-		    look.kind == LOOK_ANSWER) {
-			entry = look.entry;
-			entry.expires_s = cache_now_s(fetch->all->cache) + look.ttl_s;
-		} else if (!read_reply(fetch, reply, &entry)) {
-			status = -ENOENT;
-		}
-		if (fetch->target.zone->config->secure == CONFIG_SECURE_YES && !entry.is_secure)
-			status = -ENOENT; /* the daemon has other options than we have */
-	}
+	if (status == 0 && reply->outcome == CACHED_ANSWERED && !take_reply(fetch, reply, &entry))
+		status = -ENOENT;
 	end(fetch, status == 0 ? &entry : NULL);
 }
 

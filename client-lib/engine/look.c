@@ -213,14 +213,14 @@ static const struct shared_table *get_table(const struct zones *all)
 	return all->shared != NULL ? shared_get(all->shared) : NULL;
 }
 
-/* False: the daemon's cache has nothing to say about the zone. */
-static bool look_in_table(const struct zone *zone, const struct shared_table *table,
-			  struct dnsblv6_addr addr, bool takes_expired, struct look *ret_look)
+/* False: the daemon's cache does not have the zone. */
+static bool find_place(const struct zone *zone, const struct shared_table *table,
+		       bool takes_expired, struct look_place *ret_place)
 {
 	int index = table->zones[zone->index];
 	if (index < 0)
 		return false;
-	struct look_place place = {
+	*ret_place = (struct look_place){
 		.config = zone->all->config,
 		.cache = table->cache,
 		.zone = (unsigned)index,
@@ -228,6 +228,17 @@ static bool look_in_table(const struct zone *zone, const struct shared_table *ta
 		.now_s = cache_now_s(table->cache),
 		.takes_expired = takes_expired,
 	};
+	return true;
+}
+
+/* False: the daemon's cache has nothing to say about the zone. */
+static bool look_in_table(const struct zone *zone, const struct shared_table *table,
+			  struct dnsblv6_addr addr, bool takes_expired, struct look *ret_look)
+{
+	struct look_place place;
+
+	if (!find_place(zone, table, takes_expired, &place))
+		return false;
 	/* The daemon probes when it is asked. It may also be none. */
 	if (health_is_sick(health_unpack(place.word).state) &&
 	    health_is_due(place.word, place.now_s))
@@ -236,11 +247,16 @@ static bool look_in_table(const struct zone *zone, const struct shared_table *ta
 	return ret_look->kind != LOOK_MISS && is_safe(zone, ret_look);
 }
 
-bool look_shared(const struct zone *zone, struct dnsblv6_addr addr, struct look *ret_look)
+bool look_shared(const struct zone *zone, struct dnsblv6_addr addr, bool takes_expired,
+		 struct look *ret_look)
 {
 	const struct shared_table *table = get_table(zone->all);
+	struct look_place place;
 
-	return table != NULL && look_in_table(zone, table, addr, false, ret_look);
+	if (table == NULL || !find_place(zone, table, takes_expired, &place))
+		return false;
+	look_into(&place, addr, ret_look);
+	return true;
 }
 
 static void look_own(const struct zone *zone, uint64_t word, uint32_t now_s,

@@ -37,8 +37,9 @@ struct look {
 /* One zone. takes_expired: a request is at its end, and an expired answer is better than none. */
 void look_zone(const struct zone *zone, struct dnsblv6_addr addr, bool takes_expired,
 	       struct look *ret_look);
-/* The daemon's cache alone. False: it has nothing to say about the zone. */
-bool look_shared(const struct zone *zone, struct dnsblv6_addr addr, struct look *ret_look);
+/* The daemon's cache alone. False: there is none, or it does not have the zone. */
+bool look_shared(const struct zone *zone, struct dnsblv6_addr addr, bool takes_expired,
+		 struct look *ret_look);
 
 /*
  * All zones of entries, of an address as its two words (cache_table.h says why). DNSBLV6_OK or
