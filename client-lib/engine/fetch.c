@@ -487,6 +487,14 @@ static bool has_filter(const struct zone *zone)
 	return false;
 }
 
+/* What a zone settles by its format holds for ever. */
+static uint32_t find_end(const struct fetch *fetch, uint32_t ttl_s)
+{
+	uint32_t now_s = cache_now_s(fetch->all->cache);
+
+	return ttl_s < UINT32_MAX - now_s ? now_s + ttl_s : UINT32_MAX;
+}
+
 /*
  * The reply alone, when the cache has no more of it. It says listed or not, and
  * not with which value: of no use to an entry with a filter of its own.
@@ -500,7 +508,7 @@ static bool read_reply(const struct fetch *fetch, const struct cached_reply *rep
 				       .is_secure = reply->is_secure,
 				       .is_stale = reply->is_stale,
 				       .ttl_s = reply->ttl_s };
-	entry->expires_s = cache_now_s(fetch->all->cache) + reply->ttl_s;
+	entry->expires_s = find_end(fetch, reply->ttl_s);
 	if (reply->is_listed)
 		dnsblv6_bitmap_add(&entry->payload, dnsblv6_host_index(fetch->target.addr));
 	return true;
@@ -519,7 +527,7 @@ static bool take_reply(const struct fetch *fetch, const struct cached_reply *rep
 
 	if (has_table && look.kind == LOOK_ANSWER) {
 		*entry = look.entry;
-		entry->expires_s = cache_now_s(zone->all->cache) + look.ttl_s;
+		entry->expires_s = find_end(fetch, look.ttl_s);
 	} else if (reply->is_stale && (has_table || zone->all->config->max_stale_s == 0)) {
 		return false;
 	} else if (!read_reply(fetch, reply, entry)) {

@@ -130,3 +130,26 @@ TEST_CASE("a fresh answer of the daemon is taken without a table", "[client][eng
 	CHECK(result.zones_stale == 0);
 	CHECK(result.ttl_s == 10);
 }
+
+TEST_CASE("what a zone settles by its format holds however it was asked",
+	  "[client][engine][daemon]")
+{
+	daemon_pair both;
+	for (inquiry *one : { &both.writer, &both.reader }) {
+		one->dns.add_bitmap_zone("bl6.example", DNSBLV6_STYLE_DOTTED);
+		one->set("zones", "bl6.example");
+	}
+	both.start_reader();
+	both.share_table();
+	told kept;
+	both.reader.ask("127.0.1.1", kept); // a canary
+	cached_reply said = {};
+	said.id = both.read_request().id;
+	said.outcome = CACHED_ANSWERED;
+	both.writer.check("192.0.2.1"); // the daemon has probed meanwhile
+	both.beat();
+	both.played.say(bytes_of(said));
+	both.reader.until_told(kept);
+	CHECK(kept.result.verdict == DNSBLV6_CLEAR);
+	CHECK(kept.result.ttl_s > 86400);
+}
