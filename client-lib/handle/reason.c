@@ -88,17 +88,18 @@ static void on_metadata(void *context, int status, const struct message_reply *r
 			bool is_trusted)
 {
 	struct reason *reason = context;
+	struct zone *zone = reason->engine->all.zones + reason->zone;
 	struct dnsblv6_metadata metadata;
 
 	(void)status;
 	(void)is_trusted;
 	reason->question = 0;
-	if (reply == NULL || reply->kind != MESSAGE_ANSWER ||
-	    reply->text_total > sizeof(reply->text_rdata) ||
-	    dnsblv6_metadata_decode(reply->text_rdata, reply->text_total, &metadata) != DNSBLV6_OK)
-		write_url(reason, "");
-	else
-		write_url(reason, metadata.reason);
+	/* Of the metadata it is the text alone that is kept: how to ask is a probe's to find out. */
+	if (reply != NULL && reply->kind == MESSAGE_ANSWER &&
+	    reply->text_total <= sizeof(reply->text_rdata) &&
+	    dnsblv6_metadata_decode(reply->text_rdata, reply->text_total, &metadata) == DNSBLV6_OK)
+		memcpy(zone->reason, metadata.reason, sizeof(zone->reason));
+	write_url(reason, zone->reason);
 }
 
 static void ask(struct reason *reason, const struct dnsblv6_labels *relative,
@@ -141,7 +142,7 @@ static void start(struct reason *reason, int64_t now_ms, int64_t deadline_ms)
 		ask(reason, &relative, &zone->config->name, on_text, now_ms, deadline_ms);
 		return;
 	}
-	if (zone->has_metadata) {
+	if (zone->has_metadata || deadline_ms <= now_ms) {
 		write_url(reason, zone->reason);
 		return;
 	}

@@ -375,6 +375,31 @@ TEST_CASE("a fork with questions on the way leaves both sides with right answers
 	CHECK(bl.server->count() == before);
 }
 
+TEST_CASE("a text that was asked for once is there for calls that may not ask", "[client][api]")
+{
+	handle bl;
+	bl.start();
+	// Another process has probed the zone.
+	REQUIRE(went_well(
+		in_child([&bl] { return bl.check("192.0.0.1").verdict == DNSBLV6_LISTED; })));
+	const dnsblv6_result result = bl.check("192.0.0.1");
+	REQUIRE(result.queries == 0);
+	const dnsblv6_ip address = ip("192.0.0.1");
+	const std::string bare = "192.0.0.1 is listed by bl6.example";
+	const std::string whole = bare + ", see https://bl.example/?ip=192.0.0.1";
+	char text[600];
+	for (const auto &[timeout_ms, wanted] :
+	     { std::pair(0, bare), std::pair(20000, whole), std::pair(0, whole) }) {
+		CHECK(dnsblv6_reason(bl.client, &address, &result, timeout_ms, text, sizeof(text)) >
+		      0);
+		CHECK(text == wanted);
+	}
+	// An outage takes nothing of it.
+	bl.dns.trouble = world::SERVFAIL;
+	CHECK(dnsblv6_reason(bl.client, &address, &result, 20000, text, sizeof(text)) > 0);
+	CHECK(text == whole);
+}
+
 TEST_CASE("a child with the number of its parent is another process", "[client][api]")
 {
 	handle bl;
