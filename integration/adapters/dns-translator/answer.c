@@ -400,15 +400,24 @@ static size_t end_listed(const struct translate_setup *setup,
 	return end(&writer, question, RCODE_NOERROR, EDE_NONE);
 }
 
+/* 0 is of answers that bitmap zones settle by their format: they have no end. */
+static uint32_t find_ttl(const struct translate_setup *setup, const struct dnsblv6_result *result,
+			 bool has_failed)
+{
+	uint32_t most_s = has_failed && setup->ttl_max_s > ANSWER_PARTIAL_TTL_S
+				  ? ANSWER_PARTIAL_TTL_S
+				  : setup->ttl_max_s;
+
+	return result->ttl_s == 0 || result->ttl_s > most_s ? most_s : result->ttl_s;
+}
+
 size_t answer_finish(const struct translate_setup *setup, const struct answer_question *question,
 		     const struct dnsblv6_result *result, uint8_t *ret_wire, size_t wire_max,
 		     enum answer_outcome *ret_outcome)
 {
 	const struct setup_zone *zone = question->zone;
-	uint32_t ttl_s = result->ttl_s < setup->ttl_max_s ? result->ttl_s : setup->ttl_max_s;
 	bool has_failed = (zone->entries & ~result->zones_answered) != 0;
-	if (has_failed && ttl_s > ANSWER_PARTIAL_TTL_S)
-		ttl_s = ANSWER_PARTIAL_TTL_S;
+	uint32_t ttl_s = find_ttl(setup, result, has_failed);
 	if ((result->zones_listed & zone->entries) != 0) {
 		*ret_outcome = ANSWER_LISTED;
 		if (question->qtype == TYPE_A || question->qtype == TYPE_TXT ||

@@ -267,6 +267,8 @@ TEST_CASE("an answer holds for what is left, and no longer than max-ttl", "[tran
 	check_negative(server.ask(about(name), said(0, BL6 | OTHER, 0, 7)), dns::NXDOMAIN, 7);
 	check_negative(server.ask(about(name), said(0, BL6 | OTHER, 0, 86400)), dns::NXDOMAIN,
 		       3600);
+	// What bitmap zones settle by their format has no end.
+	check_negative(server.ask(about(name), said(0, BL6 | OTHER, 0, 0)), dns::NXDOMAIN, 3600);
 }
 
 TEST_CASE("the text is that of the zone with the address in it, or one for each list",
