@@ -206,10 +206,12 @@ static void tidy_up(struct dnsblv6 *client)
 int dnsblv6_process(struct dnsblv6 *client)
 {
 	struct call *call;
-	int count = 0;
+	int cancel_state, count = 0;
 
 	if (client == NULL || client->engine == NULL)
 		return -EINVAL;
+	/* A thread that ended in a callback would keep it and leave those of others behind. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	uint64_t last_id = work(client);
 	/* Ends: what callbacks submit is for the next dnsblv6_process(). */
 	while ((call = next_ready(client, last_id)) != NULL) {
@@ -219,5 +221,6 @@ int dnsblv6_process(struct dnsblv6 *client)
 	}
 	if (count > 0)
 		tidy_up(client);
+	pthread_setcancelstate(cancel_state, NULL);
 	return count;
 }

@@ -262,6 +262,31 @@ TEST_CASE("a thread that is cancelled in a call ends behind it", "[client][api]"
 	CHECK(bl.check("192.0.6.1", 1).verdict == DNSBLV6_UNKNOWN);
 }
 
+TEST_CASE("a thread that is cancelled in a callback ends behind its process", "[client][api]")
+{
+	handle bl;
+	bl.start();
+	bl.check("192.0.0.1");
+	const dnsblv6_ip address = ip("192.0.0.1");
+	unsigned calls = 0;
+	int count = 0;
+	std::thread cancelled([&] {
+		const auto cancel = [](void *context, const dnsblv6_result *) {
+			pthread_cancel(pthread_self());
+			usleep(1000);
+			++*static_cast<unsigned *>(context);
+		};
+		for (int i = 0; i < 2; i++)
+			dnsblv6_submit(bl.client, &address, 0, 20000, cancel, &calls, nullptr);
+		count = dnsblv6_process(bl.client);
+		pthread_testcancel();
+		count = 0;
+	});
+	cancelled.join();
+	CHECK(calls == 2);
+	CHECK(count == 2);
+}
+
 TEST_CASE("threads get right answers, and each block costs one question", "[client][api]")
 {
 	handle bl;
