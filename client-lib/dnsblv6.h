@@ -62,7 +62,8 @@
  * The library installs no handler, starts no thread, runs no program, and
  * writes to no descriptor that is not its own.
  *
- * Time. Deadlines are counted on CLOCK_MONOTONIC, a clock that cannot be set.
+ * Time. Deadlines and TTLs are counted on CLOCK_MONOTONIC, a clock that cannot be set. On Linux it
+ * stands still while the machine is suspended.
  */
 
 #include <stddef.h>
