@@ -12,7 +12,7 @@ dnsblv6.lua - libdnsblv6 for LuaJIT, which rspamd is built with.
 
 Options are those of libdnsblv6(3), with "_" or "-". Times are milliseconds. What can
 fail returns nil and a text, as Lua has it. A client is ended when it is collected; one
-that has called submit() must be ended with client:close().
+that has called submit(), or has a log, must be ended with client:close().
 
 A zone's name may have an access key in it. What logs and other people read has
 result.listed_as and result.failed_as in place of listed and failed: labels, and names
@@ -50,9 +50,11 @@ struct dnsblv6_zone_info {
   uint32_t reserved[16];
 };
 typedef void (*dnsblv6_fn)(void *context, const struct dnsblv6_result *result);
+typedef void (*dnsblv6_log_fn)(void *context, int level, const char *line);
 int dnsblv6_new(struct dnsblv6 **ret_client);
 int dnsblv6_set(struct dnsblv6 *client, const char *key, const char *value);
 int dnsblv6_start(struct dnsblv6 *client);
+void dnsblv6_set_log(struct dnsblv6 *client, dnsblv6_log_fn log, void *context);
 const char *dnsblv6_error(const struct dnsblv6 *client);
 void dnsblv6_free(struct dnsblv6 *client);
 int dnsblv6_ip_parse(const char *text, struct dnsblv6_ip *ret_ip);
@@ -61,6 +63,8 @@ int dnsblv6_peek_zones(const struct dnsblv6 *client, const struct dnsblv6_ip *ip
                        struct dnsblv6_result *ret_result);
 int dnsblv6_check_zones(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uint64_t zones,
                         int timeout_ms, struct dnsblv6_result *ret_result);
+int dnsblv6_check_batch(struct dnsblv6 *client, const struct dnsblv6_ip *ips, size_t count,
+                        int timeout_ms, struct dnsblv6_result *ret_results);
 int dnsblv6_zone_set(const struct dnsblv6 *client, const char *names, uint64_t *ret_zones);
 int dnsblv6_peek_name(const struct dnsblv6 *client, const char *name, uint64_t zones,
                       struct dnsblv6_result *ret_result);
@@ -77,6 +81,9 @@ int dnsblv6_process(struct dnsblv6 *client);
 int dnsblv6_reason(struct dnsblv6 *client, const struct dnsblv6_ip *ip,
                    const struct dnsblv6_result *result, int timeout_ms, char *ret_text,
                    size_t size);
+int dnsblv6_reason_name(struct dnsblv6 *client, const char *name,
+                        const struct dnsblv6_result *result, int timeout_ms, char *ret_text,
+                        size_t size);
 int dnsblv6_qname(const struct dnsblv6_ip *ip, const char *kind, const char *zone,
                   char *ret_name, size_t size);
 const char *dnsblv6_zone_state_name(int state);
@@ -187,18 +194,30 @@ local function set_all(handle, options)
   return true
 end
 
-function M.new(options)
+local function make_log(log)
+  return ffi.cast("dnsblv6_log_fn", function(_, level, line)
+    pcall(log, level, ffi.string(line)) -- an error may not cross C
+  end)
+end
+
+-- log(level, line), which may be left out, gets lines as of syslog(3). It calls nothing of its client.
+function M.new(options, log)
   local out = ffi.new("struct dnsblv6 *[1]")
   local status = lib.dnsblv6_new(out)
   if status < 0 then
     return nil, text_of(status)
   end
   local handle = ffi.gc(out[0], lib.dnsblv6_free)
+  local client = setmetatable({ handle = handle, callbacks = {} }, Client)
+  if log then
+    client.on_line = make_log(log)
+    lib.dnsblv6_set_log(handle, client.on_line, nil)
+  end
   local is_set, why = set_all(handle, options)
   if not is_set then
+    client:close()
     return nil, why
   end
-  local client = setmetatable({ handle = handle, callbacks = {} }, Client)
   client.following = 0
   client.entries = client:zones()
   return client
@@ -215,9 +234,11 @@ function Client:close()
   end
   lib.dnsblv6_free(ffi.gc(self.handle, nil))
   self.handle = nil
-  if self.on_verdict then
-    self.on_verdict:free()
-    self.on_verdict = nil
+  for _, callback in ipairs{ "on_verdict", "on_line" } do
+    if self[callback] then
+      self[callback]:free()
+      self[callback] = nil
+    end
   end
 end
 
@@ -263,7 +284,29 @@ function Client:check(address, timeout_ms, zones)
     timeout_ms or TIMEOUT_MS, raw), raw)
 end
 
--- The same about a name, an address of a site, or, in zones, a hash.
+-- A list of results about a list of addresses, in one deadline.
+function Client:check_batch(addresses, timeout_ms)
+  local ips = ffi.new("struct dnsblv6_ip[?]", #addresses)
+  for i, address in ipairs(addresses) do
+    local ip, why = parse(address)
+    if not ip then
+      return nil, why
+    end
+    ips[i - 1] = ip
+  end
+  local raws, results = ffi.new("struct dnsblv6_result[?]", #addresses), {}
+  local status = lib.dnsblv6_check_batch(self.handle, ips, #addresses, timeout_ms or TIMEOUT_MS,
+    raws)
+  if status < 0 then
+    return nil, text_of(status)
+  end
+  for i = 1, #addresses do
+    results[i] = result_of(raws[i - 1], self.entries)
+  end
+  return results
+end
+
+-- peek() and check() about a name, an address of a site, or, in zones, a hash.
 function Client:peek_name(name, zones)
   local raw = ffi.new("struct dnsblv6_result")
   return told(self, lib.dnsblv6_peek_name(self.handle, c(name), zones or 0, raw), raw)
@@ -348,11 +391,6 @@ function Client:process()
   end
   return count
 end
--- A function of C that calls back into Lua may not be called by compiled code.
-if jit then
-  jit.off(Client.process)
-end
-
 function Client:fd()
   return lib.dnsblv6_fd(self.handle)
 end
@@ -361,14 +399,10 @@ function Client:timeout_ms()
   return lib.dnsblv6_timeout_ms(self.handle)
 end
 
-function Client:reason(address, result, timeout_ms)
-  local ip, why = parse(address)
-  if not ip then
-    return nil, why
-  end
+-- start is the function of C, topic what it is about.
+local function reason(self, start, topic, result, timeout_ms)
   local text = ffi.new("char[?]", TEXT_SIZE)
-  local status = lib.dnsblv6_reason(self.handle, ip, result.raw, timeout_ms or TIMEOUT_MS, text,
-    TEXT_SIZE)
+  local status = start(self.handle, topic, result.raw, timeout_ms or TIMEOUT_MS, text, TEXT_SIZE)
   if status == ENOENT then
     return nil, "nothing is listed"
   end
@@ -376,6 +410,18 @@ function Client:reason(address, result, timeout_ms)
     return nil, text_of(status)
   end
   return ffi.string(text)
+end
+
+function Client:reason(address, result, timeout_ms)
+  local ip, why = parse(address)
+  if not ip then
+    return nil, why
+  end
+  return reason(self, lib.dnsblv6_reason, ip, result, timeout_ms)
+end
+
+function Client:reason_name(name, result, timeout_ms)
+  return reason(self, lib.dnsblv6_reason_name, c(name), result, timeout_ms)
 end
 
 -- ---- zones and counters ----
@@ -426,6 +472,18 @@ function Client:stats()
     index = index + 1
   end
   return found
+end
+
+-- A function of C that calls back into Lua may not be called by compiled code. Each that takes the lock
+-- may have lines for a log.
+if jit then
+  jit.off(submit)
+  jit.off(reason)
+  for name, method in pairs(Client) do
+    if type(method) == "function" and not name:find("^peek") then
+      jit.off(method)
+    end
+  end
 end
 
 -- ---- without a handle ----

@@ -72,7 +72,12 @@ class Lua(Served):
             local nothing, why = client:peek_name("192.0.2.66")
             eq(nothing, nil)
             eq(why, "not cached")
-            eq(client:check_name("192.0.2.66").labels[1], "SITE")
+            local result = client:check_name("192.0.2.66")
+            eq(result.labels[1], "SITE")
+            assert(client:reason_name("192.0.2.66", result):find("192.0.2.66 is listed by SITE", 1, true))
+            eq(select(2, client:reason_name("b@d", result)), "Invalid argument")
+            eq(select(2, client:reason_name("192.0.2.66", client:check_name("192.0.2.67"))),
+              "nothing is listed")
             eq(client:peek_name("192.0.2.66").verdict, "listed")
             eq(client:check_name("not-there.example").verdict, "clear")
             for _, wrong in ipairs{{ "b@d", "192.0.2.66\\0.example" }} do
@@ -112,6 +117,49 @@ class Lua(Served):
               local is_listed = i == 1 or i == 66 or i == 127
               eq(client:peek("192.0.2." .. i).verdict, is_listed and "listed" or "clear")
             end
+        """)
+
+    def test_a_batch_is_in_order(self):
+        self.lua(f"""
+            local client = assert(dnsblv6.new{{ zones = "{NAME}", servers = servers }})
+            local addresses = {{}}
+            for i = 0, 255 do
+              addresses[i + 1] = "192.0.2." .. i
+            end
+            local results = assert(client:check_batch(addresses))
+            eq(#results, 256)
+            for i = 0, 255 do
+              local is_listed = i == 1 or i == 66 or i == 127 or i == 130
+              eq(results[i + 1].verdict, is_listed and "listed" or "clear")
+            end
+            eq(#client:check_batch{{}}, 0)
+            eq(select(2, client:check_batch{{ "192.0.2.1", "here" }}), "here: not an address")
+            eq(select(2, client:check_batch({{ "192.0.2.1" }}, 3600001)), "Invalid argument")
+        """)
+
+    def test_the_log_gets_what_goes_wrong_and_each_question(self):
+        self.lua(f"""
+            local levels, lines, fails = {{}}, {{}}, false
+            local client = assert(dnsblv6.new({{ zones = "nowhere.{NAME} {CLASSIC_NAME}", servers = servers }},
+              function(level, line)
+                levels[level] = (levels[level] or 0) + 1
+                lines[#lines + 1] = line
+                if fails then
+                  error("mine")
+                end
+              end))
+            eq(client:probe(), 1)
+            eq(levels[4], 1)
+            assert(table.concat(lines, "\\n"):find("[nowhere.{NAME}] zone fell ill", 1, true))
+            fails = true
+            -- Often enough to be compiled.
+            local before, zones = levels[7], client:zone_set("{CLASSIC_NAME}")
+            for i = 0, 255 do
+              assert(client:check("192.0.2." .. i, 5000, zones))
+            end
+            assert(levels[7] >= before + 512, levels[7])
+            client:close()
+            assert(not dnsblv6.new({{ zones = "{NAME}", no_such_key = 1 }}, print))
         """)
 
     def test_requests_come_back_through_process(self):
