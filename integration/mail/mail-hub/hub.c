@@ -314,8 +314,8 @@ static bool do_meet(const struct sockaddr_storage *one, const struct sockaddr_st
 }
 
 /*
- * Has the program of a list the address already? If not, *ret_place is one that a program of the hub has and
- * that keeps it from this one, or NULL, and *ret_list the list of that.
+ * Is the program one that has the address? *ret_place is one that is there before it and would keep it from this
+ * one, or NULL, and *ret_list the list of that.
  */
 static bool has_address(const struct hub_setup *setup, unsigned program,
 			const struct sockaddr_storage *wanted, const struct place_list **ret_list,
@@ -351,22 +351,31 @@ static bool is_free(const char *text, const struct sockaddr_storage *address)
 	return false;
 }
 
+static bool refuse_address(const char *why, const struct place_list *list, const char *text,
+			   const struct place_list *other, const char *place)
+{
+	log_error(hub_context, "%s, item=%s place=%s (%s has %s)", why, list->item, text,
+		  hub_programs[other->program].name, place);
+	return false;
+}
+
 /*
  * A program opens new sockets before it closes old ones, and each by itself: what one of them has is free behind
  * the end of that one only.
  */
-static bool may_have(const struct hub *hub, const struct place_list *list, const char *text,
+static bool may_have(const struct hub *hub, const struct hub_setup *setup,
+		     const struct place_list *list, const char *text,
 		     const struct sockaddr_storage *address)
 {
 	const struct place_list *other = NULL;
 	const char *place = NULL;
+	(void)has_address(setup, list->program, address, &other, &place);
+	if (place != NULL && other->program != list->program)
+		return refuse_address("address given to two programs", list, text, other, place);
 	if (has_address(&hub->setup, list->program, address, &other, &place))
 		return true;
-	if (place == NULL)
-		return is_free(text, address);
-	log_error(hub_context, "address needs a restart, item=%s place=%s (%s has %s)", list->item,
-		  text, hub_programs[other->program].name, place);
-	return false;
+	return place == NULL ? is_free(text, address)
+			     : refuse_address("address needs a restart", list, text, other, place);
 }
 
 /*
@@ -380,7 +389,7 @@ static bool are_places_free(const struct hub *hub, const struct hub_setup *setup
 		const struct hub_list *places = list_of(setup, &place_lists[list]);
 		for (unsigned i = 0; i < places->count; i++)
 			if (find_address(setup, &place_lists[list], i, &address) &&
-			    !may_have(hub, &place_lists[list], places->texts[i], &address))
+			    !may_have(hub, setup, &place_lists[list], places->texts[i], &address))
 				return false;
 	}
 	return true;

@@ -182,17 +182,20 @@ class Mail(Case):
         process.wait_for_log(r"^info: \[mail-hub\] reloaded$")
 
     def test_a_reload_to_a_port_of_a_program_of_its_own_changes_nothing(self):
-        other = "{}@{}".format(*self.free_address())
+        other, free = ("{}@{}".format(*self.free_address()) for _ in range(2))
         hub = Hub(self, plain_logins="yes", pop3=other)
         own = "{}@{}".format(*hub.address)
         process = hub.start()
         for count, (items, item, place, has) in enumerate((
                 ({"smtp": other, "pop3": own}, "smtp", other, f"pop-front has {other}"),
                 ({"smtp": f"0.0.0.0@{hub.address[1]}"}, "smtp", f"0.0.0.0@{hub.address[1]}", f"smtp-front has {own}"),
+                ({"pop3": own, "smtp": free}, "pop3", own, f"smtp-front has {own}"),
+                ({"smtp": f"[ {own}, {free} ]", "pop3": free}, "pop3", free, f"smtp-front has {free}"),
                 ({"pop3": f"0.0.0.0@{hub.address[1]}"}, "pop3", f"0.0.0.0@{hub.address[1]}", f"smtp-front has {own}")),
                 1):
             hub.reload(**{"smtp": own, "pop3": other, **items})
-            process.wait_for_log(rf"^error: \[mail-hub\] address needs a restart, item={item} place={place} \({has}\)$")
+            why = "given to two programs" if count > 3 else "needs a restart"
+            process.wait_for_log(rf"^error: \[mail-hub\] address {why}, item={item} place={place} \({has}\)$")
             process.wait_for_log(r"^warning: \[mail-hub\] configuration not reloaded, the old one stays$", count)
         self.expect_log(r"\[smtp-front\]", ENDED.format(".*", ".*"))
         os.kill(hub.pid_of("smtp-front"), signal.SIGKILL)
