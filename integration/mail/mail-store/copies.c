@@ -31,7 +31,6 @@ enum verb { CHECK, MAKE, RESTORE, FORGET };
 /* A clock that was set by the wrong zone, or not put forward for summer, is wrong by an hour. */
 #define SLACK_DEFAULT_S 3600
 #define SLACK_MAX_S	(366ULL * 24 * 3600)
-#define NODE_BITS	56 /* behind the number of the node in that of a mail */
 
 struct copies {
 	const char *store;
@@ -247,28 +246,19 @@ static int name_mail(struct copies *copies, const struct mailentry *entry, int r
 
 static int copy_mail(struct copies *copies, struct target target, const struct mailentry *entry)
 {
-	struct mailrow row;
-	struct mailrecord record;
-	struct mailmeta decoded;
-	uint8_t *meta = NULL;
-	char *text = NULL;
-	size_t size = 0;
-	int ret = tool_find_record(copies->layer, entry->mail, &row, &record, &meta);
+	struct tool_mail mail;
+	int ret = tool_read_mail(copies->layer, entry->mail, &mail);
+	const struct mailname sender = mail.meta.sender;
 	if (ret == 0)
-		ret = mailmeta_decode(meta, record.meta_size, &decoded);
-	if (ret == 0)
-		ret = tool_read_text(copies->layer, entry->mail, &text, &size);
-	if (ret == 0)
-		ret = find_boxes(copies, entry, &decoded, &target);
+		ret = find_boxes(copies, entry, &mail.meta, &target);
 	if (ret == 0)
 		ret = deliver(copies, &target, entry,
-			      (struct mailstore_mail){ .sender = decoded.sender,
-						       .text = (const uint8_t *)text,
-						       .size = size });
+			      (struct mailstore_mail){ .sender = sender,
+						       .text = (const uint8_t *)mail.text,
+						       .size = mail.size });
 	free(target.boxes);
 	free(target.bytes);
-	free(text);
-	free(meta);
+	tool_free_mail(&mail);
 	if (ret == MAILSTORE_EMAIL)
 		return 0; /* it was deleted meanwhile */
 	return ret == 0 || ret == MAILSTORE_EAWAY ? ret : name_mail(copies, entry, ret);
@@ -288,10 +278,9 @@ struct unit {
 	struct list spares; /* what others has already */
 };
 
-/* Numbers of mails begin with that of their node. */
 static unsigned node_of(const struct mailentry *entry)
 {
-	return (unsigned)(entry->mail >> NODE_BITS);
+	return remote_node_of(entry->mail);
 }
 
 /*
@@ -508,7 +497,7 @@ static int note_lost(struct copies *copies, struct mailname name)
 	struct mailentry entry;
 	if (!copyname_parse(name, &number, &box))
 		return 0;
-	int ret = maillayer_find(copies->layer, box, (uint64_t)number << NODE_BITS, &entry);
+	int ret = maillayer_find(copies->layer, box, (uint64_t)number << REMOTE_NODE_BITS, &entry);
 	if (ret == DNSBLV6_ENOTFOUND || (ret == 0 && node_of(&entry) != number))
 		return tool_keep_name(&copies->lost, name);
 	return count_away(copies, ret);
@@ -534,7 +523,7 @@ static int look_at_box(struct copies *copies, struct mailname box)
 	while (ret == 0) {
 		const unsigned number = node_of(&entry);
 		ret = look_at_there(copies, number, box);
-		from = ((uint64_t)number + 1) << NODE_BITS;
+		from = ((uint64_t)number + 1) << REMOTE_NODE_BITS;
 		if (ret == 0)
 			ret = from > 0 ? maillayer_find(copies->layer, box, from, &entry)
 				       : DNSBLV6_ENOTFOUND;

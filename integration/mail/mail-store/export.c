@@ -39,23 +39,14 @@ static const struct options_table export_table = {
 
 static int export_to_mbox(struct exchange *exchange, const struct mailentry *entry)
 {
-	char *text = NULL;
-	size_t size = 0;
-	struct mailrow row;
-	struct mailrecord record;
-	struct mailmeta meta;
-	uint8_t *bytes = NULL;
-	int ret = tool_find_record(exchange->layer, entry->mail, &row, &record, &bytes);
-	if (ret == 0)
-		ret = mailmeta_decode(bytes, record.meta_size, &meta);
-	if (ret == 0)
-		ret = tool_read_text(exchange->layer, entry->mail, &text, &size);
+	struct tool_mail mail;
+	int ret = tool_read_mail(exchange->layer, entry->mail, &mail);
+	const struct mailname sender = mail.meta.sender;
 	errno = EIO;
-	if (ret == 0 && !mbox_write(exchange->out, meta.sender.bytes, meta.sender.size,
-				    entry->time_us, (const uint8_t *)text, size))
+	if (ret == 0 && !mbox_write(exchange->out, sender.bytes, sender.size, entry->time_us,
+				    (const uint8_t *)mail.text, mail.size))
 		ret = -errno;
-	free(text);
-	free(bytes);
+	tool_free_mail(&mail);
 	return ret;
 }
 

@@ -21,6 +21,7 @@ static const struct subcommand commands[] = {
 	{ "export", export_command, "write a mailbox as an mbox or a maildir" },
 	{ "fsck", fsck_command, "read everything, and report what is wrong" },
 	{ "copies", copies_command, "compare mailboxes with their copies on other nodes" },
+	{ "gather", gather_command, "bring mails to the node that their mailbox has by now" },
 	{ "bench", bench_command, "measure how many mails a second a disk commits" },
 };
 

@@ -294,3 +294,22 @@ int tool_read_text(struct maillayer *layer, uint64_t mail, char **ret_text, size
 	int ret = tool_write_text(layer, mail, out);
 	return fclose(out) == 0 || ret != 0 ? ret : -ENOMEM;
 }
+
+int tool_read_mail(struct maillayer *layer, uint64_t mail, struct tool_mail *ret_mail)
+{
+	struct mailrow row;
+	struct mailrecord record;
+	*ret_mail = (struct tool_mail){ 0 };
+	int ret = tool_find_record(layer, mail, &row, &record, &ret_mail->bytes);
+	if (ret == 0)
+		ret = mailmeta_decode(ret_mail->bytes, record.meta_size, &ret_mail->meta);
+	if (ret == 0)
+		ret = tool_read_text(layer, mail, &ret_mail->text, &ret_mail->size);
+	return ret;
+}
+
+void tool_free_mail(struct tool_mail *mail)
+{
+	free(mail->text);
+	free(mail->bytes);
+}

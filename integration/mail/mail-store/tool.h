@@ -32,6 +32,7 @@ int export_command(int argc, char **argv);
 int fsck_command(int argc, char **argv);
 int bench_command(int argc, char **argv);
 int copies_command(int argc, char **argv);
+int gather_command(int argc, char **argv);
 
 /* The files of a store. */
 struct store_paths {
@@ -94,6 +95,18 @@ int tool_find_record(struct maillayer *layer, uint64_t mail, struct mailrow *ret
 int tool_write_text(struct maillayer *layer, uint64_t mail, FILE *out);
 /* The same into memory, to be freed in any case; *ret_text is NULL before. */
 int tool_read_text(struct maillayer *layer, uint64_t mail, char **ret_text, size_t *ret_size);
+
+/* What is delivered again. */
+struct tool_mail {
+	struct mailmeta meta; /* borrowed from the next */
+	uint8_t *bytes;
+	char *text;
+	size_t size;
+};
+
+/* 0 or a status; tool_free_mail() in any case. */
+int tool_read_mail(struct maillayer *layer, uint64_t mail, struct tool_mail *ret_mail);
+void tool_free_mail(struct tool_mail *mail);
 
 #ifdef __cplusplus
 }

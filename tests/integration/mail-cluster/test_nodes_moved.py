@@ -24,10 +24,10 @@ class Moved(Nodes):
             for path in (self.users, self.users + "-lock"):
                 os.chown(path, pwd.getpwnam(stored.USER).pw_uid, -1)
 
-    def begin_moved(self):
+    def begin_moved(self, count=2, **how):
         self.users = self.path("of-nodes.mdb")
         self.build()
-        return self.begin(count=2, stored={"users": self.users})
+        return self.begin(count=count, stored={"users": self.users}, **how)
 
     def move(self, client, box, number):
         self.build({box: f"node={number}"})
@@ -109,6 +109,36 @@ class Moved(Nodes):
             self.run_tool(nodes[1], "rm", "--all", one)
             self.assertEqual(self.run_tool(nodes[0], "ls", one), [])
         self.assertEqual(len(self.run_tool(nodes[0], "ls")), len(USERS) - 2)
+
+    def test_a_mailbox_that_moves_takes_its_mails_along(self):
+        nodes = self.begin_moved(count=4, nodes={"copies": 2})
+        client, (box, other, *_) = self.client(nodes[0]), USERS
+        now_us = 1_700_000_000_000_000
+        old = [client.deliver(TEXT, [box], time_us=now_us + at) for at in range(3)]
+        both = client.deliver(TEXT, [box, other])
+        self.move(client, box, 3)
+        new = client.deliver(TEXT, [box])
+        self.run_tool(nodes[1], "ls", box)
+        self.assertEqual(self.run_tool(nodes[1], "gather", box), ["4 mails brought"])
+        entries = client.entries(box)
+        self.assertEqual([(node_of(mail), ident) for mail, ident, _ in entries], [(3, ident) for ident in (new, *old, both)])
+        self.assertEqual([row.split("\t")[0] for row in self.run_tool(nodes[1], "ls", box)], [new, *old, both])
+        self.assertEqual([ident for _, ident, _ in client.entries(other)], [both])
+        self.assertIn("2023-11-14T", self.run_tool(nodes[1], "ls", box)[1])
+        self.assertEqual(self.run_tool(nodes[1], "gather", box, other), ["0 mails brought"])
+        compare = ("mail-store", "copies", "--store", nodes[0].stored.socket, "check")
+        wait_for(lambda: subprocess.run([program(compare[0]), *compare[1:]], timeout=DEADLINE_S, check=False,
+                                        capture_output=True).stdout.startswith(
+            b"2 mailboxes, 6 mails, 0 without a copy, 0 copies without a mail"), "the old copies to go")
+
+    def test_a_mail_whose_id_the_other_node_has_comes_under_another(self):
+        nodes = self.begin_moved(nodes={"copies": 2})
+        client, (box, *_) = self.client(nodes[0]), USERS
+        client.deliver(TEXT, [box])
+        self.move(client, box, 2)  # which has the copy
+        self.assertEqual(self.run_tool(nodes[0], "gather", box), ["1 mails brought, 1 of them under new ids"])
+        self.assertEqual([node_of(mail) for mail in self.mails(client, box)], [2])
+        self.assertEqual(len(self.run_tool(nodes[0], "ls", box)), 1)
 
     def test_tools_say_that_a_node_which_may_have_mails_of_a_mailbox_is_down(self):
         nodes = self.begin_moved()

@@ -124,7 +124,7 @@ static int erase_of_node(struct maillayer *layer, struct mailname mailbox, const
 static size_t count_of_node(const uint64_t *mails, size_t count)
 {
 	size_t at = 0;
-	while (at < count && mails[at] >> 56 == mails[0] >> 56)
+	while (at < count && remote_node_of(mails[at]) == remote_node_of(mails[0]))
 		at++;
 	return at;
 }

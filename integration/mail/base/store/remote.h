@@ -23,6 +23,14 @@ extern "C" {
 
 #define REMOTE_TIMEOUT_MS 60000 /* where nothing else is said */
 
+/* Behind the number of the node in those of mails, where there are nodes. */
+#define REMOTE_NODE_BITS 56
+
+static inline unsigned remote_node_of(uint64_t mail)
+{
+	return (unsigned)(mail >> REMOTE_NODE_BITS);
+}
+
 /* timeout_ms is for the connection, and for each reply. 0 or -errno. */
 int remote_store_open(const char *socket_path, int timeout_ms, struct maillayer **ret_layer);
 
