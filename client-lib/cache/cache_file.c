@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "client-lib/cache/cache_table.h"
+#include "lib/format/fnv.h"
 
 enum { FILE_MODE = S_IRUSR | S_IWUSR | S_IRGRP };
 #ifndef F_SEAL_FUTURE_WRITE
@@ -36,10 +37,8 @@ static uint64_t read_boot(void)
 	ssize_t size = read(fd, text, sizeof(text));
 	close(fd);
 
-	uint64_t hash = 0;
-	for (ssize_t i = 0; i < size; i++)
-		hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3ull; /* FNV-1a */
-	return hash;
+	/* Begun with 0: what cannot be read is that, too. */
+	return size < 0 ? 0 : fnv_add(0, text, (size_t)size);
 }
 
 /* In another time namespace the clock is another one: its writer may have been at work later. */

@@ -14,6 +14,7 @@
 #include "client-lib/resolver/shares.h"
 #include "client-lib/base/timers.h"
 #include "client-lib/base/waitset.h"
+#include "lib/format/fnv.h"
 
 #define BUCKETS_MIN    1024
 #define BUCKETS_MAX    262144 /* 2 MB, of which are touched those in use */
@@ -120,10 +121,8 @@ static void give_asker(struct stub *stub, struct asker *asker)
 
 static struct bucket *bucket_of(struct stub *stub, const struct dnsblv6_labels *name, uint16_t type)
 {
-	uint64_t hash = stub->seed ^ type;
+	const uint64_t hash = fnv_add(stub->seed ^ type, name->wire, name->size);
 
-	for (unsigned i = 0; i < name->size; i++)
-		hash = (hash ^ name->wire[i]) * UINT64_C(0x100000001b3);
 	return &stub->buckets[(hash ^ hash >> 32) & (stub->bucket_count - 1)];
 }
 

@@ -2,6 +2,7 @@
 #include "lib/lmdb/entries.h"
 
 #include "lib/format/bytes.h"
+#include "lib/format/fnv.h"
 #include "lib/lmdb/environment.h"
 
 #include <string.h>
@@ -85,14 +86,6 @@ int entries_step(struct entries_walk *walk, MDB_cursor_op op, struct store_bytes
 
 /* ---- the checksum ---- */
 
-/* FNV-1a, 64 bits; its weak last step is mended by final_mix(). */
-static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ bytes[i]) * 0x100000001b3u;
-	return hash;
-}
-
 /* Sums of similar entries must not cancel out: spread each over all 64 bits. */
 static uint64_t final_mix(uint64_t hash)
 {
@@ -108,9 +101,9 @@ uint64_t entries_share(const struct store_kind *kind, unsigned table, struct sto
 	    memcmp(key.data, sum_key, key.size) == 0)
 		return 0;
 	uint8_t head[3] = { (uint8_t)table, (uint8_t)(key.size >> 8), (uint8_t)key.size };
-	uint64_t hash = hash_bytes(0xcbf29ce484222325u, head, sizeof(head));
-	hash = hash_bytes(hash, key.data, key.size);
-	hash = hash_bytes(hash, value.data, value.size);
+	uint64_t hash = fnv_add(FNV_START, head, sizeof(head));
+	hash = fnv_add(hash, key.data, key.size);
+	hash = fnv_add(hash, value.data, value.size);
 	return final_mix(hash);
 }
 

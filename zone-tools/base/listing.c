@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/format/array.h"
+#include "lib/format/fnv.h"
 
 /* ---- values ---- */
 
@@ -47,12 +48,10 @@ static void free_chunks(struct text_chunk *chunk)
 	}
 }
 
-/* FNV-1a */
 static uint64_t hash_value(const struct dnsblv6_value *value)
 {
-	uint64_t hash = 0xcbf29ce484222325u ^ value->a ^ (uint64_t)value->ttl << 32;
-	for (size_t i = 0; i < value->text_size; i++)
-		hash = (hash ^ value->text[i]) * 0x100000001b3u;
+	const uint64_t hash = fnv_add(FNV_START ^ value->a ^ (uint64_t)value->ttl << 32,
+				      value->text, value->text_size);
 	return hash * 0x9e3779b97f4a7c15u >> 20; /* the low bits of FNV mix least */
 }
 

@@ -17,6 +17,7 @@
 
 #include "lib/common/log.h"
 #include "lib/common/version.h"
+#include "lib/format/fnv.h"
 #include "lib/process/child.h"
 #include "lib/process/clock.h"
 #include "lib/process/systemd.h"
@@ -313,14 +314,6 @@ static char *find_reason(char *text)
 	return line;
 }
 
-static uint64_t number_of(const char *text)
-{
-	uint64_t number = 0xcbf29ce484222325u;
-	for (; *text != '\0'; text++)
-		number = (number ^ (uint8_t)*text) * 0x100000001b3u;
-	return number;
-}
-
 /* Those of the build before are told again once a day: what lasts is seen in a log of any day. */
 static bool is_told(struct watched *watched, uint64_t number)
 {
@@ -336,7 +329,7 @@ static bool is_told(struct watched *watched, uint64_t number)
 static void tell_success(const struct running *running, struct watched *watched, char *out,
 			 const char *err)
 {
-	if (watched == NULL || !is_told(watched, number_of(err)))
+	if (watched == NULL || !is_told(watched, fnv_add(FNV_START, err, strlen(err))))
 		fputs(err, stderr);
 	while (*out != '\0') {
 		char *rest = cut_line(out);

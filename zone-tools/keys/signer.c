@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/format/array.h"
+#include "lib/format/fnv.h"
 
 enum {
 	DAY_S = 86400,
@@ -144,9 +145,7 @@ uint64_t signer_count(const struct signer *signer)
 
 static uint32_t choose(const struct dnsblv6_labels *owner, uint16_t type, uint32_t range)
 {
-	uint64_t hash = 0xcbf29ce484222325u ^ type;
-	for (unsigned i = 0; i < owner->size; i++)
-		hash = (hash ^ owner->wire[i]) * 0x100000001b3u;
+	const uint64_t hash = fnv_add(FNV_START ^ type, owner->wire, owner->size);
 	return range == 0 ? 0 : (uint32_t)((hash ^ hash >> 32) % range);
 }
 

@@ -6,6 +6,7 @@
 #include "zone-tools/reading/difference.h"
 
 #include "lib/format/dnssec.h"
+#include "lib/format/fnv.h"
 #include "lib/format/wellknown.h"
 #include "lib/store/tables.h"
 
@@ -41,9 +42,7 @@ enum { SET_DATA_MAX = DNSBLV6_SET_VALUES_MAX * (9 + 255) };
  */
 static uint32_t hash_set(const uint8_t *data, size_t size)
 {
-	uint64_t hash = 0xcbf29ce484222325u;
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ data[i]) * 0x100000001b3u;
+	uint64_t hash = fnv_add(FNV_START, data, size);
 	hash = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15u;
 	uint32_t number = (uint32_t)(hash >> 32);
 	return number == DNSBLV6_SET_NONE ? 1 : number;

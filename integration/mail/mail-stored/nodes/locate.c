@@ -3,6 +3,7 @@
 
 #include "integration/mail/base/store/copyname.h"
 #include "lib/common/wholefile.h"
+#include "lib/format/fnv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,14 +18,6 @@
 
 /* ---- by name: FNV-1a, and the finish of SplitMix64. These must stay as they are. ---- */
 
-static uint64_t hash_name(struct mailname name)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	for (size_t i = 0; i < name.size; i++)
-		hash = (hash ^ name.bytes[i]) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 static uint64_t weigh(uint64_t hash, unsigned number)
 {
 	uint64_t x = hash + number * UINT64_C(0x9e3779b97f4a7c15);
@@ -35,7 +28,7 @@ static uint64_t weigh(uint64_t hash, unsigned number)
 
 static unsigned spread(const struct nodesetup *setup, struct mailname mailbox)
 {
-	const uint64_t hash = hash_name(mailbox);
+	const uint64_t hash = fnv_add(FNV_START, mailbox.bytes, mailbox.size);
 	uint64_t best = 0;
 	unsigned found = setup->self;
 	bool is_found = false;

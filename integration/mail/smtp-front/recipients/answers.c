@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/smtp-front/recipients/answers.h"
 
+#include "lib/format/fnv.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,9 +40,7 @@ void answers_free(struct answers *answers)
 /* FNV-1a, and a last step that spreads it over all bits. */
 static uint64_t hash_of(const struct answers *answers, const char *address, size_t size)
 {
-	uint64_t hash = 0xcbf29ce484222325u ^ answers->seed;
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ (uint8_t)address[i]) * 0x100000001b3u;
+	uint64_t hash = fnv_add(FNV_START ^ answers->seed, address, size);
 	hash = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15u;
 	return hash ^ hash >> 29;
 }

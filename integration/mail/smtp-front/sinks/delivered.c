@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/smtp-front/sinks/delivered.h"
 
+#include "lib/format/fnv.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -205,20 +207,13 @@ void delivered_hash_end(struct delivered_hash *hash, uint8_t *ret_mail)
 	memcpy(ret_mail, digest, DELIVERED_MAIL_SIZE);
 }
 
-/* FNV-1a of 64 bits: that two recipients of one sender collide costs a look at the mail. */
-static uint64_t mix(uint64_t sum, const void *bytes, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		sum = (sum ^ ((const uint8_t *)bytes)[i]) * UINT64_C(1099511628211);
-	return sum;
-}
-
+/* That two recipients of one sender have the same costs a look at the mail. */
 uint64_t delivered_recipient(const struct dnsblv6_ip *client_ip, const char *sender,
 			     const char *recipient)
 {
 	static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
 	const bool is_ipv4 = memcmp(client_ip->bytes, mapped, sizeof(mapped)) == 0;
-	uint64_t sum = mix(UINT64_C(14695981039346656037), client_ip->bytes, is_ipv4 ? 15 : 6);
-	sum = mix(sum, sender, strlen(sender) + 1);
-	return mix(sum, recipient, strlen(recipient) + 1);
+	uint64_t sum = fnv_add(FNV_START, client_ip->bytes, is_ipv4 ? 15 : 6);
+	sum = fnv_add(sum, sender, strlen(sender) + 1);
+	return fnv_add(sum, recipient, strlen(recipient) + 1);
 }
