@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/common/counts.h"
+#include "lib/common/utc.h"
 #include "lib/common/version.h"
 #include "lib/dns/peer.h"
 #include "server/transfer/outward.h"
@@ -14,19 +14,12 @@
 #include "server/xdp-kernel/fill.h"
 #include "server/zone/zone.h"
 
-#define TIME_MAX 64
-
 typedef unsigned long long ull;
 
-/* "2026-11-20T13:00:00Z", or "-" for none. */
+/* 0 is no time. */
 static const char *format_time(uint64_t time_s, char *ret_text)
 {
-	time_t when = (time_t)time_s;
-	struct tm parts;
-	if (time_s == 0 || gmtime_r(&when, &parts) == NULL ||
-	    strftime(ret_text, TIME_MAX, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
-		snprintf(ret_text, TIME_MAX, "-");
-	return ret_text;
+	return time_s == 0 ? "-" : utc_format(time_s, ret_text);
 }
 
 /* ---- status ---- */
@@ -91,9 +84,9 @@ static void write_zones(const struct report *report, FILE *out)
 	for (size_t i = 0; i < report->settings->zone_count; i++) {
 		const struct settings_zone *settings = &report->settings->zones[i];
 		struct zonestatus_zone zone = zonestatus_find_worst(report->zonestatus, i);
-		char built[TIME_MAX];
-		char signatures[TIME_MAX];
-		char expires[TIME_MAX];
+		char built[UTC_TEXT_SIZE];
+		char signatures[UTC_TEXT_SIZE];
+		char expires[UTC_TEXT_SIZE];
 		fprintf(out, "%s\t", settings->domain.text);
 		write_others(settings, out);
 		fprintf(out, "\t%llu\t%llu\t%s\t%s\t%s\t%s\n", (ull)zone.serial, (ull)zone.records,
@@ -112,7 +105,7 @@ static void write_driver_zone(const struct report *report, size_t index, FILE *o
 	const char *reason = zone.state == DRIVERSTATUS_UNFIT
 				     ? fill_reason_text((enum fill_reason)zone.reason)
 				     : driverstatus_text((enum driverstatus_state)zone.state);
-	char switched[TIME_MAX];
+	char switched[UTC_TEXT_SIZE];
 	fprintf(out, "zone\t%s\t%llu\t%s\t%llu\t%s\t%s\n",
 		report->settings->zones[index].domain.text, (ull)zone.serial,
 		format_time(zone.switched_s, switched), (ull)zone.lines,

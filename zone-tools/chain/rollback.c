@@ -7,6 +7,7 @@
 #include "zone-tools/records/clock.h"
 #include "zone-tools/records/store_settings.h"
 
+#include "lib/common/utc.h"
 #include "lib/lmdb/writer.h"
 
 #include <stdio.h>
@@ -53,11 +54,11 @@ static int check_expiry(const struct rollback *rollback)
 {
 	const struct rollback_job *job = rollback->job;
 	const struct findings_place place = { job->path, 0 };
-	char expired[CLOCK_TEXT_SIZE];
+	char expired[UTC_TEXT_SIZE];
 	char what[80];
 	if (rollback->facts.expires_s == 0 || rollback->facts.expires_s > job->now_s)
 		return DNSBLV6_OK;
-	clock_format(rollback->facts.expires_s, expired);
+	utc_format(rollback->facts.expires_s, expired);
 	snprintf(what, sizeof(what), "version has expired, expired=%s", expired);
 	findings_add(job->findings, FINDING_REFUSAL, place, what, NULL, 0,
 		     "$TIMESTAMP of its list");

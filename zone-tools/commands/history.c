@@ -10,7 +10,6 @@
 #include "zone-tools/commands/zonecall.h"
 
 #include "zone-tools/chain/chain.h"
-#include "zone-tools/records/clock.h"
 #include "zone-tools/reading/contents.h"
 #include "zone-tools/reading/difference.h"
 #include "zone-tools/reading/past.h"
@@ -19,6 +18,7 @@
 
 #include "lib/common/log.h"
 #include "lib/common/options.h"
+#include "lib/common/utc.h"
 #include "lib/common/version.h"
 #include "lib/store/history.h"
 #include "lib/store/tables.h"
@@ -328,8 +328,8 @@ static const char *verb_name(uint8_t verb)
 
 static void print_header(const struct dnsblv6_change *change)
 {
-	char when[CLOCK_TEXT_SIZE];
-	clock_format(change->made_s, when);
+	char when[UTC_TEXT_SIZE];
+	utc_format(change->made_s, when);
 	printf("%s %s serial=%" PRIu32 " before=%" PRIu32 " ipv4=%" PRIu64 " ipv6=%" PRIu64
 	       " names=+%" PRIu64 ",~%" PRIu64 ",-%" PRIu64 "%s\n",
 	       when, verb_name(change->verb), change->to_serial, change->from_serial,

@@ -9,6 +9,7 @@
 #include "zone-tools/zones/handover.h"
 
 #include "lib/common/log.h"
+#include "lib/common/utc.h"
 #include "lib/common/values.h"
 
 #include <errno.h>
@@ -372,10 +373,10 @@ static int make_due_step(struct keydir *dir)
 
 static int refuse_step(const struct keydir *dir, enum rollover_step wanted, int status)
 {
-	char when[CLOCK_TEXT_SIZE];
+	char when[UTC_TEXT_SIZE];
 	struct rollover_next next = rollover_find_next(&dir->rollover, &dir->policy);
 	if (status == ROLLOVER_EEARLY) {
-		clock_format(next.at_s, when);
+		utc_format(next.at_s, when);
 		log_error(dir->store,
 			  "step not made, step=%s possible=%s (too early: caches may "
 			  "have what was before)",
@@ -438,9 +439,9 @@ static void tell_step(const struct keydir *dir, enum rollover_step step)
 	const struct rollover *from = is_end ? &dir->before : &dir->rollover;
 	size_t number = step == ROLLOVER_REMOVE ? 0 : from->key_count - 1;
 	struct rollover_next next = rollover_find_next(&dir->rollover, &dir->policy);
-	char when[CLOCK_TEXT_SIZE] = "-";
+	char when[UTC_TEXT_SIZE] = "-";
 	if (next.at_s != 0)
-		clock_format(next.at_s, when);
+		utc_format(next.at_s, when);
 	log_info(dir->store, "key step made, step=%s tag=%u algorithm=%u next=%s at=%s",
 		 rollover_step_word(step), rollover_key_tag(&from->keys[number]),
 		 rollover_key_algorithm(&from->keys[number]), rollover_step_word(next.step), when);

@@ -11,9 +11,9 @@
 #include "zone-tools/commands/build.h"
 #include "zone-tools/commands/rows.h"
 #include "zone-tools/commands/zonecall.h"
-#include "zone-tools/records/clock.h"
 
 #include "lib/common/log.h"
+#include "lib/common/utc.h"
 #include "lib/common/options.h"
 #include "lib/common/version.h"
 #include "lib/lmdb/verify.h"
@@ -79,11 +79,11 @@ static void parse_command_line(struct roll *roll, int argc, char **argv)
 
 static void print_key(const struct rollover_key *key)
 {
-	char since[CLOCK_TEXT_SIZE];
-	char seen[CLOCK_TEXT_SIZE] = "-";
-	clock_format(key->since_s, since);
+	char since[UTC_TEXT_SIZE];
+	char seen[UTC_TEXT_SIZE] = "-";
+	utc_format(key->since_s, since);
 	if (key->ds_seen_s != 0)
-		clock_format(key->ds_seen_s, seen);
+		utc_format(key->ds_seen_s, seen);
 	printf("%-6u %-9u %-10s %-21s %s\n", rollover_key_tag(key), rollover_key_algorithm(key),
 	       rollover_state_word(key->state), since, seen);
 }
@@ -92,8 +92,8 @@ static void print_next(const struct roll *roll)
 {
 	const struct rollover *rollover = &roll->keydir.rollover;
 	struct rollover_next next = rollover_find_next(rollover, &roll->keydir.policy);
-	char when[CLOCK_TEXT_SIZE];
-	clock_format(next.at_s, when);
+	char when[UTC_TEXT_SIZE];
+	utc_format(next.at_s, when);
 	if (next.step == ROLLOVER_NONE)
 		printf("next: nothing by itself\n");
 	else if (next.at_s == 0)

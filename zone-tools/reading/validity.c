@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/reading/validity.h"
 
-#include "zone-tools/records/clock.h"
-
+#include "lib/common/utc.h"
 #include "lib/format/bytes.h"
 #include "lib/format/dnssec.h"
 #include "lib/store/tables.h"
@@ -69,11 +68,11 @@ static void add_record(struct validity *validity, struct store_bytes value)
 static void tell(const struct validity *validity, const char *store, struct findings *findings)
 {
 	struct findings_place place = { store, 0 };
-	char begin[CLOCK_TEXT_SIZE];
-	char end[CLOCK_TEXT_SIZE];
+	char begin[UTC_TEXT_SIZE];
+	char end[UTC_TEXT_SIZE];
 	char what[120];
-	clock_format(validity->now_s + (uint64_t)validity->latest_begin_s, begin);
-	clock_format(validity->now_s + (uint64_t)validity->first_end_s, end);
+	utc_format(validity->now_s + (uint64_t)validity->latest_begin_s, begin);
+	utc_format(validity->now_s + (uint64_t)validity->first_end_s, end);
 	if (validity->early_count > 0) {
 		snprintf(what, sizeof(what),
 			 "signatures are not valid yet, count=%" PRIu64 " from=%s",

@@ -1,31 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/records/clock.h"
 
-#include <time.h>
-
-void clock_format(uint64_t when_s, char *ret_text)
-{
-	struct tm parts;
-	time_t when = (time_t)when_s;
-	ret_text[0] = '\0';
-	if (gmtime_r(&when, &parts) != NULL)
-		strftime(ret_text, CLOCK_TEXT_SIZE, "%Y-%m-%dT%H:%M:%SZ", &parts);
-}
+#include "lib/common/utc.h"
 
 bool clock_check(const char *store, const struct before *before, uint64_t now_s,
 		 uint32_t lifetime_s, struct findings *findings)
 {
 	uint64_t changed_s = before->facts.built_s; /* 0 in a new store */
-	char now[CLOCK_TEXT_SIZE];
-	char changed[CLOCK_TEXT_SIZE];
+	char now[UTC_TEXT_SIZE];
+	char changed[UTC_TEXT_SIZE];
 	char what[160];
 	struct findings_place place = { store, 0 };
 	bool is_back = now_s + CLOCK_BACK_S < changed_s;
 	bool is_far = before->is_signed && !is_back && now_s > changed_s + lifetime_s;
 	if (!is_back && !is_far)
 		return true;
-	clock_format(now_s, now);
-	clock_format(changed_s, changed);
+	utc_format(now_s, now);
+	utc_format(changed_s, changed);
 	snprintf(what, sizeof(what), "%s the store was changed last, clock=%s changed=%s",
 		 is_back ? "clock is before" : "clock is long after", now, changed);
 	findings_add(findings, is_back ? FINDING_REFUSAL : FINDING_WARNING, place, what, NULL, 0,

@@ -21,10 +21,6 @@ extern "C" {
 /* Machines that write one store in turn may differ by so much. */
 #define CLOCK_BACK_S 600
 
-/* "2026-11-20T10:10:17Z" */
-#define CLOCK_TEXT_SIZE 32
-void clock_format(uint64_t when_s, char *ret_text);
-
 /*
  * Adds a refusal when now_s is before the last change, and a warning when a signed store has not
  * been changed for so long that all its signatures have ended: a clock that is far ahead looks
