@@ -300,7 +300,7 @@ void boxes_walk_end(struct boxes_walk *walk);
 
 /* ---- locks (locks.c) ---- */
 
-struct boxlock {
+struct clusterlock {
 	bool is_held;
 	uint8_t name[MAILBOX_NAME_MAX];
 	size_t name_size;
@@ -310,12 +310,12 @@ struct boxlock {
 /* One that is held no more. */
 struct leftlock {
 	struct leftlock *next;
-	struct boxlock lock;
+	struct clusterlock lock;
 };
-int locks_take(struct mailcluster *cluster, struct mailname box, struct boxlock *lock);
-int locks_free(struct mailcluster *cluster, struct boxlock *lock);
+int locks_take(struct mailcluster *cluster, struct mailname box, struct clusterlock *lock);
+int locks_free(struct mailcluster *cluster, struct clusterlock *lock);
 /* 0 when the row is still the lock's, else MAILSTORE_ELOST_LOCK. */
-int locks_look(struct mailcluster *cluster, const struct boxlock *lock);
+int locks_look(struct mailcluster *cluster, const struct clusterlock *lock);
 /* Takes out rows that have stayed when a lock was given back, or could not be taken. */
 void locks_sweep(struct mailcluster *cluster);
 void locks_end(struct mailcluster *cluster);
@@ -325,7 +325,7 @@ void locks_end(struct mailcluster *cluster);
 int deliver_mail(struct mailcluster *cluster, const struct mailstore_mail *mail,
 		 struct mailid *ret_id);
 /* lock may be NULL. */
-int erase_mails(struct mailcluster *cluster, const struct boxlock *lock, struct mailname box,
+int erase_mails(struct mailcluster *cluster, const struct clusterlock *lock, struct mailname box,
 		const uint64_t *mails, size_t count);
 
 /* ---- journals (journal.c) ---- */

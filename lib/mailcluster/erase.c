@@ -113,7 +113,7 @@ static void make_erasure(uint64_t now_us, const struct ref *refs, size_t count,
 	}
 }
 
-static int commit(struct mailcluster *cluster, const struct boxlock *lock, struct mailname box,
+static int commit(struct mailcluster *cluster, const struct clusterlock *lock, struct mailname box,
 		  const struct ref *refs, size_t count, struct patience *patience)
 {
 	char name[NAMES_OBJECT_SIZE];
@@ -149,8 +149,8 @@ static void forget_counts(struct mailcluster *cluster, struct mailname box)
 	cluster_unlock(cluster);
 }
 
-static int erase_found(struct mailcluster *cluster, const struct boxlock *lock, struct mailname box,
-		       const struct search *search)
+static int erase_found(struct mailcluster *cluster, const struct clusterlock *lock,
+		       struct mailname box, const struct search *search)
 {
 	struct patience patience = cluster_patience();
 	int ret = 0;
@@ -165,7 +165,7 @@ static int erase_found(struct mailcluster *cluster, const struct boxlock *lock, 
 	return ret;
 }
 
-int erase_mails(struct mailcluster *cluster, const struct boxlock *lock, struct mailname box,
+int erase_mails(struct mailcluster *cluster, const struct clusterlock *lock, struct mailname box,
 		const uint64_t *mails, size_t count)
 {
 	struct search search = { .count = 0 };

@@ -15,7 +15,7 @@
 struct cluster_layer {
 	struct maillayer layer;
 	struct mailcluster *cluster;
-	struct boxlock lock;
+	struct clusterlock lock;
 	struct boxes_walk walk;
 	/* The beginning of the mail that was looked for last: most mails are not larger. */
 	uint64_t head_mail;
@@ -46,7 +46,7 @@ static int layer_erase(struct maillayer *layer, struct mailname mailbox, const u
 		       size_t count, uint64_t time_us)
 {
 	struct cluster_layer *client = layer_of(layer);
-	struct boxlock lock;
+	struct clusterlock lock;
 	(void)time_us;
 	cluster_lock(client->cluster);
 	lock = client->lock;

@@ -56,7 +56,7 @@ static void put_left(struct mailcluster *cluster, struct leftlock *left)
 		free(left);
 }
 
-static void leave(struct mailcluster *cluster, const struct boxlock *lock)
+static void leave(struct mailcluster *cluster, const struct clusterlock *lock)
 {
 	struct leftlock *left = malloc(sizeof(*left));
 	if (left == NULL)
@@ -163,12 +163,12 @@ static int take(struct mailcluster *cluster, const char *name, const uint8_t *va
 	return ret == -ECANCELED ? -EBUSY : ret;
 }
 
-static bool is_box(const struct boxlock *lock, struct mailname box)
+static bool is_box(const struct clusterlock *lock, struct mailname box)
 {
 	return lock->name_size == box.size && memcmp(lock->name, box.bytes, box.size) == 0;
 }
 
-int locks_take(struct mailcluster *cluster, struct mailname box, struct boxlock *lock)
+int locks_take(struct mailcluster *cluster, struct mailname box, struct clusterlock *lock)
 {
 	char name[NAMES_OBJECT_SIZE];
 	struct lockvalue value = { .slot = cluster->slot };
@@ -188,7 +188,9 @@ int locks_take(struct mailcluster *cluster, struct mailname box, struct boxlock 
 	lockvalue_encode(&value, bytes);
 	names_box(box, name);
 	ret = take(cluster, name, bytes);
-	struct boxlock taken = { .is_held = true, .name_size = box.size, .number = value.number };
+	struct clusterlock taken = { .is_held = true,
+				     .name_size = box.size,
+				     .number = value.number };
 	memcpy(taken.name, box.bytes, box.size);
 	memcpy(taken.value, bytes, sizeof(bytes));
 	if (ret != 0) {
@@ -203,7 +205,7 @@ int locks_take(struct mailcluster *cluster, struct mailname box, struct boxlock 
 	return 0;
 }
 
-static int remove_row(struct mailcluster *cluster, const struct boxlock *lock,
+static int remove_row(struct mailcluster *cluster, const struct clusterlock *lock,
 		      struct patience patience)
 {
 	char name[NAMES_OBJECT_SIZE];
@@ -212,7 +214,7 @@ static int remove_row(struct mailcluster *cluster, const struct boxlock *lock,
 	return ret == -ECANCELED || ret == -ENOENT ? 0 : ret;
 }
 
-int locks_free(struct mailcluster *cluster, struct boxlock *lock)
+int locks_free(struct mailcluster *cluster, struct clusterlock *lock)
 {
 	if (!lock->is_held)
 		return 0;
@@ -260,7 +262,7 @@ void locks_end(struct mailcluster *cluster)
 	free(cluster->locks);
 }
 
-int locks_look(struct mailcluster *cluster, const struct boxlock *lock)
+int locks_look(struct mailcluster *cluster, const struct clusterlock *lock)
 {
 	char name[NAMES_OBJECT_SIZE];
 	struct held held;

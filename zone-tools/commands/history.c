@@ -154,7 +154,7 @@ static int load_version(const struct history_log *log, const struct contents_ori
 /* ---- in dotted names: regions ---- */
 
 /* Those of one family around the names that changed. */
-struct regions {
+struct changed_regions {
 	struct past before;
 	struct past after;
 	bool is_ipv4;
@@ -163,7 +163,7 @@ struct regions {
 	size_t capacity;
 };
 
-static int add_region(struct regions *regions, const uint8_t *key, size_t key_size)
+static int add_region(struct changed_regions *regions, const uint8_t *key, size_t key_size)
 {
 	const struct dnsblv6_labels *apex = &regions->before.origin->origin.name;
 	struct dnsblv6_labels name;
@@ -189,7 +189,8 @@ static int add_region(struct regions *regions, const uint8_t *key, size_t key_si
 	return DNSBLV6_OK;
 }
 
-static int find_regions(const struct history_log *log, uint64_t number, struct regions *regions)
+static int find_regions(const struct history_log *log, uint64_t number,
+			struct changed_regions *regions)
 {
 	struct history_names names = { .reader = log->reader, .number = number };
 	struct dnsblv6_name_change change;
@@ -215,7 +216,7 @@ static int compare_regions(const void *a, const void *b)
 	return by_first != 0 ? by_first : left->prefix_len - right->prefix_len;
 }
 
-static int read_regions(struct regions *regions, struct sides *sides)
+static int read_regions(struct changed_regions *regions, struct sides *sides)
 {
 	const struct dnsblv6_prefix *done = NULL;
 	int ret = DNSBLV6_OK;
@@ -237,9 +238,9 @@ static int load_regions(const struct history_log *log, uint64_t number,
 			const struct contents_origin *origin, struct sides *sides)
 {
 	const struct version *before = number != 0 ? &log->before : &log->since;
-	struct regions regions = { .before = { log->reader, origin, before },
-				   .after = { log->reader, origin, &log->after },
-				   .is_ipv4 = sides->before.is_ipv4 };
+	struct changed_regions regions = { .before = { log->reader, origin, before },
+					   .after = { log->reader, origin, &log->after },
+					   .is_ipv4 = sides->before.is_ipv4 };
 	int ret = find_regions(log, number, &regions);
 	if (ret == DNSBLV6_OK)
 		ret = read_regions(&regions, sides);

@@ -205,22 +205,22 @@ static int end_undo(struct recorder *recorder)
 /* ---- the end ---- */
 
 /* Changes before the new one, from the newest back: size is what those after them have. */
-struct past {
+struct lookback {
 	struct recorder *recorder;
 	uint64_t number;
 	uint64_t size;
 	bool is_reachable; /* all changes after it have their names */
 };
 
-static int age(struct past *past, const uint8_t *key, struct dnsblv6_change *change)
+static int age(struct lookback *lookback, const uint8_t *key, struct dnsblv6_change *change)
 {
 	uint8_t data[DNSBLV6_CHANGE_SIZE];
-	struct writer *writer = past->recorder->writer;
+	struct writer *writer = lookback->recorder->writer;
 	if (!change->has_names)
 		return DNSBLV6_OK;
-	int ret = delete_parts(writer, past->number, APEX_PART, change->part_count);
+	int ret = delete_parts(writer, lookback->number, APEX_PART, change->part_count);
 	if (ret == DNSBLV6_OK && change->has_undo)
-		ret = undo_delete(writer, past->number);
+		ret = undo_delete(writer, lookback->number);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	change->has_names = false;
@@ -232,24 +232,24 @@ static int age(struct past *past, const uint8_t *key, struct dnsblv6_change *cha
 }
 
 /* DNSBLV6_ENOTFOUND when there is none of that number. */
-static int look_back(struct past *past)
+static int look_back(struct lookback *lookback)
 {
 	uint8_t key[DNSBLV6_JOURNAL_KEY_SIZE];
 	struct store_bytes value;
 	struct dnsblv6_change change;
-	struct writer *writer = past->recorder->writer;
-	dnsblv6_journal_make_key(past->number, 0, key);
+	struct writer *writer = lookback->recorder->writer;
+	dnsblv6_journal_make_key(lookback->number, 0, key);
 	int ret = writer_get(writer, STORE_JOURNAL, key, sizeof(key), &value);
 	if (ret == DNSBLV6_OK)
 		ret = dnsblv6_change_decode(value.data, value.size, &change);
 	if (ret != DNSBLV6_OK)
 		return ret == DNSBLV6_ERECORD ? STORE_ECORRUPT : ret;
-	past->size += change.size;
-	bool is_forgotten = past->recorder->number - past->number >= RECORDER_CHANGES_MAX;
-	past->is_reachable = past->is_reachable && !is_forgotten && change.has_names &&
-			     past->size <= past->recorder->size_max;
-	if (!past->is_reachable)
-		ret = age(past, key, &change);
+	lookback->size += change.size;
+	bool is_forgotten = lookback->recorder->number - lookback->number >= RECORDER_CHANGES_MAX;
+	lookback->is_reachable = lookback->is_reachable && !is_forgotten && change.has_names &&
+				 lookback->size <= lookback->recorder->size_max;
+	if (!lookback->is_reachable)
+		ret = age(lookback, key, &change);
 	if (ret == DNSBLV6_OK && is_forgotten)
 		ret = writer_delete(writer, STORE_JOURNAL, key, sizeof(key));
 	return ret;
@@ -257,13 +257,13 @@ static int look_back(struct past *past)
 
 static int forget(struct recorder *recorder)
 {
-	struct past past = { .recorder = recorder,
-			     .number = recorder->number - 1,
-			     .size = recorder->header.size,
-			     .is_reachable = recorder->header.has_names };
+	struct lookback lookback = { .recorder = recorder,
+				     .number = recorder->number - 1,
+				     .size = recorder->header.size,
+				     .is_reachable = recorder->header.has_names };
 	int ret = DNSBLV6_OK;
-	for (; ret == DNSBLV6_OK && past.number > 0; past.number--)
-		ret = look_back(&past);
+	for (; ret == DNSBLV6_OK && lookback.number > 0; lookback.number--)
+		ret = look_back(&lookback);
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 
