@@ -204,7 +204,7 @@ static int check(const char *config_path, struct settings *settings)
 
 int main(int argc, char **argv)
 {
-	struct daemon_command command = daemon_read_command(&table, argc, argv, DNSBLV6D_CONF);
+	struct daemon_command command = daemon_read_command(&table, argc, argv);
 	struct settings settings;
 	struct conf_error error;
 	if (settings_read(&settings, command.config_path, &error) != 0) {

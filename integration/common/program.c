@@ -60,8 +60,7 @@ int program_end_check(int status)
 
 int program_main(const struct program *program, int argc, char **argv, void *setup)
 {
-	struct daemon_command command =
-		daemon_read_command(program->options, argc, argv, program->config_path);
+	struct daemon_command command = daemon_read_command(program->options, argc, argv);
 	struct conf_error error;
 	int status = EX_CONFIG;
 	if (program_read(command.config_path, program->parse, setup, &error) != 0)

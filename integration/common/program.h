@@ -10,8 +10,7 @@
  *
  *     int main(int argc, char **argv)
  *     {
- *             static const struct program program = { &table, DNSBLV6_POLICY_CONF,
- *                                                     policy_setup_parse, run,
+ *             static const struct program program = { &table, policy_setup_parse, run,
  *                                                     policy_setup_deinit };
  *             static struct policy_setup setup;
  *             return program_main(&program, argc, argv, &setup);
@@ -42,7 +41,6 @@ typedef int (*program_parse_fn)(const char *text, size_t text_size, void *ret_se
 
 struct program {
 	const struct options_table *options; /* with DAEMON_ROWS */
-	const char *config_path;	     /* unless the command line has another */
 	program_parse_fn parse;
 	int (*run)(void *setup);     /* an exit status */
 	void (*deinit)(void *setup); /* NULL: it has no memory of its own */

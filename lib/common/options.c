@@ -211,11 +211,20 @@ void options_take(const struct options_table *table, int row_index, const char *
 		options_fail(table, "--%s '%s': %s", row->row.name, given, reason);
 }
 
+static void take_standards(const struct options_table *table, void *context)
+{
+	for (size_t i = 0; i < table->row_count; i++) {
+		if (table->bound[i].standard != NULL)
+			options_take(table, (int)i, table->bound[i].standard, context);
+	}
+}
+
 void options_parse(const struct options_table *table, int argc, char **argv, void *context)
 {
 	bool is_given[OPTIONS_ROWS_MAX] = { false };
 	const char *argument;
 	int row;
+	take_standards(table, context);
 	while ((row = options_next(table, argc, argv, &argument)) != OPTIONS_END) {
 		options_take(table, row, argument, context);
 		is_given[row] = true;

@@ -45,6 +45,8 @@ struct options_bound {
 	 */
 	unsigned long long min;
 	unsigned long long max;
+	const char *
+		standard; /* what options_parse() takes for a text that is not given; NULL: nothing */
 	/* In place of all that. NULL, or what is wrong with argument: static text. */
 	const char *(*take)(void *member, const char *argument);
 	bool is_remembered; /* for the program's own use, as all below */

@@ -9,10 +9,9 @@
 
 #include "lib/common/log.h"
 
-struct daemon_command daemon_read_command(const struct options_table *table, int argc, char **argv,
-					  const char *default_path)
+struct daemon_command daemon_read_command(const struct options_table *table, int argc, char **argv)
 {
-	struct daemon_command command = { .config_path = default_path };
+	struct daemon_command command = { 0 };
 	options_settle_process();
 	options_parse_alone(table, argc, argv, &command);
 	return command;

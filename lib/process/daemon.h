@@ -29,7 +29,7 @@ extern "C" {
 #define DAEMON_USAGE	 "[--config FILE] [--check]"
 #define DAEMON_ROW_COUNT 2
 struct daemon_command {
-	const char *config_path; /* borrowed from argv, or the one given below */
+	const char *config_path; /* borrowed from argv, or the default */
 	bool is_check;
 };
 
@@ -37,7 +37,8 @@ struct daemon_command {
 #define DAEMON_ROWS(default_path)                                                                  \
 	{                                                                                          \
 		{ { 'c', "config", "FILE", "read FILE instead of " default_path },                 \
-		  OPTIONS_AT(struct daemon_command, config_path) },                                \
+		  OPTIONS_AT(struct daemon_command, config_path),                                  \
+		  .standard = default_path },                                                      \
 		{                                                                                  \
 			{ 'n', "check", NULL, "check the configuration and exit" },                \
 				OPTIONS_AT(struct daemon_command, is_check)                        \
@@ -45,8 +46,7 @@ struct daemon_command {
 	}
 
 /* Exits on wrong use, --help and --version, as options_next() does. table has DAEMON_ROWS. */
-struct daemon_command daemon_read_command(const struct options_table *table, int argc, char **argv,
-					  const char *default_path);
+struct daemon_command daemon_read_command(const struct options_table *table, int argc, char **argv);
 
 struct daemon_user {
 	const char *name; /* for the log; "" keeps the one that started us */

@@ -148,8 +148,8 @@ static int run(void *data)
 
 int main(int argc, char **argv)
 {
-	static const struct program program = { &table, DNSBLV6_CACHED_CONF, cached_setup_parse,
-						run,	cached_setup_deinit, NULL };
+	static const struct program program = { &table, cached_setup_parse, run,
+						cached_setup_deinit, NULL };
 	static struct cached_setup setup; /* some 30 kB */
 	return program_main(&program, argc, argv, &setup);
 }

@@ -88,10 +88,8 @@ static int run(void *data)
 
 int main(int argc, char **argv)
 {
-	static const struct program program = {
-		&table, DNSBLV6_TRANSLATE_CONF, translate_setup_parse,
-		run,	translate_setup_deinit, NULL
-	};
+	static const struct program program = { &table, translate_setup_parse, run,
+						translate_setup_deinit, NULL };
 	static struct translate_setup setup; /* some 150 kB */
 	return program_main(&program, argc, argv, &setup);
 }

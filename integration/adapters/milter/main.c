@@ -109,8 +109,8 @@ static int run(void *data)
 
 int main(int argc, char **argv)
 {
-	static const struct program program = { &table, DNSBLV6_MILTER_CONF, milter_setup_parse,
-						run,	milter_setup_deinit, NULL };
+	static const struct program program = { &table, milter_setup_parse, run,
+						milter_setup_deinit, NULL };
 	static struct milter_setup setup; /* some 60 kB */
 	return program_main(&program, argc, argv, &setup);
 }

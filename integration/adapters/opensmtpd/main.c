@@ -289,8 +289,8 @@ static int run(void *data)
 
 int main(int argc, char **argv)
 {
-	static const struct program program = { &table, DNSBLV6_FILTER_CONF, filter_setup_parse,
-						run,	filter_setup_deinit, NULL };
+	static const struct program program = { &table, filter_setup_parse, run,
+						filter_setup_deinit, NULL };
 	static struct filter_setup setup; /* some 60 kB */
 	return program_main(&program, argc, argv, &setup);
 }

@@ -170,8 +170,8 @@ static int run(void *data)
 
 int main(int argc, char **argv)
 {
-	static const struct program program = { &table, DNSBLV6_POLICY_CONF, policy_setup_parse,
-						run,	policy_setup_deinit, NULL };
+	static const struct program program = { &table, policy_setup_parse, run,
+						policy_setup_deinit, NULL };
 	static struct policy_setup setup; /* some 70 kB */
 	return program_main(&program, argc, argv, &setup);
 }

@@ -23,7 +23,8 @@ struct command {
 
 static const struct options_bound rows[] = {
 	{ { 'c', "config", "FILE", "read FILE instead of " MAIL_HUB_CONF },
-	  OPTIONS_AT(struct command, config_path) },
+	  OPTIONS_AT(struct command, config_path),
+	  .standard = MAIL_HUB_CONF },
 	{ { 'n', "check", NULL, "check the configuration, also that of each program, and exit" },
 	  OPTIONS_AT(struct command, is_check) },
 	{ { 's', "show", "PROGRAM", "print the configuration that PROGRAM gets, and exit" },
@@ -67,7 +68,7 @@ static int show(const struct hub_setup *setup, const char *name)
 int main(int argc, char **argv)
 {
 	static struct hub_setup setup;
-	struct command command = { .config_path = MAIL_HUB_CONF };
+	struct command command = { 0 };
 	struct conf_error error;
 	options_settle_process();
 	options_parse_alone(&table, argc, argv, &command);

@@ -143,8 +143,7 @@ static int run(void *data)
 
 int main(int argc, char **argv)
 {
-	static const struct program program = { &table, MAIL_STORED_CONF, stored_setup_parse, run,
-						NULL,	check_all };
+	static const struct program program = { &table, stored_setup_parse, run, NULL, check_all };
 	static struct stored_setup setup;
 	return program_main(&program, argc, argv, &setup);
 }

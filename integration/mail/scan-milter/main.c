@@ -148,9 +148,7 @@ static int check(void *data)
 
 int main(int argc, char **argv)
 {
-	static const struct program program = {
-		&table, MAIL_SCAN_MILTER_CONF, scansetup_parse, run, NULL, check
-	};
+	static const struct program program = { &table, scansetup_parse, run, NULL, check };
 	static struct scansetup setup;
 	return program_main(&program, argc, argv, &setup);
 }

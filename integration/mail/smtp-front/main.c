@@ -21,7 +21,6 @@ static const struct options_table table = {
 
 int main(int argc, char **argv)
 {
-	const struct daemon_command command =
-		daemon_read_command(&table, argc, argv, SMTP_FRONT_CONF);
+	const struct daemon_command command = daemon_read_command(&table, argc, argv);
 	return front_run(&command);
 }

@@ -9,6 +9,7 @@
 #include <getopt.h>
 #include <sysexits.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -137,4 +138,31 @@ TEST_CASE("the version names the program and its libraries", "[common][options]"
 	CHECK(result.status == 0);
 	CHECK_THAT(result.out, Catch::Matchers::StartsWith("tool ") &&
 				       Catch::Matchers::EndsWith(" (LMDB 1)\n"));
+}
+
+TEST_CASE("a text that is not given is what its row says", "[common][options]")
+{
+	struct settings {
+		const char *path;
+		const char *other;
+	};
+	options_bound own_rows[2] = { bound({ 'c', "config", "FILE", "read FILE" }),
+				      bound({ 'o', "other", "TEXT", "another one" }) };
+	own_rows[0].offset = offsetof(settings, path);
+	own_rows[0].standard = "/etc/tool.conf";
+	own_rows[1].offset = offsetof(settings, other);
+	options_table table = make_table();
+	table.bound = own_rows;
+	table.row_count = 2;
+	settings taken = {};
+	std::string words[] = { "tool", "--config", "x" };
+	char *argv[] = { words[0].data(), words[1].data(), words[2].data(), nullptr };
+
+	optind = 0;
+	options_parse(&table, 1, argv, &taken);
+	CHECK(taken.path == std::string("/etc/tool.conf"));
+	CHECK(taken.other == nullptr);
+	optind = 0;
+	options_parse(&table, 3, argv, &taken);
+	CHECK(taken.path == std::string("x"));
 }
