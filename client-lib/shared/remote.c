@@ -221,7 +221,6 @@ static int open_connection(struct remote *remote, int64_t now_ms)
 	remote->fd = fd;
 	remote->is_greeted = false;
 	remote->look_ms = now_ms + REMOTE_LOOK_MS;
-	remote->stats.connected++;
 	return 0;
 }
 

@@ -58,11 +58,10 @@ struct remote; /* opaque */
 typedef void (*remote_fn)(void *context, int status, const struct cached_reply *reply);
 
 struct remote_stats {
-	uint64_t asked;	    /* taken by remote_ask() */
-	uint64_t answered;  /* of them: with status 0 */
-	uint64_t late;	    /* -ETIMEDOUT */
-	uint64_t connected; /* how often a connection was made */
-	uint64_t lost;	    /* how often one was given up */
+	uint64_t asked;	   /* taken by remote_ask() */
+	uint64_t answered; /* of them: with status 0 */
+	uint64_t late;	   /* -ETIMEDOUT */
+	uint64_t lost;	   /* how often one was given up */
 };
 
 /* directory is copied. Nothing is opened but a waitset. -ENAMETOOLONG, -ENOMEM, -EMFILE.

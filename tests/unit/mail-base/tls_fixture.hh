@@ -266,11 +266,9 @@ class tls_edge
 		process_->wait();
 		process_.reset();
 	}
-	tls_counters counters() const
+	uint64_t failed_signatures() const
 	{
-		tls_counters counted;
-		tls_count(context, &counted);
-		return counted;
+		return tls_count_failed(context);
 	}
 
       private:

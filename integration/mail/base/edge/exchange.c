@@ -153,14 +153,12 @@ void exchange_begin_handshake(struct session *session)
 static void log_keyholder(const struct session *session, const char *id)
 {
 	struct edge *edge = session->edge;
-	struct tls_counters counters;
 	if (edge->key_logged_ms > 0 &&
 	    session_now(session) < edge->key_logged_ms + KEY_LOG_PAUSE_MS)
 		return;
 	edge->key_logged_ms = session_now(session);
-	tls_count(edge->tls_context, &counters);
 	log_error(id, "handshake not signed, edge=%u count=%llu (%s)", edge->start->index,
-		  (unsigned long long)counters.signatures_failed,
+		  (unsigned long long)tls_count_failed(edge->tls_context),
 		  tls_reason(session->tls, TLS_EKEY));
 }
 

@@ -72,7 +72,6 @@ static bool read_client(struct relay *relay)
 		relay->read_want = 0;
 		relay->to_worker_at = 0;
 		relay->to_worker_size = relay->is_worker_gone ? 0 : (size_t)count;
-		relay->from_client_bytes += (uint64_t)count;
 		/* What is thrown away is no reason to wait longer for the client to take its replies. */
 		if (relay->is_worker_gone)
 			relay->turn += (size_t)count;
@@ -160,7 +159,6 @@ static bool write_client(struct relay *relay)
 		return true;
 	}
 	relay->to_client_at += (size_t)count;
-	relay->to_client_bytes += (uint64_t)count;
 	count_moved(relay, (size_t)count);
 	return true;
 }

@@ -60,8 +60,6 @@ struct relay_start {
 
 struct relay {
 	void *context;
-	uint64_t from_client_bytes; /* decrypted */
-	uint64_t to_client_bytes;
 
 	/* ---- relay.c's own ---- */
 	uv_poll_t client;

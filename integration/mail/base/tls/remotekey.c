@@ -127,7 +127,6 @@ static bool ask(const struct remotekey *key, enum signing_operation operation, c
 	uint8_t bytes[SIGNING_REQUEST_MAX];
 	int64_t deadline_ms = (int64_t)clock_now_ms() + holder->patience_ms;
 	const char *reason = "too much to sign";
-	holder->asked++;
 	holder->patience_ms = REMOTEKEY_DOUBT_MS; /* until something is heard */
 	if (input_size > 0 && input_size <= KEYS_SIGNATURE_MAX) {
 		memcpy(request.fingerprint, key->fingerprint, sizeof(request.fingerprint));

@@ -38,7 +38,6 @@ struct remotekey_holder {
 	int fd; /* borrowed; SOCK_SEQPACKET, negative: there is none */
 	uint64_t number;
 	int patience_ms;
-	uint64_t asked;
 	uint64_t failed;
 	const char *reason; /* of the last failure, static text; NULL: none yet */
 };

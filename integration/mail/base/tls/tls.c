@@ -277,10 +277,9 @@ void tls_context_free(struct tls_context *context)
 	free(context);
 }
 
-void tls_count(const struct tls_context *context, struct tls_counters *ret_counters)
+uint64_t tls_count_failed(const struct tls_context *context)
 {
-	ret_counters->signatures_asked = context->holder.asked;
-	ret_counters->signatures_failed = context->holder.failed;
+	return context->holder.failed;
 }
 
 /* ---- sessions ---- */

@@ -107,12 +107,8 @@ void tls_facts(const struct tls *tls, struct tls_facts *ret_facts);
 /* Why the session failed with status. Never NULL; valid until tls_free(). */
 const char *tls_reason(const struct tls *tls, int status);
 
-/* What the keyholder was asked by this process, and how often in vain. */
-struct tls_counters {
-	uint64_t signatures_asked;
-	uint64_t signatures_failed;
-};
-void tls_count(const struct tls_context *context, struct tls_counters *ret_counters);
+/* How many signatures this process has asked the keyholder for in vain. */
+uint64_t tls_count_failed(const struct tls_context *context);
 
 #ifdef __cplusplus
 }
