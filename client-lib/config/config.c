@@ -436,7 +436,7 @@ static void set_trust(struct config *config, bool trusts_ad)
 	for (unsigned i = 0; i < config->server_count; i++) {
 		struct config_server *server = &config->servers[i];
 
-		server->is_trusted = !config->trusts_nobody &&
+		server->is_trusted = !config->trusts_no_server &&
 				     (trusts_ad || servers_is_loopback(&server->address) ||
 				      is_named(config, &server->address));
 	}

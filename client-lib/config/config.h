@@ -177,7 +177,7 @@ struct config {
 	unsigned policy_count;
 	struct sockaddr_in6 trusted[CONFIG_SERVERS_MAX];
 	unsigned trusted_count;
-	bool trusts_nobody;
+	bool trusts_no_server;
 };
 
 void config_init(struct config *config);

@@ -270,6 +270,6 @@ const char *lists_set_trusted(struct config *config, const char *value, struct w
 
 	if (!parse_servers(is_none ? "" : value, config->trusted, &config->trusted_count, ret_word))
 		return SERVER_PERMITS ", or none";
-	config->trusts_nobody = is_none;
+	config->trusts_no_server = is_none;
 	return NULL;
 }

@@ -274,7 +274,7 @@ static void rest_until(struct flights *all, struct flight *flight, int64_t when_
 }
 
 /* 0, -EAGAIN for want of means of our own, or -ENOENT when no server is left in this round. */
-static int ask_somebody(struct flights *all, struct flight *flight, int64_t now_ms)
+static int ask_next_server(struct flights *all, struct flight *flight, int64_t now_ms)
 {
 	for (; flight->position < all->config->server_count; flight->position++) {
 		unsigned number = flight->order[flight->position];
@@ -320,7 +320,7 @@ static void begin_round(struct flight *flight, int64_t now_ms)
 static enum flight_step take_turn(struct flights *all, struct flight *flight, int64_t now_ms)
 {
 	while (flight->round_began_ms <= now_ms) {
-		int ret = ask_somebody(all, flight, now_ms);
+		int ret = ask_next_server(all, flight, now_ms);
 
 		if (ret == 0) {
 			rest_until(all, flight, now_ms + turn_ms(all, flight, now_ms));

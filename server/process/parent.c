@@ -129,7 +129,7 @@ static void start_slot(struct parent *parent, struct generation *generation, str
 		start_worker(parent, generation, slot);
 }
 
-static void bury(struct generation *generation, struct crew_slot *slot, int status)
+static void note_end(struct generation *generation, struct crew_slot *slot, int status)
 {
 	char end[CHILD_END_TEXT_SIZE];
 	char worker[32] = "";
@@ -164,14 +164,14 @@ static void reap(struct parent *parent)
 	pid_t pid = 0;
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		struct generation *generation = NULL;
-		if (querylog_bury(&parent->querylog, pid, status, clock_now_ms()) ||
-		    keeper_bury(&parent->driver->keeper, pid, status))
+		if (querylog_note_end(&parent->querylog, pid, status, clock_now_ms()) ||
+		    keeper_note_end(&parent->driver->keeper, pid, status))
 			continue;
 		TAILQ_FOREACH(generation, &parent->generations, link)
 		{
 			struct crew_slot *slot = crew_find(&generation->crew, pid);
 			if (slot != NULL)
-				bury(generation, slot, status);
+				note_end(generation, slot, status);
 		}
 	}
 }
@@ -494,7 +494,7 @@ static bool generation_lives(const struct generation *generation)
 	       0;
 }
 
-/* What time brings: restarts, kills, funerals. */
+/* What time brings: restarts, kills, generations without a process. */
 static void tend(struct parent *parent)
 {
 	struct generation *next = NULL;

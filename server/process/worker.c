@@ -315,7 +315,7 @@ static int open_services(struct worker *worker)
 		ret = watch_open(&worker->watch, &worker->loop, &worker->catalog, settings,
 				 start->bank, watch_on_decided, worker);
 	if (ret == 0)
-		watch_set_board(&worker->watch, start->zonestatus, start->index);
+		watch_set_zonestatus(&worker->watch, start->zonestatus, start->index);
 	return ret;
 }
 

@@ -262,7 +262,7 @@ void querylog_forget(const struct querylog *log)
 		close(log->in_fd);
 }
 
-bool querylog_bury(struct querylog *log, pid_t pid, int status, uint64_t now_ms)
+bool querylog_note_end(struct querylog *log, pid_t pid, int status, uint64_t now_ms)
 {
 	char end[CHILD_END_TEXT_SIZE];
 	if (pid != log->slot.pid)

@@ -44,7 +44,7 @@ int querylog_fd(const struct querylog *log, const struct settings *settings);
 void querylog_forget(const struct querylog *log);
 
 /* True when pid was it. */
-bool querylog_bury(struct querylog *log, pid_t pid, int status, uint64_t now_ms);
+bool querylog_note_end(struct querylog *log, pid_t pid, int status, uint64_t now_ms);
 /* Restarts it when that is due. */
 void querylog_tend(struct querylog *log, const struct settings *settings, uint64_t now_ms);
 /* Of the monotonic clock; UINT64_MAX: nothing is due. */

@@ -80,7 +80,7 @@ static void tell_killed(const struct forks_child *child, int number, bool is_tim
 		log_error(child->name->text, "transfer died, client=%s signal=%d", client, number);
 }
 
-static void bury(struct forks *forks, size_t index, int status, bool is_time_up)
+static void note_end(struct forks *forks, size_t index, int status, bool is_time_up)
 {
 	int end = WIFEXITED(status) ? WEXITSTATUS(status) : TRANSFER_END_CUT;
 	bool is_done = end == TRANSFER_END_WHOLE;
@@ -105,7 +105,7 @@ static void sigchld_on_signal(uv_signal_t *handle, int number)
 	for (size_t i = forks->child_count; i > 0; i--) {
 		int status = 0;
 		if (waitpid(forks->children[i - 1].pid, &status, WNOHANG) > 0)
-			bury(forks, i - 1, status, false);
+			note_end(forks, i - 1, status, false);
 	}
 }
 
@@ -139,7 +139,7 @@ void forks_stop(struct forks *forks)
 		kill(pid, SIGKILL);
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			continue;
-		bury(forks, forks->child_count - 1, status, true);
+		note_end(forks, forks->child_count - 1, status, true);
 	}
 	uv_close((uv_handle_t *)&forks->sigchld, NULL);
 }

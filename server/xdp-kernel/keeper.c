@@ -135,7 +135,7 @@ void keeper_forget(const struct keeper *keeper)
 		close(keeper->fd);
 }
 
-bool keeper_bury(struct keeper *keeper, pid_t pid, int status)
+bool keeper_note_end(struct keeper *keeper, pid_t pid, int status)
 {
 	char end[CHILD_END_TEXT_SIZE];
 	if (keeper->pid == 0 || pid != keeper->pid)

@@ -46,7 +46,7 @@ int keeper_start(const struct load *load, unsigned keep_s, struct keeper *ret_ke
 void keeper_forget(const struct keeper *keeper);
 
 /* True when pid was it. That is logged as an error: it is not to end before the parent. */
-bool keeper_bury(struct keeper *keeper, pid_t pid, int status);
+bool keeper_note_end(struct keeper *keeper, pid_t pid, int status);
 
 /*
  * The parent's last step. With keep_s 0 it waits until the program is detached, for some seconds at

@@ -453,7 +453,7 @@ int watch_open(struct watch *watch, uv_loop_t *loop, struct catalog *catalog,
 	return uv_timer_start(&watch->timer, timer_on_tick, 0, INTERVAL_MS);
 }
 
-void watch_set_board(struct watch *watch, const struct zonestatus *zonestatus, size_t worker)
+void watch_set_zonestatus(struct watch *watch, const struct zonestatus *zonestatus, size_t worker)
 {
 	watch->zonestatus = zonestatus;
 	watch->worker = worker;

@@ -99,7 +99,7 @@ int watch_open(struct watch *watch, uv_loop_t *loop, struct catalog *catalog,
 	       const struct settings *settings, const struct counters_bank *bank,
 	       void (*on_decided)(void *context), void *context);
 /* From now on worker's part of zonestatus says how the zones are. Borrowed. */
-void watch_set_board(struct watch *watch, const struct zonestatus *zonestatus, size_t worker);
+void watch_set_zonestatus(struct watch *watch, const struct zonestatus *zonestatus, size_t worker);
 /* Ends children and closes handles; run the loop, then watch_free(). */
 void watch_close(struct watch *watch);
 void watch_free(struct watch *watch);

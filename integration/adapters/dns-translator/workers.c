@@ -39,7 +39,7 @@ static void begin(const struct workers *workers, struct crew_slot *slot)
 			    strerror(-pid));
 }
 
-static void bury(struct workers *workers)
+static void reap(struct workers *workers)
 {
 	char end[CHILD_END_TEXT_SIZE];
 	int status = 0;
@@ -60,7 +60,7 @@ static void obey(struct workers *workers, int number)
 	const struct crew_slot *first = &workers->crew.slots[0];
 	switch (number) {
 	case SIGCHLD:
-		bury(workers);
+		reap(workers);
 		break;
 	case SIGTERM:
 	case SIGINT:

@@ -59,7 +59,7 @@ __attribute__((noreturn)) static void run_program(const struct hub *hub, unsigne
 	char path[HUB_FILE_MAX];
 	sigprocmask(SIG_SETMASK, &hub->before, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	/* What a terminal sends to all is for the hub alone; and see bury_one(). */
+	/* What a terminal sends to all is for the hub alone; and see reap_one(). */
 	setpgid(0, 0);
 	setenv("NOTIFY_SOCKET", hub_files_path(&hub->setup, program, HUB_FILE_NOTIFY, path), 1);
 	unsetenv("LISTEN_PID");
@@ -182,7 +182,7 @@ static void look_at_end(struct hub *hub, unsigned program, int status)
  * ports or the lock of the next one, and nothing tells it what to do. Its group is that of the program
  * for certain as long as that has not been waited for.
  */
-static pid_t bury_one(int *ret_status)
+static pid_t reap_one(int *ret_status)
 {
 	siginfo_t ended = { .si_pid = 0 };
 	if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0)
@@ -191,11 +191,11 @@ static pid_t bury_one(int *ret_status)
 	return waitpid(ended.si_pid, ret_status, 0);
 }
 
-static void bury(struct hub *hub)
+static void reap(struct hub *hub)
 {
 	int status = 0;
 	pid_t pid = 0;
-	while ((pid = bury_one(&status)) > 0) {
+	while ((pid = reap_one(&status)) > 0) {
 		struct crew_slot *slot = crew_find(&hub->crew, pid);
 		if (slot == NULL)
 			continue;
@@ -479,7 +479,7 @@ static void obey(struct hub *hub, int number)
 {
 	switch (number) {
 	case SIGCHLD:
-		bury(hub);
+		reap(hub);
 		break;
 	case SIGHUP:
 		if (!hub->is_stopping)

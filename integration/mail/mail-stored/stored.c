@@ -345,7 +345,7 @@ static void look_at_end(struct parent *parent, const struct crew_slot *slot, int
 		    child_format_end(status, end));
 }
 
-static void bury(struct parent *parent)
+static void reap(struct parent *parent)
 {
 	int status = 0;
 	pid_t pid = 0;
@@ -375,7 +375,7 @@ static void obey(struct parent *parent, int number)
 {
 	switch (number) {
 	case SIGCHLD:
-		bury(parent);
+		reap(parent);
 		break;
 	case SIGTERM:
 	case SIGINT:

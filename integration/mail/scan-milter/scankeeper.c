@@ -46,7 +46,7 @@ static void begin_template(struct keeper *keeper)
 }
 
 /* false: it has ended because nothing is left that could ask it. */
-static bool bury(struct keeper *keeper)
+static bool reap(struct keeper *keeper)
 {
 	char end[CHILD_END_TEXT_SIZE];
 	int status = 0;
@@ -65,7 +65,7 @@ static int keep(struct keeper *keeper)
 	int number = SIGCHLD;
 	prctl(PR_SET_NAME, "scan-keeper");
 	child_block_signals(&keeper->waited, &keeper->before);
-	while (number != SIGTERM && bury(keeper)) {
+	while (number != SIGTERM && reap(keeper)) {
 		const struct crew_slot *slot = &keeper->slot;
 		if (crew_slot_is_due(slot, clock_now_ms()))
 			begin_template(keeper);

@@ -80,8 +80,8 @@ static void log_death(const struct nanny_program *program, const struct crew_slo
 			  : "");
 }
 
-static void bury(struct nanny *nanny, struct generation *generation, struct crew_slot *slot,
-		 int status)
+static void note_end(struct nanny *nanny, struct generation *generation, struct crew_slot *slot,
+		     int status)
 {
 	pid_t pid = slot->pid;
 	bool is_good = WIFEXITED(status) && WEXITSTATUS(status) == EX_OK;
@@ -110,7 +110,7 @@ void generation_reap(struct nanny *nanny)
 		{
 			struct crew_slot *slot = crew_find(&generation->crew, pid);
 			if (slot != NULL)
-				bury(nanny, generation, slot, status);
+				note_end(nanny, generation, slot, status);
 		}
 	}
 }

@@ -149,7 +149,7 @@ static int begin_inspection(struct scan *scan, enum inspect_kind kind)
 					     .apart_context = &scan->apart };
 	apart_init(&scan->apart, scan->kept, &options);
 	scan->apart.now_ms = clock_now_ms();
-	const int ret = inspect_begin(scan->lore->pool, kind, &rules, &scan->inspection);
+	const int ret = inspect_begin(scan->set->pool, kind, &rules, &scan->inspection);
 	scan->apart.inspection = scan->inspection;
 	return ret;
 }
@@ -162,8 +162,8 @@ int scan_begin(struct scanner *scanner, enum inspect_kind kind,
 		return -EAGAIN;
 	memset(scan, 0, offsetof(struct scan, apart));
 	scan->scanner = scanner;
-	scan->lore = scanner->lore;
-	scan->lore->scan_count++;
+	scan->set = scanner->set;
+	scan->set->scan_count++;
 	if (begin_inspection(scan, kind) != 0 || open_peers(scan, envelope) != 0) {
 		scan_free(scan);
 		return -EAGAIN;
@@ -277,6 +277,6 @@ void scan_free(struct scan *scan)
 	if (scan->inspection != NULL)
 		inspect_free(scan->inspection);
 	apart_deinit(&scan->apart);
-	scan_leave_lore(scan->scanner, scan->lore);
+	scan_leave_set(scan->scanner, scan->set);
 	slots_give(&scan->scanner->scans, scan);
 }

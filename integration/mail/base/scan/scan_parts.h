@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /* One database with what is made for it. */
-struct lore {
+struct signature_set {
 	struct match_db *db; /* NULL without signatures */
 	struct match_worker *worker;
 	struct inspect_pool *pool;
@@ -28,7 +28,7 @@ struct lore {
 struct scanner {
 	struct scan_settings settings;
 	const char *context;
-	struct lore *lore; /* the newest */
+	struct signature_set *set; /* the newest */
 	struct slots scans;
 	int ask_fd;
 	pid_t template_pid; /* 0: it is shared, and not forked here */
@@ -39,7 +39,7 @@ struct scanner {
 /* Pages behind the first ones are taken when a mail has to wait. */
 struct scan {
 	struct scanner *scanner;
-	struct lore *lore;
+	struct signature_set *set;
 	struct inspection *inspection;
 	struct peer *peers[SCAN_PEER_COUNT]; /* NULL: not asked */
 	bool has_ended;			     /* scan_end() was called */
@@ -54,7 +54,7 @@ struct scan {
 };
 
 /* A scan that used it has ended. */
-void scan_leave_lore(struct scanner *scanner, struct lore *lore);
+void scan_leave_set(struct scanner *scanner, struct signature_set *set);
 /* There is no template: says so, not too often. */
 void scan_note_lost(struct scanner *scanner);
 

@@ -29,14 +29,14 @@ static struct inspect_sizes sizes_of(const struct scan_settings *settings)
 				       .decoders = 2 * mails + 16 };
 }
 
-static void free_lore(struct lore *lore)
+static void free_set(struct signature_set *set)
 {
-	if (lore == NULL)
+	if (set == NULL)
 		return;
-	inspect_pool_free(lore->pool);
-	match_worker_free(lore->worker);
-	match_close(lore->db);
-	free(lore);
+	inspect_pool_free(set->pool);
+	match_worker_free(set->worker);
+	match_close(set->db);
+	free(set);
 }
 
 static void log_not_opened(const char *context, const char *error, int ret)
@@ -44,35 +44,35 @@ static void log_not_opened(const char *context, const char *error, int ret)
 	log_error(context, "signatures not opened, %s", error[0] != '\0' ? error : strerror(-ret));
 }
 
-static int make_lore(const struct scan_settings *settings, const char *context,
-		     struct lore **ret_lore)
+static int make_set(const struct scan_settings *settings, const char *context,
+		    struct signature_set **ret_set)
 {
 	char error[MATCH_ERROR_SIZE] = "";
 	const struct inspect_sizes sizes = sizes_of(settings);
-	struct lore *lore = (struct lore *)calloc(1, sizeof(*lore));
-	if (lore == NULL)
+	struct signature_set *set = (struct signature_set *)calloc(1, sizeof(*set));
+	if (set == NULL)
 		return -ENOMEM;
 	int ret = 0;
 	if (settings->signatures[0] != '\0')
-		ret = match_open(settings->signatures, &lore->db, error);
-	if (ret == 0 && lore->db != NULL)
-		ret = match_worker_new(lore->db, &lore->worker);
+		ret = match_open(settings->signatures, &set->db, error);
+	if (ret == 0 && set->db != NULL)
+		ret = match_worker_new(set->db, &set->worker);
 	if (ret == 0)
-		ret = inspect_pool_new(lore->worker, &sizes, &lore->pool);
+		ret = inspect_pool_new(set->worker, &sizes, &set->pool);
 	if (ret != 0) {
 		log_not_opened(context, error, ret);
-		free_lore(lore);
+		free_set(set);
 		return ret;
 	}
-	*ret_lore = lore;
+	*ret_set = set;
 	return 0;
 }
 
-void scan_leave_lore(struct scanner *scanner, struct lore *lore)
+void scan_leave_set(struct scanner *scanner, struct signature_set *set)
 {
-	lore->scan_count--;
-	if (lore->scan_count == 0 && lore != scanner->lore)
-		free_lore(lore);
+	set->scan_count--;
+	if (set->scan_count == 0 && set != scanner->set)
+		free_set(set);
 }
 
 /* A file that cannot be seen never looks new, so that is said: once, until it can be. */
@@ -89,21 +89,21 @@ static bool can_see_signatures(struct scanner *scanner)
 
 void scanner_refresh(struct scanner *scanner)
 {
-	struct lore *lore;
-	struct lore *old = scanner->lore;
+	struct signature_set *set;
+	struct signature_set *old = scanner->set;
 	if (old->db == NULL || !can_see_signatures(scanner) ||
 	    !match_is_stale(old->db, scanner->settings.signatures))
 		return;
-	int ret = make_lore(&scanner->settings, scanner->context, &lore);
+	int ret = make_set(&scanner->settings, scanner->context, &set);
 	if (ret != 0) {
 		match_not_taken(old->db, ret);
 		return;
 	}
-	scanner->lore = lore;
+	scanner->set = set;
 	if (old->scan_count == 0)
-		free_lore(old);
+		free_set(old);
 	log_info(scanner->context, "signatures opened anew, path=%s count=%u",
-		 scanner->settings.signatures, match_count(lore->db));
+		 scanner->settings.signatures, match_count(set->db));
 }
 
 /* ---- scanners ---- */
@@ -112,7 +112,7 @@ static int open_parts(struct scanner *scanner)
 {
 	int ret = slots_init(&scanner->scans, sizeof(struct scan), scanner->settings.mails);
 	if (ret == 0)
-		ret = make_lore(&scanner->settings, scanner->context, &scanner->lore);
+		ret = make_set(&scanner->settings, scanner->context, &scanner->set);
 	else
 		log_error(scanner->context, "no memory for mails that are scanned (%s)",
 			  strerror(-ret));
@@ -172,7 +172,7 @@ void scanner_close(struct scanner *scanner)
 	if (scanner == NULL)
 		return;
 	slots_deinit(&scanner->scans);
-	free_lore(scanner->lore);
+	free_set(scanner->set);
 	if (scanner->template_pid > 0) {
 		close(scanner->ask_fd);
 		/* Where the filter of this process has no such call its parent does it. */

@@ -159,7 +159,7 @@ static void report(const struct decoder *decoder, int status)
 	(void)close(decoder->status_fd);
 }
 
-static void bury(struct template *template)
+static void reap(struct template *template)
 {
 	int status = 0;
 	pid_t pid = 0;
@@ -186,7 +186,7 @@ static void take_signals(struct template *template)
 		if (info.ssi_signo == SIGTERM)
 			template->is_told = true;
 	}
-	bury(template);
+	reap(template);
 }
 
 /* A packet that asks for a decoder. false: there is nothing left that could send one. */

@@ -152,17 +152,17 @@ TEST_CASE("a keeper has no socket of its parent open", "[xdp][keeper]")
 	REQUIRE(kill(kept.pid, SIGKILL) == 0);
 	int status = -1;
 	REQUIRE(waitpid(kept.pid, &status, 0) == kept.pid);
-	CHECK(keeper_bury(&kept, kept.pid, status));
-	CHECK_FALSE(keeper_bury(&kept, kept.pid, status));
+	CHECK(keeper_note_end(&kept, kept.pid, status));
+	CHECK_FALSE(keeper_note_end(&kept, kept.pid, status));
 	keeper_end(&kept);
 }
 
-TEST_CASE("no keeper is forgotten, buried and ended like one", "[xdp][keeper]")
+TEST_CASE("no keeper is forgotten, noted as ended and ended like one", "[xdp][keeper]")
 {
 	keeper none = {};
 	none.fd = -1;
 	keeper_forget(&none);
-	CHECK_FALSE(keeper_bury(&none, 1, 0));
+	CHECK_FALSE(keeper_note_end(&none, 1, 0));
 	keeper_end(&none);
 	CHECK(none.fd == -1);
 }
