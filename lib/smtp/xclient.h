@@ -5,7 +5,7 @@
  * xclient.h - what a trusted relay says about its client by XCLIENT, as Postfix' XCLIENT_README
  *             has it.
  *
- * Flow: dialogue.c -> xclient_parse() -> event.xclient -> edge.c, which takes the attributes for
+ * Flow: dialogue.c -> xclient_parse() -> event.xclient -> talk.c of smtp-front takes the attributes for
  *       those of the session.
  *
  *     XCLIENT NAME=spike.example.org ADDR=168.100.189.2 PORT=[UNAVAILABLE]
