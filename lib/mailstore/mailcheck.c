@@ -404,6 +404,19 @@ static int compare_sizes(struct mailcheck *check, const struct kept *kept, struc
 	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
 }
 
+/*
+ * Segments that had been emptied and are there still, which were passed over, would be new to it: numbers go on where
+ * those of the other one do.
+ */
+static int go_on(const struct kept *kept, const char *scratch_path, const struct mailfacts *truth)
+{
+	const struct mailbatch batch = { .next_segment = kept->facts.next_segment,
+					 .lsn_next = kept->facts.next_lsn,
+					 .lsn_known = truth->next_lsn,
+					 .store = truth->store };
+	return mailindex_apply(scratch_path, &batch);
+}
+
 static int check_index(struct mailcheck *check, const struct kept *kept, struct disk *disk,
 		       const char *scratch_path)
 {
@@ -425,7 +438,8 @@ static int check_index(struct mailcheck *check, const struct kept *kept, struct 
 	else if (kept->status != STORE_OK || ret != STORE_OK)
 		find_wrong(check, "index: damaged");
 	reader_close(made);
-	return STORE_OK;
+	return kept->reader != NULL && ret == STORE_OK ? go_on(kept, scratch_path, &truth)
+						       : STORE_OK;
 }
 
 int mailcheck_run(struct mailcheck *check, struct disk *disk, const char *index_path,

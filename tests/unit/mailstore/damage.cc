@@ -503,3 +503,38 @@ TEST_CASE("an index that a repair has made knows nothing that the power may take
 		CHECK(bench.look("a").size() == 2);
 	}
 }
+
+TEST_CASE("a segment that was emptied and is there still brings nothing back behind a repair",
+	  "[mailstore][damage]")
+{
+	bool was_emptied = false;
+	for (unsigned n = 1; !was_emptied; n++) {
+		CAPTURE(n);
+		mail_bench bench(2000);
+		REQUIRE(bench.open() == 0);
+		REQUIRE(bench.deliver({ "a" }, std::string(1500, 'x') + "\r\n") == 0);
+		REQUIRE(bench.deliver({ "b" }, std::string(1000, 'x') + "\r\n") == 0);
+		// The last one has the copy of what is deleted in the one before.
+		REQUIRE(bench.collect(101) == 0);
+		REQUIRE(bench.disk.objects().count(3) == 1);
+		REQUIRE(bench.remove("a", bench.look("a")[0].mail) == 0);
+		REQUIRE(mailstore_flush(bench.store) == 0);
+		bench.disk.fail_after(n, -EIO, true);
+		const int ret = bench.collect(10);
+		REQUIRE((ret == -EIO || ret == MAILSTORE_EDAMAGED));
+		uint64_t segment = 0;
+		segmentrow row;
+		reader *index = nullptr;
+		REQUIRE(mailstore_reader(bench.store, &index) == 0);
+		was_emptied = mailindex_segment(index, 3, &segment, &row) != 0;
+		bench.close();
+		if (!was_emptied)
+			continue;
+		REQUIRE(bench.disk.objects().count(3) == 1);
+		REQUIRE(bench.check(true).findings.empty());
+		REQUIRE(bench.open() == 0);
+		CHECK(bench.look("a").empty());
+		CHECK(bench.look("b").size() == 1);
+		CHECK(bench.disk.objects().count(3) == 0);
+	}
+}
