@@ -216,6 +216,7 @@ void mailbatch_clear(struct mailbatch *batch)
 	if (batch->emptied != 0)
 		batch->dead_count = 0;
 	batch->emptied = 0;
+	batch->kept_count = 0;
 	batch->refused = 0;
 	if (batch->lsn_next > batch->lsn_known)
 		batch->lsn_known = batch->lsn_next;
@@ -229,8 +230,17 @@ int mailbatch_add_dead(struct mailbatch *batch, uint64_t mail)
 	return 0;
 }
 
+int mailbatch_add_kept(struct mailbatch *batch, const struct mailbatch_kept *kept)
+{
+	if (!array_reserve(batch->kept, batch->kept_count + 1, &batch->kept_room))
+		return -ENOMEM;
+	batch->kept[batch->kept_count++] = *kept;
+	return 0;
+}
+
 void mailbatch_free(struct mailbatch *batch)
 {
+	free(batch->kept);
 	free(batch->entries);
 	free(batch->metas);
 	free(batch->dead);
@@ -517,19 +527,28 @@ static int load_facts(struct apply *apply)
 	return apply->facts.next_lsn == batch->lsn_known ? STORE_OK : MAILSTORE_ENOINDEX;
 }
 
+static int put_segment(struct apply *apply, const struct mailbatch_kept *kept)
+{
+	const struct mailbatch_entry whole = {
+		.place = { .segment = kept->segment },
+		.record.size = kept->end,
+		.generation = kept->generation,
+	};
+	return move_end(apply, &whole);
+}
+
 /* A segment that grows has a row before its first record: one without a row has been emptied. */
 static int put_heads(struct apply *apply)
 {
+	const struct mailbatch *batch = apply->batch;
 	int ret = STORE_OK;
 	for (uint8_t i = 0; ret == STORE_OK && i < MAIL_GENERATIONS; i++) {
-		const struct mailbatch_entry head = {
-			.place = { .segment = apply->batch->heads[i] },
-			.record.size = MAILSEGMENT_HEAD_SIZE,
-			.generation = i,
-		};
-		if (head.place.segment != 0)
-			ret = move_end(apply, &head);
+		const struct mailbatch_kept head = { batch->heads[i], MAILSEGMENT_HEAD_SIZE, i };
+		if (head.segment != 0)
+			ret = put_segment(apply, &head);
 	}
+	for (size_t i = 0; ret == STORE_OK && i < batch->kept_count; i++)
+		ret = put_segment(apply, &batch->kept[i]);
 	return ret;
 }
 

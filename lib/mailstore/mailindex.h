@@ -106,6 +106,12 @@ struct mailbatch_entry {
 	size_t meta_at;	    /* in metas */
 };
 
+struct mailbatch_kept {
+	uint64_t segment;
+	uint64_t end;
+	uint8_t generation;
+};
+
 struct mailbatch {
 	struct mailbatch_entry *entries;
 	size_t count;
@@ -118,6 +124,10 @@ struct mailbatch {
 	uint64_t *dead;
 	size_t dead_count;
 	size_t dead_room;
+	/* Segments that have been taken over to their end, whether any of their records can be read or none. */
+	struct mailbatch_kept *kept;
+	size_t kept_count;
+	size_t kept_room;
 	uint64_t next_segment;
 	uint64_t heads[MAIL_GENERATIONS]; /* segments that grow, or 0 */
 	uint64_t refused;		  /* since the batch before */
@@ -130,6 +140,7 @@ struct mailbatch {
 int mailbatch_add(struct mailbatch *batch, const struct mailrecord *record, struct mailplace place,
 		  uint8_t generation, const uint8_t *meta);
 int mailbatch_add_dead(struct mailbatch *batch, uint64_t mail);
+int mailbatch_add_kept(struct mailbatch *batch, const struct mailbatch_kept *kept);
 /* Takes out what has been applied. */
 void mailbatch_clear(struct mailbatch *batch);
 void mailbatch_free(struct mailbatch *batch);

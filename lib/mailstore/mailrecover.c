@@ -15,6 +15,7 @@ struct mailrecover_segment {
 	uint64_t end;
 	enum fate fate;
 	uint8_t generation;
+	bool is_new; /* the index does not know it */
 };
 
 /* Heads are read of those alone that the index does not know: each is a place of its own on the disk. */
@@ -157,7 +158,8 @@ static int examine_one(struct mailrecover *recover, struct mailrecover_segment *
 	struct segmentrow row;
 	uint64_t size;
 	int ret = mailindex_segment_row(recover->reader, segment->number, &row);
-	if (ret == DNSBLV6_ENOTFOUND)
+	segment->is_new = ret == DNSBLV6_ENOTFOUND;
+	if (segment->is_new)
 		return examine_unknown(recover, segment);
 	if (ret != STORE_OK)
 		return ret;
@@ -211,6 +213,19 @@ int mailrecover_resume(struct mailrecover *recover)
 					     segment->durable, segment->end);
 		else
 			ret = disk->ops->remove(disk, segment->number);
+	}
+	return ret;
+}
+
+int mailrecover_note_kept(const struct mailrecover *recover, struct mailbatch *batch)
+{
+	int ret = 0;
+	for (size_t i = 0; ret == 0 && i < recover->count; i++) {
+		const struct mailrecover_segment *segment = &recover->segments[i];
+		const struct mailbatch_kept kept = { segment->number, segment->end,
+						     segment->generation };
+		if (segment->is_new && segment->fate == FATE_KEPT)
+			ret = mailbatch_add_kept(batch, &kept);
 	}
 	return ret;
 }

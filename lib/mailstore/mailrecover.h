@@ -58,6 +58,8 @@ int mailrecover_examine(struct mailrecover *recover);
  * log go on where it ended.
  */
 int mailrecover_resume(struct mailrecover *recover);
+/* Notes the segments that the index did not know, for the last of what it takes over: 0 or -ENOMEM. */
+int mailrecover_note_kept(const struct mailrecover *recover, struct mailbatch *batch);
 void mailrecover_free(struct mailrecover *recover);
 void mailrecover_step(const struct mailrecover *recover);
 

@@ -156,8 +156,13 @@ static int replay(struct mailstore *store, struct mailrecover *recover)
 	if (ret != DNSBLV6_ENOTFOUND)
 		return ret;
 	store->is_replaying = false;
+	/* One whose records are damaged, all of them, would be taken for one that was emptied. */
+	ret = mailrecover_note_kept(recover, &store->batch);
+	if (ret != 0)
+		return ret;
 	/* A new store has an index from the beginning. */
-	bool is_due = recover->recovery->was_built || recover->recovery->replayed > 0;
+	bool is_due = recover->recovery->was_built || recover->recovery->replayed > 0 ||
+		      store->batch.kept_count > 0;
 	return is_due ? apply(store) : 0;
 }
 

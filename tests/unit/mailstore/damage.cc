@@ -538,3 +538,28 @@ TEST_CASE("a segment that was emptied and is there still brings nothing back beh
 		CHECK(bench.disk.objects().count(3) == 0);
 	}
 }
+
+TEST_CASE("a segment without a record that can be read stays, also behind further starts",
+	  "[mailstore][damage]")
+{
+	const bool has_index = GENERATE(false, true);
+	mail_bench bench(700);
+	REQUIRE(bench.open() == 0);
+	const std::string index = has_index ? bench.index() : "";
+	for (const char *box : { "a", "b", "c" })
+		REQUIRE(bench.deliver({ box }, std::string(700, 'x') + "\r\n") == 0);
+	REQUIRE(mailstore_flush(bench.store) == 0);
+	bench.close();
+	bench.disk.bytes(1)[MAILSEGMENT_HEAD_SIZE + 40] ^= 1;
+	bench.load(sim_disk::objects_type(bench.disk.objects()), index);
+	for (int starts = 0; starts < 3; starts++) {
+		CAPTURE(starts);
+		REQUIRE(bench.open() == 0);
+		CHECK(bench.recovery.damaged == (starts == 0 ? 1 : 0));
+		CHECK(bench.recovery.orphans == 0);
+		CHECK(bench.collect(50) == MAILSTORE_EDAMAGED);
+		CHECK(bench.look("b").size() == 1);
+		bench.close();
+	}
+	CHECK(bench.disk.objects().count(1) == 1);
+}
