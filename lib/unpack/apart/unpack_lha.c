@@ -219,9 +219,12 @@ static size_t next_head(struct unpack_lha *lha, struct unpack *unpack)
 	if (lha->is_over)
 		return 0;
 	const size_t size = read_head(lha, unpack, &member);
-	lha->is_raw = size == 0 || member.packed > UINT32_MAX || member.size > UINT32_MAX;
-	if (lha->is_raw)
+	if (size == 0 || member.packed > UINT32_MAX || member.size > UINT32_MAX) {
+		const struct unpack_feed *feed = unpack->state;
+		unpack_tell_of(unpack, feed->is_drained ? UNPACK_CUT : UNPACK_DAMAGED, "");
+		lha->is_over = true;
 		return 0;
+	}
 	const char *method = find_method(member.method);
 	lha->at += size;
 	join_name(&member);
@@ -240,8 +243,6 @@ size_t unpack_lha_next(struct unpack_lha *lha, struct unpack *unpack, const uint
 {
 	size_t size = 0;
 	while (!lha->is_over) {
-		if (lha->is_raw)
-			return give(lha, unpack, UINT64_MAX, ret_bytes);
 		if (lha->left > 0) {
 			size = give(lha, unpack, lha->left, ret_bytes);
 			lha->left -= size;

@@ -11,8 +11,8 @@
  *
  * lhasa, 7-Zip and The Unarchiver read headers at which libarchive ends: of a wrong checksum, without a name, of links
  * with bytes, behind a member of a method that they do not know. What is kept of a header is the method, the sizes, the
- * checksum of the file and its name. A member of an unknown method is told and left out. From bytes on that are no
- * header all is passed as it is.
+ * checksum of the file and its name. A member of an unknown method is told and left out. Bytes that are no header
+ * end it, as libarchive would ask for as much memory as they say.
  *
  *     OFFSET  SIZE  DESCRIPTION
  *        0      1   size of what follows; level 2: two bytes, of all; level 3: 4, and the size is at 24
@@ -42,8 +42,7 @@ struct unpack_lha {
 	uint64_t left; /* of the data, up to the next header */
 	uint64_t pass; /* the same, of a member that is left out */
 	bool is_over;  /* behind the end of the archive */
-	bool is_raw;
-	size_t at; /* in bytes, of which there are fill */
+	size_t at;     /* in bytes, of which there are fill */
 	size_t fill;
 	uint8_t head[32 + UNPACK_LHA_NAME];
 	uint8_t bytes[UNPACK_LHA_HEAD + UNPACK_FEED_BLOCK];
