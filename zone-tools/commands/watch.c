@@ -39,16 +39,13 @@ enum {
 	BLIND_MS = 5000,       /* between looks where the kernel does not tell */
 	LOOK_MS = 60000,       /* and where it does */
 	LATE_LEAST_MS = 10000, /* a job may take so long, whatever --refresh says */
-	TOLD_AGAIN_MS = 86400000,
-	PATIENCE_MS = 10000,  /* for a process that was told to end */
-	SAID_MAX = 64 * 1024, /* bytes of what a process has said that are read */
+	PATIENCE_MS = 10000,   /* for a process that was told to end */
+	SAID_MAX = 64 * 1024,  /* bytes of what a process has said that are read */
 };
 
 struct watched {
 	const struct zonesconf_zone *zone;
 	struct schedule schedule;
-	uint64_t told;	  /* a number for the warnings of its last good build */
-	uint64_t told_ms; /* when they were told */
 };
 
 /* The process that builds or signs a zone. */
@@ -182,7 +179,6 @@ static void take_zone(struct watch *watch, const struct watch *before, size_t in
 	watched->zone = zone;
 	schedule_init(&watched->schedule, &watch->pace, is_signed(zone), clock_now_ms());
 	if (known != NULL) {
-		watched->told = known->told;
 		watched->schedule = known->schedule;
 		watched->schedule.is_signed = is_signed(zone);
 		schedule_hurry(&watched->schedule, clock_now_ms());
@@ -314,22 +310,12 @@ static char *find_reason(char *text)
 	return line;
 }
 
-/* Those of the build before are told again once a day: what lasts is seen in a log of any day. */
-static bool is_told(struct watched *watched, uint64_t number)
-{
-	uint64_t now_ms = clock_now_ms();
-	if (watched->told == number && now_ms < watched->told_ms + TOLD_AGAIN_MS)
-		return true;
-	watched->told = number;
-	watched->told_ms = now_ms;
-	return false;
-}
-
 /* Its warnings are lines of ours already. */
 static void tell_success(const struct running *running, struct watched *watched, char *out,
 			 const char *err)
 {
-	if (watched == NULL || !is_told(watched, fnv_add(FNV_START, err, strlen(err))))
+	uint64_t number = fnv_add(FNV_START, err, strlen(err));
+	if (watched == NULL || schedule_tell(&watched->schedule, number, clock_now_ms()))
 		fputs(err, stderr);
 	while (*out != '\0') {
 		char *rest = cut_line(out);

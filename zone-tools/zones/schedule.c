@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/zones/schedule.h"
 
-/* Times that a list is waited for that never is still. */
-#define SETTLE_MOST ((uint64_t)300)
+/*
+ * How long a list is waited for that never is still: three hundred times settle_ms, but no longer than an
+ * hour, since nothing is signed meanwhile, or thirty times that.
+ */
+#define SETTLE_MOST    ((uint64_t)300)
+#define SETTLE_LEAST   ((uint64_t)30)
+#define SETTLE_MOST_MS ((uint64_t)3600000)
+#define TELL_AGAIN_MS  ((uint64_t)86400000)
 
 void schedule_init(struct schedule *schedule, const struct schedule_pace *pace, bool is_signed,
 		   uint64_t now_ms)
@@ -26,7 +32,11 @@ static bool has_changed(const struct schedule *schedule)
 
 static uint64_t last_ms(const struct schedule *schedule)
 {
-	return schedule->changed_ms + SETTLE_MOST * schedule->pace->settle_ms;
+	uint64_t least_ms = SETTLE_LEAST * schedule->pace->settle_ms;
+	uint64_t most_ms = SETTLE_MOST * schedule->pace->settle_ms;
+	if (most_ms > SETTLE_MOST_MS)
+		most_ms = least_ms > SETTLE_MOST_MS ? least_ms : SETTLE_MOST_MS;
+	return schedule->changed_ms + most_ms;
 }
 
 void schedule_see(struct schedule *schedule, uint64_t print, uint64_t now_ms)
@@ -56,7 +66,8 @@ static uint64_t build_ms(const struct schedule *schedule)
 
 bool schedule_is_restless(const struct schedule *schedule)
 {
-	return has_changed(schedule) && schedule->still_ms == last_ms(schedule);
+	return has_changed(schedule) && schedule->pace->settle_ms > 0 &&
+	       schedule->still_ms == last_ms(schedule);
 }
 
 enum schedule_job schedule_due(const struct schedule *schedule, uint64_t now_ms)
@@ -78,6 +89,15 @@ void schedule_begin(struct schedule *schedule, enum schedule_job job)
 {
 	if (job == SCHEDULE_BUILD)
 		schedule->tried = schedule->seen;
+}
+
+bool schedule_tell(struct schedule *schedule, uint64_t number, uint64_t now_ms)
+{
+	if (schedule->told == number && now_ms < schedule->told_ms + TELL_AGAIN_MS)
+		return false;
+	schedule->told = number;
+	schedule->told_ms = now_ms;
+	return true;
 }
 
 static uint64_t pause_ms(unsigned failures)

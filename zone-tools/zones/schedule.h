@@ -44,6 +44,8 @@ struct schedule {
 	uint64_t again_ms;   /* the next build, without a change */
 	uint64_t sign_ms;    /* the next signing of a zone whose builds fail */
 	unsigned failures;   /* in a row */
+	uint64_t told;	     /* a number for the warnings of the last good build */
+	uint64_t told_ms;    /* when they were told */
 };
 
 /* A build is due at once. */
@@ -58,6 +60,12 @@ bool schedule_is_restless(const struct schedule *schedule);
 enum schedule_job schedule_due(const struct schedule *schedule, uint64_t now_ms);
 /* When schedule_due() will say something, if nothing is seen until then. */
 uint64_t schedule_next_ms(const struct schedule *schedule);
+
+/*
+ * Are the warnings of a good build to be told, of which number is a hash? Those of the build before are
+ * once a day: what lasts is in the log of any day.
+ */
+bool schedule_tell(struct schedule *schedule, uint64_t number, uint64_t now_ms);
 
 void schedule_begin(struct schedule *schedule, enum schedule_job job);
 /* Returns how long until it is tried again, or 0 when it was good. */

@@ -114,6 +114,43 @@ TEST_CASE("a signed zone whose builds fail is signed once a day", "[zone-tools][
 	CHECK(schedule_next_ms(&unsigned_zone.s) == 16000);
 }
 
+TEST_CASE("a list that is never still keeps no zone from its signatures", "[zone-tools][schedule]")
+{
+	struct sample {
+		uint64_t settle_ms, most_ms;
+	};
+	const auto s = GENERATE(sample{ 60000, 3600000 }, sample{ 600000, 18000000 });
+	const schedule_pace slow = { s.settle_ms, 60000 };
+	made m;
+	m.build(6000, true);
+	m.s.pace = &slow;
+	for (uint64_t i = 0; i <= s.most_ms / 30000; i++)
+		schedule_see(&m.s, 10 + i, 10000 + 30000 * i);
+	CHECK(m.at(10000 + s.most_ms - 1) == SCHEDULE_NONE);
+	CHECK(m.at(10000 + s.most_ms) == SCHEDULE_BUILD);
+}
+
+TEST_CASE("a list that is not waited for is never restless", "[zone-tools][schedule]")
+{
+	const schedule_pace hasty = { 0, 60000 };
+	made m;
+	m.build(6000, true);
+	m.s.pace = &hasty;
+	schedule_see(&m.s, 8, 10000);
+	CHECK(m.at(10000) == SCHEDULE_BUILD);
+	CHECK(!schedule_is_restless(&m.s));
+}
+
+TEST_CASE("the same warnings are told once a day", "[zone-tools][schedule]")
+{
+	made m;
+	CHECK(schedule_tell(&m.s, 3, 1000));
+	CHECK(!schedule_tell(&m.s, 3, 86400999));
+	CHECK(schedule_tell(&m.s, 3, 86401000));
+	CHECK(schedule_tell(&m.s, 4, 86401001));
+	CHECK(!schedule_tell(&m.s, 4, 86401002));
+}
+
 TEST_CASE("a zone of settings read again is built at once", "[zone-tools][schedule]")
 {
 	made m;
