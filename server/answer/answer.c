@@ -290,11 +290,14 @@ static size_t answer_limited(struct answer *answer, const struct question *quest
 
 /* ---- clients ---- */
 
-/* Its questions are those of a server that has the zone, whatever the zone's list says of clients. */
-static bool is_secondary(const struct answer *answer, const struct answer_query *query)
+/*
+ * The SOA is what a secondary asks for before each transfer, whatever the zone's list says of clients.
+ * Addresses that may transfer may be many (0.0.0.0/0): all else the list does decide for them.
+ */
+static bool is_refresh(const struct answer *answer, const struct answer_query *query)
 {
 	const struct settings_secondary *secondary = NULL;
-	return answer->settings != NULL &&
+	return answer->reply.qtype == KNOT_RRTYPE_SOA && answer->settings != NULL &&
 	       access_decide(answer->settings, answering_settings(answer, answer->reply.zone),
 			     query->client, answering_key(answer), &secondary) == ACCESS_PERMITTED;
 }
@@ -311,7 +314,8 @@ static bool is_answered(struct answer *answer, const struct answer_query *query)
 	/* What is wrong with the zone is said to every client. */
 	if (zone_begin(reply->zone) == 0)
 		reply->client = clients_judge(reply->zone, query->client);
-	if (reply->client.verdict != CLIENTS_PASS && is_secondary(answer, query))
+	if (reply->client.verdict != CLIENTS_PASS && reply->client.verdict != CLIENTS_BROKEN &&
+	    is_refresh(answer, query))
 		reply->client.verdict = CLIENTS_PASS;
 	if (reply->client.verdict == CLIENTS_EMPTY || reply->client.verdict == CLIENTS_LISTED)
 		return reply->face->is_classic;

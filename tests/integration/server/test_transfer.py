@@ -512,6 +512,9 @@ class ClientsOfTheListTest(TransferCase):
         soa = (dns.message.make_query(ZONE, "SOA"), server.address[0])
         answer = dns.query.udp(*soa, port=server.address[1], timeout=10, source=SOURCE)
         self.assertEqual((answer.rcode(), len(answer.answer)), (0, 1))
+        block = dns.message.make_query(f"0.2.0.192.{ZONE}", "AAAA")
+        other = dns.query.udp(block, server.address[0], port=server.address[1], timeout=10, source=SOURCE)
+        self.assertEqual(other.rcode(), REFUSED)
         refused = dns.query.udp(*soa, port=server.address[1], timeout=10, source="127.0.0.77")
         self.assertEqual(refused.rcode(), REFUSED)
 
