@@ -86,16 +86,18 @@ struct needs {
 	bool has_ns;
 	bool allow_reserved;
 	bool allow_unterminated;
+	uint64_t empty_files;
 	uint64_t bad_lines;
 };
 
-/* Reads all lists of a zone. EX_OK with the number of findings that would stop a build. */
-static int read_lists(const struct migrate *migrate, size_t zone, bool allow_reserved,
-		      struct findings *findings, struct needs *needs)
+/* Reads all lists of a zone with what needs permits. EX_OK with the findings that would stop a build. */
+static int read_lists(const struct migrate *migrate, size_t zone, struct findings *findings,
+		      struct needs *needs)
 {
 	const struct rbldnsdline *line = &migrate->line;
 	struct sources_options options = { .cut_host_bits = line->has_option['e'],
-					   .allow_reserved = allow_reserved,
+					   .allow_reserved = needs->allow_reserved,
+					   .allow_empty = needs->empty_files > 0,
 					   .allow_unterminated = true,
 					   .now_s = (uint64_t)time(NULL) };
 	struct listing listing;
@@ -109,6 +111,7 @@ static int read_lists(const struct migrate *migrate, size_t zone, bool allow_res
 		needs->has_ns = listing.zone.ns_count > 0;
 		needs->allow_unterminated = listing.has_unterminated;
 		needs->bad_lines = allowed - findings->bad_lines_allowed;
+		needs->empty_files += listing.empty_files;
 	}
 	listing_deinit(&listing);
 	return ret == 0 ? EX_OK : commands_exit_status(ret);
@@ -122,11 +125,11 @@ static int find_needs(const struct migrate *migrate, size_t zone, struct needs *
 				 .limit = FINDINGS_SHOWN,
 				 .bad_lines_allowed = UINT64_MAX };
 	*ret_needs = (struct needs){ 0 };
-	int status = read_lists(migrate, zone, false, &quiet, ret_needs);
-	ret_needs->allow_reserved = quiet.refusal_count > 0;
+	int status = read_lists(migrate, zone, &quiet, ret_needs);
+	ret_needs->allow_reserved = quiet.refusal_count > ret_needs->empty_files;
 	if (status == EX_OK && quiet.refusal_count == 0 && ret_needs->bad_lines == 0)
 		return EX_OK;
-	status = read_lists(migrate, zone, ret_needs->allow_reserved, &told, ret_needs);
+	status = read_lists(migrate, zone, &told, ret_needs);
 	findings_end(&told);
 	if (status == EX_OK && told.refusal_count > 0)
 		status = EX_DATAERR;
@@ -158,6 +161,9 @@ static void write_settings(const struct migrate *migrate, const struct needs *ne
 	if (needs->allow_reserved)
 		fprintf(out, "    # Its lists have private or reserved space today.\n"
 			     "    allow-reserved: on\n");
+	if (needs->empty_files > 0)
+		fprintf(out, "    # One of its files is empty today.\n"
+			     "    allow-empty: on\n");
 	if (needs->allow_unterminated)
 		fprintf(out, "    # The last line of a list has no line feed today.\n"
 			     "    allow-unterminated: on\n");

@@ -231,11 +231,12 @@ static int read_file_among(struct reading *reading, const char *path, const stru
 	const uint64_t lines = reading->listing->line_count;
 	const uint64_t refusals = reading->findings->refusal_count;
 	int ret = read_file(reading, path, sink);
-	if (ret == DNSBLV6_OK && reading->listing->line_count == lines &&
-	    reading->findings->refusal_count == refusals && !reading->options->allow_empty)
-		findings_add(reading->findings, FINDING_REFUSAL, reading->place, "file refused",
-			     NULL, 0,
-			     "it has not one line; a comment in it says that this is meant so");
+	if (ret != DNSBLV6_OK || reading->listing->line_count != lines ||
+	    reading->findings->refusal_count != refusals || reading->options->allow_empty)
+		return ret;
+	reading->listing->empty_files++;
+	findings_add(reading->findings, FINDING_REFUSAL, reading->place, "file refused", NULL, 0,
+		     "it has not one line; a comment in it says that this is meant so");
 	return ret;
 }
 

@@ -137,6 +137,15 @@ class Migrate(RbldnsdTest):
         self.assertIn("allow-unterminated: on", self.read("zones.conf"))
         self.compare([name4(0xC0000200 + host, CLASSIC) for host in range(16)], addresses)
 
+    def test_an_empty_file_among_others_stays_one(self):
+        self.write("base", "192.0.2.1\n")
+        self.write("own", "")
+        _, addresses = self.move(lambda address: f"{self.options(address)} bl.example:ip4set:base,own",
+                                 "--ns", "ns1.example.net.")
+        self.assertIn("allow-empty: on", self.read("zones.conf"))
+        self.assertNotIn("allow-reserved", self.read("zones.conf"))
+        self.compare([name4(0xC0000200 + host, CLASSIC) for host in range(16)], addresses)
+
     def test_every_word_of_the_line_has_its_place(self):
         self.write("base", "$NS 1h ns1.example.net\n10.0.0.1\n192.0.2.77/24\n")
         self.write("more,", "")
