@@ -62,12 +62,13 @@ static const char *name_state(const struct report *report, const struct zonestat
 		return "serving a damaged store";
 	if (zone->signatures_s == 0)
 		return "serving";
-	if (zone->signatures_s <= report->now_s)
-		return "signatures ended";
-	if (zone->built_s > report->now_s + ZONE_SIGNATURES_SKEW_S)
-		return "signatures not valid yet";
-	return zone->signatures_s - report->now_s < ZONE_SIGNATURES_SOON_S ? "signatures end soon"
-									   : "serving";
+	static const char *const texts[] = {
+		[ZONE_SIGNATURES_GOOD] = "serving",
+		[ZONE_SIGNATURES_END_SOON] = "signatures end soon",
+		[ZONE_SIGNATURES_ENDED] = "signatures ended",
+		[ZONE_SIGNATURES_NOT_YET] = "signatures not valid yet",
+	};
+	return texts[zone_judge_signatures(zone->built_s, zone->signatures_s, report->now_s)];
 }
 
 /* The names that the zone has besides, one behind the other. */

@@ -36,7 +36,8 @@ extern "C" {
 	X(REFUSED, "refused", "questions and zone transfers refused")                              \
 	X(TRUNCATED, "truncated", "answers too long for UDP")                                      \
 	X(TCP, "tcp", "questions over TCP")                                                        \
-	X(EXPIRING, "expiring", "signed answers with signatures about to end or ended")            \
+	X(EXPIRING, "expiring",                                                                    \
+	  "signed answers with signatures that end soon, have ended or are to begin")              \
 	X(TRANSFERS, "transfers", "zone transfers given whole")                                    \
 	X(TRANSFERS_FAILED, "transfers-failed", "zone transfers that failed")
 

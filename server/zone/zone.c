@@ -540,16 +540,21 @@ int zone_find_link(struct zone *zone, const uint8_t *key, size_t size, struct zo
 				  &ret_link->entry.record);
 }
 
+enum zone_signatures zone_judge_signatures(uint64_t built_s, uint64_t expires_s, uint64_t now_s)
+{
+	if (now_s >= expires_s)
+		return ZONE_SIGNATURES_ENDED;
+	if (built_s > now_s + ZONE_SIGNATURES_SKEW_S)
+		return ZONE_SIGNATURES_NOT_YET;
+	return expires_s - now_s < ZONE_SIGNATURES_SOON_S ? ZONE_SIGNATURES_END_SOON
+							  : ZONE_SIGNATURES_GOOD;
+}
+
 enum zone_signatures zone_check_signatures(const struct zone *zone, uint64_t now_s)
 {
-	if (!zone->is_signed)
-		return ZONE_SIGNATURES_GOOD;
-	if (now_s >= zone->signing.expires_s)
-		return ZONE_SIGNATURES_ENDED;
-	if (zone->facts.built_s > now_s + ZONE_SIGNATURES_SKEW_S)
-		return ZONE_SIGNATURES_NOT_YET;
-	return zone->signing.expires_s - now_s < ZONE_SIGNATURES_SOON_S ? ZONE_SIGNATURES_END_SOON
-									: ZONE_SIGNATURES_GOOD;
+	return zone->is_signed
+		       ? zone_judge_signatures(zone->facts.built_s, zone->signing.expires_s, now_s)
+		       : ZONE_SIGNATURES_GOOD;
 }
 
 /* ---- sub-zones ---- */

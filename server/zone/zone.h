@@ -177,6 +177,8 @@ enum zone_signatures {
 	ZONE_SIGNATURES_ENDED,
 	ZONE_SIGNATURES_NOT_YET, /* those that were made last, by a clock that is ahead of this one */
 };
+/* The same of a signed zone that was made at built_s, and whose first signature ends at expires_s. */
+enum zone_signatures zone_judge_signatures(uint64_t built_s, uint64_t expires_s, uint64_t now_s);
 enum zone_signatures zone_check_signatures(const struct zone *zone, uint64_t now_s);
 
 /* Is rr an RRSIG, of an RRset of that type? */
