@@ -388,25 +388,12 @@ static bool has_keys(const struct build *build)
 	return build->keydir.directory != NULL || build->keyfiles.set.key_count > 0;
 }
 
-/* A secondary that is cut off is not to serve signatures that have ended (RFC 6781 section 4.4.2). */
-static void fit_expire(struct build *build)
-{
-	const uint32_t left_s =
-		build->lifetime_s / 14 * 5; /* when signatures are renewed: signer.c */
-	if (build->spec.expire <= left_s)
-		return;
-	if (build->listing.zone.soa_expire == 0)
-		build->spec.expire = left_s;
-	else
-		log_warning(build->zone,
-			    "SOA lets secondaries go on for longer than signatures may last, "
-			    "expire=%" PRIu32 " renewed-with=%" PRIu32,
-			    build->spec.expire, left_s);
-}
-
 static void fit_signed_zone(struct build *build)
 {
-	fit_expire(build);
+	/* When signatures are renewed: signer.c. A secondary that is cut off serves no ended ones. */
+	const uint32_t left_s = build->lifetime_s / 14 * 5;
+	if (build->spec.expire > left_s)
+		build->spec.expire = left_s;
 	if (spec_has_classic_below(&build->spec))
 		log_warning(build->zone,
 			    "classic zone is below the signed zone, which proves that it is not "

@@ -123,18 +123,21 @@ static uint32_t list_ttl(struct rbldnsd *reader)
 /* ---- $SOA, $NS, $NAMESERVER, $TTL ---- */
 
 static const char not_in_acl[] = "an acl says nothing about the zone";
+static const char soa_usage[] =
+	"$SOA takes ttl, origin, person, serial, refresh, retry, expire, minttl";
 
-/* Seconds that servers compare with times; a minimum is a TTL (RFC 2308). */
-static bool take_soa_time(const char **at, uint32_t *ret_seconds)
+/* NULL, or what is wrong. Servers compare seconds with times, and a minimum is a TTL (RFC 2308). */
+static const char *take_soa_numbers(const char **at, struct zone_lines *soa)
 {
-	return take_time(at, ret_seconds) && *ret_seconds <= TTL_MAX;
-}
-
-static bool take_soa_numbers(const char **at, struct zone_lines *soa)
-{
-	return take_number(at, &soa->soa_serial) && take_soa_time(at, &soa->soa_refresh) &&
-	       take_soa_time(at, &soa->soa_retry) && take_soa_time(at, &soa->soa_expire) &&
-	       take_soa_time(at, &soa->soa_minimum) && **at == '\0';
+	static const char many[] = "$SOA takes times of at most 2147483647 seconds";
+	if (!take_number(at, &soa->soa_serial) || !take_time(at, &soa->soa_refresh) ||
+	    !take_time(at, &soa->soa_retry) || !take_time(at, &soa->soa_expire) ||
+	    !take_time(at, &soa->soa_minimum) || **at != '\0')
+		return soa_usage;
+	return soa->soa_refresh > TTL_MAX || soa->soa_retry > TTL_MAX ||
+			       soa->soa_expire > TTL_MAX || soa->soa_minimum > TTL_MAX
+		       ? many
+		       : NULL;
 }
 
 static int read_soa(struct rbldnsd *reader, const char *at, const char **ret_fault)
@@ -146,10 +149,8 @@ static int read_soa(struct rbldnsd *reader, const char *at, const char **ret_fau
 		return DNSBLV6_OK; /* only the first one counts */
 
 	struct zone_lines soa = *zone;
-	static const char usage[] =
-		"$SOA takes ttl, origin, person, serial, refresh, retry, expire, minttl";
 	if (!rbldnsd_take_ttl(&at, list_ttl(reader), &soa.soa_ttl)) {
-		*ret_fault = usage;
+		*ret_fault = soa_usage;
 		return DNSBLV6_OK;
 	}
 	soa.soa_primary = take_name(&at, ret_fault);
@@ -160,8 +161,8 @@ static int read_soa(struct rbldnsd *reader, const char *at, const char **ret_fau
 		free(soa.soa_primary);
 		return *ret_fault != NULL ? DNSBLV6_OK : -ENOMEM;
 	}
-	if (!take_soa_numbers(&at, &soa)) {
-		*ret_fault = usage;
+	*ret_fault = take_soa_numbers(&at, &soa);
+	if (*ret_fault != NULL) {
 		free(soa.soa_primary);
 		free(soa.soa_mailbox);
 		return DNSBLV6_OK;
