@@ -297,10 +297,7 @@ static bool has_no_answer(const struct noderouter_slot *slot)
 	       slot->node->mail_ms <= slot->used_ms && nodelink_is_due(slot->link);
 }
 
-/*
- * One mail at a time finds out, the first at once: the one that had no answer may have been large, and its link
- * slow.
- */
+/* One mail at a time finds out, the first at once: the one without an answer may have been large, and its link slow. */
 static bool is_kept_away(struct node *node, const struct nodeask *ask)
 {
 	if (!node->is_stuck || !is_mail(ask))
