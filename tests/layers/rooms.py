@@ -14,7 +14,7 @@ it names and that is gone.
 
 Tests and benchmarks have rooms too, which are any directory with sources, scripts included: only
 their files are counted. Of tests/integration a module may import what lies beside it and in
-base/, and no test.
+base/, and no test. What patch and editors leave behind is an error in any directory but builds.
 """
 
 import ast
@@ -27,6 +27,7 @@ import walls  # beside this file
 FOLDERS = ("lib", "server", "zone-tools", "client-lib", "integration")
 FILES_MAX, FLOORS_MAX = 28, 7
 TEST_FOLDERS = ("tests", "bench")
+LEFT_BEHIND = (".orig", ".rej", "~")
 TEST_SUFFIXES = (".c", ".h", ".cc", ".hh", ".py", ".sh")
 
 
@@ -149,6 +150,15 @@ def faults_of_test_rooms(source_dir, rooms):
                     yield f"{place}/{name}: imports {used} of {home[used]}"
 
 
+def left_behind(source_dir):
+    for directory, inner, names in os.walk(source_dir):
+        if directory == source_dir:
+            inner[:] = [name for name in inner if name != ".git" and not name.startswith("build")]
+        for name in names:
+            if name.endswith(LEFT_BEHIND):
+                yield f"{os.path.relpath(os.path.join(directory, name), source_dir)}: left behind by patch or an editor"
+
+
 def main():
     is_broken = False
     permitted = read_permitted(sys.argv[1])
@@ -178,7 +188,7 @@ def main():
     test_rooms = read_test_rooms(sys.argv[1])
     for place, names in sorted(test_rooms.items()):
         print(f"{place:32} {len(names):5}")
-    for fault in faults_of_test_rooms(sys.argv[1], test_rooms):
+    for fault in sorted((*faults_of_test_rooms(sys.argv[1], test_rooms), *left_behind(sys.argv[1]))):
         is_broken = True
         print(fault, file=sys.stderr)
     sys.exit(1 if is_broken else 0)
