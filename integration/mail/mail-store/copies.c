@@ -50,7 +50,6 @@ struct copies {
 	uint64_t away; /* mailboxes of which a node is down */
 	/* Mailboxes of copies whose node has no mail, in order; their bytes are freed with them. */
 	struct tool_names lost;
-	bool is_behind;	 /* of these are those that are looked at */
 	bool is_damaged; /* some mail was left out */
 };
 
@@ -336,24 +335,52 @@ static int take_spares(struct copies *copies, const struct unit *unit)
 	return ret;
 }
 
-/*
- * The node of the unit has no mail of this mailbox any more, and another one has this one: that has a copy of its own,
- * when all were made that were missing.
- */
-static int take_moved(struct copies *copies, const struct unit *unit, const struct mailentry *copy)
+/* At its own node, has this mail a copy at the next one of that? */
+static int find_copy(struct copies *copies, const struct unit *unit, const struct mailentry *entry)
 {
-	const bool has_made_all =
-		copies->verb == MAKE && !copies->is_damaged && copies->kept + copies->away == 0;
+	uint8_t bytes[MAILBOX_NAME_MAX];
+	const struct mailname name = { bytes, copyname_make(node_of(entry), unit->box, bytes) };
+	uint64_t copy;
+	return name.size > 0 ? tool_find_in(copies->layer, name, &entry->id, &copy)
+			     : MAILSTORE_EMAIL;
+}
+
+/* The unit's node has this mail no more, and another one has it: the copy goes when the mail has one by that node. */
+static int take_moved(struct copies *copies, const struct unit *unit, const struct mailentry *copy,
+		      const struct mailentry *entry)
+{
 	copies->astray += node_of(copy) == unit->next; /* else it has been counted */
-	return has_made_all ? forget(copies, unit->copy_box, copy) : 0;
+	if (copies->verb != MAKE)
+		return 0;
+	int ret = find_copy(copies, unit, entry);
+	if (ret == 0)
+		return forget(copies, unit->copy_box, copy);
+	return ret == MAILSTORE_EMAIL ? 0 : ret;
+}
+
+/* The mail of a copy: of several that have its id, as an interruption leaves them, the one at the unit's node. */
+static const struct mailentry *find_mail(const struct unit *unit, const struct mailentry *copy)
+{
+	const struct list *mails = &unit->mails;
+	const struct mailentry *first = find_id(mails, copy);
+	if (first == NULL)
+		return NULL;
+	while (first > mails->entries && compare_ids(first - 1, copy) == 0)
+		first--;
+	for (const struct mailentry *entry = first;
+	     entry < mails->entries + mails->count && compare_ids(entry, copy) == 0; entry++)
+		if (node_of(entry) == unit->number)
+			return entry;
+	return first;
 }
 
 static int take_copy(struct copies *copies, const struct unit *unit, const struct mailentry *copy)
 {
+	const struct mailentry *entry = find_mail(unit, copy);
 	copies->astray += node_of(copy) != unit->next;
-	if (find_id(&unit->mails, copy) == NULL)
+	if (entry == NULL)
 		return take_alone(copies, unit, copy);
-	return copies->is_behind ? take_moved(copies, unit, copy) : 0;
+	return node_of(entry) == unit->number ? 0 : take_moved(copies, unit, copy, entry);
 }
 
 /*
@@ -536,7 +563,6 @@ static int look_at_lost(struct copies *copies)
 	unsigned number;
 	struct mailname box;
 	int ret = 0;
-	copies->is_behind = true;
 	for (size_t i = 0; ret == 0 && i < copies->lost.count; i++)
 		if (copyname_parse(copies->lost.items[i], &number, &box))
 			ret = look_at(copies, number, box);

@@ -44,18 +44,6 @@ static const struct options_table table = {
 	.row_count = sizeof(rows) / sizeof(rows[0]),
 };
 
-/* Of an attempt before, or as its sender has brought it twice. */
-static int look_for(const struct gather *gather, const struct mailentry *entry, bool *ret_is_there)
-{
-	struct mailentry found;
-	uint64_t mail = 0;
-	int ret = maillayer_find_id(gather->layer, gather->box, &entry->id, &mail);
-	if (ret == 0)
-		ret = maillayer_find(gather->layer, gather->box, mail, &found);
-	*ret_is_there = ret == 0 && found.mail == mail;
-	return ret == MAILSTORE_EMAIL || ret == DNSBLV6_ENOTFOUND ? 0 : ret;
-}
-
 /* An id belongs to one mail of a store: a second copy there, or a mail of another mailbox, may have it. */
 static int deliver(struct gather *gather, const struct mailentry *entry,
 		   const struct tool_mail *found)
@@ -82,11 +70,10 @@ static int deliver(struct gather *gather, const struct mailentry *entry,
 static int bring(struct gather *gather, const struct mailentry *entry)
 {
 	struct tool_mail found;
-	bool is_there = false;
-	int ret = look_for(gather, entry, &is_there);
-	if (ret != 0)
-		return ret;
-	if (!is_there) {
+	uint64_t mail;
+	/* It is there of an attempt before, or as its sender has brought it twice. */
+	int ret = tool_find_in(gather->layer, gather->box, &entry->id, &mail);
+	if (ret == MAILSTORE_EMAIL) {
 		ret = tool_read_mail(gather->layer, entry->mail, &found);
 		if (ret == 0)
 			ret = deliver(gather, entry, &found);

@@ -222,6 +222,21 @@ int tool_find_mail(struct maillayer *layer, const struct mailid *id, uint64_t *r
 	return ret == DNSBLV6_ENOTFOUND || (ret == 0 && row.live == 0) ? MAILSTORE_EMAIL : ret;
 }
 
+int tool_find_in(struct maillayer *layer, struct mailname mailbox, const struct mailid *id,
+		 uint64_t *ret_mail)
+{
+	struct mailentry found;
+	uint64_t mail = 0;
+	int ret = maillayer_find_id(layer, mailbox, id, &mail);
+	if (ret == 0)
+		ret = maillayer_find(layer, mailbox, mail, &found);
+	if (ret == DNSBLV6_ENOTFOUND || (ret == 0 && found.mail != mail))
+		return MAILSTORE_EMAIL;
+	if (ret == 0)
+		*ret_mail = mail;
+	return ret;
+}
+
 /* What a disk does not give any more is damaged, and no reason to give up what it does give. */
 static int name_damage(int status)
 {

@@ -85,6 +85,9 @@ typedef int (*tool_piece_fn)(void *context, const struct mailentry *entries, siz
 int tool_walk(struct maillayer *layer, struct mailname mailbox, tool_piece_fn fn, void *context);
 /* MAILSTORE_EMAIL also for one that no mailbox has any more: it waits for collection. */
 int tool_find_mail(struct maillayer *layer, const struct mailid *id, uint64_t *ret_mail);
+/* In this mailbox, at its node by now: MAILSTORE_EMAIL for what it does not have there. */
+int tool_find_in(struct maillayer *layer, struct mailname mailbox, const struct mailid *id,
+		 uint64_t *ret_mail);
 /* The record of a mail with its meta, to be freed, and where it is. */
 int tool_find_record(struct maillayer *layer, uint64_t mail, struct mailrow *ret_row,
 		     struct mailrecord *ret_record, uint8_t **ret_meta);

@@ -392,6 +392,47 @@ class Copies(Nodes):
         (_, _, copied), = self.copies(box)
         self.assertEqual(sorted(copied), left)
 
+    def test_a_mail_that_comes_into_a_mailbox_of_copies_alone_keeps_its_copy(self):
+        nodes = self.begin(nodes={"copies": 2})
+        client = self.client(nodes[0])
+        box = self.boxes_by_node(client)[1][0]
+        idents = [client.deliver(TEXT, [box])]
+        # Past the module its copy stays.
+        with stored.Client(nodes[0].stored.socket + ".store") as store:
+            self.assertEqual(store.erase(box, [store.entries(box)[0][0]]), 0)
+        kinds = []
+
+        def deliver_behind_the_first_look(packet):
+            kinds.append(stored.REQUEST.unpack_from(packet)[1])
+            if stored.LIST in kinds[:-1] and len(idents) == 1:
+                idents.append(client.deliver(TEXT, [box]))
+
+        with self.way(nodes[0].stored.socket, deliver_behind_the_first_look) as at:
+            self.assertEqual(self.run_copies("make", at=at), [1, 1, 0, 1, 0, 0, 0, 0, 0, 0])
+        self.assertEqual(self.copies(box), [(1, 2, idents)])
+
+    def test_a_copy_goes_with_its_mailbox_whatever_other_mails_have_none(self):
+        nodes = self.begin(nodes={"copies": 2}, stored={"users": self.make_users({})})
+        self.expect_log("")
+        client = self.client(nodes[1])
+        boxes = self.boxes_by_node(client)
+        box, other = boxes[1][0], boxes[2][0]
+        ident = client.deliver(TEXT, [box])
+        client.deliver(TEXT, [other])
+        # Past the module, and its store still has the id: this mail has no copy from now on.
+        name = f"\1{2}/{other}"
+        with stored.Client(nodes[2].stored.socket + ".store") as store:
+            self.assertEqual(store.erase(name, [store.entries(name)[0][0]]), 0)
+        self.make_users({box: "node=3"})
+        wait_for(lambda: client.call(stored.LOCATE, name=box.encode()).number == 3, "the mailbox to move")
+        self.lose_store(nodes[0], client)
+        self.assertEqual(self.run_copies("restore")[3:5], [1, 1])
+        self.assertEqual(self.copies(box), [(3, 1, [ident]), (1, 2, [ident])])
+        self.assertEqual(self.run_copies("check", 1)[9], 1)
+        self.assertEqual(self.run_copies("make")[4:7], [0, 1, 1])
+        self.assertEqual(self.copies(box), [(3, 1, [ident])])
+        self.assertEqual(self.run_copies("check", 1)[9], 0)
+
     def test_a_mail_that_its_node_does_not_take_leaves_no_copy(self):
         nodes = self.begin(nodes={"copies": 2})
         self.expect_log("")
