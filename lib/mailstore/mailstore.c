@@ -244,7 +244,7 @@ int mailstore_open(const struct mailstore_setup *setup, struct mailstore **ret_s
 		ret = recover(store, setup, ret_recovery);
 	if (ret != 0) {
 		free_store(store);
-		return ret;
+		return mailstore_name_limit(ret);
 	}
 	*ret_store = store;
 	return 0;

@@ -761,6 +761,21 @@ TEST_CASE("a segment that was emptied goes when the index can be written again",
 	CHECK(f.check().empty());
 }
 
+TEST_CASE("a limit of files at a start is a quota, and none of a mail", "[mailstore][failures]")
+{
+	fixture f;
+	REQUIRE(f.open() == 0);
+	REQUIRE(f.deliver({ "a" }, "text\r\n") == 0);
+	f.close();
+	unlink((f.index() + "-lock").c_str());
+	{
+		const file_limit full(16);
+		CHECK(f.open() == -EDQUOT);
+	}
+	REQUIRE(f.open() == 0);
+	CHECK(f.read("a").size() == 1);
+}
+
 TEST_CASE("whichever call fails, the store is whole behind it", "[mailstore][failures]")
 {
 	const unsigned call = GENERATE(range(1U, 120U));
