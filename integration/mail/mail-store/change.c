@@ -59,25 +59,26 @@ static int look_for_id(void *context, const struct mailentry *entries, size_t co
 	return 0;
 }
 
-/* By its id at the node of the mailbox; what is at another node the list has alone. */
-static int find_mail(struct maillayer *layer, struct mailname name, const char *text,
-		     uint64_t *ret_mail)
+/*
+ * By its id at the node of the mailbox; what is at another node the list has alone. Where that lacks a node, the mail
+ * may be there.
+ */
+static int find_mail(struct maillayer *layer, struct mailname name, const struct rm *options,
+		     const char *text, uint64_t *ret_mail)
 {
 	struct search search = { 0 };
-	struct mailentry entry;
 	if (mailid_parse(text, &search.id) != 0)
 		return MAILSTORE_EMAIL;
-	int ret = maillayer_find_id(layer, name, &search.id, ret_mail);
-	if (ret == 0)
-		ret = maillayer_find(layer, name, *ret_mail, &entry);
-	if (ret == 0 && entry.mail == *ret_mail)
-		return 0;
-	if (ret == 0 || ret == DNSBLV6_ENOTFOUND || ret == MAILSTORE_EMAIL)
-		ret = tool_walk(layer, name, look_for_id, &search);
-	if (ret == 0 && !search.is_found)
-		return MAILSTORE_EMAIL;
-	*ret_mail = search.mail;
-	return ret;
+	int ret = tool_find_in(layer, name, &search.id, ret_mail);
+	if (ret != MAILSTORE_EMAIL)
+		return ret;
+	(void)tool_end_lists(options->store, layer);
+	ret = tool_walk(layer, name, look_for_id, &search);
+	if (ret == 0 && search.is_found)
+		*ret_mail = search.mail;
+	else if (ret == 0)
+		ret = tool_end_lists(options->store, layer);
+	return ret == 0 && !search.is_found ? MAILSTORE_EMAIL : ret;
 }
 
 /* Those before one that is not found are deleted, in one commit. */
@@ -88,7 +89,7 @@ static int remove_ids(struct maillayer *layer, struct mailname name, const struc
 	int ret = 0;
 	size_t found = 0;
 	while (status == EX_OK && found < count) {
-		ret = find_mail(layer, name, ids[found], &mails[found]);
+		ret = find_mail(layer, name, options, ids[found], &mails[found]);
 		if (ret == 0)
 			found++;
 		else

@@ -144,7 +144,7 @@ class Moved(Nodes):
         nodes = self.begin_moved()
         self.expect_log("")
         client, (box, *_) = self.client(nodes[1]), USERS
-        client.deliver(TEXT, [box])
+        lost = client.deliver(TEXT, [box])
         self.move(client, box, 2)
         ident = client.deliver(TEXT, [box])
         nodes[0].kill()
@@ -152,6 +152,9 @@ class Moved(Nodes):
         said = "the node that has this mailbox cannot be reached"
         self.assertEqual([row.split("\t")[0] for row in self.run_tool(nodes[1], "ls", box, status=75, said=said)], [ident])
         self.run_tool(nodes[1], "export", "--mbox", self.path("mbox"), box, status=75, said=said)
+        self.run_tool(nodes[1], "rm", box, lost, status=75, said=said)
+        self.run_tool(nodes[1], "rm", box, ident)
+        client.deliver(TEXT, [box])
         self.run_tool(nodes[1], "rm", "--all", box, status=75, said=said)
         self.assertEqual(client.entries(box), [])
 
