@@ -304,8 +304,7 @@ int export_command(int argc, char **argv)
 	if (status != EX_OK)
 		return status;
 	int ret = export_all(&exchange);
-	/* Of all mailboxes the list of these says it. */
-	if (ret == 0 && exchange.maildirs == NULL)
+	if (ret == 0)
 		ret = tool_end_lists(exchange.store, exchange.layer);
 	if (ret == 0 && exchange.is_damaged)
 		ret = MAILSTORE_EDAMAGED;

@@ -3,12 +3,15 @@
 sharing.py - a test case of nodes that have a store each, and share mailboxes.
 """
 
+import contextlib
 import os
+import socket
 import struct
+import threading
 
 import stored
 from clusters import Cluster
-from harness import Case, wait_for
+from harness import DEADLINE_S, Case, wait_for
 
 EAWAY = -2618
 USERS = {f"user{number}@example.com": "secret" for number in range(12)}
@@ -67,3 +70,37 @@ class Nodes(Case):
             return (b"\r\n" + text).replace(b"\r\n..", b"\r\n.")[2:]
         finally:
             os.close(fd)
+
+    @contextlib.contextmanager
+    def way(self, path, before):
+        """A socket for one client of the store at path; before() is told each request, and may say that it is the last."""
+        place = self.path("way")
+
+        def pass_on(source, target, tell=lambda packet: None):
+            packet, fds, *_ = socket.recv_fds(source, 1 << 17, 4)
+            if packet and tell(packet):
+                packet = b""
+            if packet:
+                socket.send_fds(target, [packet], fds)
+            for fd in fds:
+                os.close(fd)
+            return packet
+
+        def serve():
+            here, _ = listener.accept()
+            with here, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as there:
+                there.connect(path)
+                pass_on(there, here)
+                while pass_on(here, there, before):
+                    pass_on(there, here)
+
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(place)
+            listener.listen()
+            listener.settimeout(DEADLINE_S)
+            thread = threading.Thread(target=serve)
+            thread.start()
+            try:
+                yield place
+            finally:
+                thread.join(DEADLINE_S)

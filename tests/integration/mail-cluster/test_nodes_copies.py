@@ -10,10 +10,8 @@ import os
 import pwd
 import re
 import shutil
-import socket
 import struct
 import subprocess
-import threading
 import time
 
 import stored
@@ -333,40 +331,6 @@ class Copies(Nodes):
         self.assertEqual(self.run_copies("forget", more=["--slack", "0"])[6], 1)
         self.assertEqual(self.run_copies("check")[2:4], [0, 0])
         self.assertEqual(self.copies(box), [])
-
-    @contextlib.contextmanager
-    def way(self, path, before):
-        """A socket for one client of the store at path; before() is told each request, and may say that it is the last."""
-        place = self.path("way")
-
-        def pass_on(source, target, tell=lambda packet: None):
-            packet, fds, *_ = socket.recv_fds(source, 1 << 17, 4)
-            if packet and tell(packet):
-                packet = b""
-            if packet:
-                socket.send_fds(target, [packet], fds)
-            for fd in fds:
-                os.close(fd)
-            return packet
-
-        def serve():
-            here, _ = listener.accept()
-            with here, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as there:
-                there.connect(path)
-                pass_on(there, here)
-                while pass_on(here, there, before):
-                    pass_on(there, here)
-
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-            listener.bind(place)
-            listener.listen()
-            listener.settimeout(DEADLINE_S)
-            thread = threading.Thread(target=serve)
-            thread.start()
-            try:
-                yield place
-            finally:
-                thread.join(DEADLINE_S)
 
     def test_a_mail_that_is_deleted_while_it_is_copied_keeps_no_other_from_it(self):
         nodes = self.begin(nodes={"copies": 2})

@@ -158,6 +158,35 @@ class Moved(Nodes):
         self.run_tool(nodes[1], "rm", "--all", box, status=75, said=said)
         self.assertEqual(client.entries(box), [])
 
+    def test_an_export_of_all_mailboxes_says_that_a_node_was_away_for_a_while(self):
+        nodes = self.begin_moved()
+        self.expect_log("")
+        client, (box, *_) = self.client(nodes[1]), USERS
+        client.deliver(TEXT, [box])
+        self.move(client, box, 2)
+        client.deliver(TEXT, [box])
+        lists = []
+
+        def is_away():
+            return b"state=away" in client.call(stored.CLUSTER).rows
+
+        def be_away_for_lists(packet):
+            kind = stored.REQUEST.unpack_from(packet)[1]
+            if kind == stored.LIST:
+                lists.append(packet)
+                if len(lists) == 1:
+                    nodes[0].kill()
+                    wait_for(is_away, "the node to be down")
+            elif kind == stored.BOXES and len(lists) > 0 and is_away():
+                nodes[0].revive()
+                wait_for(lambda: not is_away(), "the node to be back")
+
+        with self.way(nodes[1].stored.socket, be_away_for_lists) as at:
+            result = subprocess.run([program("mail-store"), "export", "--store", at, "--maildirs", self.path("all")],
+                                    text=True, capture_output=True, timeout=DEADLINE_S, check=False)
+        self.assertEqual(result.returncode, 75, result.stderr)
+        self.assertIn("the node that has this mailbox cannot be reached", result.stderr)
+
 
 if __name__ == "__main__":
     main()
