@@ -108,15 +108,16 @@ class Edges(Case):
         self.assertRegex(client.login(), r"^\+OK")
 
     def test_behind_a_line_that_is_thrown_away_there_is_all_of_the_time(self):
-        front = PopFront(self, limits={"login-timeout": "3s", "stress-timeout": "3s"})
+        front = PopFront(self, limits={"login-timeout": "10s", "stress-timeout": "10s"})
         client = Pop(self, front.address)
         client.socket.sendall(b"x" * 10000)
-        time.sleep(1)
+        time.sleep(2)
+        # A machine that is slow behind this makes it more.
+        began_s = time.monotonic()
         client.send("")
         self.assertRegex(client.line(), "^-ERR")
-        began_s = time.monotonic()
         self.assertEqual(client.line(), "")
-        self.assertGreater(time.monotonic() - began_s, 2.5)
+        self.assertGreater(time.monotonic() - began_s, 9)
 
     def test_a_client_hears_that_no_checker_has_time(self):
         front = PopFront(self, login={"checkers": 1, "timeout": "1s"})
