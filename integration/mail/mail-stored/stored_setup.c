@@ -87,6 +87,21 @@ const char *stored_setup_logins(const struct stored_setup *setup)
 	return is_own ? setup->logins : setup->cluster.logins;
 }
 
+static const char *check_cluster(struct stored_setup *setup)
+{
+	const char *reason = cluster_setup_check(&setup->cluster);
+	if (reason != NULL || !setup->cluster.has_users)
+		return reason;
+	if (setup->users[0] == '\0')
+		return "cluster: \"users: yes\" needs \"users\" of section stored";
+	if (strcmp(setup->cluster.logins, setup->users) == 0)
+		return "cluster: \"logins\" is the same file as \"users\" of section stored";
+	/* mail-cluster is told them, as values between blanks. */
+	if (strchr(setup->users, ' ') != NULL || strchr(setup->cluster.logins, ' ') != NULL)
+		return "cluster: with \"users: yes\" no path of a database has blanks";
+	return NULL;
+}
+
 static int check_layer(struct stored_setup *setup, struct conf_error *reterr_error)
 {
 	bool is_rados = setup->layer == STORED_RADOS;
@@ -102,12 +117,7 @@ static int check_layer(struct stored_setup *setup, struct conf_error *reterr_err
 		return conf_refuse(
 			reterr_error, -EINVAL,
 			"stored: layer rados needs librados, which this program was built without");
-	const char *reason = cluster_setup_check(&setup->cluster);
-	if (reason == NULL && setup->cluster.has_users && setup->users[0] == '\0')
-		reason = "cluster: \"users: yes\" needs \"users\" of section stored";
-	if (reason == NULL && strcmp(setup->cluster.logins, setup->users) == 0 &&
-	    setup->users[0] != '\0')
-		reason = "cluster: \"logins\" is the same file as \"users\" of section stored";
+	const char *reason = check_cluster(setup);
 	return reason == NULL ? 0 : conf_refuse(reterr_error, -EINVAL, "%s", reason);
 }
 

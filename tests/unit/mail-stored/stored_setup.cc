@@ -89,6 +89,30 @@ TEST_CASE("a node of a cluster has the host's name, or one of its own", "[stored
 	      "cluster: \"users: yes\" needs \"users\" of section stored");
 }
 
+TEST_CASE("databases that are made of a cluster's users have no blanks in their paths",
+	  "[stored][setup]")
+{
+	const std::string made =
+		GENERATE(as<std::string>{}, "/of/users.mdb", "/of these/users.mdb");
+	const std::string logins =
+		GENERATE(as<std::string>{}, "/of/logins.mdb", "/of these/logins.mdb");
+	const std::string uses = GENERATE(as<std::string>{}, "yes", "no");
+	std::string text = "stored:\n    layer: rados\n    users: \"" + made + "\"\n";
+	text += "cluster:\n    node: a\n    users: " + uses + "\n";
+	if (uses == "yes")
+		text += "    logins: \"" + logins + "\"\n";
+	const parsed file(text);
+	CAPTURE(text);
+	const bool has_blank = (made + logins).find(' ') != std::string::npos;
+	if (!cluster_process_is_built())
+		CHECK(file.status == -EINVAL);
+	else if (uses == "no" || !has_blank)
+		CHECK(file.status == 0);
+	else
+		CHECK(std::string(file.error.reason) ==
+		      "cluster: with \"users: yes\" no path of a database has blanks");
+}
+
 TEST_CASE("stored.conf is refused with the line and what is permitted", "[stored][setup]")
 {
 	const auto wrong =
