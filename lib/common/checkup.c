@@ -21,6 +21,11 @@ int checkup_directory(const char *context, const char *item, const char *path, b
 			    strerror(-ret));
 		return EX_OK;
 	}
+	if (ret == -EACCES && !is_start) {
+		log_warning(context, "directory cannot be looked at by this user, %s=%s (%s)", item,
+			    path, strerror(-ret));
+		return EX_OK;
+	}
 	log_error(context, "directory refused, %s=%s (%s)", item, path, strerror(-ret));
 	return EX_CONFIG;
 }

@@ -15,7 +15,8 @@ extern "C" {
 
 /*
  * Is path, of the configuration's item, a directory? One that is not there is refused at the start alone: systemd
- * makes what is below /run for a service that starts, and takes it away when that stops. Before, it is a warning.
+ * makes what is below /run for a service that starts, and takes it away when that stops. Before, it is a warning, as is
+ * one that this user does not come to: a start may be of root.
  * EX_OK, also of "", or EX_CONFIG; a line of the log, under context, says why.
  */
 int checkup_directory(const char *context, const char *item, const char *path, bool is_start);

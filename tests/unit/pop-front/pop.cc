@@ -91,6 +91,31 @@ TEST_CASE("a root directory that is none is refused", "[pop][check]")
 	CHECK(checkup_directory("x", "chroot", "", true) == EX_OK);
 }
 
+TEST_CASE("of a directory that this user does not come to a check says no more", "[pop][check]")
+{
+	const tmpdir directory;
+	const std::string closed = directory.file("closed");
+	const std::string inner = closed + "/inner";
+	REQUIRE(mkdir(closed.c_str(), 0700) == 0);
+	REQUIRE(mkdir(inner.c_str(), 0700) == 0);
+	REQUIRE(chmod(closed.c_str(), 0) == 0);
+	const bool is_root = geteuid() == 0;
+	for (const bool is_start : { false, true }) {
+		int status = -1;
+		REQUIRE((!is_root || seteuid(65534) == 0));
+		const std::string said = logged([&] {
+			status = checkup_directory("x", "chroot", inner.c_str(), is_start);
+		});
+		REQUIRE((!is_root || seteuid(0) == 0));
+		CHECK(said ==
+		      (is_start ? "error: [x] directory refused"
+				: "warning: [x] directory cannot be looked at by this user") +
+			      (", chroot=" + inner + " (Permission denied)\n"));
+		CHECK(status == (is_start ? EX_CONFIG : EX_OK));
+	}
+	REQUIRE(chmod(closed.c_str(), 0700) == 0);
+}
+
 TEST_CASE("a root directory that comes with the start is no mistake before it", "[pop][check]")
 {
 	const tmpdir directory;
