@@ -15,6 +15,7 @@ HACKING, docs/, and what stands in Markdown beside the code. Checked is:
     ARCHITECTURE.md keeps within its size; a function of its tables is in the
     file that the table names; the words of its glossary stand in the code
     a figure in a table of README.md stands in the page that its row links
+    a manual that another one names has that section
     every error and warning line of a program, and each finding about a list
     or a store, is in the DIAGNOSTICS of its manual, and the lines there are
     those of programs; the first wants the build directory, which knows
@@ -462,12 +463,25 @@ def check_manuals(tree, build_dir):
             yield from check_manual(tree, build_dir, path, program)
 
 
+def check_sections(tree):
+    manuals = [path for path in sorted(tree.paths) if path.startswith(PRODUCT) and re.search(r"\.[1-8]$", path)]
+    sections = {}
+    for path in manuals:
+        name, section = os.path.basename(path).rsplit(".", 1)
+        sections.setdefault(name, set()).add(section)
+    for path in manuals:
+        for number, line in enumerate(tree.read(path).splitlines(), 1):
+            found = re.match(r"\.Xr (\S+) (\S+)", line)
+            if found and found[1] in sections and found[2] not in sections[found[1]]:
+                yield f"{path}:{number}: no {found[1]}({found[2]})"
+
+
 def main(arguments):
     if len(arguments) not in (1, 2):
         sys.exit("usage: prose.py SOURCE-DIRECTORY [BUILD-DIRECTORY]")
     tree = Tree(arguments[0])
     findings = [*check_comments(tree), *check_pages(tree), *check_architecture(tree),
-                *check_glossary(tree), *check_figures(tree), *check_stale(tree)]
+                *check_glossary(tree), *check_figures(tree), *check_stale(tree), *check_sections(tree)]
     if len(arguments) == 2:
         findings += check_manuals(tree, arguments[1])
     for finding in findings:

@@ -143,6 +143,10 @@ class Scratch(unittest.TestCase):
                          ["cup ignored", "cup is empty", "cups too many", "no cup"])
         self.assertEqual(sorted(self.missing_lines(code, manual.replace("error", "warning"))), ["cup is empty", "no cup"])
 
+    def test_a_section_that_a_manual_does_not_have(self):
+        self.plant("server/made.8", MANUAL + ".Xr made 8\n.Xr made 1 ,\n.Xr other 7\n")
+        self.assertEqual(list(prose.check_sections(prose.Tree(self.directory))), ["server/made.8:8: no made(1)"])
+
     def test_a_line_that_no_program_writes(self):
         self.plant("server/made.c", CODE.replace("cup not", "cup %u not").replace("never said", "%s never said"))
         self.plant("server/made.8", MANUAL)
