@@ -79,6 +79,7 @@ enum entity_phase {
 /* Where in a line. */
 enum entity_line {
 	LINE_START,
+	LINE_CR,     /* of a header, behind one that may be an empty line */
 	LINE_NAME,   /* of a field: in .head.text */
 	LINE_DASHES, /* of what begins with "-": in .head.text */
 	LINE_BLANK,  /* behind the blank that goes on with a field */

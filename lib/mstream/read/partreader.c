@@ -311,25 +311,50 @@ static void pass_double_cr(struct mstream *mail, struct entity *entity)
 	entity->lone = LONE_ENDS;
 }
 
+/* used: bytes of its end. Returns these. */
+static size_t take_empty_line(struct mstream *mail, struct entity *entity, size_t used)
+{
+	const bool is_first = entity->depth == 0 && !entity->has_fields;
+	entity->line = LINE_START;
+	if ((is_first && entity->has_forked) || (entity->is_behind_gap && !entity->has_fields))
+		return used;
+	/* Some readers pass over empty lines before all of a mail. */
+	if (is_first) {
+		entity->has_forked = true;
+		mstream_odd(mail, entity, MSTREAM_BAD_FIELD);
+		mstream_fork(mail, entity);
+	}
+	pass_gap(mail, entity);
+	end_header(mail, entity);
+	return used;
+}
+
+/* A CR without an LF is an empty line, or a byte before a field that readers drop. */
+static size_t take_header_cr(struct mstream *mail, struct entity *entity, const uint8_t *bytes)
+{
+	entity->line = LINE_START;
+	if (bytes[0] == '\n')
+		return take_empty_line(mail, entity, 1);
+	if (entity->lone == LONE_IS_DATA)
+		return 0;
+	mstream_odd(mail, entity, MSTREAM_BAD_FIELD);
+	struct entity *other = mstream_fork(mail, entity);
+	if (other != NULL)
+		other->lone = LONE_IS_DATA;
+	entity->lone = LONE_ENDS;
+	return take_empty_line(mail, entity, 0);
+}
+
 static size_t start_header_line(struct mstream *mail, struct entity *entity, const uint8_t *bytes)
 {
+	if (bytes[0] == '\r' && entity->lone != LONE_ENDS && !entity->is_behind_lone) {
+		entity->line = LINE_CR;
+		return 1;
+	}
 	if (is_line_end(bytes[0])) {
 		if (bytes[0] == '\r' && entity->is_behind_lone && entity->lone == LONE_UNKNOWN)
 			pass_double_cr(mail, entity);
-		const size_t used = pass_line_end(entity, bytes);
-		const bool is_first = entity->depth == 0 && !entity->has_fields;
-		if ((is_first && entity->has_forked) ||
-		    (entity->is_behind_gap && !entity->has_fields))
-			return used;
-		/* Some readers pass over empty lines before all of a mail. */
-		if (is_first) {
-			entity->has_forked = true;
-			mstream_odd(mail, entity, MSTREAM_BAD_FIELD);
-			mstream_fork(mail, entity);
-		}
-		pass_gap(mail, entity);
-		end_header(mail, entity);
-		return used;
+		return take_empty_line(mail, entity, pass_line_end(entity, bytes));
 	}
 	if (ascii_is_blank(bytes[0])) {
 		entity->line = entity->has_fields ? LINE_BLANK : LINE_SKIP;
@@ -352,6 +377,8 @@ static size_t take_header(struct mstream *mail, struct entity *entity, const uin
 			  size_t size)
 {
 	switch (entity->line) {
+	case LINE_CR:
+		return take_header_cr(mail, entity, bytes);
 	case LINE_NAME:
 		return take_name(mail, entity, bytes, size);
 	case LINE_DASHES:
@@ -557,6 +584,8 @@ static void end_line(struct mstream *mail, struct entity *entity)
 		take_garbage(mail, entity);
 	else if (entity->phase == ENTITY_BODY && entity->line == LINE_DASHES)
 		take_line_end(mail, entity);
+	else if (entity->phase == ENTITY_HEADER && entity->line == LINE_CR)
+		take_empty_line(mail, entity, 0);
 }
 
 void partreader_end(struct mstream *mail, struct entity *entity, bool is_whole)

@@ -184,3 +184,27 @@ TEST_CASE("a delimiter behind a lone CR is one for some readers alone", "[mstrea
 	CHECK(mail.has("part 19"));
 	CHECK_FALSE(mail.is_odd("too odd"));
 }
+
+TEST_CASE("a CR before a field ends the header for some readers alone", "[mstream][views]")
+{
+	const std::string field = "Content-Transfer-Encoding: base64\r\n\r\naGVsbG8=\r\n";
+	const std::string multipart = "Content-Type: multipart/mixed; boundary=a\r\n\r\n--a\r\n";
+	for (const std::string &text :
+	     { "Subject: x\r\n\r" + field, multipart + "X: y\r\n\r" + field + "--a--\r\n",
+	       multipart + "\r" + field + "--a--\r\n" }) {
+		Mail mail;
+		read_all(text, mail);
+		CHECK(mail.has("hello"));
+		CHECK((mail.has(field) || mail.has(field.substr(0, field.size() - 2))));
+		CHECK(mail.is_odd("bad field"));
+	}
+	for (const std::string end : { "\r\n", "\r\r\n" }) {
+		Mail plain;
+		read_all("Subject: x\n" + end + field, plain);
+		CHECK(plain.has(field));
+		CHECK(plain.is_odd("bad field") == (end.size() > 2));
+	}
+	Mail cut;
+	read_all("Subject: x\r\n\r", cut);
+	CHECK(cut.parts.size() == 1);
+}
