@@ -36,6 +36,11 @@ void embedded_begin(struct embedded *ret_embedded)
 	memset(ret_embedded, 0, sizeof(*ret_embedded));
 }
 
+void embedded_expect(struct embedded *embedded)
+{
+	embedded->is_said = true;
+}
+
 /* ---- files ---- */
 
 static void say_odd(struct flow *flow)
@@ -71,11 +76,13 @@ static void take_text_line(struct flow *flow)
 	struct embedded *embedded = flow->embedded;
 	const uint8_t *line = embedded->line;
 	const size_t size = embedded->line_size;
-	const enum uuencode_form form = uuencode_begins(line, size, embedded->name);
+	const enum uuencode_form form =
+		uuencode_begins(line, size, embedded->is_said, embedded->name);
 	if (form == UUENCODE_CLASSIC) {
 		embedded->mode = MODE_CLASSIC_FIRST;
 		embedded->has_junk = false;
-		embedded->junk_left = uuencode_is_sure(line, size) ? JUNK_LINES : 0;
+		embedded->junk_left =
+			embedded->is_said || uuencode_is_sure(line, size) ? JUNK_LINES : 0;
 	} else if (form == UUENCODE_BASE64) {
 		begin_file(flow, MSTREAM_UUENCODE);
 		embedded->mode = MODE_BASE64;
@@ -142,8 +149,8 @@ static void take_first_line(struct flow *flow, const struct uuencode_line *line)
 static bool is_beginning(struct flow *flow)
 {
 	struct embedded *embedded = flow->embedded;
-	return uuencode_begins(embedded->line, embedded->line_size, embedded->name) !=
-	       UUENCODE_NONE;
+	return uuencode_begins(embedded->line, embedded->line_size, embedded->is_said,
+			       embedded->name) != UUENCODE_NONE;
 }
 
 /* A file that has no end may be followed by another. */

@@ -12,7 +12,8 @@
  *     embedded_end(&embedded, true, &files, context);
  *
  * Each begins at the start of a line: "begin 644 NAME" with a line of uuencode behind it,
- * "begin-base64 644 NAME", "=ybegin ... name=NAME", and ":" below the line that says that the file
+ * "begin-base64 644 NAME", either with "-encoded" and a name in base64, "=ybegin ... name=NAME",
+ * and ":" below the line that says that the file
  * must be converted with BinHex. Lines end in CRLF, LF or CR. What readers bear is borne: blanks at
  * ends of lines that were lost, a line longer than it says; lines of something else before the first, as Thunderbird
  * opens a file at its "begin 644 NAME", whatever follows. A file without its end is given as far as it goes, and
@@ -42,6 +43,7 @@ struct embedded {
 	bool is_passed;	   /* nothing begins in this line */
 	bool has_binhex;   /* its first line was there */
 	bool has_odd;	   /* was said, of this file */
+	bool is_said;	   /* that it is uuencode, by a header */
 	bool has_junk;	   /* between "begin" and a line of uuencode */
 	uint8_t junk_left; /* lines that may be */
 	uint16_t line_size;
@@ -54,6 +56,8 @@ struct embedded {
 };
 
 void embedded_begin(struct embedded *ret_embedded);
+/* Before any bytes: a header says that uuencode follows. */
+void embedded_expect(struct embedded *embedded);
 void embedded_push(struct embedded *embedded, const uint8_t *bytes, size_t size,
 		   const struct mstream_files *files, void *context);
 /* is_whole: the text is; otherwise a file that is open was cut with it, and that is not odd. */

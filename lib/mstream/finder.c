@@ -51,6 +51,12 @@ void finder_begin(struct finder *ret_finder, bool is_tnef)
 		embedded_begin(&ret_finder->of.embedded);
 }
 
+void finder_expect(struct finder *finder)
+{
+	if (!finder->is_tnef)
+		embedded_expect(&finder->of.embedded);
+}
+
 void finder_push(struct finder *finder, const uint8_t *bytes, size_t size,
 		 const struct finder_files *files, void *context)
 {

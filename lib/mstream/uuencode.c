@@ -24,10 +24,18 @@ static bool has_word(const uint8_t *line, size_t size, const char *word)
 }
 
 /* Blanks at its end are not a name's. */
-static void copy_name(const uint8_t *name, size_t size, char *ret_name)
+static void copy_name(const uint8_t *name, size_t size, bool is_encoded, char *ret_name)
 {
+	uint8_t bytes[BASE64_ROOM(MSTREAM_NAME_SIZE)];
+	struct base64 base64 = { 0 };
+	size_t used;
 	while (size > 0 && ascii_is_blank(name[size - 1]))
 		size--;
+	if (is_encoded && size <= MSTREAM_NAME_SIZE) {
+		(void)base64_undo(&base64, name, size, &used, bytes, &size);
+		size += base64_end(&base64, bytes + size);
+		name = bytes;
+	}
 	if (size > MSTREAM_NAME_SIZE - 1)
 		size = MSTREAM_NAME_SIZE - 1;
 	if (size > 0)
@@ -35,19 +43,40 @@ static void copy_name(const uint8_t *name, size_t size, char *ret_name)
 	ret_name[size] = '\0';
 }
 
+/* A blank behind the word ends it, so that the shorter ones come last. */
+static const struct begin {
+	const char *word;
+	enum uuencode_form form;
+	bool is_encoded; /* the name, as sharutils has it */
+} begins[] = {
+	{ "begin-base64-encoded", UUENCODE_BASE64, true },
+	{ "begin-base64", UUENCODE_BASE64, false },
+	{ "begin-encoded", UUENCODE_CLASSIC, true },
+	{ "begin", UUENCODE_CLASSIC, false },
+};
+
+static const struct begin *find_begin(const uint8_t *line, size_t size)
+{
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (has_word(line, size, begins[i].word))
+			return &begins[i];
+	return NULL;
+}
+
 /*
  * The mode has three or four digits, and readers take any number of them. Where it is missing and two
  * blanks are there, some clients take what follows for a name.
  */
-enum uuencode_form uuencode_begins(const uint8_t *line, size_t size, char *ret_name)
+enum uuencode_form uuencode_begins(const uint8_t *line, size_t size, bool is_said, char *ret_name)
 {
-	const bool is_base64 = has_word(line, size, "begin-base64");
-	const size_t word_size = is_base64 ? strlen("begin-base64") : strlen("begin");
-	if (!is_base64 && !has_word(line, size, "begin"))
+	const struct begin *begin = find_begin(line, size);
+	if (begin == NULL)
 		return UUENCODE_NONE;
+	const size_t word_size = strlen(begin->word);
 	const size_t mode_at = skip_blanks(line, size, word_size);
 	size_t mode_end = mode_at;
-	while (mode_end < size && line[mode_end] >= '0' && line[mode_end] <= '7')
+	while (mode_end < size && (is_said ? !ascii_is_blank(line[mode_end])
+					   : line[mode_end] >= '0' && line[mode_end] <= '7'))
 		mode_end++;
 	const size_t name_at = skip_blanks(line, size, mode_end);
 	const bool has_mode = mode_at > word_size && mode_end > mode_at &&
@@ -55,9 +84,9 @@ enum uuencode_form uuencode_begins(const uint8_t *line, size_t size, char *ret_n
 	const bool has_gap = mode_at >= word_size + 2 && mode_at < size;
 	if (!has_mode && !has_gap)
 		return UUENCODE_NONE;
-	const size_t begin = has_mode ? name_at : mode_at;
-	copy_name(line + begin, size - begin, ret_name);
-	return is_base64 ? UUENCODE_BASE64 : UUENCODE_CLASSIC;
+	const size_t name = has_mode ? name_at : mode_at;
+	copy_name(line + name, size - name, begin->is_encoded, ret_name);
+	return begin->form;
 }
 
 bool uuencode_is_sure(const uint8_t *line, size_t size)

@@ -7,7 +7,7 @@
  * Flow: embedded.c has a whole line -> uuencode_begins() for each line of a text, then
  *       uuencode_take() for each line of the file -> its bytes.
  *
- *     if (uuencode_begins(line, size, name) != UUENCODE_NONE)
+ *     if (uuencode_begins(line, size, false, name) != UUENCODE_NONE)
  *             ...
  *     uuencode_take(next, next_size, &taken);
  *
@@ -41,8 +41,11 @@ struct uuencode_line {
 	uint8_t bytes[UUENCODE_BYTES];
 };
 
-/* "begin 644 NAME". ret_name has MSTREAM_NAME_SIZE bytes; longer names are cut. */
-enum uuencode_form uuencode_begins(const uint8_t *line, size_t size, char *ret_name);
+/*
+ * "begin 644 NAME". ret_name has MSTREAM_NAME_SIZE bytes; longer names are cut. is_said: a header says that it is
+ * uuencode, so that the mode may be any word.
+ */
+enum uuencode_form uuencode_begins(const uint8_t *line, size_t size, bool is_said, char *ret_name);
 /* Has the line that begins a file blanks and digits as uuencode(1) writes them, so that prose has none? */
 bool uuencode_is_sure(const uint8_t *line, size_t size);
 void uuencode_take(const uint8_t *line, size_t size, struct uuencode_line *ret_line);

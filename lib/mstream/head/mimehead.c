@@ -12,21 +12,22 @@ static const char *const field_names[MIMEHEAD_FIELD_COUNT] = {
 	[MIMEHEAD_DISPOSITION] = "content-disposition",
 };
 
-/* Files in text are looked for in whatever is identity: so the three last are that as well. */
+/* Files in text are looked for in whatever is identity: so the last are that as well. */
 static const struct {
 	const char *name;
 	enum mstream_coding coding;
+	bool is_uuencode;
 } codings[] = {
-	{ "7bit", MSTREAM_IDENTITY },
-	{ "8bit", MSTREAM_IDENTITY },
-	{ "binary", MSTREAM_IDENTITY },
-	{ "base64", MSTREAM_BASE64 },
-	{ "quoted-printable", MSTREAM_QUOTED_PRINTABLE },
-	{ "x-uuencode", MSTREAM_IDENTITY },
-	{ "x-uue", MSTREAM_IDENTITY },
-	{ "uuencode", MSTREAM_IDENTITY },
-	{ "x-yenc", MSTREAM_IDENTITY },
-	{ "mac-binhex40", MSTREAM_IDENTITY },
+	{ "7bit", MSTREAM_IDENTITY, false },
+	{ "8bit", MSTREAM_IDENTITY, false },
+	{ "binary", MSTREAM_IDENTITY, false },
+	{ "base64", MSTREAM_BASE64, false },
+	{ "quoted-printable", MSTREAM_QUOTED_PRINTABLE, false },
+	{ "x-uuencode", MSTREAM_IDENTITY, true },
+	{ "x-uue", MSTREAM_IDENTITY, true },
+	{ "uuencode", MSTREAM_IDENTITY, true },
+	{ "x-yenc", MSTREAM_IDENTITY, false },
+	{ "mac-binhex40", MSTREAM_IDENTITY, false },
 };
 
 /* ---- bytes ---- */
@@ -178,6 +179,7 @@ static void take_coding(struct mimehead *head, struct span span)
 		if (!is_alone || !word_is((const char *)span.bytes, size, codings[i].name))
 			continue;
 		add_coding(head, codings[i].coding);
+		head->is_uuencode = head->is_uuencode || codings[i].is_uuencode;
 		return;
 	}
 	/* Taken as no coding by those that follow RFC 2045, 6.4, and guessed by others. */
@@ -590,6 +592,7 @@ void mimehead_begin(struct mimehead *head, bool is_digest)
 	head->oddities = 0;
 	head->type_count = 0;
 	head->boundary_count = 0;
+	head->is_uuencode = false;
 	head->coding_count = 0;
 	head->is_digest = is_digest;
 	head->name_rank = 0;

@@ -60,6 +60,7 @@ struct mimehead {
 	uint8_t type_count;
 	uint8_t boundary_count;
 	/* The first is as most readers have it. None said is MSTREAM_IDENTITY. */
+	bool is_uuencode; /* one of the codings */
 	uint8_t coding_count;
 	uint8_t codings[MIMEHEAD_CODINGS];
 	struct mimehead_boundary boundaries[MIMEHEAD_BOUNDARIES];

@@ -121,6 +121,8 @@ static void begin_finder(struct mstream *mail, struct entity *entity, struct lea
 	}
 	stream->has_finder = true;
 	finder_begin(finder_of(mail, entity, stream), is_tnef);
+	if (stream->is_uuencode)
+		finder_expect(finder_of(mail, entity, stream));
 	if (stream->head_size > 0)
 		find(mail, entity, stream, stream->head, stream->head_size);
 }
@@ -193,6 +195,7 @@ int leaf_add(struct mstream *mail, struct entity *entity, const char *type,
 	stream->coding = coding;
 	stream->may_be_text = is_text(type, coding);
 	stream->is_tnef = is_tnef(entity, type);
+	stream->is_uuencode = !entity->is_margin && entity->head.is_uuencode;
 	struct mstream_part part = {
 		.view = view_of(entity, number),
 		.type = type,

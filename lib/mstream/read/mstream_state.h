@@ -60,10 +60,11 @@ struct leaf_stream {
 	enum mstream_coding coding;
 	bool has_finder; /* its own of .finders */
 	bool may_be_text;
-	bool is_tnef;	 /* by its type or name */
-	bool is_known;	 /* whether it has a finder, of which kind */
-	bool is_other;	 /* the reading of a part that another stream began */
-	bool has_nested; /* entities read it */
+	bool is_uuencode; /* as its header says */
+	bool is_tnef;	  /* by its type or name */
+	bool is_known;	  /* whether it has a finder, of which kind */
+	bool is_other;	  /* the reading of a part that another stream began */
+	bool has_nested;  /* entities read it */
 	uint8_t head_size;
 	uint8_t head[4]; /* until .is_known */
 	struct base64 base64;

@@ -483,6 +483,9 @@ TEST_CASE("uuencode is read as clients read it", "[mstream][embedded]")
 		CHECK(files.odd.empty());
 		CHECK(read_all("begin-base64 644 x\n" + std::string(400, 'A') + "\n====\n").odd ==
 		      std::vector<enum mstream_oddity>{ MSTREAM_BAD_CODING });
+		// Names in base64, as sharutils has them.
+		CHECK(read_all("begin-base64-encoded 644 eA==\nYWJj\n====\n").all == one);
+		CHECK(read_all("begin-encoded 644 eA==\n" + abc + "`\nend\n").all == one);
 		const Files odd = read_all("begin-base64 644 x\nY?WJj\n");
 		CHECK(odd.all[0].bytes == "abc");
 		CHECK(odd.odd ==

@@ -216,6 +216,22 @@ TEST_CASE("files in texts and in TNEF are parts", "[mstream][mails]")
 		CHECK(mail.parts[1]->coding == MSTREAM_UUENCODE);
 		CHECK(mail.parts[1]->position == "1");
 	}
+	SECTION("uuencode that the header says, whatever the mode is")
+	{
+		const std::string body = "\n\nbegin abc a.txt\n#0V%T\n`\nend\n";
+		for (const std::string coding : { "x-uuencode", "X-UUE", "uuencode" }) {
+			Mail mail;
+			read_all("Content-Type: application/zip\nContent-Transfer-Encoding: " +
+					 coding + body,
+				 mail);
+			REQUIRE(mail.parts.size() == 2);
+			CHECK(mail.parts[1]->name == "a.txt");
+			CHECK(mail.parts[1]->bytes == "Cat");
+		}
+		Mail mail;
+		read_all("Content-Transfer-Encoding: 7bit" + body, mail);
+		CHECK(mail.parts.size() == 1);
+	}
 	SECTION("beside the parts")
 	{
 		Mail mail;
