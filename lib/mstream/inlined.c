@@ -302,15 +302,13 @@ static bool take_line_start(const struct flow *flow, uint8_t byte)
 	return byte == '\n';
 }
 
-static void take_line(const struct flow *flow, uint8_t byte)
+static void take_line_byte(const struct flow *flow, uint8_t byte)
 {
 	struct inlined *inlined = flow->inlined;
-	if (inlined->is_line_start && (byte == '\r' || take_line_start(flow, byte)))
+	if (inlined->is_line_start && take_line_start(flow, byte))
 		return;
 	if (byte == '\n') {
 		inlined->is_line_start = true;
-	} else if (byte == '\r') {
-		return;
 	} else if (inlined->mode == MODE_PARAMETERS) {
 		take_parameter(flow, byte);
 	} else if (inlined->mode == MODE_LINE && byte == ';') {
@@ -328,6 +326,17 @@ static void take_line(const struct flow *flow, uint8_t byte)
 		inlined->has_data = true;
 		put_data(flow, &byte, 1);
 	}
+}
+
+/* Any CRs before an LF are of the same end of a line, and others are one. */
+static void take_line(const struct flow *flow, uint8_t byte)
+{
+	struct inlined *inlined = flow->inlined;
+	if (inlined->is_after_cr && byte != '\n' && byte != '\r')
+		take_line_byte(flow, '\n');
+	inlined->is_after_cr = byte == '\r';
+	if (byte != '\r')
+		take_line_byte(flow, byte);
 }
 
 /* ---- bytes ---- */
@@ -417,6 +426,14 @@ static size_t pass_text(const struct flow *flow, const uint8_t *bytes, size_t si
 	return (size_t)(mark - bytes) + 1;
 }
 
+static size_t find_line_end(const uint8_t *bytes, size_t size)
+{
+	size_t at = 0;
+	while (at < size && bytes[at] != '\r' && bytes[at] != '\n')
+		at++;
+	return at;
+}
+
 /* What most of a text is: how many of the bytes need no look each. */
 static size_t pass_run(const struct flow *flow, const uint8_t *bytes, size_t size)
 {
@@ -428,10 +445,11 @@ static size_t pass_run(const struct flow *flow, const uint8_t *bytes, size_t siz
 		return size;
 	if (inlined->mode == MODE_MARKUP || inlined->mode == MODE_ELEMENT)
 		return pass_text(flow, bytes, size);
-	if (!is_passed && ((inlined->mode != MODE_REST && !is_value) || inlined->is_line_start))
+	if (!is_passed && ((inlined->mode != MODE_REST && !is_value) || inlined->is_line_start ||
+			   inlined->is_after_cr))
 		return 0;
-	const uint8_t *mark = find(bytes, bytes + size, is_passed ? inlined->end : '\n');
-	const size_t run = (size_t)(mark - bytes);
+	const size_t run = is_passed ? (size_t)(find(bytes, bytes + size, inlined->end) - bytes)
+				     : find_line_end(bytes, size);
 	if (is_value || (is_passed && inlined->is_file && inlined->end == ']'))
 		put_data(flow, bytes, run);
 	return run;

@@ -45,6 +45,7 @@ struct inlined {
 	bool has_root;	    /* an element has begun */
 	bool is_base64;	    /* one of the parameters says so */
 	bool is_line_start; /* of the next byte */
+	bool is_after_cr;   /* which ends the line when no LF follows */
 	bool is_loose;	    /* the value began on a line of its own */
 	bool has_data;	    /* in the value */
 	uint8_t word_size;

@@ -136,6 +136,14 @@ TEST_CASE("files in lines of calendars and visiting cards", "[mstream][inlined]"
 				  false)) == "abc;");
 }
 
+TEST_CASE("lines of calendars and visiting cards may end in a CR", "[mstream][inlined]")
+{
+	CHECK(inlined_in("BEGIN:VCARD\rVERSION:3.0\rPHOTO;ENCODING=b:YWJj\rEND:VCARD\r") == "abc;");
+	CHECK(inlined_in("BEGIN:VCARD\rPHOTO;ENCO\r DING=b:YW\r\tJj\rKEY;ENCODING=b:ZGVm\r\n "
+			 "Zw==\rEND:VCARD") == "abc;defg;");
+	CHECK(inlined_in("BEGIN:VCARD\r\r\nPHOTO;ENCODING=b:YW\r\r\n Jj\r\r\nX:y\r\r\n") == "abc;");
+}
+
 TEST_CASE("lines that have no files", "[mstream][inlined]")
 {
 	CHECK(inlined_in("BEGIN:X\r\nATTACH;ENCODING=BASE64:YWJj\r\n").empty());
