@@ -14,7 +14,7 @@ static size_t skip_string(const uint8_t *bytes, size_t size, size_t at)
 
 bool unpack_native(const uint8_t *bytes, size_t size, struct unpack_native *ret_native)
 {
-	if (size < 2 || bytes[0] != 2 || bytes[1] != 0)
+	if (size < 2 || (bytes[0] != 2 && bytes[0] != 3) || bytes[1] != 0)
 		return false;
 	const size_t name_end = skip_string(bytes, size, 2);
 	const size_t path_at = skip_string(bytes, size, name_end) + 4;

@@ -10,7 +10,7 @@
  *     if (unpack_native(head, head_size, &native))
  *             ... native.size bytes from native.offset on ...
  *
- * The form: 2 of 2, a label, a file name, both with NUL, 4 kind, 4 size of a path, the path, 4 size,
+ * The form: 2 of 2 or 3, a label, a file name, both with NUL, 4 kind, 4 size of a path, the path, 4 size,
  * the file. Pure.
  */
 

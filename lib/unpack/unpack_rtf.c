@@ -2,6 +2,7 @@
 #include "lib/format/ascii.h"
 #include "lib/unpack/unpack_rows.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -29,7 +30,7 @@ enum rtf_mode {
 	RTF_BINARY,
 };
 
-#define WORD_SIZE   16
+#define WORD_SIZE   12			       /* of a longer one as much is kept */
 #define HEAD_SIZE   (512 + UNPACK_NATIVE_HEAD) /* of an object, as far as its data */
 #define OUT_SIZE    4096
 #define STRINGS	    3
@@ -256,6 +257,8 @@ static void take_escape(struct rtf_state *state, uint8_t byte)
 	if (byte == '*')
 		begin_other(state);
 	if (byte == '\'') {
+		/* As Word does, which is left with half a byte. */
+		state->has_nibble = false;
 		state->mode = RTF_CHARACTER;
 		state->digits_left = 2;
 	} else if (ascii_is_letter(byte)) {
@@ -272,19 +275,57 @@ static bool is_word(const struct rtf_state *state, const char *word)
 	return state->word_size == strlen(word) && memcmp(state->word, word, state->word_size) == 0;
 }
 
-/* Of those that need no "\*" before them. */
+/* Those of the specification, in order, of which some readers want no "\*" before them; of long ones what is kept. */
+static const char *const destinations[] = {
+	"aftncn",	"aftnsep",	"aftnsepc",	"annotation",	"atnauthor",
+	"atndate",	"atnicn",	"atnid",	"atnparent",	"atnref",
+	"atntime",	"atrfend",	"atrfstart",	"author",	"background",
+	"bkmkend",	"bkmkstart",	"blipuid",	"buptim",	"category",
+	"colorschemem", "colortbl",	"comment",	"company",	"creatim",
+	"datafield",	"datastore",	"defchp",	"defpap",	"do",
+	"doccomm",	"docvar",	"dptxbxtext",	"ebcend",	"ebcstart",
+	"factoidname",	"falt",		"fchars",	"ffdeftext",	"ffentrymcr",
+	"ffexitmcr",	"ffformat",	"ffhelptext",	"ffl",		"ffname",
+	"ffstattext",	"field",	"file",		"filetbl",	"fldinst",
+	"fldrslt",	"fldtype",	"fname",	"fontemb",	"fontfile",
+	"fonttbl",	"footer",	"footerf",	"footerl",	"footerr",
+	"footnote",	"formfield",	"ftncn",	"ftnsep",	"ftnsepc",
+	"generator",	"gridtbl",	"header",	"headerf",	"headerl",
+	"headerr",	"hl",		"hlfr",		"hlinkbase",	"hlloc",
+	"hlsrc",	"hsv",		"htmltag",	"info",		"keycode",
+	"keywords",	"latentstyles", "lchars",	"levelnumbers", "leveltext",
+	"lfolevel",	"linkval",	"list",		"listlevel",	"listname",
+	"listoverride", "listpicture",	"liststylenam", "listtable",	"listtext",
+	"lsdlockedexc", "mailmerge",	"manager",	"mhtmltag",	"mmath",
+	"nesttablepro", "nextfile",	"nonesttables", "objalias",	"objclass",
+	"object",	"objname",	"objsect",	"objtime",	"oldcprops",
+	"oldpprops",	"oldsprops",	"oldtprops",	"oleclsid",	"operator",
+	"panose",	"password",	"passwordhash", "pgp",		"pgptbl",
+	"picprop",	"pict",		"pn",		"pnseclvl",	"pntext",
+	"pntxta",	"pntxtb",	"printim",	"private",	"propname",
+	"protend",	"protstart",	"protusertbl",	"pxe",		"result",
+	"revtbl",	"revtim",	"rsidtbl",	"rxe",		"shp",
+	"shpgrp",	"shpinst",	"shppict",	"shprslt",	"shptxt",
+	"sn",		"sp",		"staticval",	"stylesheet",	"subject",
+	"sv",		"svb",		"tc",		"template",	"themedata",
+	"title",	"txe",		"ud",		"upr",		"userprops",
+	"wgrffmtfilte", "windowcaptio", "writereserva", "writereservh", "xe",
+	"xform",	"xmlattrname",	"xmlattrvalue", "xmlclose",	"xmlname",
+	"xmlnstbl",	"xmlopen",
+};
+
+static int compare_word(const void *key, const void *other)
+{
+	const struct rtf_state *state = key;
+	const char *word = *(const char *const *)other;
+	const int order = strncmp(state->word, word, state->word_size);
+	return order != 0 ? order : -(word[state->word_size] != '\0');
+}
+
 static bool is_destination(const struct rtf_state *state)
 {
-	static const char *const words[] = {
-		"object",   "objclass",	  "objname", "result",	 "pict",   "field",
-		"fldinst",  "fldrslt",	  "fonttbl", "info",	 "header", "footer",
-		"footnote", "stylesheet", "title",   "colortbl",
-	};
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (is_word(state, words[i]))
-			return true;
-	}
-	return false;
+	return bsearch(state, destinations, sizeof(destinations) / sizeof(destinations[0]),
+		       sizeof(destinations[0]), compare_word) != NULL;
 }
 
 /* A blank behind it is its own; anything else is text. */

@@ -63,6 +63,9 @@ TEST_CASE("objects of a text come out, and files of the packager", "[unpack][rtf
 	      "a.exe=" + large + ";");
 	CHECK(objects_of(rtf_of(hex_of(object_of("pAcKaGe", package_of("a.exe", "file"))))) ==
 	      "a.exe=file;");
+	std::string third = package_of("a.exe", "file");
+	third[0] = 3;
+	CHECK(objects_of(rtf_of(hex_of(object_of("Package", third)))) == "a.exe=file;");
 	CHECK(objects_of(rtf_of(hex_of(object_of("Package", "other")))) == "Package=other;");
 	const std::string two = rtf_of(hex_of(object_of("a", "1")));
 	CHECK(objects_of(two + two) == "a=1;a=1;");
@@ -74,17 +77,23 @@ TEST_CASE("what stands between the digits is passed", "[unpack][rtf]")
 	std::string odd;
 	for (size_t at = 0; at < digits.size(); at++) {
 		odd += digits[at];
-		odd += at % 5 == 0   ? "\r\n"
-		       : at % 5 == 1 ? "\\par "
-		       : at % 5 == 2 ? "{\\*\\abc ff}"
-		       : at % 5 == 3 ? "\\'ff"
-				     : "z";
+		odd += at % 5 == 0    ? "\r\n"
+		       : at % 5 == 1  ? "\\par "
+		       : at % 5 == 2  ? "{\\*\\abc ff}"
+		       : at % 10 == 3 ? "\\'ff"
+				      : "z";
 	}
 	CHECK(objects_of(rtf_of(odd)) == "a=data;");
 	std::string upper = digits;
 	for (char &digit : upper)
 		digit = static_cast<char>(toupper(digit));
 	CHECK(objects_of(rtf_of(upper)) == "a=data;");
+	// A character drops the digit before it that has no second one.
+	CHECK(objects_of(rtf_of(digits.substr(0, 20) + "f\\'41" + digits.substr(20))) == "a=data;");
+	// Destinations of the specification that are so without "\\*".
+	for (const char *word : { "annotation", "upr", "xe", "headerf", "colorschememapping" })
+		CHECK(objects_of(rtf_of(digits.substr(0, 20) + "{\\" + word + " 41{42}}" +
+					digits.substr(20))) == "a=data;");
 	// Bytes as they are, braces among them.
 	const std::string object = object_of("a", "}{\\");
 	CHECK(objects_of(rtf_of("\\bin" + std::to_string(object.size()) + " " + object)) ==
