@@ -177,14 +177,22 @@ static void put_number(uint8_t *bytes, size_t size, uint64_t number)
 		bytes[i] = (uint8_t)(number >> (8 * i));
 }
 
-/* The folder before the name, as far as there is room. */
+/*
+ * The folder before the name, as far as there is room, in UTF-8: at a name that its locale has not libarchive gives up
+ * all of the archive.
+ */
 static void join_name(struct member *member)
 {
+	char name[UNPACK_NAME_SIZE];
 	const size_t room = UNPACK_LHA_NAME - member->folder_size;
 	const size_t kept = member->name_size < room ? member->name_size : room;
 	memmove(member->name + member->folder_size, member->name, kept);
 	memcpy(member->name, member->folder, member->folder_size);
-	member->name_size = member->folder_size + kept;
+	unpack_name(member->name, member->folder_size + kept, UNPACK_NAME_LATIN1, name);
+	member->name_size = strnlen(name, UNPACK_LHA_NAME);
+	while (member->name_size > 0 && (name[member->name_size] & 0xc0) == 0x80)
+		member->name_size--;
+	memcpy(member->name, name, member->name_size);
 	if (member->name_size == 0)
 		member->name[member->name_size++] = '?';
 }

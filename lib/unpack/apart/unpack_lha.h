@@ -11,8 +11,8 @@
  *
  * lhasa, 7-Zip and The Unarchiver read headers at which libarchive ends: of a wrong checksum, without a name, of links
  * with bytes, behind a member of a method that they do not know. What is kept of a header is the method, the sizes, the
- * checksum of the file and its name. A member of an unknown method is told and left out. Bytes that are no header
- * end it, as libarchive would ask for as much memory as they say.
+ * checksum of the file and its name, in UTF-8. A member of an unknown method is told and left out. Bytes that are no
+ * header end it, as libarchive would ask for as much memory as they say.
  *
  *     OFFSET  SIZE  DESCRIPTION
  *        0      1   size of what follows; level 2: two bytes, of all; level 3: 4, and the size is at 24

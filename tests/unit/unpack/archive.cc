@@ -333,6 +333,15 @@ TEST_CASE("members of each format come out", "[unpack][archive]")
 		  formed(archive_write_set_format_iso9660, { { "B.TXT", "text", true } }),
 		  "B.TXT=text;");
 	check_all(CONTENT_CAB, cab_of("c.txt", "some text"), "c.txt=some text;");
+	// At a name that is no UTF-8 libarchive ends.
+	check_all(CONTENT_LHA, lha_of("caf\xe9", "text").substr(0, 32) + lha_of("b", "more"),
+		  "caf\xc3\xa9=text;b=more;");
+	check_all(CONTENT_LHA, lha_of(std::string(150, '\xe9'), "text"), [] {
+		std::string name;
+		for (int i = 0; i < 100; i++)
+			name += "\xc3\xa9";
+		return name;
+	}() + "=text;");
 	check_all(CONTENT_LHA, lha_of("l.txt", "some text"), "l.txt=some text;");
 	check_all(CONTENT_RAR, rar_of("r.txt", "some text"), "r.txt=some text;");
 }
