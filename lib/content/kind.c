@@ -176,6 +176,16 @@ static enum content_kind take_old_cpio(const uint8_t *head, size_t size)
 	return is_it ? CONTENT_CPIO : CONTENT_OTHER;
 }
 
+/* [MS-CAB], whatever is in the field before its size: where files are, version 1.3, and how many there are. */
+static enum content_kind take_cab(const uint8_t *head, size_t size)
+{
+	const bool is_it = has(head, size, 0, "MSCF", 4) && size >= 36 &&
+			   little_get32(head + 16) < little_get32(head + 8) &&
+			   little_get16(head + 24) == 0x103 && little_get16(head + 26) > 0 &&
+			   little_get16(head + 28) > 0;
+	return is_it ? CONTENT_CAB : CONTENT_OTHER;
+}
+
 /* "-lh5-" and the like, with the level of the header at 20. */
 static enum content_kind take_lha(const uint8_t *head, size_t size)
 {
@@ -244,8 +254,9 @@ typedef enum content_kind take_fn(const uint8_t *head, size_t size);
 
 /* From the surest to the weakest. */
 static take_fn *const takes[] = {
-	take_cafebabe, take_flash, take_bitmap, take_bzip2,    take_compress, take_skippable,
-	take_cms,      take_tar,   take_lha,	take_old_cpio, take_arj,      take_lzma,
+	take_cafebabe,	take_flash, take_bitmap, take_bzip2, take_compress,
+	take_skippable, take_cms,   take_tar,	 take_cab,   take_lha,
+	take_old_cpio,	take_arj,   take_lzma,
 };
 
 /* ---- text, and what is made of it ---- */

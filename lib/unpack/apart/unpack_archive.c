@@ -22,7 +22,8 @@
 #include "lib/unpack/unpack_name.h"
 #include "lib/unpack/unpack_rows.h"
 
-#define RETRIES_MAX 1000 /* answers of libarchive without a byte */
+#define RETRIES_MAX	1000 /* answers of libarchive without a byte */
+#define CAB_RESERVED_AT 4    /* what other readers pass, and libarchive wants as zeros */
 
 void unpack_prepare(void)
 {
@@ -290,9 +291,10 @@ static void read_members(const struct reading *reading)
 
 /* ---- formats that stream ---- */
 
-/* What libarchive pulls from; the headers of two formats are not read as they are. */
+/* What libarchive pulls from; the headers of three formats are not read as they are. */
 struct source {
 	struct unpack *unpack;
+	bool is_begun;
 	union {
 		struct unpack_lha lha;
 		struct unpack_tar tar;
@@ -302,6 +304,7 @@ struct source {
 static la_ssize_t read_block(struct archive *archive, void *context, const void **ret_block)
 {
 	struct source *source = context;
+	struct unpack_feed *feed = source->unpack->state;
 	const enum content_kind kind = source->unpack->row->kind;
 	const uint8_t *bytes = NULL;
 	size_t size = 0;
@@ -312,6 +315,9 @@ static la_ssize_t read_block(struct archive *archive, void *context, const void 
 		size = unpack_lha_next(&source->of.lha, source->unpack, &bytes);
 	else
 		size = unpack_feed_next(source->unpack, &bytes);
+	if (kind == CONTENT_CAB && !source->is_begun && size >= CAB_RESERVED_AT + 4)
+		memset(feed->block + CAB_RESERVED_AT, 0, 4);
+	source->is_begun = true;
 	*ret_block = bytes;
 	return (la_ssize_t)size;
 }

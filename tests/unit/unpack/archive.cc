@@ -333,6 +333,9 @@ TEST_CASE("members of each format come out", "[unpack][archive]")
 		  formed(archive_write_set_format_iso9660, { { "B.TXT", "text", true } }),
 		  "B.TXT=text;");
 	check_all(CONTENT_CAB, cab_of("c.txt", "some text"), "c.txt=some text;");
+	std::string reserved = cab_of("c.txt", "some text");
+	reserved.replace(4, 4, "abcd");
+	check_all(CONTENT_CAB, reserved, "c.txt=some text;");
 	// At a name that is no UTF-8 libarchive ends.
 	check_all(CONTENT_LHA, lha_of("caf\xe9", "text").substr(0, 32) + lha_of("b", "more"),
 		  "caf\xc3\xa9=text;b=more;");
