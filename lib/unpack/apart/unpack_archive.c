@@ -24,6 +24,8 @@
 
 #define RETRIES_MAX	1000 /* answers of libarchive without a byte */
 #define CAB_RESERVED_AT 4    /* what other readers pass, and libarchive wants as zeros */
+#define EMPTY_7Z	32   /* bytes of an archive without members */
+#define EMPTY_RAR	64   /* the same, with its comment's head and its end */
 
 void unpack_prepare(void)
 {
@@ -263,10 +265,21 @@ static bool read_member(const struct reading *reading, struct archive_entry *ent
 						    : count_member(reading);
 }
 
+/* libarchive passes members that it cannot read, and ends without a word; an archive without any is its head alone. */
+static void end_members(struct unpack *unpack, unsigned count)
+{
+	const enum content_kind kind = unpack->row->kind;
+	const bool is_it = (kind == CONTENT_7Z && unpack->in > EMPTY_7Z) ||
+			   (kind == CONTENT_RAR && unpack->in > EMPTY_RAR);
+	if (count == 0 && is_it)
+		unpack_tell_of(unpack, UNPACK_DAMAGED, "");
+}
+
 static void read_members(const struct reading *reading)
 {
 	struct unpack *unpack = reading->unpack;
 	struct archive *archive = reading->archive;
+	unsigned count = 0;
 	/* A file that no filter took for its own would be given as it is. */
 	if (is_filter(unpack->row->kind) && archive_filter_count(archive) < 2) {
 		unpack_stop(unpack, UNPACK_DAMAGED);
@@ -275,8 +288,11 @@ static void read_members(const struct reading *reading)
 	while (!unpack->is_over) {
 		struct archive_entry *entry = NULL;
 		const int result = archive_read_next_header(archive, &entry);
-		if (result == ARCHIVE_EOF)
+		if (result == ARCHIVE_EOF) {
+			end_members(unpack, count);
 			break;
+		}
+		count++;
 		if (result >= ARCHIVE_WARN) {
 			if (!read_member(reading, entry))
 				break;

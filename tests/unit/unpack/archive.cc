@@ -349,6 +349,16 @@ TEST_CASE("members of each format come out", "[unpack][archive]")
 	check_all(CONTENT_RAR, rar_of("r.txt", "some text"), "r.txt=some text;");
 }
 
+TEST_CASE("an archive in which nothing is seen is damaged when it has more than its head",
+	  "[unpack][archive]")
+{
+	const std::vector<Member> members = { { "a", "text", true } };
+	std::string bytes = formed(archive_write_set_format_7zip, members);
+	bytes.replace(8, 24, std::string(24, '\0'));
+	CHECK(unpack_all(CONTENT_7Z, bytes).has("damaged: "));
+	CHECK(unpack_all(CONTENT_7Z, bytes.substr(0, 32)).flaws.empty());
+}
+
 TEST_CASE("what calls itself a directory or a link is a file when it has bytes",
 	  "[unpack][archive]")
 {
