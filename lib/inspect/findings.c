@@ -69,3 +69,10 @@ const char *inspect_class_name(enum inspect_class class_)
 	};
 	return (unsigned)class_ < INSPECT_CLASS_COUNT ? names[class_] : "unknown";
 }
+
+void finding_take(void *context, const struct match_finding *found)
+{
+	const struct object *object = (const struct object *)context;
+	finding_add(object->inspection, INSPECT_SIGNATURE, found->name, object->path,
+		    found->offset);
+}

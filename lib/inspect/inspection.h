@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * inspection.h - what inspect.c, object.c and findings.c share: an inspection and its objects.
+ * inspection.h - what inspect.c, object.c, mailparts.c and findings.c share: an inspection and its objects.
  *
  * Flow: inspect.c: pools, and the outermost object -> object.c: bytes into the matcher and into what
  *       opens the object, objects out of that -> findings.c: what is found, into the result.
@@ -124,6 +124,9 @@ void object_end(struct object *object, bool is_whole);
 /* What stands there already is counted only. offset is a signature's, else 0. */
 void finding_add(struct inspection *inspection, enum inspect_class class_, const char *name,
 		 const char *path, uint64_t offset);
+
+/* The same for a matcher, whose context is an object. */
+void finding_take(void *context, const struct match_finding *found);
 
 #ifdef __cplusplus
 }
