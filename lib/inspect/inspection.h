@@ -58,7 +58,8 @@ struct object {
 	bool is_bare_text; /* of a mail: no client takes it for a mail, whatever its lines are like */
 	bool has_lines;	   /* those before a mail's header are still to be left out */
 	bool is_swollen;   /* its coding makes much of little: its bytes are counted */
-	unsigned disc_seen; /* bytes of an ISO 9660's mark */
+	uint8_t disc_type;  /* the first byte of an ISO 9660's mark... */
+	unsigned disc_seen; /* ...of which so many bytes were there */
 	uint64_t offset;
 	void *slot; /* of the mail or of the decoder */
 	/* Archives that readers find in any file, each an object beside what opens this one. */

@@ -9,9 +9,10 @@
 #include "lib/inspect/mailparts.h"
 #include "lib/inspect/path.h"
 
-/* An image of a disc has its mark behind an area that no reader of it looks at. */
-#define DISC_MARK_AT 32768
-static const uint8_t disc_mark[] = { 1, 'C', 'D', '0', '0', '1' };
+/* An image of a disc has its mark behind an area that no reader of it looks at: a type, and this. */
+#define DISC_MARK_AT   32768
+#define DISC_MARK_SIZE 6
+static const char disc_mark[] = "CD001";
 
 static void add(struct object *object, enum inspect_class class_, const char *name)
 {
@@ -288,7 +289,8 @@ static void open_disc(struct object *object)
 	open_route(object);
 	for (size_t at = 0; at < DISC_MARK_AT; at += sizeof(nothing))
 		push_route(object, nothing, sizeof(nothing));
-	push_route(object, disc_mark, sizeof(disc_mark));
+	push_route(object, &object->disc_type, 1);
+	push_route(object, (const uint8_t *)disc_mark, DISC_MARK_SIZE - 1);
 }
 
 static bool is_archive(const struct object *object)
@@ -297,7 +299,14 @@ static bool is_archive(const struct object *object)
 	       object->route == OBJECT_APART;
 }
 
-/* It is an archive by its head as well: the image is another object, which finds its mark itself. */
+/* A mail that is none by its place alone. */
+static bool is_found_mail(const struct object *object)
+{
+	return object->route == OBJECT_MAIL && object->is_settled &&
+	       object->forced_kind == CONTENT_OTHER;
+}
+
+/* It is an archive or a mail by its head as well: the image is another object, which finds its mark itself. */
 static void open_disc_beside(struct object *object)
 {
 	static const uint8_t nothing[4096];
@@ -306,15 +315,24 @@ static void open_disc_beside(struct object *object)
 		return;
 	for (size_t at = 0; at < DISC_MARK_AT; at += sizeof(nothing))
 		object_push(object->disc, nothing, sizeof(nothing));
-	object_push(object->disc, disc_mark, sizeof(disc_mark));
+	object_push(object->disc, &object->disc_type, 1);
+	object_push(object->disc, (const uint8_t *)disc_mark, DISC_MARK_SIZE - 1);
 }
 
 /* A reader of discs does not care for what the area before the mark looks like. */
 static bool may_be_disc(const struct object *object)
 {
-	return object->disc_seen < sizeof(disc_mark) &&
+	return object->disc_seen < DISC_MARK_SIZE &&
 	       (object->route == OBJECT_PLAIN || object->route == OBJECT_WITHIN ||
-		(object->is_settled && is_archive(object)));
+		is_found_mail(object) || (object->is_settled && is_archive(object)));
+}
+
+/* Descriptors are in any order: of what starts a machine, of one of the trees, of a part; or their end. */
+static bool is_of_mark(const struct object *object, uint8_t byte)
+{
+	if (object->disc_seen == 0)
+		return byte <= 3 || byte == 0xff;
+	return byte == (uint8_t)disc_mark[object->disc_seen - 1];
 }
 
 /* Does the mark end in bytes, which are at the object's offset? Then *ret_at is behind it. */
@@ -324,13 +342,13 @@ static bool find_disc(struct object *object, const uint8_t *bytes, size_t size, 
 	if (!may_be_disc(object) || object->offset > wanted || wanted - object->offset >= size)
 		return false;
 	size_t at = (size_t)(wanted - object->offset);
-	while (at < size && object->disc_seen < sizeof(disc_mark) &&
-	       bytes[at] == disc_mark[object->disc_seen]) {
-		object->disc_seen++;
+	while (at < size && object->disc_seen < DISC_MARK_SIZE && is_of_mark(object, bytes[at])) {
+		if (object->disc_seen++ == 0)
+			object->disc_type = bytes[at];
 		at++;
 	}
 	*ret_at = at;
-	return object->disc_seen == sizeof(disc_mark);
+	return object->disc_seen == DISC_MARK_SIZE;
 }
 
 /* ---- zips, which are read from their end: anything may stand before ---- */
@@ -579,7 +597,7 @@ static size_t push_head(struct object *object, const uint8_t *bytes, size_t size
 static void push_disc(struct object *object, const uint8_t *bytes, size_t at, size_t size)
 {
 	push_route(object, bytes, at);
-	if (is_archive(object)) {
+	if (is_archive(object) || object->route == OBJECT_MAIL) {
 		open_disc_beside(object);
 		if (object->disc != NULL)
 			object_push(object->disc, bytes + at, size - at);

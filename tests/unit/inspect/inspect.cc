@@ -421,15 +421,31 @@ TEST_CASE("an image of a disc is seen by its mark", "[inspect]")
 {
 	// It is behind an area in which anything may stand.
 	const pool_pointer pool = make_pool({ 1, 8, 1, 4 });
-	std::string disc(40000, 'x');
-	disc.replace(32768, 6,
-		     "\x01"
-		     "CD001");
-	for (const size_t piece : { 1, 1000, 32768, 32769, 65536 }) {
+	for (const char type : { '\0', '\1', '\2', '\3', '\xff' }) {
+		std::string disc(40000, 'x');
+		disc.replace(32768, 6, std::string(1, type) + "CD001");
+		for (const size_t piece : { 1, 1000, 32768, 32769, 65536 }) {
+			recorder recorder;
+			look(pool.get(), INSPECT_FILE, disc, rules_with(&recorder), piece);
+			REQUIRE(recorder.bytes.size() == 1);
+			CHECK(recorder.bytes[0] == std::string(32768, '\0') + disc.substr(32768));
+		}
+	}
+}
+
+TEST_CASE("an image of a disc is opened beside a mail", "[inspect]")
+{
+	const pool_pointer pool = make_pool({ 1, 8, 1, 4 });
+	std::string disc = "From: a@example.org\r\nTo: b@example.org\r\n\r\n";
+	disc.resize(40000, 'x');
+	disc.replace(32768, 6, "\1CD001");
+	for (const size_t piece : { 1, 1000, 65536 }) {
 		recorder recorder;
-		look(pool.get(), INSPECT_FILE, disc, rules_with(&recorder), piece);
+		look(pool.get(), INSPECT_FILE, disc + MARK, rules_with(&recorder), piece);
 		REQUIRE(recorder.bytes.size() == 1);
-		CHECK(recorder.bytes[0] == std::string(32768, '\0') + disc.substr(32768));
+		CHECK(recorder.bytes[0] == std::string(32768, '\0') + disc.substr(32768) + MARK);
+		CHECK(recorder.paths[0] == "iso9660");
+		CHECK(has(look(INSPECT_FILE, disc + MARK, piece), "part 1", "Test.Mark"));
 	}
 }
 
