@@ -423,7 +423,7 @@ static void open_pack(struct object *object, const struct selfpack_found *found,
 
 static void push_packs(struct object *object, const uint8_t *bytes, size_t size)
 {
-	struct selfpack_found found[SELFPACK_MARKS];
+	struct selfpack_found found[SELFPACK_FOUND];
 	for (unsigned i = 0; i < object->pack_count; i++)
 		object_push(object->packs[i], bytes, size);
 	if (!object->may_have_pack || size == 0)

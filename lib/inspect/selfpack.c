@@ -83,14 +83,14 @@ void selfpack_begin(struct selfpack *ret_selfpack, enum content_kind kind)
 	if (kind != CONTENT_PE)
 		ret_selfpack->pe.state = PE_NOT;
 	ret_selfpack->offset = 0;
-	ret_selfpack->end = 0;
-	ret_selfpack->most = SELFPACK_ANY;
+	ret_selfpack->begin = 0;
+	ret_selfpack->end = UINT64_MAX;
 	ret_selfpack->found = 0;
 	ret_selfpack->kept_size = 0;
 	for (unsigned i = 0; i < SELFPACK_MARKS; i++) {
 		if (kind != marks[i].kind)
 			continue;
-		ret_selfpack->end = 1;
+		ret_selfpack->begin = 1;
 		/* Its reader looks at all PDFs of a file. */
 		if (kind == CONTENT_PDF)
 			ret_selfpack->found |= 1U << i;
@@ -187,33 +187,56 @@ static unsigned search(struct selfpack *selfpack, const uint8_t *bytes, size_t s
 	return count;
 }
 
-/* Those that are broken end where that is seen, at the same byte in all pieces. */
+/* They end behind the headers at least, so that it is known before the end comes, in all pieces. */
 static void read_headers(struct selfpack *selfpack, const uint8_t *bytes, size_t size)
 {
 	struct pe *pe = &selfpack->pe;
-	if (pe_push(pe, bytes, size) == PE_READY) {
-		selfpack->end = end_of_sections(pe);
-		selfpack->most = SELFPACK_SEARCHED;
-	} else if (pe->state == PE_NOT) {
-		selfpack->end = pe->position;
-	}
+	if (pe_push(pe, bytes, size) != PE_READY)
+		return;
+	const uint64_t end = end_of_sections(pe);
+	selfpack->end = end > pe->position ? end : pe->position;
+}
+
+static bool is_searched(const struct selfpack *selfpack)
+{
+	const uint64_t at = selfpack->offset;
+	return (at >= selfpack->begin && at < SELFPACK_ANY) ||
+	       (at >= selfpack->end && at - selfpack->end < SELFPACK_SEARCHED);
+}
+
+/* How many of the next bytes are all searched, in one go, or all passed. */
+static size_t next_part(const struct selfpack *selfpack, size_t size)
+{
+	const uint64_t end = selfpack->end;
+	const uint64_t cuts[] = { selfpack->begin, SELFPACK_ANY, end,
+				  end < UINT64_MAX ? end + SELFPACK_SEARCHED : end };
+	for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++)
+		if (cuts[i] > selfpack->offset && cuts[i] - selfpack->offset < size)
+			size = (size_t)(cuts[i] - selfpack->offset);
+	return size;
 }
 
 unsigned selfpack_push(struct selfpack *selfpack, const uint8_t *bytes, size_t size,
 		       struct selfpack_found *ret_found)
 {
-	const uint64_t begin = selfpack->offset;
-	selfpack->offset += size;
+	unsigned count = 0;
 	if (selfpack->pe.state == PE_MORE)
 		read_headers(selfpack, bytes, size);
-	if (selfpack->pe.state == PE_MORE || selfpack->offset <= selfpack->end ||
-	    begin >= selfpack->end + selfpack->most)
-		return 0;
-	const size_t skipped = selfpack->end > begin ? (size_t)(selfpack->end - begin) : 0;
-	const uint64_t left = selfpack->end + selfpack->most - (begin + skipped);
-	const size_t part = size - skipped < left ? size - skipped : (size_t)left;
-	const unsigned count = search(selfpack, bytes + skipped, part, ret_found);
-	for (unsigned i = 0; i < count; i++)
-		ret_found[i].size += size - skipped - part;
+	while (size > 0) {
+		const size_t part = next_part(selfpack, size);
+		const unsigned first = count;
+		/* What was found before has no say about what is behind the sections. */
+		if (selfpack->offset == selfpack->end) {
+			selfpack->found = 0;
+			selfpack->kept_size = 0;
+		}
+		if (is_searched(selfpack))
+			count += search(selfpack, bytes, part, ret_found + first);
+		for (unsigned i = first; i < count; i++)
+			ret_found[i].size += size - part;
+		selfpack->offset += part;
+		bytes += part;
+		size -= part;
+	}
 	return count;
 }

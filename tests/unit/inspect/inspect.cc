@@ -585,6 +585,25 @@ TEST_CASE("no mark hides an archive behind it", "[inspect]")
 	}
 }
 
+TEST_CASE("an archive is looked into in a program's sections and behind them", "[inspect]")
+{
+	const pool_pointer pool = make_pool({ 1, 8, 1, 4 });
+	for (const std::string kind : { "7z", "cab", "rar4" }) {
+		const std::string archive = archive_of(kind);
+		std::string program = program_of_windows();
+		program.replace(0x280, archive.size(), archive);
+		for (const size_t piece : { 1, 3, 512, 1000, 65536 }) {
+			recorder recorder;
+			const std::string all = program + archive;
+			look(pool.get(), INSPECT_FILE, all, rules_with(&recorder), piece);
+			INFO(kind);
+			REQUIRE(recorder.bytes.size() == 2);
+			CHECK(recorder.bytes[0] == all.substr(0x280));
+			CHECK(recorder.bytes[1] == archive);
+		}
+	}
+}
+
 TEST_CASE("a document is looked for where its readers do it", "[inspect]")
 {
 	const std::string document = "%PDF-1.4\n";
