@@ -419,10 +419,24 @@ static bool is_only_fields(const struct narrow *narrow)
 	return true;
 }
 
+/* Apple Mail has how many bytes a mail has in a line before it. */
+static size_t skip_number(const struct narrow *narrow, size_t at)
+{
+	const size_t begin = at;
+	while (at < narrow->size && narrow->text[at] >= '0' && narrow->text[at] <= '9')
+		at++;
+	if (at == begin)
+		return begin;
+	while (at < narrow->size && narrow->text[at] == ' ')
+		at++;
+	at += at < narrow->size && narrow->text[at] == '\r';
+	return at < narrow->size && narrow->text[at] == '\n' ? at + 1 : begin;
+}
+
 /* Clients do not mind which field is the first: that of a draft of Outlook is "X-Unsent". */
 static bool is_mail(const struct narrow *narrow)
 {
-	size_t at = skip_lines(narrow);
+	size_t at = skip_number(narrow, skip_lines(narrow));
 	/* Programs begin with "from ", too. */
 	if (has(narrow->bytes, narrow->size, at, "From ", 5) ||
 	    has(narrow->bytes, narrow->size, at, ">From ", 6))

@@ -162,6 +162,10 @@ TEST_CASE("texts are mails, pages or just texts", "[content][kind]")
 	CHECK(kind_of("a: b\nnothing\nSubject: a\n") == "text");
 	CHECK(kind_of("a: b\n subject: a\n") == "text");
 	CHECK(kind_of("from module import name\n") == "text");
+	// Of Apple Mail: how many bytes the mail has, and the mail.
+	CHECK(kind_of("1234      \nReceived: from a\n by b\n") == "mail");
+	CHECK(kind_of("12a\nSubject: b\n") == "text");
+	CHECK(kind_of("12\n\nSubject: b\n") == "text");
 	CHECK(kind_of("Datebook\n") == "text");
 	CHECK(kind_of("\xef\xbb\xbf"
 		      "Subject: x\n") == "mail");
