@@ -453,6 +453,12 @@ static bool is_any_mail(const struct narrow *narrow)
 	return !narrow->is_wide && ((narrow->is_text && is_mail(narrow)) || has_two_fields(narrow));
 }
 
+/* Their lines look like fields, and some are called as those of mails are. */
+static bool is_calendar(const struct narrow *narrow)
+{
+	return begins_with(narrow, skip_lines(narrow), "begin:v");
+}
+
 /* What stands in a page, anywhere in its head: readers of mail look no further either. */
 static const char *const html_words[] = {
 	"<html",  "<!doctype html", "<head>", "<body",	  "<script", "<iframe", "<title>",
@@ -515,7 +521,7 @@ static enum content_kind take_text(const uint8_t *head, size_t size)
 {
 	struct narrow narrow;
 	narrow_head(head, size, &narrow);
-	if (is_any_mail(&narrow) && !is_catalog(head, size))
+	if (is_any_mail(&narrow) && !is_catalog(head, size) && !is_calendar(&narrow))
 		return CONTENT_MAIL;
 	/* Of eight bits, and a text all the same (lib/mstream/yenc.h). */
 	if (begins_with(&narrow, 0, "=ybegin "))
@@ -566,7 +572,7 @@ enum content_kind content_kind_besides(enum content_kind kind, const uint8_t *he
 	narrow_head(head, size, &narrow);
 	/* The names of archives' members end in a NUL, so that their heads are no texts. */
 	const bool is_read = (is_marked(kind) && (kind <= CONTENT_TNEF || narrow.is_text)) ||
-			     is_catalog(head, size);
+			     is_catalog(head, size) || is_calendar(&narrow);
 	if (is_read && is_any_mail(&narrow))
 		return CONTENT_MAIL;
 	if (size == CONTENT_HEAD_SIZE && !narrow.is_wide && is_only_fields(&narrow))

@@ -166,6 +166,7 @@ TEST_CASE("texts are mails, pages or just texts", "[content][kind]")
 	CHECK(kind_of("1234      \nReceived: from a\n by b\n") == "mail");
 	CHECK(kind_of("12a\nSubject: b\n") == "text");
 	CHECK(kind_of("12\n\nSubject: b\n") == "text");
+	CHECK(kind_of("BEGIN:VCALENDAR\r\nSTATUS:CONFIRMED\r\n") == "text");
 	CHECK(kind_of("Datebook\n") == "text");
 	CHECK(kind_of("\xef\xbb\xbf"
 		      "Subject: x\n") == "mail");
@@ -204,6 +205,8 @@ TEST_CASE("a mail or a page may be something else by its first bytes", "[content
 	CHECK(besides_of(RAW("II*\0<body>")) == "html");
 	CHECK(besides_of("%PDF-1.4<html>") == "html");
 	CHECK(besides_of("070701<html>") == "html");
+	CHECK(besides_of("BEGIN:VCALENDAR\r\nSTATUS:CONFIRMED\r\n") == "mail");
+	CHECK(besides_of("BEGIN:VCALENDAR\r\n") == "other");
 	CHECK(besides_of("GIF89a") == "other");
 	CHECK(besides_of("MZ\x90 %PDF-1.4") == "other");
 	CHECK(besides_of("PK\3\4From: a\nContent-Type: a\n\x01") == "other");

@@ -207,6 +207,16 @@ TEST_CASE("a mail or a page that begins as something else is one all the same", 
 	}
 }
 
+TEST_CASE("a calendar that may be a mail has its files", "[inspect]")
+{
+	const std::string calendar =
+		"BEGIN:VCALENDAR\r\nSTATUS:CONFIRMED\r\nATTACH;ENCODING=BASE64:" + base64(MARK) +
+		"END:VCALENDAR\r\n";
+	CHECK(has(look(INSPECT_FILE, calendar), "base64", "Test.Mark"));
+	CHECK(has(look(INSPECT_FILE, "BEGIN:VCALENDAR\r\n" + mail_with("a.gz", gzip(MARK))),
+		  "mail / part 2 / a.gz / gzip", "Test.Mark"));
+}
+
 TEST_CASE("nothing depends on how bytes are cut", "[inspect]")
 {
 	const std::string mail =
