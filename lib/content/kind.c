@@ -562,13 +562,33 @@ static bool is_marked(enum content_kind kind)
 	       kind == CONTENT_COMPRESS || kind == CONTENT_CMS;
 }
 
+/* Is the sum of a header, of level 0 or 1, right? Its size is the first byte. */
+static bool has_lha_sum(const uint8_t *head, size_t size)
+{
+	uint8_t sum = 0;
+	if (take_lha(head, size) == CONTENT_OTHER || head[20] > 1 || size < 2 + (size_t)head[0])
+		return false;
+	for (size_t i = 0; i < head[0]; i++)
+		sum = (uint8_t)(sum + head[2 + i]);
+	return sum == head[1];
+}
+
+/* An archive whose first bytes are those of a name or of a size, and which says what it is behind them. */
+static enum content_kind take_beside(enum content_kind kind, const uint8_t *head, size_t size)
+{
+	if (kind != CONTENT_TAR && take_tar(head, size) == CONTENT_TAR)
+		return CONTENT_TAR;
+	return kind != CONTENT_LHA && has_lha_sum(head, size) ? CONTENT_LHA : CONTENT_OTHER;
+}
+
 enum content_kind content_kind_besides(enum content_kind kind, const uint8_t *head, size_t size)
 {
 	struct narrow narrow;
-	if (kind > CONTENT_HTML && !is_marked(kind))
-		return CONTENT_OTHER;
 	if (size > CONTENT_HEAD_SIZE)
 		size = CONTENT_HEAD_SIZE;
+	const enum content_kind archive = take_beside(kind, head, size);
+	if (archive != CONTENT_OTHER || (kind > CONTENT_HTML && !is_marked(kind)))
+		return archive;
 	narrow_head(head, size, &narrow);
 	/* The names of archives' members end in a NUL, so that their heads are no texts. */
 	const bool is_read = (is_marked(kind) && (kind <= CONTENT_TNEF || narrow.is_text)) ||

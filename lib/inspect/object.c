@@ -532,6 +532,9 @@ static void open_besides(struct object *object)
 		content_kind_besides(object->kind, object->head, object->head_size);
 	if (kind == CONTENT_OTHER || object->is_bare_text)
 		return;
+	/* A head that is right for both would have each in the other, and so on. */
+	if (object->forced_kind == CONTENT_TAR || object->forced_kind == CONTENT_LHA)
+		return;
 	/* A text of fields is mostly none: where a mail is too deep to be opened it is no bomb. */
 	if (object->kind == CONTENT_TEXT && object->depth >= INSPECT_DEPTH)
 		return;

@@ -207,6 +207,15 @@ TEST_CASE("a mail or a page may be something else by its first bytes", "[content
 	CHECK(besides_of("070701<html>") == "html");
 	CHECK(besides_of("BEGIN:VCALENDAR\r\nSTATUS:CONFIRMED\r\n") == "mail");
 	CHECK(besides_of("BEGIN:VCALENDAR\r\n") == "other");
+	// A mark may be the name of a first member, or a first header.
+	for (const std::string name : { "MZ.exe", "PK\5\6", "GIF8", "070701", "\x1f\x8b\x08" })
+		CHECK(besides_of(tar_block(false, name)) == "tar");
+	CHECK(besides_of(tar_block(false)) == "other");
+	std::string lha = "MZ-lh0-" + std::string(72, '\0');
+	lha[2 + 77 - 1] = static_cast<char>('Z' - 2 * '-' - 'l' - 'h' - '0');
+	CHECK(besides_of(lha) == "lha");
+	lha[30]++;
+	CHECK(besides_of(lha) == "other");
 	CHECK(besides_of("GIF89a") == "other");
 	CHECK(besides_of("MZ\x90 %PDF-1.4") == "other");
 	CHECK(besides_of("PK\3\4From: a\nContent-Type: a\n\x01") == "other");

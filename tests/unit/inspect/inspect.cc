@@ -614,6 +614,24 @@ TEST_CASE("an archive is looked into in a program's sections and behind them", "
 	}
 }
 
+TEST_CASE("a tar is opened whatever mark its first name is", "[inspect]")
+{
+	std::string tar(512, '\0');
+	tar.replace(0, 4, "PK\5\6");
+	tar.replace(100, 24, std::string("0000644\0000000000\0000000000\0", 24));
+	tar.replace(124, 12, std::string("00000000031\0", 12));
+	tar.replace(136, 21, "00000000000         0");
+	tar.replace(257, 8, std::string("ustar\00000", 8));
+	unsigned sum = 0;
+	for (const char byte : tar)
+		sum += static_cast<uint8_t>(byte);
+	char field[9];
+	snprintf(field, sizeof(field), "%06o", sum);
+	tar.replace(148, 7, std::string(field, 7));
+	CHECK(has(look(INSPECT_FILE, tar + MARK + std::string(2000, '\0')), "tar / PK??",
+		  "Test.Mark"));
+}
+
 TEST_CASE("a document is looked for where its readers do it", "[inspect]")
 {
 	const std::string document = "%PDF-1.4\n";
