@@ -600,6 +600,18 @@ enum content_kind content_kind_besides(enum content_kind kind, const uint8_t *he
 	return is_marked(kind) && is_html(&narrow) ? CONTENT_HTML : CONTENT_OTHER;
 }
 
+bool content_may_have_files(enum content_kind kind, const uint8_t *head, size_t size)
+{
+	struct narrow narrow;
+	if (kind <= CONTENT_HTML)
+		return true;
+	if (kind != CONTENT_PE && kind != CONTENT_GRAPHICS && kind != CONTENT_SWF)
+		return false;
+	narrow_head(head, size < CONTENT_HEAD_SIZE ? size : CONTENT_HEAD_SIZE, &narrow);
+	/* As a page or a mail it is an object beside. */
+	return narrow.is_text && !is_any_mail(&narrow) && !is_html(&narrow);
+}
+
 const char *content_kind_name(enum content_kind kind)
 {
 	static const char *const names[CONTENT_KIND_COUNT] = {

@@ -15,6 +15,7 @@
  * CONTENT_OTHER here. Pure.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -80,6 +81,12 @@ enum content_kind content_kind(const uint8_t *head, size_t size);
  * looked for in archives, whose heads have those of their members.
  */
 enum content_kind content_kind_besides(enum content_kind kind, const uint8_t *head, size_t size);
+
+/*
+ * May files stand in it as in a text: in what is nothing else, as readers pass controls, and behind a mark of few bytes
+ * when all of the head is text?
+ */
+bool content_may_have_files(enum content_kind kind, const uint8_t *head, size_t size);
 
 /* "zip" and the like, for logs and tables. Never NULL. */
 const char *content_kind_name(enum content_kind kind);

@@ -27,9 +27,10 @@ static struct object *copy_object(struct object *parent, const struct object *fr
 	object->head_size = from->head_size;
 	memcpy(object->head, from->head, from->head_size);
 	if (from->route != OBJECT_HEAD) {
-		object->route = OBJECT_PLAIN;
-		object->is_unopened =
-			from->zip != NULL || from->pack_count > 0 || from->route != OBJECT_PLAIN;
+		const bool is_copied = from->route == OBJECT_PLAIN || within_copy(object, from);
+		object->route =
+			from->route == OBJECT_WITHIN && is_copied ? OBJECT_WITHIN : OBJECT_PLAIN;
+		object->is_unopened = from->zip != NULL || from->pack_count > 0 || !is_copied;
 		object->may_have_pack = from->may_have_pack;
 		if (object->may_have_pack)
 			object->more->selfpack = from->more->selfpack;

@@ -184,7 +184,7 @@ static bool may_have_files(const struct object *object)
 	if (object->kind == CONTENT_TNEF)
 		return !object->is_tnef_searched;
 	return !object->is_searched &&
-	       (object->kind == CONTENT_TEXT || object->kind == CONTENT_HTML);
+	       content_may_have_files(object->kind, object->head, object->head_size);
 }
 
 static void open_route(struct object *object)

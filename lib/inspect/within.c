@@ -48,6 +48,15 @@ void within_begin(struct object *object)
 	finder_begin(&object->more->within, object->kind == CONTENT_TNEF);
 }
 
+bool within_copy(struct object *object, const struct object *from)
+{
+	const struct finder *finder = &from->more->within;
+	if (from->route != OBJECT_WITHIN || finder_is_open(finder))
+		return false;
+	object->more->within = *finder;
+	return true;
+}
+
 void within_push(struct object *object, const uint8_t *bytes, size_t size)
 {
 	finder_push(&object->more->within, bytes, size, &files, object);

@@ -24,6 +24,8 @@ extern "C" {
 struct object;
 
 void within_begin(struct object *object);
+/* What looks for files in from goes on in object as well. false: a file is open, or nothing looks for any. */
+bool within_copy(struct object *object, const struct object *from);
 void within_push(struct object *object, const uint8_t *bytes, size_t size);
 void within_end(struct object *object, bool is_whole);
 

@@ -57,6 +57,11 @@ void finder_expect(struct finder *finder)
 		embedded_expect(&finder->of.embedded);
 }
 
+bool finder_is_open(const struct finder *finder)
+{
+	return finder->embedded != NULL || finder->address != NULL || finder->value != NULL;
+}
+
 void finder_push(struct finder *finder, const uint8_t *bytes, size_t size,
 		 const struct finder_files *files, void *context)
 {

@@ -51,6 +51,8 @@ struct finder {
 void finder_begin(struct finder *ret_finder, bool is_tnef);
 /* Before any bytes: a header says that the text is uuencode. */
 void finder_expect(struct finder *finder);
+/* Is a file open, so that it cannot be copied? */
+bool finder_is_open(const struct finder *finder);
 void finder_push(struct finder *finder, const uint8_t *bytes, size_t size,
 		 const struct finder_files *files, void *context);
 /* is_whole: the text or the TNEF is; otherwise what is open was cut with it. */

@@ -231,6 +231,19 @@ TEST_CASE("a mail or a page may be something else by its first bytes", "[content
 	CHECK(besides_of(longest + "\nno field\n" + std::string(2000, 'b')) == "other");
 }
 
+TEST_CASE("what may have files in it as a text does", "[content][kind]")
+{
+	const auto may = [](const std::string &head) {
+		const std::vector<uint8_t> bytes(head.begin(), head.end());
+		const enum content_kind kind = content_kind(bytes.data(), bytes.size());
+		return content_may_have_files(kind, bytes.data(), bytes.size());
+	};
+	for (const std::string text : { "text", "<html>", "a\x01", "MZ\ntext", "GIF8text" })
+		CHECK(may(text));
+	for (const std::string other : { "MZ\x01", "{\\rtf1 text", "%PDF-1.4\n", "Subject: x\n" })
+		CHECK_FALSE(may(other));
+}
+
 TEST_CASE("translations have the fields of a mail, and are one to a client alone",
 	  "[content][kind]")
 {

@@ -76,6 +76,10 @@ TEST_CASE("a text that is a file is searched for files", "[inspect][within]")
 	CHECK(inspect("<p>\nbegin 644 x\n#86)C\n" + image).objects == 3);
 	CHECK(inspect("<p>\n=ybegin line=1 name=x\n" + image).objects == 3);
 	CHECK(inspect("begin 644 x\n#86)C\n").ambiguous == 1);
+	// Readers pass controls, and marks of few bytes.
+	CHECK(inspect("\x01<a download href='data:x;base64,YWJj'>").objects == 2);
+	CHECK(inspect("MZ<!-- --><a download href='data:x;base64,YWJj'>").objects == 2);
+	CHECK(inspect("MZ\n" + uu).objects == 2);
 	const std::string file = "<w:binData>YWJj</w:binData>";
 	CHECK(inspect("<w:wordDocument>" + file + file).objects == 3);
 	CHECK(inspect("<x>" + file + "\nbegin 644 x\n#86)C\n" + image).objects == 4);
