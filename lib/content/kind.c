@@ -5,6 +5,7 @@
 #include "lib/content/tarhead.h"
 #include "lib/format/ascii.h"
 #include "lib/format/bytes.h"
+#include "lib/format/hex.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -598,6 +599,30 @@ enum content_kind content_kind_besides(enum content_kind kind, const uint8_t *he
 	if (size == CONTENT_HEAD_SIZE && !narrow.is_wide && is_only_fields(&narrow))
 		return CONTENT_MAIL;
 	return is_marked(kind) && is_html(&narrow) ? CONTENT_HTML : CONTENT_OTHER;
+}
+
+/*
+ * cpio in ASCII: numbers of 8 digits behind the mark, of base 16, or, in the older form, of 6 and 11, of base 8. One or
+ * another may be none, as readers do not look at all of them.
+ */
+static bool has_cpio_digits(const uint8_t *head, size_t size)
+{
+	const bool is_old = has(head, size, 0, "070707", 6);
+	const size_t end = is_old ? 76 : 110;
+	size_t count = 0;
+	if (size < end || memcmp(head, "0707", 4) != 0)
+		return false;
+	for (size_t i = 6; i < end; i++) {
+		const int digit = hex_value((char)head[i]);
+		count += digit >= 0 && (digit < 8 || !is_old);
+	}
+	return count >= (end - 6) * 3 / 4;
+}
+
+bool content_is_sure(enum content_kind kind, const uint8_t *head, size_t size)
+{
+	return (kind == CONTENT_LHA && has_lha_sum(head, size)) ||
+	       (kind == CONTENT_CPIO && has_cpio_digits(head, size));
 }
 
 bool content_may_have_files(enum content_kind kind, const uint8_t *head, size_t size)

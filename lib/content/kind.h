@@ -83,6 +83,12 @@ enum content_kind content_kind(const uint8_t *head, size_t size);
 enum content_kind content_kind_besides(enum content_kind kind, const uint8_t *head, size_t size);
 
 /*
+ * Does the head say more of the kind than its mark, so that a flaw behind it is one: of LHA the sum of a header, of
+ * cpio the digits?
+ */
+bool content_is_sure(enum content_kind kind, const uint8_t *head, size_t size);
+
+/*
  * May files stand in it as in a text: in what is nothing else, as readers pass controls, and behind a mark of few bytes
  * when all of the head is text?
  */

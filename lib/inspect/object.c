@@ -46,6 +46,8 @@ static void *begin_member(void *context, const char *name)
 static bool is_weak(const struct object *object)
 {
 	const enum content_kind kind = object->kind;
+	if (content_is_sure(kind, object->head, object->head_size))
+		return object->is_guess;
 	return object->is_guess || kind == CONTENT_ZLIB || kind == CONTENT_LZMA ||
 	       kind == CONTENT_COMPRESS || kind == CONTENT_LHA || kind == CONTENT_CPIO;
 }
@@ -610,8 +612,20 @@ static void push_disc(struct object *object, const uint8_t *bytes, size_t at, si
 	}
 }
 
+/* Of what is known before its bytes are here the head is kept for what it says besides. */
+static void keep_head(struct object *object, const uint8_t *bytes, size_t size)
+{
+	const size_t room = CONTENT_HEAD_SIZE - object->head_size;
+	const size_t part = size < room ? size : room;
+	if (part > 0 && object->offset == object->head_size)
+		memcpy(object->head + object->head_size, bytes, part);
+	object->head_size += object->offset == object->head_size ? part : 0;
+}
+
 void object_push(struct object *object, const uint8_t *bytes, size_t size)
 {
+	if (object->route != OBJECT_HEAD && !object->is_settled)
+		keep_head(object, bytes, size);
 	if (object->route == OBJECT_HEAD) {
 		const size_t used = push_head(object, bytes, size);
 		bytes += used;

@@ -231,6 +231,22 @@ TEST_CASE("a mail or a page may be something else by its first bytes", "[content
 	CHECK(besides_of(longest + "\nno field\n" + std::string(2000, 'b')) == "other");
 }
 
+TEST_CASE("some heads say more of their kind than the mark does", "[content][kind]")
+{
+	const auto is_sure = [](enum content_kind kind, const std::string &head) {
+		const std::vector<uint8_t> bytes(head.begin(), head.end());
+		return content_is_sure(kind, bytes.data(), bytes.size());
+	};
+	CHECK(is_sure(CONTENT_CPIO, "070701" + std::string(104, 'a')));
+	CHECK(is_sure(CONTENT_CPIO, "070707" + std::string(70, '7')));
+	CHECK(is_sure(CONTENT_CPIO, "070701..x" + std::string(101, 'a')));
+	CHECK_FALSE(is_sure(CONTENT_CPIO, "070707" + std::string(70, '8')));
+	CHECK_FALSE(is_sure(CONTENT_CPIO, "070701" + std::string(103, 'a')));
+	CHECK_FALSE(is_sure(CONTENT_CPIO, "070701" + std::string(104, 'x')));
+	CHECK_FALSE(is_sure(CONTENT_LHA, RAW("\x20\x30-lh5-\0\0\0\0\0\0\0\0\0\0\0\0\0\2")));
+	CHECK_FALSE(is_sure(CONTENT_LZMA, std::string(200, '0')));
+}
+
 TEST_CASE("what may have files in it as a text does", "[content][kind]")
 {
 	const auto may = [](const std::string &head) {

@@ -614,6 +614,15 @@ TEST_CASE("an archive is looked into in a program's sections and behind them", "
 	}
 }
 
+TEST_CASE("a flaw of an archive that is sure by its head is told", "[inspect]")
+{
+	// A group that is no number.
+	const std::string cpio = "070701000ea796000081a400000000000000.0" + std::string(16, '0') +
+				 "00000044" + std::string(32, '0') + "0000000600000000e.com";
+	CHECK(look(INSPECT_FILE, cpio + std::string(100, '\0')).finding_count == 1);
+	CHECK(look(INSPECT_FILE, "070701 is a number\n").finding_count == 0);
+}
+
 TEST_CASE("a tar is opened whatever mark its first name is", "[inspect]")
 {
 	std::string tar(512, '\0');
