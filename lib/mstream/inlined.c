@@ -24,6 +24,7 @@ enum inlined_mode {
 	MODE_PARAMETERS,
 	MODE_REST, /* the value, that is no file */
 	MODE_VALUE,
+	MODE_BROKEN, /* behind a CR in it: the name of the next, or more of it, of which word has all */
 };
 
 /* What is the same for one call. */
@@ -328,13 +329,48 @@ static void take_line_byte(const struct flow *flow, uint8_t byte)
 	}
 }
 
+static void go_on_with_value(const struct flow *flow)
+{
+	struct inlined *inlined = flow->inlined;
+	inlined->mode = MODE_VALUE;
+	put_data(flow, (const uint8_t *)inlined->word, inlined->word_size);
+}
+
+/* A property is one by what ends its name, or by what base64 has not. true: the byte was used up. */
+static bool take_broken(const struct flow *flow, uint8_t byte)
+{
+	struct inlined *inlined = flow->inlined;
+	const bool is_digit = base64_digit(byte) >= 0;
+	if (is_digit && inlined->word_size < INLINED_WORD_SIZE) {
+		inlined->word[inlined->word_size++] = (char)byte;
+		return true;
+	}
+	if (byte == ';' || byte == ':' || (is_of_name(byte) && !is_digit)) {
+		end_file(flow, true);
+		inlined->mode = MODE_LINE;
+	} else {
+		go_on_with_value(flow);
+	}
+	return false;
+}
+
 /* Any CRs before an LF are of the same end of a line, and others are one. */
 static void take_line(const struct flow *flow, uint8_t byte)
 {
 	struct inlined *inlined = flow->inlined;
-	if (inlined->is_after_cr && byte != '\n' && byte != '\r')
-		take_line_byte(flow, '\n');
+	const bool is_in_value = inlined->mode == MODE_VALUE && inlined->has_data &&
+				 !inlined->is_loose && !inlined->is_line_start;
+	if (inlined->is_after_cr && byte != '\n' && byte != '\r') {
+		if (!is_in_value || ascii_is_blank(byte)) {
+			take_line_byte(flow, '\n');
+		} else {
+			inlined->mode = MODE_BROKEN;
+			inlined->word_size = 0;
+		}
+	}
 	inlined->is_after_cr = byte == '\r';
+	if (inlined->mode == MODE_BROKEN && take_broken(flow, byte))
+		return;
 	if (byte != '\r')
 		take_line_byte(flow, byte);
 }
@@ -498,6 +534,8 @@ void inlined_end(struct inlined *inlined, bool is_whole, const struct mstream_fi
 	size_t run_size;
 	references_end(&inlined->references, &run, &run_size);
 	push_text(&flow, run, run_size);
+	if (inlined->mode == MODE_BROKEN)
+		go_on_with_value(&flow);
 	if (inlined->is_file)
 		end_file(&flow, is_whole);
 	inlined_begin(inlined);

@@ -19,7 +19,7 @@
  *
  * A text that begins with "BEGIN:V" has lines of RFC 5545 and 6350. Files are the values of those with
  * ENCODING=BASE64 or B, or, as vCard 2.1 had it, with BASE64 alone. One ends with a line that is not folded,
- * or, when it begins on a line of its own, with an empty line.
+ * or, when it begins on a line of its own, with an empty line. A CR alone within it is passed, unless a property follows.
  *
  * What base64 has not is passed in both, and so are NULs, for UTF-16. A plain value; no function here keeps
  * a pointer, allocates or logs, and the files do not depend on where the text is cut.
@@ -45,11 +45,11 @@ struct inlined {
 	bool has_root;	    /* an element has begun */
 	bool is_base64;	    /* one of the parameters says so */
 	bool is_line_start; /* of the next byte */
-	bool is_after_cr;   /* which ends the line when no LF follows */
-	bool is_loose;	    /* the value began on a line of its own */
-	bool has_data;	    /* in the value */
+	bool is_after_cr; /* which ends the line when no LF follows, and a value where a property does */
+	bool is_loose; /* the value began on a line of its own */
+	bool has_data; /* in the value */
 	uint8_t word_size;
-	char word[INLINED_WORD_SIZE]; /* in small letters */
+	char word[INLINED_WORD_SIZE]; /* in small letters, but for data */
 	struct references references;
 	struct base64 base64;
 };

@@ -141,6 +141,16 @@ TEST_CASE("lines of calendars and visiting cards may end in a CR", "[mstream][in
 	CHECK(inlined_in("BEGIN:VCARD\rVERSION:3.0\rPHOTO;ENCODING=b:YWJj\rEND:VCARD\r") == "abc;");
 	CHECK(inlined_in("BEGIN:VCARD\rPHOTO;ENCO\r DING=b:YW\r\tJj\rKEY;ENCODING=b:ZGVm\r\n "
 			 "Zw==\rEND:VCARD") == "abc;defg;");
+	// One within a value is nothing, unless a property follows.
+	CHECK(inlined_in("BEGIN:VCARD\r\nPHOTO;ENCODING=b:YWJj\rZGVm\rZ2hp\r\nEND:VCARD\r\n") ==
+	      "abcdefghi;");
+	CHECK(inlined_in("BEGIN:VCARD\nPHOTO;ENCODING=b:YWJj\rZGVmZGVmZGVmZGVmZGVm\r\rZGVm") ==
+	      "abcdefdefdefdefdefdef;");
+	for (const char *next : { "END:VCARD", "X-Y;Z=1:YWJj", "g.TEL:1", "SIXTEENLETTERSAB:1" })
+		CHECK(inlined_in(std::string("BEGIN:VCARD\rPHOTO;ENCODING=b:YWJj\r") + next +
+				 "\rX:y\r") == "abc;");
+	CHECK(inlined_in("BEGIN:VCARD\rPHOTO;ENCODING=b:YWJj\rKEY;ENCODING=b:ZGVm\rX:y\r") ==
+	      "abc;def;");
 	CHECK(inlined_in("BEGIN:VCARD\r\r\nPHOTO;ENCODING=b:YW\r\r\n Jj\r\r\nX:y\r\r\n") == "abc;");
 }
 
