@@ -79,10 +79,12 @@ static void take_text_line(struct flow *flow)
 	const enum uuencode_form form =
 		uuencode_begins(line, size, embedded->is_said, embedded->name);
 	if (form == UUENCODE_CLASSIC) {
+		if (embedded->is_said || uuencode_is_sure(line, size))
+			embedded->junk_left = JUNK_LINES;
+		else if (embedded->mode == MODE_TEXT)
+			embedded->junk_left = 0;
 		embedded->mode = MODE_CLASSIC_FIRST;
 		embedded->has_junk = false;
-		embedded->junk_left =
-			embedded->is_said || uuencode_is_sure(line, size) ? JUNK_LINES : 0;
 	} else if (form == UUENCODE_BASE64) {
 		begin_file(flow, MSTREAM_UUENCODE);
 		embedded->mode = MODE_BASE64;

@@ -418,6 +418,9 @@ TEST_CASE("uuencode is read as clients read it", "[mstream][embedded]")
 			junk += "this is no line of it\n";
 		CHECK(read_all("begin 644 x\n" + junk + abc + "`\nend\n").all == one);
 		CHECK(read_all("begin 644 x\n" + junk + junk + abc + "`\nend\n").all.empty());
+		// Neither does prose there that says "begin".
+		CHECK(read_all("begin 644 x\njunk\nbegin  x\njunk\n" + abc + "`\nend\n").all ==
+		      one);
 		// A line of no bytes, and others, which readers pass.
 		const Files late = read_all("begin 644 x\n`\nsome junk\n" + abc + "`\nend\n");
 		CHECK(late.all == one);
