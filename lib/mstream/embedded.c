@@ -97,6 +97,50 @@ static void take_text_line(struct flow *flow)
 	}
 }
 
+/* ---- BinHex ---- */
+
+static void end_binhex(struct flow *flow, bool is_text_whole)
+{
+	struct embedded *embedded = flow->embedded;
+	const bool is_complete = binhex_end(&embedded->of.binhex, is_text_whole, &flow->out);
+	if (!is_complete && is_text_whole)
+		flow->out.files->odd(flow->out.context, MSTREAM_NO_END);
+	if (embedded->of.binhex.is_odd)
+		say_odd(flow);
+	outflow_flush(&flow->out);
+	embedded->mode = MODE_TEXT;
+}
+
+/* What is kept of its first line. */
+static void take_binhex_line(struct flow *flow)
+{
+	struct embedded *embedded = flow->embedded;
+	struct binhex *binhex = &embedded->of.binhex;
+	const size_t size = embedded->line_size > 0 ? embedded->line_size - 1u : 0;
+	embedded->has_binhex = false;
+	embedded->has_odd = false;
+	embedded->mode = MODE_BINHEX;
+	embedded->line_size = 0;
+	binhex_begin(binhex);
+	binhex_push(binhex, embedded->line + 1, size, &flow->out);
+	if (!binhex->is_done)
+		return;
+	embedded->is_passed = true;
+	end_binhex(flow, true);
+}
+
+/* Behind "begin" it is not, when the whole line is one of uuencode. more: bytes of it behind those that are kept. */
+static bool is_binhex(const struct flow *flow, size_t more)
+{
+	const struct embedded *embedded = flow->embedded;
+	const uint8_t first = embedded->line_size > 0 ? embedded->line[0] : *flow->at;
+	if (first != ':' || embedded->is_passed || !embedded->has_binhex)
+		return false;
+	return embedded->mode == MODE_TEXT ||
+	       (embedded->mode == MODE_CLASSIC_FIRST &&
+		(embedded->has_junk || embedded->line_size + more > EMBEDDED_LINE_SIZE));
+}
+
 /* ---- lines of uuencode ---- */
 
 static void put_line(struct flow *flow, const struct uuencode_line *line)
@@ -134,6 +178,10 @@ static void take_first_line(struct flow *flow, const struct uuencode_line *line)
 	struct embedded *embedded = flow->embedded;
 	if (line->kind == UUENCODE_BLANK)
 		return;
+	if (!is_first_line(embedded, line) && embedded->has_binhex && embedded->line[0] == ':') {
+		take_binhex_line(flow);
+		return;
+	}
 	if (!is_first_line(embedded, line)) {
 		pass_junk(flow, line->kind == UUENCODE_END);
 		return;
@@ -266,16 +314,13 @@ static void push_line(struct flow *flow)
 {
 	struct embedded *embedded = flow->embedded;
 	const bool is_first = embedded->line_size == 0 && !embedded->is_passed;
-	if (is_first && *flow->at == ':' && embedded->mode <= MODE_CLASSIC_FIRST &&
-	    embedded->has_binhex) {
-		flow->at++;
-		embedded->has_binhex = false;
-		embedded->has_odd = false;
-		embedded->mode = MODE_BINHEX;
-		binhex_begin(&embedded->of.binhex);
+	const uint8_t *line_end = find_line_end(flow);
+	if (is_binhex(flow, (size_t)(line_end - flow->at))) {
+		if (is_first)
+			flow->at++;
+		take_binhex_line(flow);
 		return;
 	}
-	const uint8_t *line_end = find_line_end(flow);
 	if (is_first && line_end > flow->at && !may_begin(flow))
 		embedded->is_passed = true;
 	if (!embedded->is_passed && line_end > flow->at)
@@ -315,18 +360,6 @@ static void push_yenc(struct flow *flow)
 		return;
 	embedded->is_after_cr = !yenc->has_next && flow->at[-1] == '\r';
 	end_yenc(flow);
-}
-
-static void end_binhex(struct flow *flow, bool is_text_whole)
-{
-	struct embedded *embedded = flow->embedded;
-	const bool is_complete = binhex_end(&embedded->of.binhex, is_text_whole, &flow->out);
-	if (!is_complete && is_text_whole)
-		flow->out.files->odd(flow->out.context, MSTREAM_NO_END);
-	if (embedded->of.binhex.is_odd)
-		say_odd(flow);
-	outflow_flush(&flow->out);
-	embedded->mode = MODE_TEXT;
 }
 
 static void push_binhex(struct flow *flow)

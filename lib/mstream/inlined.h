@@ -19,7 +19,8 @@
  *
  * A text that begins with "BEGIN:V" has lines of RFC 5545 and 6350. Files are the values of those with
  * ENCODING=BASE64 or B, or, as vCard 2.1 had it, with BASE64 alone. One ends with a line that is not folded,
- * or, when it begins on a line of its own, with an empty line. A CR alone within it is passed, unless a property follows.
+ * or, when it begins on a line of its own, with an empty line. A CR alone within it is passed, unless a
+ * property follows.
  *
  * What base64 has not is passed in both, and so are NULs, for UTF-16. A plain value; no function here keeps
  * a pointer, allocates or logs, and the files do not depend on where the text is cut.

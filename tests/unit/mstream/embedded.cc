@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Files in texts: uuencode, yEnc, BinHex, and addresses with data, in pieces of any size.
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -566,6 +567,20 @@ TEST_CASE("BinHex is compared with its checksums", "[mstream][embedded]")
 		const std::string name(size, 'n');
 		CHECK(read_all(binhex_text(name, "data", "", "\n")).all ==
 		      std::vector<File>{ { MSTREAM_BINHEX, name, "data", true } });
+	}
+	// Behind "begin", a line that can be one of uuencode is.
+	const std::string long_lines = some_bytes(52);
+	CHECK(read_all(std::string(binhex_says) + "\nbegin 644 x\n" +
+		       uu_line(long_lines.substr(0, 26)) + "\n" + uu_line(long_lines.substr(26)) +
+		       "\n`\nend\n")
+		      .all == std::vector<File>{ { MSTREAM_UUENCODE, "x", long_lines, true } });
+	for (const size_t eol_at : { 64, 1000 }) {
+		std::string coded = binhex_text("a", some_bytes(600), "", "\n");
+		coded = coded.substr(std::strlen(binhex_says) + 2);
+		if (eol_at > 64)
+			coded.erase(std::remove(coded.begin(), coded.end(), '\n'), coded.end());
+		CHECK(read_all(std::string(binhex_says) + "\nbegin 644 x\n" + coded + "\n").all ==
+		      std::vector<File>{ { MSTREAM_BINHEX, "a", some_bytes(600), true } });
 	}
 	CHECK(read_all(std::string(binhex_says) + "\n:!!!!:\n").all.empty());
 	CHECK(read_all(std::string(binhex_says) + "\n:rrrr:\n" + uu_text("x", "1", "\n"))
