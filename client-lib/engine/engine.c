@@ -253,10 +253,22 @@ static void dispatch(struct part *part)
 	dispatch_own(part, &look);
 }
 
+/*
+ * What is left of an answer: UINT32_MAX when it has no end. It is not 0 when the answer was only just in
+ * time, as 0 is what a verdict says without an end.
+ */
+static uint32_t find_left_s(const struct part *part, const struct cache_entry *entry)
+{
+	uint32_t now_s = cache_now_s(part->request->engine->all.cache);
+
+	if (entry->expires_s == UINT32_MAX)
+		return UINT32_MAX;
+	return entry->expires_s > now_s ? entry->expires_s - now_s : 1;
+}
+
 static void on_wake(struct waiter *waiter, const struct cache_entry *entry)
 {
 	struct part *part = waiter->context;
-	uint32_t now_s = cache_now_s(part->request->engine->all.cache);
 
 	if (part->is_prober)
 		part->request->result.queries += probe_question_count(part->zone);
@@ -264,7 +276,7 @@ static void on_wake(struct waiter *waiter, const struct cache_entry *entry)
 	if (entry == NULL) {
 		dispatch(part);
 	} else if (entry->kind != CACHE_FAILED) {
-		add_answer(part, entry, entry->expires_s > now_s ? entry->expires_s - now_s : 0);
+		add_answer(part, entry, find_left_s(part, entry));
 	} else if (entry->payload.bytes[0] == ANSWER_FILTERED && !part->has_asked) {
 		part->has_asked = true;
 		dispatch(part);

@@ -508,7 +508,7 @@ static bool read_reply(const struct fetch *fetch, const struct cached_reply *rep
 				       .is_secure = reply->is_secure,
 				       .is_stale = reply->is_stale,
 				       .ttl_s = reply->ttl_s };
-	entry->expires_s = find_end(fetch, reply->ttl_s);
+	entry->expires_s = reply->ttl_s == 0 ? UINT32_MAX : find_end(fetch, reply->ttl_s);
 	if (reply->is_listed)
 		dnsblv6_bitmap_add(&entry->payload, dnsblv6_host_index(fetch->target.addr));
 	return true;

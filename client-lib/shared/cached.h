@@ -29,7 +29,7 @@
  *        8      1   outcome: enum cached_outcome
  *        9      1   flags: 1 listed, 2 stale, 4 secure; only with CACHED_ANSWERED
  *       10      2   zero
- *       12      4   TTL in seconds
+ *       12      4   TTL in seconds; 0 of what a zone settles by its format, which has no end
  *
  * There is one reply to each request, in any order. A packet that cannot be read is not answered:
  * its receiver closes the connection, and so a client and a daemon of different versions part.

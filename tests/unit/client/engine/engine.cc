@@ -438,24 +438,41 @@ TEST_CASE("a fetch goes on without waiting requests, and the next request finds 
 	CHECK(cancelled.calls == 0);
 }
 
-TEST_CASE("the age of a reply that lay unread is taken from its TTL", "[client][engine]")
+// What is told of an answer with a TTL of 60 that is read so long after it came.
+static void ask_and_read_later(inquiry &client, told &kept, int64_t later_ms)
 {
-	inquiry client;
 	add_lists(client);
 	client.check("203.0.113.1");
 	client.dns.ttl_s = 60;
-	told kept;
 	client.ask("192.0.2.1", kept, 3600000);
 	const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
 	while (client.asked("0.2.0.192.bl6.example") == 0 && std::chrono::steady_clock::now() < end)
 		poll(nullptr, 0, 1);
 	pollfd waiting = { engine_fd(client.get()), POLLIN, 0 };
-	poll(&waiting, 1, 20000); // it is there, and nobody reads it for a minute and more
-	client.pass(70000);
+	poll(&waiting, 1, 20000);
+	client.pass(later_ms);
+}
+
+TEST_CASE("the age of a reply that lay unread is taken from its TTL", "[client][engine]")
+{
+	inquiry client;
+	told kept;
+	ask_and_read_later(client, kept, 70000);
 	CHECK(kept.calls == 0);
 	client.until_told(kept);
 	CHECK(kept.result.verdict == DNSBLV6_LISTED);
 	CHECK(client.asked("0.2.0.192.bl6.example") == 2);
+}
+
+TEST_CASE("an answer whose TTL ends as it is read is not one without an end", "[client][engine]")
+{
+	inquiry client;
+	told kept;
+	ask_and_read_later(client, kept, 60000);
+	client.until_told(kept);
+	CHECK(kept.result.verdict == DNSBLV6_LISTED);
+	CHECK(kept.result.ttl_s == 1);
+	CHECK(client.asked("0.2.0.192.bl6.example") == 1);
 }
 
 TEST_CASE("there are no more requests than were allowed", "[client][engine]")

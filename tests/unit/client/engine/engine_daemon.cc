@@ -151,5 +151,24 @@ TEST_CASE("what a zone settles by its format holds however it was asked",
 	both.played.say(bytes_of(said));
 	both.reader.until_told(kept);
 	CHECK(kept.result.verdict == DNSBLV6_CLEAR);
-	CHECK(kept.result.ttl_s > 86400);
+	CHECK(kept.result.ttl_s == 0);
+	// As it is by the own cache.
+	CHECK(both.reader.check("127.0.1.1").ttl_s == 0);
+}
+
+TEST_CASE("a reply of the daemon without a TTL is one that has no end", "[client][engine][daemon]")
+{
+	daemon_pair both;
+	both.reader.dns.add_bitmap_zone("bl6.example", DNSBLV6_STYLE_DOTTED);
+	both.reader.set("zones", "bl6.example");
+	both.start_reader();
+	told kept;
+	both.reader.ask("127.0.1.1", kept);
+	cached_reply said = {};
+	said.id = both.read_request().id;
+	said.outcome = CACHED_ANSWERED;
+	both.played.say(bytes_of(said));
+	both.reader.until_told(kept);
+	CHECK(kept.result.verdict == DNSBLV6_CLEAR);
+	CHECK(kept.result.ttl_s == 0);
 }
