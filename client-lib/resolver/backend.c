@@ -24,8 +24,9 @@ int backend_open(struct backend *ret_backend, const struct config *config)
 	int ret = config->resolver->open(config->resolver_context, &resolver);
 	if (ret < 0)
 		return ret;
-	ret_backend->functions = config->resolver;
 	ret_backend->resolver = resolver;
+	/* Last: a child that is forked here must not close one of before. */
+	__atomic_store_n(&ret_backend->functions, config->resolver, __ATOMIC_RELEASE);
 	return 0;
 }
 
