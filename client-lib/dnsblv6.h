@@ -436,7 +436,8 @@ DNSBLV6_API int dnsblv6_stat_get(struct dnsblv6 *client, unsigned index, const c
  * The functions are called by the threads that call the library, one at a time and with its lock
  * held: they do not wait, and call nothing of this library. A process has one resolver, from
  * open() to close(). In a child the copy of the parent's is closed (is_copy is 1) in a way that
- * the parent does not notice, and then open() makes the child's own.
+ * the parent does not notice, and then open() makes the child's own. Another thread may have been in
+ * any of the functions at the fork: close() of a copy takes no lock, and trusts no list.
  */
 
 /*

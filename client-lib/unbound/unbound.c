@@ -372,15 +372,17 @@ static int session_open(void *of, void **ret_session)
 
 /*
  * The thread of a copy does not exist, and the pipes to it are the parent's: to end it
- * would end the parent's. So its memory and its descriptors stay.
+ * would end the parent's. So its memory and its descriptors stay, and so do the queries: the list of
+ * them may be half changed.
  */
 static void session_close(void *of, int is_copy)
 {
 	struct session *session = of;
 	struct query *query = LIST_FIRST(&session->queries);
 
-	if (!is_copy)
-		ub_ctx_delete(session->context);
+	if (is_copy)
+		return;
+	ub_ctx_delete(session->context);
 	while (query != NULL) {
 		struct query *next = LIST_NEXT(query, link);
 		free(query);
