@@ -66,6 +66,23 @@ static void write_url(struct reason *reason, const char *pattern)
 	write_text(reason, ", see ", url);
 }
 
+/* How the zone is asked, by its own word or the daemon's. */
+static bool is_classic(const struct zone *zone)
+{
+	uint32_t now_s;
+	struct health_word parts = health_unpack(engine_zone_word(zone, &now_s));
+
+	return parts.mode == HEALTH_CLASSIC;
+}
+
+/* Nothing was asked, or nothing came: what is known of the metadata is left. */
+static void write_known(struct reason *reason)
+{
+	const struct zone *zone = reason->engine->all.zones + reason->zone;
+
+	write_url(reason, is_classic(zone) ? "" : zone->reason);
+}
+
 static void on_text(void *context, int status, const struct message_reply *reply, bool is_trusted)
 {
 	struct reason *reason = context;
@@ -84,6 +101,12 @@ static void on_text(void *context, int status, const struct message_reply *reply
 	write_text(reason, ": ", text);
 }
 
+/* By the zone's own word, with a SOA: not what a filter leaves. */
+static bool denies(const struct message_reply *reply)
+{
+	return (reply->kind == MESSAGE_NXDOMAIN || reply->kind == MESSAGE_NODATA) && reply->has_soa;
+}
+
 static void on_metadata(void *context, int status, const struct message_reply *reply,
 			bool is_trusted)
 {
@@ -99,6 +122,8 @@ static void on_metadata(void *context, int status, const struct message_reply *r
 	    reply->text_total <= sizeof(reply->text_rdata) &&
 	    dnsblv6_metadata_decode(reply->text_rdata, reply->text_total, &metadata) == DNSBLV6_OK)
 		memcpy(zone->reason, metadata.reason, sizeof(zone->reason));
+	else if (reply != NULL && denies(reply))
+		zone->reason[0] = '\0';
 	write_url(reason, zone->reason);
 }
 
@@ -115,19 +140,10 @@ static void ask(struct reason *reason, const struct dnsblv6_labels *relative,
 		    DNSBLV6_OK ||
 	    stub_ask(all->stub, &what, now_ms, callback, reason, &reason->question) != DNSBLV6_OK) {
 		reason->question = 0;
-		write_text(reason, "", "");
+		write_known(reason);
 		return;
 	}
 	all->zones[reason->zone].asked++;
-}
-
-/* How the zone is asked, by its own word or the daemon's. */
-static bool is_classic(const struct zone *zone)
-{
-	uint32_t now_s;
-	struct health_word parts = health_unpack(engine_zone_word(zone, &now_s));
-
-	return parts.mode == HEALTH_CLASSIC;
 }
 
 static void start(struct reason *reason, int64_t now_ms, int64_t deadline_ms)
@@ -164,7 +180,7 @@ static void find_reason(struct dnsblv6 *client, struct reason *reason, int64_t d
 	if (reason->question != 0)
 		stub_cancel(client->engine->all.stub, reason->question);
 	if (!reason->is_done)
-		write_text(reason, "", "");
+		write_known(reason);
 }
 
 /* The first text that a zone has; without one, what can be said of the first zone. */

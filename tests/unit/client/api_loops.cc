@@ -402,6 +402,7 @@ TEST_CASE("a fork with questions on the way leaves both sides with right answers
 
 TEST_CASE("a text that was asked for once is there for calls that may not ask", "[client][api]")
 {
+	const auto denial = GENERATE(world::EMPTIED, world::NO_DATA);
 	handle bl;
 	bl.start();
 	// Another process has probed the zone.
@@ -419,10 +420,44 @@ TEST_CASE("a text that was asked for once is there for calls that may not ask", 
 		      0);
 		CHECK(text == wanted);
 	}
-	// An outage takes nothing of it.
-	bl.dns.trouble = world::SERVFAIL;
-	CHECK(dnsblv6_reason(bl.client, &address, &result, 20000, text, sizeof(text)) > 0);
-	CHECK(text == whole);
+	// An outage takes nothing of it; that the zone has no metadata does.
+	for (const auto &[trouble, wanted] :
+	     { std::pair(world::SERVFAIL, whole), std::pair(denial, bare) }) {
+		bl.dns.trouble = trouble;
+		CHECK(dnsblv6_reason(bl.client, &address, &result, 20000, text, sizeof(text)) > 0);
+		CHECK(text == wanted);
+	}
+	CHECK(dnsblv6_reason(bl.client, &address, &result, 0, text, sizeof(text)) > 0);
+	CHECK(text == bare);
+}
+
+TEST_CASE("a text that was asked for once is there when there is no place for a question",
+	  "[client][api]")
+{
+	handle bl;
+	bl.set("max-requests", "1").start();
+	// Another process has probed the zone.
+	REQUIRE(went_well(
+		in_child([&bl] { return bl.check("192.0.0.1").verdict == DNSBLV6_LISTED; })));
+	const dnsblv6_result result = bl.check("192.0.0.1");
+	const dnsblv6_ip address = ip("192.0.0.1");
+	const auto has_text = [&](int timeout_ms) {
+		char text[600];
+		return dnsblv6_reason(bl.client, &address, &result, timeout_ms, text,
+				      sizeof(text)) > 0 &&
+		       text == std::string("192.0.0.1 is listed by bl6.example, see "
+					   "https://bl.example/?ip=192.0.0.1");
+	};
+	REQUIRE(has_text(20000));
+	bl.dns.trouble = world::SILENT;
+	std::atomic<unsigned> wrong{ 0 };
+	std::vector<std::thread> threads; // more than a zone has places for
+	threads.reserve(100);
+	for (unsigned i = 0; i < 100; i++)
+		threads.emplace_back([&] { wrong += has_text(1000) ? 0 : 1; });
+	for (std::thread &thread : threads)
+		thread.join();
+	CHECK(wrong == 0);
 }
 
 TEST_CASE("a child with the number of its parent is another process", "[client][api]")
