@@ -52,7 +52,7 @@ static int init_locks(struct dnsblv6 *client)
 
 /*
  * A child may have the number of its parent: in a namespace of its own, or long after that has
- * ended. So the number is 0 in every child, where the system can do that (Linux 4.14).
+ * ended. So the number is 0 in every child, where the system can do that (Linux 4.14, FreeBSD).
  */
 static int make_owner(struct dnsblv6 *client)
 {
@@ -62,6 +62,8 @@ static int make_owner(struct dnsblv6 *client)
 		return -ENOMEM;
 #ifdef MADV_WIPEONFORK
 	(void)madvise(page, sizeof(*client->owner), MADV_WIPEONFORK);
+#elif defined(INHERIT_ZERO)
+	(void)minherit(page, sizeof(*client->owner), INHERIT_ZERO);
 #endif
 	client->owner = page;
 	return DNSBLV6_OK;
