@@ -381,8 +381,7 @@ static void on_backend(void *library, uint64_t id, int status, const uint8_t *re
 	tell_all(stub, slot->question);
 }
 
-/* Of a flight that has ended since? Then another one has a look at its socket, and finds nothing.
- */
+/* Of a flight that has ended since? Then another one looks at its socket, and finds nothing. */
 static void handle_event(struct stub *stub, struct slot *slot, int64_t now_ms)
 {
 	if (slot->question == NULL)
@@ -410,9 +409,8 @@ static void read_events(struct stub *stub, int64_t now_ms)
 }
 
 /* The question waits for its next turn, behind the others of its zone. */
-static void yield(struct stub *stub, struct question *question, int64_t now_ms)
+static void yield(struct stub *stub, struct question *question)
 {
-	flight_give_up(&stub->all, question->flight, now_ms);
 	question->round = question->flight->round;
 	land(stub, question);
 	append_waiting(stub, question);
@@ -426,14 +424,15 @@ static void continue_flight(struct stub *stub, struct slot *slot, int64_t now_ms
 
 	if (is_round_over)
 		note_silence(stub, question);
-	if (is_round_over && shares_must_yield(&stub->shares, question->zone))
-		yield(stub, question, now_ms);
-	else if (flight_on_time(&stub->all, &slot->flight, now_ms) == FLIGHT_ENDED)
+	if (is_round_over && shares_must_yield(&stub->shares, question->zone)) {
+		flight_give_up(&stub->all, &slot->flight, now_ms);
+		yield(stub, question);
+	} else if (flight_on_time(&stub->all, &slot->flight, now_ms) == FLIGHT_ENDED) {
 		tell_all(stub, question);
+	}
 }
 
-/* The same of what the program's own resolver has: a round is only the time until it is looked at.
- */
+/* The same of the program's own resolver: a round is only the time until it is looked at. */
 static void continue_backend(struct stub *stub, struct slot *slot, int64_t now_ms)
 {
 	struct question *question = slot->question;
@@ -445,9 +444,7 @@ static void continue_backend(struct stub *stub, struct slot *slot, int64_t now_m
 	note_silence(stub, question);
 	slot->flight.round++;
 	if (shares_must_yield(&stub->shares, question->zone)) {
-		question->round = slot->flight.round;
-		land(stub, question);
-		append_waiting(stub, question);
+		yield(stub, question);
 		return;
 	}
 	timers_set(&stub->timers, &slot->flight.turn,
