@@ -226,6 +226,23 @@ TEST_CASE("mail for <postmaster> goes where its line says, or where its only dom
 	CHECK(users.find("postmaster") == USERS_VALID);
 }
 
+TEST_CASE("postmaster of a domain is one in any case, also in a list that keeps it",
+	  "[front][users_alias]")
+{
+	const tmpdir dir;
+	const auto path = dir.file("users.mdb");
+	const std::string written = GENERATE("postmaster", "Postmaster", "\"POSTMASTER\"");
+	REQUIRE(build(path, { written + "@a.b keep=1d", "Ann@a.b" }, folding(false, '+')) ==
+		STORE_OK);
+	const opened_users users(path);
+	const auto address = GENERATE("postmaster", "postmaster@a.b", "Postmaster@a.b",
+				      "POSTMASTER+x@A.b", "\"postMaster\"@a.b");
+	CAPTURE(written, address);
+	CHECK(mailboxes(users, address) == lines{ "postmaster@a.b" });
+	CHECK(users.find("ann@a.b") == USERS_UNKNOWN);
+	CHECK(users.find("postmasters@a.b") == USERS_UNKNOWN);
+}
+
 TEST_CASE("<postmaster> is a line of a list that has targets and nothing else",
 	  "[front][users_alias]")
 {

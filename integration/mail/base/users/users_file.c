@@ -97,12 +97,21 @@ static size_t unquote(const char *local, size_t size, char *ret_text)
 	return used;
 }
 
+/* postmaster of a domain is one in any case (RFC 5321, 4.5.1), also with an extension. */
+static bool must_fold(const struct users_facts *facts, const char *local, size_t size)
+{
+	const char *end = facts->extension == '\0' ? NULL : memchr(local, facts->extension, size);
+	return facts->folds_case ||
+	       users_file_is_postmaster(local, end == NULL ? size : (size_t)(end - local));
+}
+
 /* Behind the letter comes what is in front of the "@". */
 static bool put_local(const struct users_facts *facts, const char *text, size_t size,
 		      struct users_key *key)
 {
 	size_t used = unquote(text, size, key->bytes + 1);
-	for (size_t i = 1; facts->folds_case && i <= used; i++)
+	const bool folds = must_fold(facts, key->bytes + 1, used);
+	for (size_t i = 1; folds && i <= used; i++)
 		key->bytes[i] = (char)ascii_lower((uint8_t)key->bytes[i]);
 	key->size += used;
 	return used > 0;

@@ -53,7 +53,8 @@
  * refused.
  *
  * Domains are in lower case (ASCII; nothing is converted between U-labels and A-labels), local
- * parts as they mean and not as they are quoted: "john doe"@example.org is john doe@example.org.
+ * parts as they mean and not as they are quoted: "john doe"@example.org is john doe@example.org. That of
+ * postmaster@ is in lower case in any list, an extension with it.
  *
  * Values are plain; no function here keeps a pointer, logs or exits.
  */
