@@ -10,7 +10,7 @@
 #define METHOD_SIZE  5
 #define FILE_NAME    0x01
 #define FOLDER_NAME  0x02
-#define WIDE_SIZES   0x42 /* of 8 bytes, of the data and of the file */
+#define WIDE_SIZES   0x42 /* of 8 bytes, of the data and of the file; more than 4 GB are of no mail */
 #define NAME_AT	     22
 #define CHECKSUM_AT2 21 /* of levels 2 and 3 */
 
@@ -19,6 +19,7 @@ struct member {
 	const uint8_t *method;
 	uint64_t packed;
 	uint64_t size;
+	bool has_checksum;
 	uint32_t checksum;
 	size_t name_size;
 	size_t folder_size;
@@ -70,6 +71,13 @@ static size_t put_name(uint8_t *ret_name, const uint8_t *name, size_t size)
 	return kept;
 }
 
+/* Of a header that has no number, or says that 32 bits have none. Readers that do not know wide ones go by its own. */
+static void widen(uint64_t *number, uint64_t wide)
+{
+	if ((*number == 0 || *number == UINT32_MAX) && wide <= UINT32_MAX)
+		*number = wide;
+}
+
 static void take_extension(struct member *member, const uint8_t *bytes, size_t size)
 {
 	const uint8_t *data = bytes + 1;
@@ -78,8 +86,8 @@ static void take_extension(struct member *member, const uint8_t *bytes, size_t s
 	} else if (bytes[0] == FOLDER_NAME) {
 		member->folder_size = put_name(member->folder, data, size - 1);
 	} else if (bytes[0] == WIDE_SIZES && size >= 17) {
-		member->packed = little_get64(data);
-		member->size = little_get64(data + 8);
+		widen(&member->packed, little_get64(data));
+		widen(&member->size, little_get64(data + 8));
 	}
 }
 
@@ -106,17 +114,20 @@ static size_t read_extensions(struct unpack_lha *lha, struct unpack *unpack, siz
 	return at;
 }
 
-/* How many bytes the headers have; 0: there are none. */
+/* How many bytes the headers have; 0: there are none. One of level 0 may have no checksum. */
 static size_t read_old(struct unpack_lha *lha, struct unpack *unpack, bool has_extensions,
 		       struct member *member)
 {
 	const uint8_t *head = lha->bytes + lha->at;
 	const size_t size = 2 + (size_t)head[0];
 	const size_t name_size = head[FIXED];
-	if (size < NAME_AT + name_size + 2 || !need(lha, unpack, size))
+	const size_t name_end = NAME_AT + name_size;
+	if (size < name_end + (has_extensions ? 2 : 0) || !need(lha, unpack, size))
 		return 0;
 	head = lha->bytes + lha->at;
-	member->checksum = little_get16(head + NAME_AT + name_size);
+	member->has_checksum = size >= name_end + 2;
+	if (member->has_checksum)
+		member->checksum = little_get16(head + name_end);
 	member->name_size = put_name(member->name, head + NAME_AT, name_size);
 	if (!has_extensions)
 		return size;
@@ -134,6 +145,7 @@ static size_t read_new(struct unpack_lha *lha, struct unpack *unpack, size_t wid
 		return 0;
 	const uint8_t *head = lha->bytes + lha->at;
 	const size_t size = width == 2 ? little_get16(head) : little_get32(head + 24);
+	member->has_checksum = true;
 	member->checksum = little_get16(head + CHECKSUM_AT2);
 	const size_t end = read_extensions(lha, unpack, first, width, member);
 	return end > 0 && end <= size && need(lha, unpack, size) ? size : 0;
@@ -201,7 +213,7 @@ static void join_name(struct member *member)
 static size_t make_head(struct unpack_lha *lha, const struct member *member, const char *method)
 {
 	uint8_t *head = lha->head;
-	const size_t size = NAME_AT + member->name_size + 2;
+	const size_t size = NAME_AT + member->name_size + (member->has_checksum ? 2 : 0);
 	uint8_t sum = 0;
 	memset(head, 0, sizeof(lha->head));
 	memcpy(head + 2, method, METHOD_SIZE);
@@ -210,7 +222,8 @@ static size_t make_head(struct unpack_lha *lha, const struct member *member, con
 	head[19] = 0x20; /* it is a file */
 	head[FIXED] = (uint8_t)member->name_size;
 	memcpy(head + NAME_AT, member->name, member->name_size);
-	put_number(head + NAME_AT + member->name_size, 2, member->checksum);
+	if (member->has_checksum)
+		put_number(head + NAME_AT + member->name_size, 2, member->checksum);
 	for (size_t i = 2; i < size; i++)
 		sum = (uint8_t)(sum + head[i]);
 	head[0] = (uint8_t)(size - 2);
@@ -227,7 +240,7 @@ static size_t next_head(struct unpack_lha *lha, struct unpack *unpack)
 	if (lha->is_over)
 		return 0;
 	const size_t size = read_head(lha, unpack, &member);
-	if (size == 0 || member.packed > UINT32_MAX || member.size > UINT32_MAX) {
+	if (size == 0) {
 		const struct unpack_feed *feed = unpack->state;
 		unpack_tell_of(unpack, feed->is_drained ? UNPACK_CUT : UNPACK_DAMAGED, "");
 		lha->is_over = true;

@@ -34,6 +34,11 @@ def fields_of(method, packed, data):
     return method + struct.pack("<II", packed, len(data)) + TIME
 
 
+def with_sizes(archive, packed, size):
+    """The fields of its first header, whose checksum is wrong then."""
+    return archive[:7] + struct.pack("<II", packed, size) + archive[15:]
+
+
 def extensions_of(extensions, width):
     """The size of the first, and all of them."""
     sizes = [len(data) + 1 + width for _, data in extensions] + [0]
@@ -42,9 +47,9 @@ def extensions_of(extensions, width):
                      for (kind, data), size in zip(extensions, sizes[1:])))
 
 
-def level0(data=DATA, name=b"a", method=b"-lh0-", behind=b"", wrong=0, attributes=0x20):
+def level0(data=DATA, name=b"a", method=b"-lh0-", behind=b"", wrong=0, attributes=0x20, has_checksum=True):
     head = fields_of(method, len(data), data) + bytes([attributes, 0, len(name)]) + name
-    head += struct.pack("<H", checksum_of(data)) + behind
+    head += struct.pack("<H", checksum_of(data)) + behind if has_checksum else b""
     return bytes([len(head), (sum(head) + wrong) & 0xff]) + head + data
 
 
@@ -75,6 +80,7 @@ ARCHIVES = {
     "level 0, no end": level0(),
     "level 0, wrong sum": level0(wrong=1) + END,
     "level 0, wrong sum of the second": FIRST + level0(wrong=1) + END,
+    "level 0, no checksum": level0(has_checksum=False) + END,
     "level 0, no name": level0(name=b"") + END,
     "level 0, a link with bytes": level0(name=b"a|b", behind=b"U\0" + struct.pack("<IHHH", 0, LINK, 0, 0)) + END,
     "level 0, a folder by its attributes": level0(attributes=0x10) + END,
@@ -96,6 +102,12 @@ ARCHIVES = {
     "level 2, no name": new_level(2) + END,
     "level 2, a link with bytes": new_level(2, (NAME, b"a|b"), (MODE, struct.pack("<H", LINK))) + END,
     "level 2, wide sizes": new_level(2, (NAME, b"a"), (WIDE, struct.pack("<QQ", len(DATA), len(DATA)))) + END,
+    "level 2, wide sizes of nothing": new_level(2, (NAME, b"a"), (WIDE, bytes(16))) + END,
+    "level 2, wide sizes of too much": new_level(2, (NAME, b"a"), (WIDE, struct.pack("<QQ", 1 << 32, 1 << 32))) + END,
+    "level 2, wide sizes for none": with_sizes(
+        new_level(2, (NAME, b"a"), (WIDE, struct.pack("<QQ", len(DATA), len(DATA))), wrong=None), 0, 0) + END,
+    "level 2, wide sizes for the most": with_sizes(
+        new_level(2, (NAME, b"a"), (WIDE, struct.pack("<QQ", len(DATA), len(DATA))), wrong=None), 0xffffffff, 0xffffffff) + END,
     "level 2, a long name": new_level(2, (NAME, b"n" * 5000)) + END,
     "level 2, a size that is too large": new_level(2, (NAME, b"a"), lie=2) + END,
     "level 2, a size that is too small": new_level(2, (NAME, b"a"), lie=-2) + END,
