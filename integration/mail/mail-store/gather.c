@@ -5,12 +5,14 @@
  *
  * The list of users names a node for each mailbox, and what came before it named this one stays where it is. Each mail
  * is delivered at the node of the mailbox, under its id and with its time, and deleted where it was behind that: an
- * interruption leaves it at both, and the next run deletes it.
+ * interruption leaves it at both, and the next run deletes it. No mail is deleted before the mailbox was seen to have
+ * it at its new node: a list that changes meanwhile makes another node answer, which may have the only one.
  */
 
 #include "integration/mail/mail-store/tool.h"
 
 #include "integration/mail/base/store/remote.h"
+#include "lib/common/log.h"
 #include "lib/process/clock.h"
 
 #include <errno.h>
@@ -18,6 +20,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sysexits.h>
+
+/* No name of a user, so that its node is that of the name alone, whatever lists say. */
+#define LOCK_NAME "\1gather"
 
 struct gather {
 	const char *store;
@@ -27,6 +32,7 @@ struct gather {
 	uint64_t moved;
 	uint64_t renamed; /* of these, mails whose id the other store has had before */
 	bool is_damaged;  /* some mail was left where it is */
+	bool has_stopped; /* some mailbox has moved meanwhile */
 };
 
 static const struct options_bound rows[] = {
@@ -44,11 +50,18 @@ static const struct options_table table = {
 	.row_count = sizeof(rows) / sizeof(rows[0]),
 };
 
-/* An id belongs to one mail of a store: a second copy there, or a mail of another mailbox, may have it. */
-static int deliver(struct gather *gather, const struct mailentry *entry,
-		   const struct tool_mail *found)
+/* Its number in the mailbox, at the node that the list names at this moment; 0: there is none. */
+static int find_there(const struct gather *gather, const struct mailid *id, uint64_t *ret_mail)
 {
-	struct mailid id;
+	*ret_mail = 0;
+	int ret = tool_find_in(gather->layer, gather->box, id, ret_mail);
+	return ret == MAILSTORE_EMAIL ? 0 : ret;
+}
+
+/* An id belongs to one mail of a store: a second copy there, or a mail of another mailbox, may have it. */
+static int deliver(const struct gather *gather, const struct mailentry *entry,
+		   const struct tool_mail *found, struct mailid *ret_id)
+{
 	struct mailstore_mail mail = { .sender = found->meta.sender,
 				       .recipients = &gather->box,
 				       .recipient_count = 1,
@@ -57,31 +70,52 @@ static int deliver(struct gather *gather, const struct mailentry *entry,
 				       .time_us = entry->time_us,
 				       .id = &entry->id,
 				       .is_moved = true };
-	int ret = maillayer_deliver(gather->layer, &mail, &id);
+	int ret = maillayer_deliver(gather->layer, &mail, ret_id);
 	if (ret != MAILSTORE_EID)
 		return ret;
 	mail.id = NULL;
 	mail.is_moved = false;
-	ret = maillayer_deliver(gather->layer, &mail, &id);
-	gather->renamed += ret == 0;
+	return maillayer_deliver(gather->layer, &mail, ret_id);
+}
+
+static int deliver_text(const struct gather *gather, const struct mailentry *entry,
+			struct mailid *ret_id)
+{
+	struct tool_mail found;
+	int ret = tool_read_mail(gather->layer, entry->mail, &found);
+	if (ret == 0)
+		ret = deliver(gather, entry, &found, ret_id);
+	tool_free_mail(&found);
 	return ret;
+}
+
+/* -ECANCELED, with a line of the log: the mail may be the only one. */
+static int stop_box(struct gather *gather)
+{
+	log_error(NULL, "mailbox has moved meanwhile, store=%s name=%.*s (gather it again)",
+		  gather->store, (int)gather->box.size, (const char *)gather->box.bytes);
+	gather->has_stopped = true;
+	return -ECANCELED;
 }
 
 static int bring(struct gather *gather, const struct mailentry *entry)
 {
-	struct tool_mail found;
-	uint64_t mail;
-	/* It is there of an attempt before, or as its sender has brought it twice. */
-	int ret = tool_find_in(gather->layer, gather->box, &entry->id, &mail);
-	if (ret == MAILSTORE_EMAIL) {
-		ret = tool_read_mail(gather->layer, entry->mail, &found);
+	struct mailid id = entry->id;
+	uint64_t there = 0;
+	/* Of an attempt before, or as its sender has brought it twice. */
+	int ret = find_there(gather, &id, &there);
+	if (ret == 0 && there == 0) {
+		ret = deliver_text(gather, entry, &id);
 		if (ret == 0)
-			ret = deliver(gather, entry, &found);
-		tool_free_mail(&found);
+			ret = find_there(gather, &id, &there);
 	}
+	/* A list that names the old node again finds the very mail that is to be erased. */
+	if (ret == 0 && remote_node_of(there) != gather->node)
+		ret = stop_box(gather);
 	if (ret == 0)
 		ret = maillayer_erase(gather->layer, gather->box, &entry->mail, 1, clock_wall_us());
 	gather->moved += ret == 0;
+	gather->renamed += ret == 0 && memcmp(&id, &entry->id, sizeof(id)) != 0;
 	return ret;
 }
 
@@ -104,7 +138,7 @@ static int take_piece(void *context, const struct mailentry *entries, size_t cou
 		ret = bring(gather, &entries[i]);
 		if (ret == MAILSTORE_EMAIL)
 			ret = 0; /* it was deleted meanwhile */
-		else if (ret != 0)
+		else if (ret != 0 && ret != -ECANCELED)
 			ret = name_mail(gather, &entries[i], ret);
 	}
 	return ret;
@@ -117,10 +151,34 @@ static int gather_box(struct gather *gather)
 	free(text);
 	if (ret == 0)
 		ret = tool_walk(gather->layer, gather->box, take_piece, gather);
+	if (ret == -ECANCELED)
+		ret = 0; /* the other mailboxes are not concerned */
 	return ret == 0 ? tool_end_lists(gather->store, gather->layer) : ret;
 }
 
-static int run(struct gather *gather, int count, char **names)
+/*
+ * Two at once, of which one still has the list of before, would each delete the mail that the other one has seen.
+ * The lock has a connection of its own, as one with a lock deletes nothing at other nodes. EX_OK, or an exit status
+ * with a line of the log.
+ */
+static int lock_out_others(const struct gather *gather, struct maillayer **ret_lock)
+{
+	const struct mailname name = { (const uint8_t *)LOCK_NAME, strlen(LOCK_NAME) };
+	int status = tool_open(gather->store, false, ret_lock);
+	if (status != EX_OK)
+		return status;
+	int ret = maillayer_lock(*ret_lock, name);
+	if (ret == 0)
+		return EX_OK;
+	maillayer_close(*ret_lock);
+	*ret_lock = NULL;
+	if (ret != -EBUSY)
+		return tool_fail(gather->store, "lock not taken", ret);
+	log_error(NULL, "another gather runs, store=%s", gather->store);
+	return EX_TEMPFAIL;
+}
+
+static int gather_boxes(struct gather *gather, int count, char **names)
 {
 	int ret = 0;
 	int status = tool_open(gather->store, false, &gather->layer);
@@ -137,7 +195,19 @@ static int run(struct gather *gather, int count, char **names)
 	if (gather->renamed > 0)
 		printf(", %" PRIu64 " of them under new ids", gather->renamed);
 	puts("");
+	if (gather->has_stopped)
+		return EX_TEMPFAIL;
 	return gather->is_damaged ? EX_DATAERR : EX_OK;
+}
+
+static int run(struct gather *gather, int count, char **names)
+{
+	struct maillayer *lock = NULL;
+	int status = lock_out_others(gather, &lock);
+	if (status == EX_OK)
+		status = gather_boxes(gather, count, names);
+	maillayer_close(lock);
+	return status;
 }
 
 int gather_command(int argc, char **argv)

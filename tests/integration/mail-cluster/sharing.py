@@ -72,8 +72,11 @@ class Nodes(Case):
             os.close(fd)
 
     @contextlib.contextmanager
-    def way(self, path, before):
-        """A socket for one client of the store at path; before() is told each request, and may say that it is the last."""
+    def way(self, path, before, clients=1):
+        """
+        A socket for as many clients of the store at path; before() is told each request, and may say that it is the
+        client's last.
+        """
         place = self.path("way")
 
         def pass_on(source, target, tell=lambda packet: None):
@@ -98,9 +101,11 @@ class Nodes(Case):
             listener.bind(place)
             listener.listen()
             listener.settimeout(DEADLINE_S)
-            thread = threading.Thread(target=serve)
-            thread.start()
+            threads = [threading.Thread(target=serve) for _ in range(clients)]
+            for thread in threads:
+                thread.start()
             try:
                 yield place
             finally:
-                thread.join(DEADLINE_S)
+                for thread in threads:
+                    thread.join(DEADLINE_S)

@@ -5,6 +5,7 @@
 import os
 import poplib
 import pwd
+import re
 import subprocess
 
 import stored
@@ -78,9 +79,9 @@ class Moved(Nodes):
             self.assertEqual(client.erase(other, mails), stored.EMAIL)
         self.assertEqual(self.mails(client, box), old)
 
-    def run_tool(self, node, *words, status=0, said=r"^$"):
+    def run_tool(self, node, *words, status=0, said=r"^$", at=None):
         command, *more = words
-        result = subprocess.run([program("mail-store"), command, "--store", node.stored.socket, *more], text=True,
+        result = subprocess.run([program("mail-store"), command, "--store", at or node.stored.socket, *more], text=True,
                                 capture_output=True, timeout=DEADLINE_S, check=False)
         self.assertEqual(result.returncode, status, result.stderr)
         self.assertRegex(result.stderr, said)
@@ -130,6 +131,62 @@ class Moved(Nodes):
         wait_for(lambda: subprocess.run([program(compare[0]), *compare[1:]], timeout=DEADLINE_S, check=False,
                                         capture_output=True).stdout.startswith(
             b"2 mailboxes, 6 mails, 0 without a copy, 0 copies without a mail"), "the old copies to go")
+
+    def change_at(self, kind, change):
+        """For way(): change() is done before the first request of that kind."""
+        left = [change]
+
+        def look(packet):
+            if stored.REQUEST.unpack_from(packet)[1] == kind and left:
+                left.pop()()
+
+        return look
+
+    def test_a_mailbox_that_moves_back_while_it_is_gathered_loses_nothing(self):
+        nodes = self.begin_moved()
+        client, (box, other, *_) = self.client(nodes[0]), USERS
+        for kind in (stored.LOCATE, stored.FIND_ID, stored.DELIVER, stored.ERASE):
+            with self.subTest(kind=kind):
+                self.run_tool(nodes[0], "rm", "--all", box)
+                self.move(client, box, 1)
+                texts = [TEXT + b"%d\r\n" % number for number in range(5)]
+                for text in texts:
+                    client.deliver(text, [box])
+                self.move(client, box, 2)
+                back = self.change_at(kind, lambda: self.move(client, box, 1))
+                with self.way(nodes[0].stored.socket, back, clients=2) as at:
+                    gathered = subprocess.run([program("mail-store"), "gather", "--store", at, box, other], text=True,
+                                              capture_output=True, timeout=DEADLINE_S, check=False)
+                os.unlink(at)
+                is_caught = kind in (stored.FIND_ID, stored.DELIVER, stored.ERASE)
+                self.assertEqual(gathered.returncode, 75 if is_caught else 0, gathered.stderr)
+                self.assertRegex(gathered.stderr, r"^error: mailbox has moved meanwhile, store=\S+ name="
+                                 rf"{re.escape(box)} \(gather it again\)\n$" if is_caught else "^$")
+                self.run_tool(nodes[0], "gather", box)
+                found = {self.read(client, mail) for mail in self.mails(client, box)}
+                self.assertEqual(found, set(texts))
+
+    def test_mails_that_come_back_have_their_ids_again_behind_collection(self):
+        nodes = self.begin_moved()
+        client, (box, *_) = self.client(nodes[0]), USERS
+        idents = [client.deliver(TEXT, [box]) for _ in range(3)]
+        for number, renamed in ((2, ""), (1, ""), (2, ", 3 of them under new ids")):
+            self.move(client, box, number)
+            if number == 1:
+                self.run_tool(nodes[0], "collect", "--share", "100")
+            self.assertEqual(self.run_tool(nodes[0], "gather", box), ["3 mails brought" + renamed])
+            self.assertEqual([ident for _, ident, _ in client.entries(box)] == idents, renamed == "")
+
+    def test_one_gather_at_a_time(self):
+        nodes = self.begin_moved()
+        client, (box, *_) = self.client(nodes[0]), USERS
+        client.deliver(TEXT, [box])
+        self.move(client, box, 2)
+        said = "another gather runs, store="
+        second = self.change_at(stored.ERASE, lambda: self.run_tool(nodes[1], "gather", box, status=75, said=said))
+        with self.way(nodes[0].stored.socket, second, clients=2) as at:
+            self.assertEqual(self.run_tool(nodes[0], "gather", box, at=at), ["1 mails brought"])
+        self.assertEqual(self.run_tool(nodes[1], "gather", box), ["0 mails brought"])
 
     def test_a_mail_whose_id_the_other_node_has_comes_under_another(self):
         nodes = self.begin_moved(nodes={"copies": 2})
