@@ -275,6 +275,23 @@ TEST_CASE("a client that is gone before the verdict has no mail delivered", "[ma
 		CHECK(talked.scans_dropped == 1);
 		CHECK(talked.outcomes == Texts{ "cut 0" });
 	}
+	SECTION("with what is no command behind its mail")
+	{
+		talked.client(GENERATE("\r\n", "\r\n\r\nQU", "QUIT", "Q", "QUIT\r"));
+		talked.end_client();
+		CHECK(talked.is_closed);
+		CHECK(talked.heard() == "a\r\n");
+		CHECK(talked.outcomes == Texts{ "cut 0" });
+	}
+	SECTION("but for one that has said QUIT behind an empty line")
+	{
+		talked.client("\r\nQUIT\r\n");
+		talked.end_client();
+		CHECK_FALSE(talked.is_closed);
+		mailtalk_judge(&talked.talk, 250, "");
+		talked.go();
+		CHECK(talked.heard() == "a\r\n.\r\n");
+	}
 	SECTION("but for one that has said QUIT, and waits for its replies")
 	{
 		talked.client("QUIT\r\n");

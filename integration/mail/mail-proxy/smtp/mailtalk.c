@@ -418,6 +418,20 @@ static bool take_bytes(struct mailtalk *talk, struct mailtalk_io *io, enum mailt
 	return has_taken;
 }
 
+/* No command of an ended client is unread: neither a part of a line nor an empty one is a command. */
+static bool is_gone(const struct mailtalk_io *io)
+{
+	bool is_empty = true;
+	if (!io->is_client_ended)
+		return false;
+	for (size_t i = io->client_used; i < io->client_size; i++) {
+		if (io->client[i] == '\n' && !is_empty)
+			return false;
+		is_empty = is_empty && (io->client[i] == '\r' || io->client[i] == '\n');
+	}
+	return true;
+}
+
 static bool step(struct mailtalk *talk, struct mailtalk_io *io, enum mailtalk_ask *ret_ask)
 {
 	const bool is_over = io->is_client_ended && io->client_used == io->client_size;
@@ -455,9 +469,9 @@ static bool step(struct mailtalk *talk, struct mailtalk_io *io, enum mailtalk_as
 	case MAILTALK_AT_BEGIN_CHUNKS:
 		return put_data(talk, io);
 	case MAILTALK_AT_DOT:
-		return is_over ? give_up(talk) : put_end(talk, io);
+		return is_gone(io) ? give_up(talk) : put_end(talk, io);
 	case MAILTALK_AT_JUDGED:
-		return is_over && give_up(talk);
+		return is_gone(io) && give_up(talk);
 	case MAILTALK_AT_SCAN_ASKED:
 	case MAILTALK_AT_TUNNEL:
 	case MAILTALK_AT_TLS:

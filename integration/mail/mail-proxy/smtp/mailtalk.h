@@ -48,7 +48,7 @@
  * has some, the session ends without another: which of two codes counts differs from client to client.
  * One that says what it was not asked for is gone, too.
  *
- * A client that ends before the end of its mail was sent, with no command behind it, has none delivered:
+ * A client that ends before the end of its mail was sent, with no whole command behind it, has none delivered:
  * it has no reply, and sends it again.
  *
  * RCPT, RSET and NOOP are passed on without waiting for replies where the next hop offers PIPELINING
