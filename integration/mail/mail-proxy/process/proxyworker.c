@@ -92,7 +92,7 @@ static void tick_on_timer(uv_timer_t *timer)
 {
 	struct proxyworker *worker = timer->data;
 	pair_run_timers(&worker->loop);
-	proxyloop_tell_left_out(&worker->loop);
+	proxyloop_tell_left_out(&worker->loop, proxyloop_now(&worker->loop));
 }
 
 static void refresh_on_timer(uv_timer_t *timer)
@@ -220,6 +220,7 @@ static int serve(struct proxyworker *worker)
 	}
 	close_handles(worker);
 	uv_run(&worker->loop.loop, UV_RUN_DEFAULT);
+	proxyloop_tell_left_out(&worker->loop, UINT64_MAX);
 	if (status == EX_OK)
 		log_info(context, "process ended, process=%u", child->index);
 	return status;

@@ -52,9 +52,8 @@ bool proxyloop_may_log(const struct proxyloop *loop, struct ration *ration)
 	return ration_take(ration, proxyloop_now(loop), LINES_MAX);
 }
 
-void proxyloop_tell_left_out(struct proxyloop *loop)
+void proxyloop_tell_left_out(struct proxyloop *loop, uint64_t now_ms)
 {
-	const uint64_t now_ms = proxyloop_now(loop);
 	const unsigned refusals = ration_settle(&loop->refusals, now_ms);
 	const unsigned failures = ration_settle(&loop->failures, now_ms);
 	if (refusals + failures > 0)

@@ -75,8 +75,8 @@ void proxyloop_free_blocks(struct proxyloop *loop);
 
 /* May another of these lines be written? */
 bool proxyloop_may_log(const struct proxyloop *loop, struct ration *ration);
-/* Now and then: says how many were left out. */
-void proxyloop_tell_left_out(struct proxyloop *loop);
+/* Says how many were left out: now and then with proxyloop_now(); at the end, with UINT64_MAX, no second is awaited. */
+void proxyloop_tell_left_out(struct proxyloop *loop, uint64_t now_ms);
 
 static inline uint64_t proxyloop_now(const struct proxyloop *loop)
 {
