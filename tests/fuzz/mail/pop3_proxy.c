@@ -9,7 +9,7 @@
  *     OFFSET  SIZE  DESCRIPTION
  *        0      1   bytes in a piece, less one
  *        1      1   STLS (2 bits), no scan (bit 2), hold of 64 to 512 bytes (bits 3 to 5); bit 6: the
- *                   server says all without being asked, and then pieces may matter
+ *                   server says all without being asked, and then pieces may matter; bit 7: no login before TLS
  *        2      2   bytes of the client, low byte first
  *        4      .   these, then the server's
  */
@@ -227,7 +227,7 @@ static struct popproxy_limits limits_of(uint8_t options)
 	return (struct popproxy_limits){
 		.hostname = "proxy.example.org",
 		.stls = options % 4 == 3 ? POPPROXY_STLS_OWN : (enum popproxy_stls)(options % 4),
-		.has_plain_logins = true,
+		.has_plain_logins = (options & 128) == 0,
 		.is_scanning = (options & 4) == 0,
 		.hold_first = 64U * (1U + ((options >> 3) & 7U)),
 		.hold_last = 64,

@@ -6,7 +6,7 @@
  *     byte 0     bits: 1 LMTP, 2 filter, 4 a limit of 64 bytes for a mail, 8 the next hop closes at
  *                its last reply, 16 it is silent at the end of a mail, 32 it cannot be reached twice,
  *                64 TLS is offered, 128 that of the next hop is
- *     byte 1     how it is cut
+ *     byte 1     how it is cut; 128: with TLS offered, no login before it
  *     to 0xff    what the client sends; with 64 it waits at 0xfe until there is nothing to wait for, or
  *                until TLS begins, which takes what stands before
  *     then       replies of the next hop, a line each; when there are no more, it says what is usual
@@ -73,6 +73,7 @@ struct run {
 	size_t script_size;
 	size_t script_at;
 	unsigned options;
+	bool has_plain_logins;
 	uint32_t seed; /* 0: not cut */
 	struct hop hop;
 	struct bytes replies; /* said and not taken */
@@ -213,6 +214,9 @@ static void take_line(struct run *run)
 	} else {
 		if (!hop->is_in_auth) {
 			check_command(line);
+			require(!begins(line, "AUTH ") || run->has_plain_logins ||
+					!run->rules.offers_tls || run->talk.is_secure,
+				"a login comes under TLS");
 			follow(hop, line);
 		}
 		add(&run->heard, line->at, line->size);
@@ -373,7 +377,7 @@ static void go(struct run *run)
 	run->rules = (struct mailtalk_rules){ .is_lmtp = (run->options & 1) != 0,
 					      .is_filter = (run->options & 2) != 0,
 					      .offers_tls = (run->options & 64) != 0,
-					      .has_plain_logins = true,
+					      .has_plain_logins = run->has_plain_logins,
 					      .passes_tls = (run->options & 128) != 0,
 					      .size_max = (run->options & 4) != 0 ? 64 : 0 };
 	mailtalk_init(&run->talk, &run->rules);
@@ -447,6 +451,7 @@ static void begin(struct run *run, const uint8_t *data, size_t size)
 	const uint8_t *end_of_client = memchr(data + 2, 0xff, size - 2);
 	memset(run, 0, sizeof(*run));
 	run->options = data[0];
+	run->has_plain_logins = (data[1] & 128) == 0;
 	run->client_size = end_of_client != NULL ? (size_t)(end_of_client - data - 2) : size - 2;
 	memcpy(run->client, data + 2, run->client_size);
 	const uint8_t *limit = memchr(run->client, 0xfe, run->client_size);
