@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ABOUT	       "gKLxX" /* types of headers about others */
+#include "lib/format/ascii.h"
+
+#define ABOUT	       "gKLxX"	/* types of headers about others */
+#define WITHOUT_BYTES  "123456" /* links, devices and folders */
 #define NAME_SIZE      100
 #define SIZE_SIZE      12
 #define OCTAL_MAX      077777777777 /* that 11 digits can say */
@@ -22,7 +25,10 @@ static bool take_record(const char *record, size_t size, uint64_t *ret_size)
 	if (at == NULL || (size_t)(record + size - at) < sizeof(key) ||
 	    memcmp(at, key, sizeof(key) - 1) != 0)
 		return false;
-	for (at += sizeof(key) - 1; at < record + size && *at >= '0' && *at <= '9'; at++) {
+	at += sizeof(key) - 1;
+	while (at < record + size && ascii_is_blank((uint8_t)*at))
+		at++;
+	for (; at < record + size && *at >= '0' && *at <= '9'; at++) {
 		if (number >> 55 != 0)
 			return false;
 		number = number * 10 + (uint64_t)(*at - '0');
@@ -31,24 +37,40 @@ static bool take_record(const char *record, size_t size, uint64_t *ret_size)
 	return true;
 }
 
-static void read_pax(struct unpack_tar *tar)
+static void begin_record(struct unpack_tar *tar)
 {
-	const char *at = (const char *)tar->pax;
-	const char *end = at + tar->pax_size;
-	while (at < end) {
-		size_t length = 0;
-		for (const char *digit = at; digit < end && *digit >= '0' && *digit <= '9'; digit++)
-			length = length > UNPACK_TAR_PAX ? length
-							 : length * 10 + (size_t)(*digit - '0');
-		if (length == 0 || length > (size_t)(end - at))
-			return;
-		if (tar->is_global)
-			tar->has_global_size =
-				take_record(at, length, &tar->global_size) || tar->has_global_size;
-		else
-			tar->has_size = take_record(at, length, &tar->size) || tar->has_size;
-		at += length;
-	}
+	tar->pax_size = 0;
+	tar->has_length = false;
+	tar->record_size = 0;
+	tar->record_at = 0;
+}
+
+static void end_record(struct unpack_tar *tar)
+{
+	const char *record = (const char *)tar->pax;
+	if (tar->is_global)
+		tar->has_global_size = take_record(record, tar->pax_size, &tar->global_size) ||
+				       tar->has_global_size;
+	else
+		tar->has_size = take_record(record, tar->pax_size, &tar->size) || tar->has_size;
+	begin_record(tar);
+}
+
+/* Behind what is no record there are none. */
+static void take_attribute(struct unpack_tar *tar, uint8_t byte)
+{
+	if (tar->pax_size < UNPACK_TAR_PAX)
+		tar->pax[tar->pax_size++] = byte;
+	tar->record_at++;
+	if (!tar->has_length && byte >= '0' && byte <= '9')
+		tar->record_size = tar->record_size * 10 + (uint64_t)(byte - '0');
+	else
+		tar->has_length = true;
+	if (tar->record_size > ATTRIBUTES_MAX ||
+	    (tar->has_length && tar->record_at > tar->record_size))
+		tar->is_pax = false;
+	else if (tar->has_length && tar->record_at == tar->record_size)
+		end_record(tar);
 }
 
 /* ---- headers ---- */
@@ -93,13 +115,15 @@ static void mend_fields(uint8_t *head, uint64_t size)
 	head[TARHEAD_SUM_AT + 7] = ' ';
 }
 
-/* What a header says itself, or what was said for all: some programs take it for each. */
+/* What a header says itself, or what was said for all: some programs take it where there is no other. */
 static uint64_t size_of(const struct unpack_tar *tar, const uint8_t *head)
 {
 	uint64_t size = 0;
-	if (tar->has_global_size && !is_one_of(head[TARHEAD_TYPE_AT], ABOUT))
+	if (!tarhead_number(head + TARHEAD_SIZE_AT, SIZE_SIZE, &size))
+		size = 0;
+	if (size == 0 && tar->has_global_size && !is_one_of(head[TARHEAD_TYPE_AT], ABOUT))
 		return tar->global_size;
-	return tarhead_number(head + TARHEAD_SIZE_AT, SIZE_SIZE, &size) ? size : 0;
+	return size;
 }
 
 /* has_bytes: its data follows, if it has any. */
@@ -115,7 +139,7 @@ static void take_head(struct unpack_tar *tar, uint8_t *head, bool has_bytes)
 	tar->is_extended = type == 'S' && head[EXTENDED_AT] != 0;
 	tar->is_pax = is_one_of(type, "gxX");
 	tar->is_global = type == 'g';
-	tar->pax_size = 0;
+	begin_record(tar);
 	tar->has_size = tar->has_size && is_about;
 }
 
@@ -123,7 +147,7 @@ static void take_head(struct unpack_tar *tar, uint8_t *head, bool has_bytes)
 static bool is_doubtful(const struct unpack_tar *tar, const uint8_t *head)
 {
 	const bool is_odd =
-		head[TARHEAD_SIZE_AT] == '\0' || is_one_of(head[TARHEAD_TYPE_AT], "123456");
+		head[TARHEAD_SIZE_AT] == '\0' || is_one_of(head[TARHEAD_TYPE_AT], WITHOUT_BYTES);
 	return is_odd && !tar->has_size && size_of(tar, head) > 0;
 }
 
@@ -131,14 +155,9 @@ static bool is_doubtful(const struct unpack_tar *tar, const uint8_t *head)
 
 static void take_data(struct unpack_tar *tar, const uint8_t *block, size_t size)
 {
-	const size_t room = UNPACK_TAR_PAX - tar->pax_size;
 	tar->left -= size < tar->left ? size : tar->left;
-	if (!tar->is_pax)
-		return;
-	memcpy(tar->pax + tar->pax_size, block, size < room ? size : room);
-	tar->pax_size += size < room ? size : room;
-	if (tar->left == 0)
-		read_pax(tar);
+	for (size_t i = 0; i < size && tar->is_pax; i++)
+		take_attribute(tar, block[i]);
 }
 
 /* Behind the header that was held, which is told apart now. */
@@ -152,11 +171,45 @@ static uint8_t *release(struct unpack_tar *tar, uint8_t *out, bool has_bytes)
 	return out + TARHEAD_SIZE;
 }
 
-static uint8_t *take_block(struct unpack_tar *tar, const uint8_t *block, size_t size, uint8_t *out)
+static bool is_zero(const uint8_t *block, size_t size)
+{
+	return block[0] == 0 && memcmp(block, block + 1, size - 1) == 0;
+}
+
+/*
+ * Zeros behind a link and the like are the end of the tar, or its bytes, though no file worth a look begins so: they
+ * are left out until it is known. Returns whether the block is one of them; what has other bytes behind them is told.
+ */
+static bool pass_zeros(struct unpack_tar *tar, struct unpack *unpack, const uint8_t *block,
+		       size_t size, bool is_head)
+{
+	const bool may_be = tar->is_passing ||
+			    (tar->is_held && is_one_of(tar->held[TARHEAD_TYPE_AT], WITHOUT_BYTES));
+	const bool was_passing = tar->is_passing;
+	tar->is_passing = may_be && !is_head && is_zero(block, size);
+	if (was_passing && !tar->is_passing && !is_head)
+		unpack_tell_of(unpack, UNPACK_DAMAGED, "");
+	return tar->is_passing;
+}
+
+/* Attributes, which nothing gives: they may be the bytes of the header that is held. */
+static bool hides_bytes(const struct unpack_tar *tar, const uint8_t *block)
+{
+	return tar->is_held && is_one_of(block[TARHEAD_TYPE_AT], ABOUT) &&
+	       !is_one_of(tar->held[TARHEAD_TYPE_AT], "125");
+}
+
+static uint8_t *take_block(struct unpack_tar *tar, struct unpack *unpack, const uint8_t *block,
+			   size_t size, uint8_t *out)
 {
 	const bool is_head = size == TARHEAD_SIZE && tar->left == 0 && !tar->is_extended &&
 			     tarhead_is_right(block);
-	out = release(tar, out, !is_head);
+	if (is_head && hides_bytes(tar, block))
+		unpack_tell_of(unpack, UNPACK_DAMAGED, "");
+	const bool is_passed = pass_zeros(tar, unpack, block, size, is_head);
+	out = release(tar, out, !is_head && !is_passed);
+	if (is_passed)
+		return out;
 	if (is_head && is_doubtful(tar, block)) {
 		tar->is_held = true;
 		memcpy(tar->held, block, size);
@@ -172,14 +225,14 @@ static uint8_t *take_block(struct unpack_tar *tar, const uint8_t *block, size_t 
 	return out + size;
 }
 
-static size_t mend(struct unpack_tar *tar, const uint8_t *bytes, size_t size)
+static size_t mend(struct unpack_tar *tar, struct unpack *unpack, const uint8_t *bytes, size_t size)
 {
 	uint8_t *out = tar->bytes;
 	if (size == 0)
 		out = release(tar, out, false);
 	while (size > 0) {
 		const size_t part = size < TARHEAD_SIZE ? size : TARHEAD_SIZE;
-		out = take_block(tar, bytes, part, out);
+		out = take_block(tar, unpack, bytes, part, out);
 		bytes += part;
 		size -= part;
 	}
@@ -193,7 +246,7 @@ size_t unpack_tar_next(struct unpack_tar *tar, struct unpack *unpack, const uint
 	size_t size = 0;
 	do {
 		taken = unpack_feed_next(unpack, &bytes);
-		size = mend(tar, bytes, taken);
+		size = mend(tar, unpack, bytes, taken);
 	} while (size == 0 && taken > 0);
 	*ret_bytes = tar->bytes;
 	return size;

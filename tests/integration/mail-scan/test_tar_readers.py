@@ -89,6 +89,11 @@ TARS = {
     "attributes": pax((b"path", b"b")) + head_of() + FILE + END,
     "size in attributes": pax((b"mtime", b"1"), (b"size", SIZE)) + head_of(size=0) + FILE + head_of(b"b") + FILE + END,
     "size in attributes of all": pax((b"size", SIZE), kind=b"g") + head_of(size=0) + FILE + END,
+    "size of none in attributes of all": pax((b"size", b"0"), kind=b"g") + head_of() + FILE + END,
+    "size behind a blank in attributes": pax((b"size", b" " + SIZE)) + head_of(size=0) + FILE + head_of(b"b") + FILE + END,
+    "size behind much in attributes": (pax((b"comment", b"c" * 5000), (b"size", SIZE)) + head_of(size=0) + FILE +
+                                       head_of(b"b") + FILE + END),
+    "device with a size at the end": head_of() + FILE + head_of(b"d", kind=b"3") + END,
     "attributes of 2 MB": pax((b"comment", b"c" * 2000000)) + head_of() + FILE + END,
     "sparse by attributes": pax((b"GNU.sparse.major", b"1"), (b"GNU.sparse.minor", b"0"), (b"GNU.sparse.name", b"s"),
                                 (b"GNU.sparse.realsize", SIZE)) +
@@ -129,6 +134,28 @@ class Tars(Readers):
             self.assertNotIn(b"flaw", self.unpack(data))
         two = pax((b"size", SIZE), kind=b"g") + head_of(size=0) + FILE + head_of(b"b", 0) + FILE + END
         self.assertEqual(self.unpack(two, BYTES="1"), DATA + DATA)
+
+    def test_a_tar_in_a_tar_is_as_it_is(self):
+        inner = head_of(b"inner", mode=b"noise!!!") + FILE
+        for before in ((), ((b"comment", b"c" * 5000),)):
+            for blank in (b"", b" "):
+                outer = pax(*before, (b"size", blank + b"%d" % len(inner))) + head_of(size=0) + inner + END
+                self.assertIn(inner, self.unpack(outer, BYTES="1"))
+
+    def test_a_size_without_bytes_at_the_end_is_no_flaw(self):
+        for kind in (b"1", b"3", b"5"):
+            self.assertNotIn(b"flaw", self.unpack(FIRST + head_of(b"d", 5000, kind, link=b"first") + END))
+
+        for zeros in (1024, 65536):
+            data = bytes(zeros) + FILE
+            self.assertIn(b"flaw damaged", self.unpack(FIRST + head_of(b"d", len(data), b"3") + data + END))
+
+    def test_attributes_that_may_be_bytes_are_a_flaw(self):
+        about = pax((b"comment", DATA))
+        odd = head_of(b"d", said=b"\0" + octal(len(about), 11))
+        for head in (odd, *(head_of(b"d", len(about), kind=kind) for kind in (b"3", b"4", b"6"))):
+            self.assertIn(b"flaw damaged", self.unpack(head + about + FIRST + END))
+        self.assertNotIn(b"flaw", self.unpack(head_of(b"d/", kind=b"5") + about + FIRST + END))
 
     def test_cuts_do_not_matter(self):
         self.check_cuts()
