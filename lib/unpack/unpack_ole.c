@@ -19,8 +19,11 @@
 #define HEAD_SIZE    1024	  /* of a stream, to see whether and how it is encrypted */
 #define DIR_SIZE_MAX (256 * 1024) /* of a project's list of modules */
 #define PROJECTS_MAX 64		  /* of macros; a document has one */
-#define LOCKS_MAX    16		  /* streams that are encrypted; a document has one */
-#define ROUND_COST   16		  /* bytes that come out in the time that a round of hashes takes */
+#define LOCKS_MAX    16	 /* streams that are encrypted, whose key is tried; a document has one */
+#define LOOKS_MAX    256 /* the same, with those whose key is not tried */
+#define INFO_MAX     (64 * 1024) /* bytes that say how one is encrypted */
+#define ROUND_COST   64		 /* bytes that come out in the time that a round of hashes takes */
+#define PACKAGE_HEAD 8
 
 struct ole {
 	struct unpack *unpack;
@@ -32,6 +35,7 @@ struct ole {
 	size_t dir_size;
 	size_t end; /* behind the last byte that something has */
 	/* Of the stream that was looked at last, when Excel's own password opens it. */
+	unsigned look_count;
 	unsigned lock_count;
 	bool has_package;
 	bool has_workbook;
@@ -92,6 +96,63 @@ static void make_path(const struct ole *ole, uint32_t number, char *ret_name)
 	unpack_name(path, size, UNPACK_NAME_LATIN1, ret_name);
 }
 
+/* ---- streams in pieces ---- */
+
+/* Where a stream is read in pieces of its own sizes. */
+struct reader {
+	struct ole *ole;
+	struct compound_cursor cursor;
+	const uint8_t *bytes;
+	size_t size;
+};
+
+/* Up to size bytes that are there at once; 0 at the end. */
+static size_t next_bytes(struct reader *reader, size_t size, const uint8_t **ret_bytes)
+{
+	if (reader->size == 0)
+		reader->size =
+			compound_next(&reader->ole->compound, &reader->cursor, &reader->bytes);
+	if (reader->size == 0)
+		return 0;
+	const size_t taken = size < reader->size ? size : reader->size;
+	*ret_bytes = reader->bytes;
+	reader->bytes += taken;
+	reader->size -= taken;
+	return taken;
+}
+
+static bool read_head(struct reader *reader, uint8_t *ret_head, size_t size)
+{
+	const uint8_t *bytes = NULL;
+	size_t taken = 0;
+	for (; size > 0 && (taken = next_bytes(reader, size, &bytes)) > 0; size -= taken) {
+		memcpy(ret_head, bytes, taken);
+		ret_head += taken;
+	}
+	return size == 0;
+}
+
+/* Up to size bytes, though they are in several pieces. */
+static size_t read_some(struct reader *reader, uint8_t *ret_bytes, size_t size)
+{
+	const uint8_t *bytes = NULL;
+	size_t done = 0;
+	size_t taken = 0;
+	for (; done < size && (taken = next_bytes(reader, size - done, &bytes)) > 0; done += taken)
+		memcpy(ret_bytes + done, bytes, taken);
+	return done;
+}
+
+static void pass(struct reader *reader, size_t size, bool is_given)
+{
+	const uint8_t *bytes = NULL;
+	size_t taken = 0;
+	for (; size > 0 && (taken = next_bytes(reader, size, &bytes)) > 0; size -= taken) {
+		if (is_given && !unpack_give(reader->ole->unpack, bytes, taken))
+			return;
+	}
+}
+
 /* ---- what is encrypted ---- */
 
 /* The flags of a document of Word (MS-DOC 2.5.2). */
@@ -106,7 +167,27 @@ static bool is_workbook(const struct compound_entry *entry)
 	return compound_is_named(entry, "Workbook") || compound_is_named(entry, "Book");
 }
 
-static bool is_encrypted(const struct ole *ole, const struct compound_entry *entry)
+/* FilePass of a workbook, of which Office has it behind a record or two. Returns its size. */
+static size_t read_filepass(struct ole *ole, const struct compound_entry *entry,
+			    uint8_t ret_record[HEAD_SIZE])
+{
+	struct reader reader = { .ole = ole };
+	compound_begin(&ole->compound, entry, &reader.cursor);
+	while (read_head(&reader, ret_record, OFFICE_RECORD_HEAD)) {
+		const size_t size = little_get16(ret_record + 2);
+		const size_t room = HEAD_SIZE - OFFICE_RECORD_HEAD;
+		if (office_workbook_is_locked(ret_record))
+			return OFFICE_RECORD_HEAD + read_some(&reader,
+							      ret_record + OFFICE_RECORD_HEAD,
+							      size < room ? size : room);
+		if (office_workbook_is_past(ret_record))
+			return 0;
+		pass(&reader, size, false);
+	}
+	return 0;
+}
+
+static bool is_encrypted(struct ole *ole, const struct compound_entry *entry)
 {
 	uint8_t head[HEAD_SIZE];
 	if (compound_is_named(entry, "EncryptedPackage") ||
@@ -116,8 +197,7 @@ static bool is_encrypted(const struct ole *ole, const struct compound_entry *ent
 		return is_encrypted_word(head,
 					 compound_read(&ole->compound, entry, head, HEAD_SIZE));
 	if (is_workbook(entry))
-		return office_workbook_is_locked(
-			head, compound_read(&ole->compound, entry, head, HEAD_SIZE));
+		return read_filepass(ole, entry, head) > 0;
 	return false;
 }
 
@@ -162,26 +242,26 @@ static bool unlock_package(struct ole *ole, uint32_t storage)
 {
 	struct compound_entry entry;
 	size_t size = 0;
-	if (!find_stream(ole, storage, "EncryptionInfo", &entry))
+	if (!find_stream(ole, storage, "EncryptionInfo", &entry) || entry.size > INFO_MAX)
 		return false;
 	uint8_t *info = load(ole, &entry, &size);
 	const bool is_known = info != NULL && office_package_read(info, size, &ole->package);
 	free(info);
-	return is_known && spend_rounds(ole, ole->package.rounds) &&
-	       office_package_unlock(&ole->package);
+	return is_known && ++ole->lock_count <= LOCKS_MAX &&
+	       spend_rounds(ole, ole->package.rounds) && office_package_unlock(&ole->package);
 }
 
 static bool unlock_workbook(struct ole *ole, const struct compound_entry *entry)
 {
 	uint8_t head[HEAD_SIZE];
-	return office_workbook_unlock(&ole->workbook, head,
-				      compound_read(&ole->compound, entry, head, HEAD_SIZE));
+	const size_t size = read_filepass(ole, entry, head);
+	return office_workbook_unlock(&ole->workbook, head, size);
 }
 
 /* Excel opens it without a question: what is in it follows, then. */
 static bool unlock(struct ole *ole, uint32_t number, const struct compound_entry *entry)
 {
-	if (++ole->lock_count > LOCKS_MAX)
+	if (++ole->look_count > LOOKS_MAX)
 		return false;
 	if (compound_is_named(entry, "EncryptedPackage"))
 		ole->has_package = unlock_package(ole, ole->compound.parents[number]);
@@ -263,50 +343,6 @@ static void give_native(struct ole *ole, const struct compound_entry *entry)
 	unpack_close(ole->unpack, true);
 }
 
-/* Where a stream is read in pieces of its own sizes. */
-struct reader {
-	struct ole *ole;
-	struct compound_cursor cursor;
-	const uint8_t *bytes;
-	size_t size;
-};
-
-/* Up to size bytes that are there at once; 0 at the end. */
-static size_t next_bytes(struct reader *reader, size_t size, const uint8_t **ret_bytes)
-{
-	if (reader->size == 0)
-		reader->size =
-			compound_next(&reader->ole->compound, &reader->cursor, &reader->bytes);
-	if (reader->size == 0)
-		return 0;
-	const size_t taken = size < reader->size ? size : reader->size;
-	*ret_bytes = reader->bytes;
-	reader->bytes += taken;
-	reader->size -= taken;
-	return taken;
-}
-
-static bool read_head(struct reader *reader, uint8_t *ret_head, size_t size)
-{
-	const uint8_t *bytes = NULL;
-	size_t taken = 0;
-	for (; size > 0 && (taken = next_bytes(reader, size, &bytes)) > 0; size -= taken) {
-		memcpy(ret_head, bytes, taken);
-		ret_head += taken;
-	}
-	return size == 0;
-}
-
-static void pass(struct reader *reader, size_t size, bool is_given)
-{
-	const uint8_t *bytes = NULL;
-	size_t taken = 0;
-	for (; size > 0 && (taken = next_bytes(reader, size, &bytes)) > 0; size -= taken) {
-		if (is_given && !unpack_give(reader->ole->unpack, bytes, taken))
-			return;
-	}
-}
-
 /*
  * The records of a presentation (MS-PPT 2.3.1): 2 version and instance, 2 type, 4 size. Objects are
  * compressed with zlib behind 4 bytes of size, when their instance is 1.
@@ -337,31 +373,31 @@ static void give_slides_objects(struct ole *ole, const struct compound_entry *en
 
 /* ---- what was encrypted ---- */
 
-/* Up to size bytes, though they are in several pieces. */
-static size_t read_some(struct reader *reader, uint8_t *ret_bytes, size_t size)
+/* All of a package's blocks but the end of the last one; how many bytes that is, when the size that is said can be. */
+static bool package_size(const struct compound_entry *entry, const uint8_t *head, size_t *ret_size)
 {
-	const uint8_t *bytes = NULL;
-	size_t done = 0;
-	size_t taken = 0;
-	for (; done < size && (taken = next_bytes(reader, size - done, &bytes)) > 0; done += taken)
-		memcpy(ret_bytes + done, bytes, taken);
-	return done;
+	const uint64_t there = (entry->size - PACKAGE_HEAD) / OFFICE_BLOCK * OFFICE_BLOCK;
+	const uint32_t said = little_get32(head);
+	const bool is_right = said <= there && there - said <= OFFICE_BLOCK;
+	*ret_size = is_right ? said : SIZE_MAX;
+	return is_right && little_get32(head + 4) == 0;
 }
 
 /* 8 size of what it is without the blocks' rest, of which programs look at 4. */
 static void give_package(struct ole *ole, const struct compound_entry *entry)
 {
 	struct reader reader = { .ole = ole };
-	uint8_t head[8];
+	uint8_t head[PACKAGE_HEAD];
 	uint8_t segment[OFFICE_SEGMENT];
 	uint8_t plain[OFFICE_SEGMENT];
 	uint32_t number = 0;
 	size_t size = 0;
+	size_t left = 0;
 	compound_begin(&ole->compound, entry, &reader.cursor);
-	if (!read_head(&reader, head, sizeof(head)) ||
-	    !open_part(ole, "package", strlen("package")))
+	if (!open_part(ole, "package", strlen("package")))
 		return;
-	size_t left = little_get32(head);
+	const bool is_right =
+		read_head(&reader, head, sizeof(head)) && package_size(entry, head, &left);
 	while (left > 0 && (size = read_some(&reader, segment, sizeof(segment))) > 0) {
 		size = office_package_open(&ole->package, number++, segment, size, plain);
 		size = size < left ? size : left;
@@ -369,7 +405,7 @@ static void give_package(struct ole *ole, const struct compound_entry *entry)
 		if (size == 0 || !unpack_give(ole->unpack, plain, size))
 			break;
 	}
-	if (left > 0)
+	if (left > 0 || !is_right)
 		unpack_tell(ole->unpack, UNPACK_DAMAGED);
 	unpack_close(ole->unpack, true);
 }

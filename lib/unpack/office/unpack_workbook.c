@@ -5,7 +5,7 @@
 
 #include "lib/content/little.h"
 
-#define HEAD_SIZE     4
+#define END	      0x000a
 #define FILEPASS      0x002f
 #define BOUND_SHEET   0x0085
 #define ALGORITHM_RC4 0x6801
@@ -113,31 +113,23 @@ static bool unlock_by(struct office_workbook *workbook, const uint8_t *record, s
 	       unlock_cryptoapi(workbook, record + 6, size - 6);
 }
 
-/* Where FilePass begins, near the beginning of a workbook; size when it is not there. */
-static size_t find_filepass(const uint8_t *head, size_t size)
+bool office_workbook_is_locked(const uint8_t *record)
 {
-	size_t at = 0;
-	while (size - at >= HEAD_SIZE && little_get16(head + at) != FILEPASS) {
-		const size_t record = HEAD_SIZE + little_get16(head + at + 2);
-		if (record > size - at)
-			return size;
-		at += record;
-	}
-	return size - at >= HEAD_SIZE ? at : size;
+	return little_get16(record) == FILEPASS;
 }
 
-bool office_workbook_is_locked(const uint8_t *head, size_t size)
+bool office_workbook_is_past(const uint8_t *record)
 {
-	return find_filepass(head, size) < size;
+	return little_get16(record) == END;
 }
 
-bool office_workbook_unlock(struct office_workbook *ret_workbook, const uint8_t *head, size_t size)
+bool office_workbook_unlock(struct office_workbook *ret_workbook, const uint8_t *record,
+			    size_t size)
 {
-	const size_t at = find_filepass(head, size);
 	memset(ret_workbook, 0, sizeof(*ret_workbook));
-	if (at == size || little_get16(head + at + 2) > size - at - HEAD_SIZE)
+	if (size < OFFICE_RECORD_HEAD || little_get16(record + 2) > size - OFFICE_RECORD_HEAD)
 		return false;
-	return unlock_by(ret_workbook, head + at + HEAD_SIZE, little_get16(head + at + 2));
+	return unlock_by(ret_workbook, record + OFFICE_RECORD_HEAD, little_get16(record + 2));
 }
 
 /* ---- records ---- */
@@ -145,6 +137,8 @@ bool office_workbook_unlock(struct office_workbook *ret_workbook, const uint8_t 
 /* MS-XLS 2.2.10: where a sheet begins, too, which is in the first 4 bytes of its record. */
 static bool is_plain(const struct office_workbook *workbook)
 {
+	if (!workbook->is_begun)
+		return true;
 	switch (little_get16(workbook->head)) {
 	case 0x0009: /* BOF, of the versions there are */
 	case 0x0209:
@@ -175,11 +169,15 @@ static uint8_t open_byte(const struct office_workbook *workbook, uint8_t byte)
 
 static uint8_t take_byte(struct office_workbook *workbook, uint8_t byte)
 {
-	if (workbook->head_size == HEAD_SIZE && workbook->at == little_get16(workbook->head + 2))
+	if (workbook->head_size == OFFICE_RECORD_HEAD &&
+	    workbook->at == little_get16(workbook->head + 2))
 		workbook->head_size = 0;
-	if (workbook->head_size < HEAD_SIZE) {
+	if (workbook->head_size < OFFICE_RECORD_HEAD) {
 		workbook->head[workbook->head_size++] = byte;
 		workbook->at = 0;
+		workbook->is_begun =
+			workbook->is_begun || (workbook->head_size == OFFICE_RECORD_HEAD &&
+					       office_workbook_is_locked(workbook->head));
 		return byte;
 	}
 	const uint8_t plain = is_plain(workbook) ? byte : open_byte(workbook, byte);

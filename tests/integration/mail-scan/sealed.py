@@ -146,9 +146,10 @@ def xored(offset, size, data):
     return bytes(out)
 
 
-def workbook_of(records, filepass, change):
-    """change(offset, size, data): data from there on, of a record of that size."""
-    plain = record(BOF, struct.pack("<HHIII", 0x600, 5, 0, 0, 0)) + record(FILEPASS, filepass)
+def workbook_of(records, filepass, change, before):
+    """change(offset, size, data): data from there on, of a record of that size; before: records before the password's."""
+    plain = b"".join(record(kind, data) for kind, data in
+                     [(BOF, struct.pack("<HHIII", 0x600, 5, 0, 0, 0)), *before, (FILEPASS, filepass)])
     opened, sealed = plain, plain
     for kind, data in [*records, (END, b"")]:
         kept = len(data) if kind in PLAIN else 4 if kind == BOUND_SHEET else 0
@@ -170,21 +171,21 @@ def keyed(key):
     return change
 
 
-def rc4_workbook_of(records, password=EXCEL):
+def rc4_workbook_of(records, password=EXCEL, before=()):
     def key(block):
         return rc4_key(password, SALT, block)
     filepass = struct.pack("<HHH", 1, 1, 1) + SALT + rc4(key(0), VERIFIER + hashlib.md5(VERIFIER).digest())
-    return workbook_of(records, filepass, keyed(key))
+    return workbook_of(records, filepass, keyed(key), before)
 
 
-def cryptoapi_workbook_of(records, password=EXCEL, bits=128):
+def cryptoapi_workbook_of(records, password=EXCEL, bits=128, before=()):
     def key(block):
         return cryptoapi_key(password, SALT, block, bits)
     both = rc4(key(0), VERIFIER + hashlib.sha1(VERIFIER).digest())
     filepass = struct.pack("<HHH", 1, 4, 2) + header_of(0x6801, bits, SALT, both[:16], both[16:])
-    return workbook_of(records, filepass, keyed(key))
+    return workbook_of(records, filepass, keyed(key), before)
 
 
-def xor_workbook_of(records, is_old=False, is_wrong=False):
+def xor_workbook_of(records, is_old=False, is_wrong=False, before=()):
     filepass = bytes.fromhex("59b30a9a" if not is_wrong else "59b30a9b")
-    return workbook_of(records, filepass if is_old else b"\0\0" + filepass, xored)
+    return workbook_of(records, filepass if is_old else b"\0\0" + filepass, xored, before)

@@ -142,8 +142,18 @@ class Packages(Sealed):
         self.assertIn(EICAR, self.unpack(streams, BYTES=1))
         streams["EncryptedPackage"] = streams["EncryptedPackage"][:8]
         self.assertEqual(self.flaws(streams), ["flaw damaged: package"])
-        streams["EncryptedPackage"] = streams["EncryptedPackage"][:7]
-        self.assertEqual(self.flaws(streams), [])
+        for size in (1, 7):
+            streams["EncryptedPackage"] = streams["EncryptedPackage"][:size]
+            self.assertEqual(self.flaws(streams), ["flaw damaged: package"])
+
+    def test_a_size_that_is_too_small_hides_nothing(self):
+        for make in (sealed.agile_of, sealed.standard_of):
+            streams = make(EICAR * 99)
+            package = streams["EncryptedPackage"]
+            for size in (0, 5, 1 << 32, len(EICAR) * 99 - 32):
+                streams["EncryptedPackage"] = struct.pack("<Q", size) + package[8:]
+                self.assertEqual(self.flaws(streams), ["flaw damaged: package"], size)
+                self.assertIn(EICAR * 99, self.unpack(streams, BYTES=1), size)
 
     def test_rounds_are_of_the_bytes_that_a_mail_may_make(self):
         streams = {}
@@ -153,6 +163,11 @@ class Packages(Sealed):
         for name in [name for name in streams if name.endswith("Info")]:
             streams[name] = streams[name].replace(b'"30000"', b'"9000000"')
         self.assertIn("flaw total size: ", "\n".join(self.flaws(streams)))
+
+    def test_what_costs_no_rounds_is_passed(self):
+        streams = {f"{i}/EncryptedPackage": b"none" for i in range(20)}
+        streams |= {f"Z/{name}": data for name, data in sealed.agile_of(EICAR).items()}
+        self.assertIn(EICAR, self.unpack(streams, BYTES=1))
 
 
 class Workbooks(Sealed):
@@ -167,6 +182,17 @@ class Workbooks(Sealed):
     def test_of_excel_95_too(self):
         streams, opened = sealed.xor_workbook_of(RECORDS, is_old=True)
         self.check_opened({"Book": streams["Workbook"]}, opened)
+
+    def test_records_may_stand_before_the_password(self):
+        for make in (sealed.rc4_workbook_of, sealed.cryptoapi_workbook_of, sealed.xor_workbook_of):
+            for size in (10, 1500, 8000):
+                streams, opened = make(RECORDS, before=[(0x86, b""), (0x3c, b"b" * size)])
+                self.check_opened(streams, opened, size)
+
+    def test_a_password_of_a_sheet_is_none(self):
+        sheets = b"".join(sealed.record(kind, data) for kind, data in ((sealed.BOF, bytes(16)), (sealed.END, b""),
+                                                                       (sealed.FILEPASS, bytes(6))))
+        self.assertEqual(self.flaws({"Workbook": sheets}), [])
 
     def test_another_password_is_not_known(self):
         for streams, _ in (sealed.rc4_workbook_of(RECORDS, password="x"), sealed.xor_workbook_of(RECORDS, is_wrong=True),
