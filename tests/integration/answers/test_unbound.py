@@ -27,7 +27,7 @@ class Unbound(Case):
         numbers = (self.random.randint(0x20000000, 0x60000000) for _ in range(20000))
         networks = ("203.0.112.0/20", "2a00:1:2::/48", "2a00:1:3:40::/58")
         return self.write("list.txt", "\n".join(
-            [*(str(ipaddress.IPv4Address(number)) for number in numbers), *networks]))
+            [*(str(ipaddress.IPv4Address(number)) for number in numbers), *networks]) + "\n")
 
     def resolve(self, minimisation, strict="no"):
         path = self.make_list()

@@ -27,7 +27,7 @@ class Memory(Case):
             return real
         numbers = (self.random.randint(0x20000000, 0x60000000) for _ in range(70000))
         return self.write("list.txt",
-                          "\n".join(str(ipaddress.IPv4Address(number)) for number in numbers))
+                          "".join(f"{ipaddress.IPv4Address(number)}\n" for number in numbers))
 
     def assert_small(self, server):
         workers = server.children()

@@ -182,7 +182,7 @@ class Followed(RollbackCase):
     def test_a_secondary_follows_by_the_difference_alone(self):
         self.sign()
         lines = [f"44.{n >> 7}.{(n & 127) << 1}.1" for n in range(2000)]
-        self.build(self.store, *self.keys, self.write("list", "\n".join(lines)))
+        self.build(self.store, *self.keys, self.write("list", "\n".join(lines) + "\n"))
         primary = self.free_address()
         knot = Secondary(self, "knot", primary)
         key, itself = knot.lines()
@@ -255,10 +255,10 @@ rm {directory}/filler {directory}/dd
 class Cut(RollbackCase):
     def make_two_versions(self, count):
         lines = [f"44.{n >> 7}.{(n & 127) << 1}.1" for n in range(count)]
-        self.build(self.store, *self.keys, self.write("list", "\n".join(lines)))
+        self.build(self.store, *self.keys, self.write("list", "\n".join(lines) + "\n"))
         old = self.contents()
         lines = [line.replace("44.", "45.") for line in lines[:count // 2]] + lines[:count // 2]
-        self.build(self.store, *self.keys, self.write("list", "\n".join(lines)))
+        self.build(self.store, *self.keys, self.write("list", "\n".join(lines) + "\n"))
         return old, self.contents()
 
     def test_kill_at_a_random_moment(self):
