@@ -19,8 +19,8 @@
 #define HEAD_SIZE    1024	  /* of a stream, to see whether and how it is encrypted */
 #define DIR_SIZE_MAX (256 * 1024) /* of a project's list of modules */
 #define PROJECTS_MAX 64		  /* of macros; a document has one */
-#define LOCKS_MAX    16	 /* streams that are encrypted, whose key is tried; a document has one */
-#define LOOKS_MAX    256 /* the same, with those whose key is not tried */
+#define LOCKS_MAX    16		  /* keys of what is encrypted that are tried; a document has one */
+#define LOOKS_MAX    256	  /* streams that are encrypted: whether there are keys is looked at */
 #define INFO_MAX     (64 * 1024) /* bytes that say how one is encrypted */
 #define ROUND_COST   64		 /* bytes that come out in the time that a round of hashes takes */
 #define PACKAGE_HEAD 8
@@ -238,6 +238,18 @@ static bool spend_rounds(struct ole *ole, uint32_t rounds)
 	return true;
 }
 
+/* Keys that it does not open may stand before the one that it does. */
+static bool try_keys(struct ole *ole, const uint8_t *info, size_t size)
+{
+	for (unsigned i = 0; office_package_read(info, size, i, &ole->package); i++) {
+		if (++ole->lock_count > LOCKS_MAX || !spend_rounds(ole, ole->package.rounds))
+			return false;
+		if (office_package_unlock(&ole->package))
+			return true;
+	}
+	return false;
+}
+
 static bool unlock_package(struct ole *ole, uint32_t storage)
 {
 	struct compound_entry entry;
@@ -245,10 +257,9 @@ static bool unlock_package(struct ole *ole, uint32_t storage)
 	if (!find_stream(ole, storage, "EncryptionInfo", &entry) || entry.size > INFO_MAX)
 		return false;
 	uint8_t *info = load(ole, &entry, &size);
-	const bool is_known = info != NULL && office_package_read(info, size, &ole->package);
+	const bool is_open = info != NULL && try_keys(ole, info, size);
 	free(info);
-	return is_known && ++ole->lock_count <= LOCKS_MAX &&
-	       spend_rounds(ole, ole->package.rounds) && office_package_unlock(&ole->package);
+	return is_open;
 }
 
 static bool unlock_workbook(struct ole *ole, const struct compound_entry *entry)

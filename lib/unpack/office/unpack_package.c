@@ -58,6 +58,7 @@ static bool next_tag(struct text *text, struct text *ret_tag)
 			return false;
 		*text = behind(*text, (size_t)(open - text->at) + 1);
 		if (text->size >= 3 && memcmp(text->at, "!--", 3) == 0) {
+			*text = behind(*text, 3);
 			const char *end = memmem(text->at, text->size, "-->", 3);
 			*text = behind(*text, end != NULL ? (size_t)(end - text->at) : text->size);
 			continue;
@@ -189,13 +190,17 @@ static bool get_hash(struct text tag, enum office_hash *ret_hash)
 	struct text value;
 	if (!read_value(tag, "hashAlgorithm", bytes, &value))
 		return false;
+	const size_t hyphen_at = 3;
+	if (value.size > hyphen_at && bytes[hyphen_at] == '-') {
+		value.size--;
+		memmove(bytes + hyphen_at, bytes + hyphen_at + 1, value.size - hyphen_at);
+	}
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		*ret_hash = (enum office_hash)i;
 		if (is_text(value, names[i]))
 			return true;
 	}
-	*ret_hash = OFFICE_SHA1;
-	return is_text(value, "SHA-1");
+	return false;
 }
 
 static bool is_key_size(size_t size)
@@ -236,8 +241,8 @@ static bool read_password(struct text tag, struct office_package *package)
 	       key_size >= package->data.key_size;
 }
 
-/* Keys of other kinds, for certificates, may stand before that of the password. */
-static bool read_agile(struct text text, struct office_package *package)
+/* The key of that number, of those that may be a password's: certificates have others. */
+static bool read_agile(struct text text, unsigned number, struct office_package *package)
 {
 	struct text tag;
 	bool has_data = false;
@@ -245,7 +250,8 @@ static bool read_agile(struct text text, struct office_package *package)
 	while (next_tag(&text, &tag)) {
 		if (is_tag(tag, "keyData"))
 			has_data = read_seal(tag, &package->data);
-		else if (is_tag(tag, "encryptedKey") && has_data && read_password(tag, package))
+		else if (is_tag(tag, "encryptedKey") && has_data && read_password(tag, package) &&
+			 number-- == 0)
 			return true;
 	}
 	return false;
@@ -355,7 +361,8 @@ static bool unlock_standard(struct office_package *package)
 
 /* ---- either ---- */
 
-bool office_package_read(const uint8_t *info, size_t size, struct office_package *ret_package)
+bool office_package_read(const uint8_t *info, size_t size, unsigned number,
+			 struct office_package *ret_package)
 {
 	memset(ret_package, 0, sizeof(*ret_package));
 	if (size < 8)
@@ -363,8 +370,9 @@ bool office_package_read(const uint8_t *info, size_t size, struct office_package
 	const uint32_t major = little_get16(info);
 	const uint32_t minor = little_get16(info + 2);
 	if (major == 4 && minor == 4)
-		return read_agile((struct text){ (const char *)info + 8, size - 8 }, ret_package);
-	return major >= 2 && major <= 4 && minor == 2 &&
+		return read_agile((struct text){ (const char *)info + 8, size - 8 }, number,
+				  ret_package);
+	return number == 0 && major >= 2 && major <= 4 && minor == 2 &&
 	       read_standard(info + 4, size - 4, ret_package);
 }
 

@@ -7,7 +7,7 @@
  * Flow: unpack_ole.c: the stream EncryptionInfo -> office_package_read() -> office_package_unlock() ->
  *       office_package_open(), segment by segment of EncryptedPackage -> a zip.
  *
- *     if (office_package_read(info, info_size, &package) && office_package_unlock(&package))
+ *     if (office_package_read(info, info_size, 0, &package) && office_package_unlock(&package))
  *             size = office_package_open(&package, number, segment, size, plain);
  *
  * EncryptionInfo is of bytes (standard encryption, 2.3.4.5) or XML (agile encryption, 2.3.4.10). EncryptedPackage
@@ -45,8 +45,9 @@ struct office_package {
 	uint8_t key[64]; /* of the data: encrypted, until it is unlocked */
 };
 
-/* false: it is none, or of a kind that is not known. */
-bool office_package_read(const uint8_t *info, size_t size, struct office_package *ret_package);
+/* With the key of that number, from 0. false: there is none, or all is of a kind that is not known. */
+bool office_package_read(const uint8_t *info, size_t size, unsigned number,
+			 struct office_package *ret_package);
 /* false: its password is another. */
 bool office_package_unlock(struct office_package *package);
 /* How many bytes of a segment are at ret_bytes: whole blocks. */

@@ -97,6 +97,27 @@ class Packages(Sealed):
     def test_xml_may_be_written_otherwise(self):
         self.check_opened(sealed.agile_of(EICAR, template=ODD), EICAR)
 
+    def test_hashes_may_have_a_hyphen(self):
+        for name in ("sha1", "sha256", "sha384", "sha512"):
+            streams = sealed.agile_of(EICAR, name=name)
+            info = streams["EncryptionInfo"].replace(b'm="SHA', b'm="SHA-')
+            self.check_opened(dict(streams, EncryptionInfo=info), EICAR, name)
+
+    def test_keys_that_do_not_fit_are_passed(self):
+        good = sealed.agile_of(EICAR)
+        other = sealed.agile_of(EICAR, password="other")["EncryptionInfo"]
+        key = other[other.index(b"<p:encryptedKey"):other.index(b"</keyEncryptor>")]
+        info = good["EncryptionInfo"].replace(b"<keyEncryptors>", b"<keyEncryptors>" + key)
+        self.check_opened(dict(good, EncryptionInfo=info), EICAR)
+        info = good["EncryptionInfo"].replace(b"<keyEncryptors>", b"<keyEncryptors>" + 20 * key)
+        self.check_sealed(dict(good, EncryptionInfo=info))
+
+    def test_a_comment_does_not_end_in_its_beginning(self):
+        good = sealed.agile_of(EICAR)
+        for comment in (b"<!--><keyData a='-->", b"<!---><encryptedKey a=\"-->"):
+            info = good["EncryptionInfo"].replace(b"<keyData", comment + b"<keyData")
+            self.check_opened(dict(good, EncryptionInfo=info), EICAR)
+
     def test_characters_may_be_written_as_numbers(self):
         good = sealed.agile_of(EICAR)
         info = good["EncryptionInfo"]
