@@ -20,9 +20,9 @@
 #define DIR_SIZE_MAX (256 * 1024) /* of a project's list of modules */
 #define PROJECTS_MAX 64		  /* of macros; a document has one */
 #define LOCKS_MAX    16		  /* keys of what is encrypted that are tried; a document has one */
-#define LOOKS_MAX    256	  /* streams that are encrypted: whether there are keys is looked at */
-#define INFO_MAX     (64 * 1024) /* bytes that say how one is encrypted */
-#define ROUND_COST   64		 /* bytes that come out in the time that a round of hashes takes */
+#define LOOKS_MAX    256	  /* streams that are encrypted, whose keys are looked for */
+#define INFO_MAX     (64 * 1024)  /* bytes that say how one is encrypted */
+#define ROUND_COST   64		  /* bytes that come out in the time that a round of hashes takes */
 #define PACKAGE_HEAD 8
 
 struct ole {
