@@ -38,9 +38,9 @@ def taken_by(*command):
 
 
 class Readers(Case):
-    """Of one kind: ARCHIVES by name, READERS, and DIFFERENCES of (archive, reader)."""
+    """Of one kind: ARCHIVES by name, READERS, DIFFERENCES of (archive, reader), and what is CLOSED to all."""
 
-    KIND, ARCHIVES, READERS, DIFFERENCES = "", {}, {}, {}
+    KIND, ARCHIVES, READERS, DIFFERENCES, CLOSED = "", {}, {}, {}, {}
 
     def unpack(self, data, seed=0, **settings):
         done = subprocess.run([EVENTS, self.KIND, str(seed)], input=data, capture_output=True, check=False,
@@ -64,6 +64,14 @@ class Readers(Case):
                 is_ours = DATA in self.unpack(data, BYTES="1")
                 self.assertTrue(is_ours or not is_taken or (name, reader) in self.DIFFERENCES)
                 self.assertFalse(is_ours and (name, reader) in self.DIFFERENCES, "a difference that is none any more")
+
+    def check_all(self):
+        """Whatever readers there are."""
+        closed = {name for name, _ in self.DIFFERENCES} | set(self.CLOSED)
+        self.assertLessEqual(closed, set(self.ARCHIVES))
+        for name, data in self.ARCHIVES.items():
+            with self.subTest(archive=name):
+                self.assertEqual(DATA in self.unpack(data, BYTES="1"), name not in closed)
 
     def check_cuts(self):
         for name, data in self.ARCHIVES.items():

@@ -19,6 +19,8 @@ DIFFERENCES = {
     ("size with a digit that is none", "unar"): "a file that is cut",
 }
 
+CLOSED = {"zeros amid it": "no reader goes on there unless it is told to"}
+
 
 def octal(value, size):
     return b"%0*o\0" % (size - 1, value)
@@ -107,7 +109,7 @@ def taken_by_python(data, _):
 
 
 class Tars(Readers):
-    KIND, ARCHIVES, DIFFERENCES = "tar", TARS, DIFFERENCES
+    KIND, ARCHIVES, DIFFERENCES, CLOSED = "tar", TARS, DIFFERENCES, CLOSED
     READERS = {"python": taken_by_python, "tar": taken_by("tar", "xf", "{archive}", "-C", "{out}"),
                "bsdtar": taken_by("bsdtar", "xf", "{archive}", "-C", "{out}"),
                "7z": taken_by("7z", "x", "-y", "-ttar", "-o{out}", "{archive}"),
@@ -156,6 +158,9 @@ class Tars(Readers):
         for head in (odd, *(head_of(b"d", len(about), kind=kind) for kind in (b"3", b"4", b"6"))):
             self.assertIn(b"flaw damaged", self.unpack(head + about + FIRST + END))
         self.assertNotIn(b"flaw", self.unpack(head_of(b"d/", kind=b"5") + about + FIRST + END))
+
+    def test_all_are_opened(self):
+        self.check_all()
 
     def test_cuts_do_not_matter(self):
         self.check_cuts()
