@@ -118,6 +118,7 @@ struct reading {
 	struct unpack *unpack;
 	struct archive *archive;
 	const bool *is_drained;
+	const bool *is_told;	  /* why there is no further header */
 	struct unpack_disc *disc; /* NULL: it is none */
 };
 
@@ -298,7 +299,7 @@ static void read_members(const struct reading *reading)
 				break;
 			continue;
 		}
-		if (result != ARCHIVE_RETRY)
+		if (result != ARCHIVE_RETRY && !*reading->is_told)
 			unpack_tell_of(unpack, flaw_of(archive, *reading->is_drained), "");
 		if (result == ARCHIVE_FATAL || !unpack_count(unpack))
 			break;
@@ -311,6 +312,7 @@ static void read_members(const struct reading *reading)
 struct source {
 	struct unpack *unpack;
 	bool is_begun;
+	bool is_told; /* why it ends */
 	union {
 		struct unpack_lha lha;
 		struct unpack_tar tar;
@@ -334,6 +336,7 @@ static la_ssize_t read_block(struct archive *archive, void *context, const void 
 	if (kind == CONTENT_CAB && !source->is_begun && size >= CAB_RESERVED_AT + 4)
 		memset(feed->block + CAB_RESERVED_AT, 0, 4);
 	source->is_begun = true;
+	source->is_told = kind == CONTENT_LHA && source->of.lha.is_odd;
 	*ret_block = bytes;
 	return (la_ssize_t)size;
 }
@@ -347,10 +350,11 @@ static void run(struct unpack *unpack)
 		unpack_stop(unpack, UNPACK_MEMORY);
 	else if (!has_format(archive, unpack->row->kind))
 		unpack_stop(unpack, UNPACK_UNSUPPORTED);
-	else if (archive_read_open(archive, &source, NULL, read_block, NULL) != ARCHIVE_OK)
+	else if (archive_read_open(archive, &source, NULL, read_block, NULL) == ARCHIVE_OK)
+		read_members(&(struct reading){ unpack, archive, &feed->is_drained, &source.is_told,
+						NULL });
+	else if (!source.is_told)
 		unpack_stop(unpack, flaw_of(archive, feed->is_drained));
-	else
-		read_members(&(struct reading){ unpack, archive, &feed->is_drained, NULL });
 	archive_read_free(archive);
 }
 
@@ -364,7 +368,7 @@ int unpack_archive_begin(struct unpack *unpack)
 static void read_spooled(struct unpack *unpack, const uint8_t *bytes, size_t size,
 			 const char *options, struct unpack_disc *disc)
 {
-	const bool is_drained = false;
+	const bool no = false;
 	struct archive *archive = archive_read_new();
 	if (archive == NULL)
 		unpack_stop(unpack, UNPACK_MEMORY);
@@ -372,9 +376,9 @@ static void read_spooled(struct unpack *unpack, const uint8_t *bytes, size_t siz
 		 archive_read_set_options(archive, options) != ARCHIVE_OK)
 		unpack_stop(unpack, UNPACK_UNSUPPORTED);
 	else if (archive_read_open_memory(archive, bytes, size) != ARCHIVE_OK)
-		unpack_stop(unpack, flaw_of(archive, is_drained));
+		unpack_stop(unpack, flaw_of(archive, no));
 	else
-		read_members(&(struct reading){ unpack, archive, &is_drained, disc });
+		read_members(&(struct reading){ unpack, archive, &no, &no, disc });
 	archive_read_free(archive);
 }
 

@@ -244,6 +244,7 @@ static size_t next_head(struct unpack_lha *lha, struct unpack *unpack)
 		const struct unpack_feed *feed = unpack->state;
 		unpack_tell_of(unpack, feed->is_drained ? UNPACK_CUT : UNPACK_DAMAGED, "");
 		lha->is_over = true;
+		lha->is_odd = true;
 		return 0;
 	}
 	const char *method = find_method(member.method);

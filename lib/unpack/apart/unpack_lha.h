@@ -42,6 +42,7 @@ struct unpack_lha {
 	uint64_t left; /* of the data, up to the next header */
 	uint64_t pass; /* the same, of a member that is left out */
 	bool is_over;  /* behind the end of the archive */
+	bool is_odd;   /* which is no end, as was told */
 	size_t at;     /* in bytes, of which there are fill */
 	size_t fill;
 	uint8_t head[32 + UNPACK_LHA_NAME];

@@ -135,8 +135,15 @@ class Lha(Readers):
     def test_the_unarchiver(self):
         self.check_reader("unar")
 
+    def test_all_are_opened(self):
+        self.check_all()
+
     def test_cuts_do_not_matter(self):
         self.check_cuts()
+
+    def test_what_is_no_header_is_said_once(self):
+        for data in (FIRST + b"none" * 99, FIRST + level0()[:9], b"\x20\0-lh5-" + b"\xff" * 99):
+            self.assertEqual(self.unpack(data).count(b"flaw "), 1, data[:40])
 
     def test_a_method_that_is_not_known_is_said(self):
         lines = self.unpack(ARCHIVES["behind another method"]).decode().splitlines()
