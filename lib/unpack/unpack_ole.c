@@ -257,7 +257,7 @@ static bool unlock_package(struct ole *ole, uint32_t storage)
 	if (!find_stream(ole, storage, "EncryptionInfo", &entry) || entry.size > INFO_MAX)
 		return false;
 	uint8_t *info = load(ole, &entry, &size);
-	const bool is_open = info != NULL && try_keys(ole, info, size);
+	const bool is_open = info != NULL && try_keys(ole, info, office_package_narrow(info, size));
 	free(info);
 	return is_open;
 }

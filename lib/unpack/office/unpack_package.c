@@ -8,6 +8,7 @@
 
 #define STANDARD_ROUNDS 50000
 #define PURPOSE_SIZE	8
+#define INFO_HEAD	8   /* 2 major and 2 minor version, 4 more: then XML, or bytes */
 #define VALUE_MAX	160 /* characters of an attribute: of a hash in base64, and blanks */
 
 struct text {
@@ -241,20 +242,26 @@ static bool read_password(struct text tag, struct office_package *package)
 	       key_size >= package->data.key_size;
 }
 
-/* The key of that number, of those that may be a password's: certificates have others. */
+/*
+ * The key of that number, of those that may be a password's: certificates have others. Which keyData counts when there
+ * is another, in a name space that nothing here reads, is not known.
+ */
 static bool read_agile(struct text text, unsigned number, struct office_package *package)
 {
 	struct text tag;
+	unsigned data_count = 0;
 	bool has_data = false;
+	bool has_key = false;
 	package->is_agile = true;
 	while (next_tag(&text, &tag)) {
-		if (is_tag(tag, "keyData"))
+		if (is_tag(tag, "keyData")) {
 			has_data = read_seal(tag, &package->data);
-		else if (is_tag(tag, "encryptedKey") && has_data && read_password(tag, package) &&
-			 number-- == 0)
-			return true;
+			data_count++;
+		} else if (is_tag(tag, "encryptedKey") && has_data && !has_key) {
+			has_key = read_password(tag, package) && number-- == 0;
+		}
 	}
-	return false;
+	return has_key && data_count == 1;
 }
 
 /* A vector of a block: the first bytes, or all of them and 0x36. */
@@ -361,17 +368,33 @@ static bool unlock_standard(struct office_package *package)
 
 /* ---- either ---- */
 
+static bool is_agile(const uint8_t *info, size_t size)
+{
+	return size >= INFO_HEAD && little_get16(info) == 4 && little_get16(info + 2) == 4;
+}
+
+size_t office_package_narrow(uint8_t *info, size_t size)
+{
+	size_t end = INFO_HEAD;
+	if (!is_agile(info, size))
+		return size;
+	for (size_t at = INFO_HEAD; at < size; at++)
+		if (info[at] != '\0')
+			info[end++] = info[at];
+	return end;
+}
+
 bool office_package_read(const uint8_t *info, size_t size, unsigned number,
 			 struct office_package *ret_package)
 {
 	memset(ret_package, 0, sizeof(*ret_package));
-	if (size < 8)
+	if (size < INFO_HEAD)
 		return false;
 	const uint32_t major = little_get16(info);
 	const uint32_t minor = little_get16(info + 2);
-	if (major == 4 && minor == 4)
-		return read_agile((struct text){ (const char *)info + 8, size - 8 }, number,
-				  ret_package);
+	if (is_agile(info, size))
+		return read_agile((struct text){ (const char *)info + INFO_HEAD, size - INFO_HEAD },
+				  number, ret_package);
 	return number == 0 && major >= 2 && major <= 4 && minor == 2 &&
 	       read_standard(info + 4, size - 4, ret_package);
 }

@@ -45,6 +45,8 @@ struct office_package {
 	uint8_t key[64]; /* of the data: encrypted, until it is unlocked */
 };
 
+/* XML may be in UTF-16, of which all that counts is ASCII: without NULs it is that. Returns the size. */
+size_t office_package_narrow(uint8_t *info, size_t size);
 /* With the key of that number, from 0. false: there is none, or all is of a kind that is not known. */
 bool office_package_read(const uint8_t *info, size_t size, unsigned number,
 			 struct office_package *ret_package);

@@ -112,6 +112,20 @@ class Packages(Sealed):
         info = good["EncryptionInfo"].replace(b"<keyEncryptors>", b"<keyEncryptors>" + 20 * key)
         self.check_sealed(dict(good, EncryptionInfo=info))
 
+    def test_two_keys_of_the_data_are_not_known(self):
+        good = sealed.agile_of(EICAR)
+        info = good["EncryptionInfo"]
+        other = info[info.index(b"<keyData"):info.index(b"<dataIntegrity")].replace(b'saltValue="', b'saltValue="AAAA')
+        for mark in (b"<keyData", b"<dataIntegrity", b"</encryption>"):
+            self.check_sealed(dict(good, EncryptionInfo=info.replace(mark, other + mark)), mark)
+
+    def test_it_may_be_in_utf_16(self):
+        good = sealed.agile_of(EICAR)
+        text = good["EncryptionInfo"][8:].decode()
+        for coded in (text.encode("utf-16"), text.encode("utf-16-le"), text.encode("utf-16-be"),
+                      b"\xfe\xff" + text.encode("utf-16-be")):
+            self.check_opened(dict(good, EncryptionInfo=good["EncryptionInfo"][:8] + coded), EICAR)
+
     def test_a_comment_does_not_end_in_its_beginning(self):
         good = sealed.agile_of(EICAR)
         for comment in (b"<!--><keyData a='-->", b"<!---><encryptedKey a=\"-->"):
@@ -125,7 +139,7 @@ class Packages(Sealed):
                            (b'Value="', b'Value=" \r\n&#x20;'), (b'ModeCBC', b'Mode&#67;BC')):
             self.check_opened(dict(good, EncryptionInfo=info.replace(one, other)), EICAR, other)
         for other in (b'"&#49000"', b'"&#x;1000"', b'"&#1234;1000"', b'"&#xg;1000"', b'"&#0;1000"', b'"&49;000"',
-                      b'"' + bytes(200) + b'1000"'):
+                      b'"' + b"0" * 200 + b'1000"'):
             self.check_sealed(dict(good, EncryptionInfo=info.replace(b'"1000"', other)), other)
 
     def test_the_rounds_of_office_are(self):
