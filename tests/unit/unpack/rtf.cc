@@ -90,6 +90,13 @@ TEST_CASE("what stands between the digits is passed", "[unpack][rtf]")
 	CHECK(objects_of(rtf_of(upper)) == "a=data;");
 	// A character drops the digit before it that has no second one.
 	CHECK(objects_of(rtf_of(digits.substr(0, 20) + "f\\'41" + digits.substr(20))) == "a=data;");
+	// But not in a group that is passed.
+	for (const char *group : { "{\\*\\zzz \\'41}", "{\\title \\'41}" })
+		CHECK(objects_of(rtf_of(digits.substr(0, 21) + group + digits.substr(21))) ==
+		      "a=data;");
+	// A word that begins like a destination is none, and its digits are data.
+	CHECK(objects_of(rtf_of(digits.substr(0, 21) + "{\\windowcaptiozz " + digits[21] + "}" +
+				digits.substr(22))) == "a=data;");
 	// Destinations of the specification that are so without "\\*".
 	for (const char *word : { "annotation", "upr", "xe", "headerf", "colorschememapping" })
 		CHECK(objects_of(rtf_of(digits.substr(0, 20) + "{\\" + word + " 41{42}}" +
