@@ -574,8 +574,7 @@ static bool has_lha_sum(const uint8_t *head, size_t size)
 	return sum == head[1];
 }
 
-/* An archive whose first bytes are those of a name or of a size, and which says what it is behind them. */
-static enum content_kind take_beside(enum content_kind kind, const uint8_t *head, size_t size)
+enum content_kind content_archive_besides(enum content_kind kind, const uint8_t *head, size_t size)
 {
 	if (kind != CONTENT_TAR && take_tar(head, size) == CONTENT_TAR)
 		return CONTENT_TAR;
@@ -587,9 +586,8 @@ enum content_kind content_kind_besides(enum content_kind kind, const uint8_t *he
 	struct narrow narrow;
 	if (size > CONTENT_HEAD_SIZE)
 		size = CONTENT_HEAD_SIZE;
-	const enum content_kind archive = take_beside(kind, head, size);
-	if (archive != CONTENT_OTHER || (kind > CONTENT_HTML && !is_marked(kind)))
-		return archive;
+	if (kind > CONTENT_HTML && !is_marked(kind))
+		return CONTENT_OTHER;
 	narrow_head(head, size, &narrow);
 	/* The names of archives' members end in a NUL, so that their heads are no texts. */
 	const bool is_read = (is_marked(kind) && (kind <= CONTENT_TNEF || narrow.is_text)) ||

@@ -76,11 +76,16 @@ enum content_kind content_kind(const uint8_t *head, size_t size);
 /*
  * CONTENT_MAIL or CONTENT_HTML when a client that goes by a name may open a file of that kind as such all the
  * same: marks of two to four bytes are soon put before a header or a page, a field before those that are
- * known may be longer than the head, and a calendar's lines look like fields. CONTENT_TAR or CONTENT_LHA when
- * the mark is in the name or the size that such an archive begins with. CONTENT_OTHER: it may not. No mail is
- * looked for in archives, whose heads have those of their members.
+ * known may be longer than the head, and a calendar's lines look like fields. CONTENT_OTHER: it may not. No
+ * mail is looked for in archives, whose heads have those of their members.
  */
 enum content_kind content_kind_besides(enum content_kind kind, const uint8_t *head, size_t size);
+
+/*
+ * CONTENT_TAR or CONTENT_LHA when the mark is in the name or the size that such an archive begins with, and a sum
+ * behind it is right, whatever else the head may be; or CONTENT_OTHER.
+ */
+enum content_kind content_archive_besides(enum content_kind kind, const uint8_t *head, size_t size);
 
 /*
  * Does the head say more of the kind than its mark, so that a flaw behind it is one: of LHA the sum of a header, of

@@ -65,7 +65,7 @@ struct object {
 	/* Archives that readers find in any file, each an object beside what opens this one. */
 	struct object *zip;
 	struct object *disc;
-	struct object *packs[SELFPACK_FOUND + 1]; /* selfpack.h, and what it is besides */
+	struct object *packs[SELFPACK_FOUND + 2]; /* selfpack.h, and what it is besides */
 	unsigned pack_count;
 	uint8_t zip_seen; /* of its mark: zipmark.h */
 	bool may_have_zip;

@@ -527,27 +527,40 @@ static void match_bytes(struct object *object, const uint8_t *bytes, size_t size
 	object->inspection->result.bytes += size;
 }
 
-/* In another way as well, when its head permits it; behind it bytes come as they do to packs. */
-static void open_besides(struct object *object)
+/* In another way as well; behind its head bytes come as they do to packs. */
+static void open_as(struct object *object, enum content_kind kind, bool is_beside)
 {
-	const enum content_kind kind =
-		content_kind_besides(object->kind, object->head, object->head_size);
-	if (kind == CONTENT_OTHER || object->is_bare_text)
-		return;
-	/* A head that is right for both would have each in the other, and so on. */
-	if (object->forced_kind == CONTENT_TAR || object->forced_kind == CONTENT_LHA)
-		return;
-	/* A text of fields is mostly none: where a mail is too deep to be opened it is no bomb. */
-	if (object->kind == CONTENT_TEXT && object->depth >= INSPECT_DEPTH)
-		return;
 	struct object *besides = object_begin(object->inspection, object, content_kind_name(kind));
 	if (besides == NULL)
 		return;
 	besides->depth = object->depth;
 	besides->is_guess = true;
+	besides->is_beside = object->is_beside || is_beside;
 	besides->forced_kind = kind;
 	object->packs[object->pack_count++] = besides;
 	object_push(besides, object->head, object->head_size);
+}
+
+/* As what its head permits besides: as a text, as an archive, or as both. */
+static void open_besides(struct object *object)
+{
+	const uint8_t *head = object->head;
+	const size_t size = object->head_size;
+	const enum content_kind text = content_kind_besides(object->kind, head, size);
+	const enum content_kind archive = content_archive_besides(object->kind, head, size);
+	if (object->is_bare_text)
+		return;
+	/*
+	 * One that is read so already would have each in the other, and so on. What is stored in it may be met in
+	 * another reading, too, and would double what is within each time.
+	 */
+	if (archive != CONTENT_OTHER && object->forced_kind == CONTENT_OTHER)
+		open_as(object, archive,
+			text != CONTENT_OTHER || unpack_find(object->head_kind) != NULL);
+	/* A text of fields is mostly none: where a mail is too deep to be opened it is no bomb. */
+	if (text != CONTENT_OTHER &&
+	    (object->kind != CONTENT_TEXT || object->depth < INSPECT_DEPTH))
+		open_as(object, text, false);
 }
 
 /* A text may cite one, or a mail have it in a part: what is text says so, and what is nothing else. */

@@ -623,22 +623,50 @@ TEST_CASE("a flaw of an archive that is sure by its head is told", "[inspect]")
 	CHECK(look(INSPECT_FILE, "070701 is a number\n").finding_count == 0);
 }
 
+// Of one member of as many bytes as MARK has, its sum made right.
+static void make_tar(std::string *head)
+{
+	head->replace(100, 24, "0000644 0000000 0000000 ");
+	head->replace(124, 12, "00000000031 ");
+	head->replace(136, 21, "00000000000         0");
+	head->replace(257, 8, std::string("ustar\00000", 8));
+	unsigned sum = 0;
+	for (size_t i = 0; i < 512; i++)
+		sum += static_cast<uint8_t>((*head)[i]);
+	char field[9];
+	snprintf(field, sizeof(field), "%06o", sum);
+	head->replace(148, 7, std::string(field, 7));
+}
+
 TEST_CASE("a tar is opened whatever mark its first name is", "[inspect]")
 {
 	std::string tar(512, '\0');
 	tar.replace(0, 4, "PK\5\6");
-	tar.replace(100, 24, std::string("0000644\0000000000\0000000000\0", 24));
-	tar.replace(124, 12, std::string("00000000031\0", 12));
-	tar.replace(136, 21, "00000000000         0");
-	tar.replace(257, 8, std::string("ustar\00000", 8));
-	unsigned sum = 0;
-	for (const char byte : tar)
-		sum += static_cast<uint8_t>(byte);
-	char field[9];
-	snprintf(field, sizeof(field), "%06o", sum);
-	tar.replace(148, 7, std::string(field, 7));
+	make_tar(&tar);
 	CHECK(has(look(INSPECT_FILE, tar + MARK + std::string(2000, '\0')), "tar / PK??",
 		  "Test.Mark"));
+	// Its sum hides no page.
+	std::string page = "MZ<html>" + std::string(504, '\0');
+	make_tar(&page);
+	const struct inspect_result result = look(
+		INSPECT_FILE, page + MARK + "<img src=\"data:application/gzip;base64," +
+				      base64(gzip("x" + MARK)) + "\">" + std::string(2000, 'n'));
+	CHECK(has(result, "html / base64 / gzip", "Test.Mark"));
+	CHECK(has(result, "tar / MZ<html>", "Test.Mark"));
+}
+
+TEST_CASE("what a zip and a tar both have is counted once", "[inspect]")
+{
+	const pool_pointer pool = make_pool({ 1, 16, 2, 4 });
+	const std::string bytes = MARK + std::string(2000, '\0');
+	std::string head = zip(std::string(482, 'n'), bytes).substr(0, 512);
+	make_tar(&head);
+	inspect_rules rules = usual_rules();
+	rules.budget.members_left = 1;
+	const struct inspect_result result =
+		look(pool.get(), INSPECT_FILE, zip(head.substr(30), bytes), rules);
+	CHECK(result.objects == 4);
+	CHECK(result.counts[INSPECT_BOMB] == 0);
 }
 
 TEST_CASE("a document is looked for where its readers do it", "[inspect]")
