@@ -420,24 +420,9 @@ static bool is_only_fields(const struct narrow *narrow)
 	return true;
 }
 
-/* Apple Mail has how many bytes a mail has in a line before it. */
-static size_t skip_number(const struct narrow *narrow, size_t at)
-{
-	const size_t begin = at;
-	while (at < narrow->size && narrow->text[at] >= '0' && narrow->text[at] <= '9')
-		at++;
-	if (at == begin)
-		return begin;
-	while (at < narrow->size && narrow->text[at] == ' ')
-		at++;
-	at += at < narrow->size && narrow->text[at] == '\r';
-	return at < narrow->size && narrow->text[at] == '\n' ? at + 1 : begin;
-}
-
 /* Clients do not mind which field is the first: that of a draft of Outlook is "X-Unsent". */
-static bool is_mail(const struct narrow *narrow)
+static bool is_mail_at(const struct narrow *narrow, size_t at)
 {
-	size_t at = skip_number(narrow, skip_lines(narrow));
 	/* Programs begin with "from ", too. */
 	if (has(narrow->bytes, narrow->size, at, "From ", 5) ||
 	    has(narrow->bytes, narrow->size, at, ">From ", 6))
@@ -451,7 +436,21 @@ static bool is_mail(const struct narrow *narrow)
 
 static bool is_any_mail(const struct narrow *narrow)
 {
-	return !narrow->is_wide && ((narrow->is_text && is_mail(narrow)) || has_two_fields(narrow));
+	return !narrow->is_wide && ((narrow->is_text && is_mail_at(narrow, skip_lines(narrow))) ||
+				    has_two_fields(narrow));
+}
+
+/* Apple Mail has how many bytes a mail has in a line before it, and blanks behind the number. */
+static bool is_counted_mail(const struct narrow *narrow)
+{
+	size_t at = 0;
+	while (at < narrow->size && narrow->text[at] >= '0' && narrow->text[at] <= '9')
+		at++;
+	const size_t digits = at;
+	while (at < narrow->size && narrow->text[at] == ' ')
+		at++;
+	return narrow->is_text && !narrow->is_wide && digits > 0 && at > digits &&
+	       at < narrow->size && narrow->text[at] == '\n' && is_mail_at(narrow, at + 1);
 }
 
 /* Their lines look like fields, and some are called as those of mails are. */
@@ -593,6 +592,8 @@ enum content_kind content_kind_besides(enum content_kind kind, const uint8_t *he
 	const bool is_read = (is_marked(kind) && (kind <= CONTENT_TNEF || narrow.is_text)) ||
 			     is_catalog(head, size) || is_calendar(&narrow);
 	if (is_read && is_any_mail(&narrow))
+		return CONTENT_MAIL;
+	if (is_counted_mail(&narrow))
 		return CONTENT_MAIL;
 	if (size == CONTENT_HEAD_SIZE && !narrow.is_wide && is_only_fields(&narrow))
 		return CONTENT_MAIL;

@@ -76,8 +76,9 @@ enum content_kind content_kind(const uint8_t *head, size_t size);
 /*
  * CONTENT_MAIL or CONTENT_HTML when a client that goes by a name may open a file of that kind as such all the
  * same: marks of two to four bytes are soon put before a header or a page, a field before those that are
- * known may be longer than the head, and a calendar's lines look like fields. CONTENT_OTHER: it may not. No
- * mail is looked for in archives, whose heads have those of their members.
+ * known may be longer than the head, a calendar's lines look like fields, and before them may be a line of
+ * Apple Mail's with a number. CONTENT_OTHER: it may not. No mail is looked for in archives, whose heads have
+ * those of their members.
  */
 enum content_kind content_kind_besides(enum content_kind kind, const uint8_t *head, size_t size);
 

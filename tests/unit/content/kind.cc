@@ -162,10 +162,8 @@ TEST_CASE("texts are mails, pages or just texts", "[content][kind]")
 	CHECK(kind_of("a: b\nnothing\nSubject: a\n") == "text");
 	CHECK(kind_of("a: b\n subject: a\n") == "text");
 	CHECK(kind_of("from module import name\n") == "text");
-	// Of Apple Mail: how many bytes the mail has, and the mail.
-	CHECK(kind_of("1234      \nReceived: from a\n by b\n") == "mail");
-	CHECK(kind_of("12a\nSubject: b\n") == "text");
-	CHECK(kind_of("12\n\nSubject: b\n") == "text");
+	CHECK(kind_of("1\r\n00:00:20,000 --> 00:00:24,400\r\nFrom: a\r\n") == "text");
+	CHECK(kind_of("42\nName: x\nSubject: a\n") == "text");
 	CHECK(kind_of("BEGIN:VCALENDAR\r\nSTATUS:CONFIRMED\r\n") == "text");
 	CHECK(kind_of("Datebook\n") == "text");
 	CHECK(kind_of("\xef\xbb\xbf"
@@ -207,6 +205,11 @@ TEST_CASE("a mail or a page may be something else by its first bytes", "[content
 	CHECK(besides_of("070701<html>") == "html");
 	CHECK(besides_of("BEGIN:VCALENDAR\r\nSTATUS:CONFIRMED\r\n") == "mail");
 	CHECK(besides_of("BEGIN:VCALENDAR\r\n") == "other");
+	// Of Apple Mail: how many bytes the mail has, and the mail.
+	CHECK(besides_of("1234      \nReceived: from a\n by b\n") == "mail");
+	CHECK(besides_of("1234      \nX-Foo: a\nSubject: <html>\n") == "mail");
+	for (const std::string first : { "12a ", "12", "12 \n", "12 \r", " ", "12 \nno field" })
+		CHECK(besides_of(first + "\nSubject: b\n") == "other");
 	CHECK(besides_of("GIF89a") == "other");
 	CHECK(besides_of("MZ\x90 %PDF-1.4") == "other");
 	CHECK(besides_of("PK\3\4From: a\nContent-Type: a\n\x01") == "other");
