@@ -81,6 +81,7 @@ enum entity_phase {
 enum entity_line {
 	LINE_START,
 	LINE_CR,     /* of a header, behind one that may be an empty line */
+	LINE_CR_CR,  /* of a header, behind two, which are the end of one line when LF is next */
 	LINE_NAME,   /* of a field: in .head.text */
 	LINE_DASHES, /* of what begins with "-": in .head.text */
 	LINE_BLANK,  /* behind the blank that goes on with a field */

@@ -329,20 +329,35 @@ static size_t take_empty_line(struct mstream *mail, struct entity *entity, size_
 	return used;
 }
 
-/* A CR without an LF is an empty line, or a byte before a field that readers drop. */
+/*
+ * A CR without an LF is an empty line, or a byte before a field that readers drop. Before CR LF it is an empty line to
+ * all of them.
+ */
 static size_t take_header_cr(struct mstream *mail, struct entity *entity, const uint8_t *bytes)
 {
+	const bool is_second = entity->line == LINE_CR_CR;
 	entity->line = LINE_START;
 	if (bytes[0] == '\n')
 		return take_empty_line(mail, entity, 1);
 	if (entity->lone == LONE_IS_DATA)
 		return 0;
+	if (bytes[0] == '\r' && !is_second) {
+		entity->line = LINE_CR_CR;
+		return 1;
+	}
 	mstream_odd(mail, entity, MSTREAM_BAD_FIELD);
 	struct entity *other = mstream_fork(mail, entity);
 	if (other != NULL)
 		other->lone = LONE_IS_DATA;
 	entity->lone = LONE_ENDS;
-	return take_empty_line(mail, entity, 0);
+	const uint32_t passing = mail->fresh;
+	const uint32_t own = ENTITY_BIT(mstream_index(mail, entity));
+	take_empty_line(mail, entity, 0);
+	if (is_second)
+		mail->fresh |= mstream_replay(mail, own | (mail->fresh & ~passing),
+					      (const uint8_t *)"\r", 1) &
+			       ~own;
+	return 0;
 }
 
 static size_t start_header_line(struct mstream *mail, struct entity *entity, const uint8_t *bytes)
@@ -378,6 +393,7 @@ static size_t take_header(struct mstream *mail, struct entity *entity, const uin
 {
 	switch (entity->line) {
 	case LINE_CR:
+	case LINE_CR_CR:
 		return take_header_cr(mail, entity, bytes);
 	case LINE_NAME:
 		return take_name(mail, entity, bytes, size);
@@ -584,7 +600,8 @@ static void end_line(struct mstream *mail, struct entity *entity)
 		take_garbage(mail, entity);
 	else if (entity->phase == ENTITY_BODY && entity->line == LINE_DASHES)
 		take_line_end(mail, entity);
-	else if (entity->phase == ENTITY_HEADER && entity->line == LINE_CR)
+	else if (entity->phase == ENTITY_HEADER &&
+		 (entity->line == LINE_CR || entity->line == LINE_CR_CR))
 		take_empty_line(mail, entity, 0);
 }
 

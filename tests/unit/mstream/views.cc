@@ -200,11 +200,23 @@ TEST_CASE("a CR before a field ends the header for some readers alone", "[mstrea
 	}
 	for (const std::string end : { "\r\n", "\r\r\n" }) {
 		Mail plain;
-		read_all("Subject: x\n" + end + field, plain);
+		read_all("Subject: x\r\n" + end + field, plain);
 		CHECK(plain.has(field));
-		CHECK(plain.is_odd("bad field") == (end.size() > 2));
+		CHECK(plain.parts.size() == 1);
+		CHECK_FALSE(plain.is_odd("bad field"));
+		Mail parts;
+		read_all(multipart + "X: y\r\n" + end + field + "--a--\r\n", parts);
+		CHECK(parts.has(field.substr(0, field.size() - 2)));
+		CHECK_FALSE(parts.is_odd("bad field"));
 	}
-	Mail cut;
-	read_all("Subject: x\r\n\r", cut);
-	CHECK(cut.parts.size() == 1);
+	Mail twice;
+	read_all("Subject: x\r\n\r\r" + field, twice);
+	CHECK(twice.has("hello"));
+	CHECK(twice.has("\r" + field));
+	CHECK(twice.is_odd("bad field"));
+	for (const std::string end : { "\r", "\r\r" }) {
+		Mail cut;
+		read_all("Subject: x\r\n" + end, cut);
+		CHECK(cut.parts.size() == 1);
+	}
 }
