@@ -395,6 +395,13 @@ static bool may_have_pack(const struct object *object)
 	return !object->is_guess && !(object->is_beside && has_members(object));
 }
 
+/* Programs that write or read documents have parts of one in their sections. */
+static bool is_in_program(const struct object *object, uint64_t at)
+{
+	return object->kind == CONTENT_ELF || object->kind == CONTENT_MACHO ||
+	       (object->kind == CONTENT_PE && at < object->more->selfpack.end);
+}
+
 /*
  * A document is one of an archive's members where readers of documents do not look for it any more. A compound file has
  * its own in pieces, too, and gives what stands behind it itself.
@@ -405,7 +412,8 @@ static bool is_wanted(const struct object *object, const struct selfpack_found *
 	const bool is_compound = object->kind == CONTENT_OLE;
 	if (found->kind != CONTENT_PDF)
 		return !is_compound;
-	return at < CONTENT_HEAD_SIZE || !(is_compound || has_members(object));
+	return at < CONTENT_HEAD_SIZE ||
+	       !(is_compound || has_members(object) || is_in_program(object, at));
 }
 
 /* None is opened any more when there is no slot for one. */

@@ -614,6 +614,24 @@ TEST_CASE("an archive is looked into in a program's sections and behind them", "
 	}
 }
 
+TEST_CASE("a program is no document by what is in its sections", "[inspect]")
+{
+	const std::string document = "%PDF-1.4\ntrailer << /Encrypt 1 0 R >>\n";
+	std::string program = program_of_windows();
+	program.replace(0x148, 4, least_first(0x600, 4)); // of its section
+	program.resize(0x800, '\x90');
+	std::string other = "\177ELF" + std::string(2000, '\2');
+	for (const size_t piece : { 1, 3, 512, 1000, 65536 }) {
+		CHECK(has(look(INSPECT_FILE, program + document, piece), "pdf", "encrypted"));
+		for (std::string file : { program, other }) {
+			file.replace(0x580, document.size(), document);
+			CHECK(look(INSPECT_FILE, file, piece).objects == 1);
+			file.replace(0x300, document.size(), document);
+			CHECK(has(look(INSPECT_FILE, file, piece), "pdf", "encrypted"));
+		}
+	}
+}
+
 TEST_CASE("a flaw of an archive that is sure by its head is told", "[inspect]")
 {
 	// A group that is no number.
