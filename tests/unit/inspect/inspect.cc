@@ -554,9 +554,10 @@ std::string archive_of(const std::string &kind)
 	std::string bytes;
 	if (kind == "7z")
 		bytes = std::string("7z\xbc\xaf\x27\x1c\0\4", 8) + sum_of(place, 4) + place;
-	else if (kind == "cab")
-		bytes = std::string("MSCF\0\0\0\0", 8) + least_first(500, 8) + least_first(44, 8) +
-			least_first(0x103, 2) + least_first(1, 2) + least_first(1, 2);
+	else if (kind == "cab" || kind == "cab, reserved")
+		bytes = "MSCF" + least_first(kind == "cab" ? 0 : 7, 4) + least_first(500, 8) +
+			least_first(44, 8) + least_first(0x103, 2) + least_first(1, 2) +
+			least_first(1, 2);
 	else if (kind == "arj")
 		bytes = "\x60\xea" + least_first(40, 2) + "\x22\x0b\1" + std::string(3, '\0') +
 			"\2" + std::string(21, '\0');
@@ -598,7 +599,7 @@ TEST_CASE("no mark hides an archive behind it", "[inspect]")
 TEST_CASE("an archive is looked into in a program's sections and behind them", "[inspect]")
 {
 	const pool_pointer pool = make_pool({ 1, 8, 1, 4 });
-	for (const std::string kind : { "7z", "cab", "rar4" }) {
+	for (const std::string kind : { "7z", "cab", "cab, reserved", "rar4" }) {
 		const std::string archive = archive_of(kind);
 		std::string program = program_of_windows();
 		program.replace(0x280, archive.size(), archive);
