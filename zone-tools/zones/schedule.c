@@ -2,8 +2,8 @@
 #include "zone-tools/zones/schedule.h"
 
 /*
- * How long a list is waited for that never is still: three hundred times settle_ms, but no longer than an
- * hour, since nothing is signed meanwhile, or thirty times that.
+ * How long a list is waited for that never is still: three hundred times settle_ms, but an hour at most,
+ * since nothing is signed meanwhile; or thirty times settle_ms where that is longer than an hour.
  */
 #define SETTLE_MOST    ((uint64_t)300)
 #define SETTLE_LEAST   ((uint64_t)30)
