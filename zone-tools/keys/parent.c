@@ -17,6 +17,8 @@ enum {
 	QUESTION_MAX = 512,
 	DS_HEAD_SIZE = 4, /* key tag, algorithm, type of digest */
 	DIGEST_TYPE = 3,
+	UDP_PAYLOAD = 1232, /* what no link on the way cuts into pieces */
+	RRSIG_HEAD_SIZE = 18,
 	TRIES = 3,
 	TRY_MS = 2000,
 	TCP_S = 4,
@@ -50,6 +52,21 @@ static size_t make_name(const struct dnsblv6_labels *zone, uint8_t *ret_name)
 	return zone->size + 1U;
 }
 
+/* With DO, for the RRSIG of the DS. */
+static int put_opt(knot_pkt_t *packet)
+{
+	knot_rrset_t opt;
+	int ret = knot_edns_init(&opt, UDP_PAYLOAD, 0, KNOT_EDNS_VERSION, NULL);
+	if (ret != KNOT_EOK)
+		return ret;
+	knot_edns_set_do(&opt);
+	ret = knot_pkt_begin(packet, KNOT_ADDITIONAL);
+	if (ret == KNOT_EOK)
+		ret = knot_pkt_put(packet, KNOT_COMPR_HINT_NONE, &opt, 0);
+	knot_rrset_clear(&opt, NULL);
+	return ret;
+}
+
 size_t parent_make_question(const struct dnsblv6_labels *zone, uint16_t id, uint8_t *ret_wire)
 {
 	uint8_t name[DNSBLV6_LABELS_MAX + 1];
@@ -63,6 +80,8 @@ size_t parent_make_question(const struct dnsblv6_labels *zone, uint16_t id, uint
 	knot_wire_set_ad(
 		ret_wire); /* wants to know whether it is validated, RFC 6840 section 5.7 */
 	int ret = knot_pkt_put_question(packet, name, KNOT_CLASS_IN, KNOT_RRTYPE_DS);
+	if (ret == KNOT_EOK)
+		ret = put_opt(packet);
 	size_t size = ret == KNOT_EOK ? packet->size : 0;
 	knot_pkt_free(packet);
 	return size;
@@ -91,19 +110,38 @@ static void take_ds(struct parent_answer *answer, const knot_rdata_t *rdata)
 	memcpy(ds->rdata, rdata->data, ds->size);
 }
 
+static void take_ttl(struct parent_answer *answer, uint32_t ttl)
+{
+	if (ttl > answer->ttl)
+		answer->ttl = ttl;
+}
+
+/*
+ * What the TTL is at an authority. The TTL of a resolver's answer is what is left of it, and less
+ * yet where the resolver has a limit of its own: other resolvers keep the DS for longer.
+ */
+static void take_rrsig(struct parent_answer *answer, const knot_rdata_t *rdata)
+{
+	if (rdata->len > RRSIG_HEAD_SIZE && knot_rrsig_type_covered(rdata) == KNOT_RRTYPE_DS)
+		take_ttl(answer, knot_rrsig_original_ttl(rdata));
+}
+
 /* knot_pkt_parse() leaves each RR an RRset of its own. */
 static void take_rr(struct parent_answer *answer, const knot_rrset_t *rr,
 		    const struct dnsblv6_labels *zone)
 {
 	uint8_t name[DNSBLV6_LABELS_MAX + 1];
 	make_name(zone, name);
-	if (rr->type != KNOT_RRTYPE_DS || !knot_dname_is_case_equal(rr->owner, name))
+	if (!knot_dname_is_case_equal(rr->owner, name))
 		return;
-	if (rr->ttl > answer->ttl)
-		answer->ttl = rr->ttl;
+	if (rr->type == KNOT_RRTYPE_DS)
+		take_ttl(answer, rr->ttl);
 	const knot_rdata_t *rdata = rr->rrs.rdata;
 	for (unsigned i = 0; i < rr->rrs.count; i++) {
-		take_ds(answer, rdata);
+		if (rr->type == KNOT_RRTYPE_DS)
+			take_ds(answer, rdata);
+		else if (rr->type == KNOT_RRTYPE_RRSIG)
+			take_rrsig(answer, rdata);
 		rdata = knot_rdataset_next((knot_rdata_t *)(uintptr_t)rdata);
 	}
 }

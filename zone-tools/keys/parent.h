@@ -41,7 +41,7 @@ struct parent_ds {
 struct parent_answer {
 	struct parent_ds ds[PARENT_DS_MAX];
 	size_t ds_count;
-	uint32_t ttl; /* of the DS, or 0 */
+	uint32_t ttl; /* of the DS, by their RRSIG if there is one; 0 without any */
 };
 
 /*

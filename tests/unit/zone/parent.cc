@@ -42,20 +42,42 @@ struct reply {
 	uint16_t type = 43; // DS
 	std::vector<bytes> all_ds;
 	uint32_t ttl = 3600;
+	std::vector<bytes> all_rrsigs;
+
+	static bytes rr(uint16_t type, uint32_t ttl, const bytes &rdata)
+	{
+		bytes out = { 0xc0,
+			      12,
+			      0,
+			      uint8_t(type),
+			      0,
+			      1,
+			      uint8_t(ttl >> 24),
+			      uint8_t(ttl >> 16),
+			      uint8_t(ttl >> 8),
+			      uint8_t(ttl),
+			      0,
+			      uint8_t(rdata.size()) };
+		out.insert(out.end(), rdata.begin(), rdata.end());
+		return out;
+	}
 
 	bytes wire() const
 	{
-		bytes out = { uint8_t(id >> 8),	      uint8_t(id), flags2, flags3, 0, 1, 0,
-			      uint8_t(all_ds.size()), 0,	   0,	   0,	   0 };
+		const size_t count = all_ds.size() + all_rrsigs.size();
+		bytes out = { uint8_t(id >> 8), uint8_t(id), flags2, flags3, 0, 1, 0,
+			      uint8_t(count),	0,	     0,	     0,	     0 };
 		const bytes name = { 3, 'B', 'L', '6', 7, 'e', 'x', 'a', 'm', 'p', 'l', 'e', 0 };
 		out.insert(out.end(), name.begin(), name.end());
 		out.insert(out.end(), { uint8_t(type >> 8), uint8_t(type), 0, 1 });
-		for (const bytes &ds : all_ds) {
-			out.insert(out.end(),
-				   { 0xc0, 12, 0, 43, 0, 1, uint8_t(ttl >> 24), uint8_t(ttl >> 16),
-				     uint8_t(ttl >> 8), uint8_t(ttl), 0, uint8_t(ds.size()) });
-			out.insert(out.end(), ds.begin(), ds.end());
-		}
+		const auto put = [&](uint16_t rr_type, const std::vector<bytes> &all) {
+			for (const bytes &rdata : all) {
+				const bytes one = rr(rr_type, ttl, rdata);
+				out.insert(out.end(), one.begin(), one.end());
+			}
+		};
+		put(43, all_ds);
+		put(46, all_rrsigs);
 		return out;
 	}
 };
@@ -67,14 +89,15 @@ static int read(const reply &from, parent_answer &answer)
 	return parent_read_answer(wire.data(), wire.size(), &zone, ID, &answer);
 }
 
-TEST_CASE("a question about the DS records of a zone has 29 bytes", "[zone][parent]")
+TEST_CASE("a question about the DS records of a zone has 40 bytes, DO among them", "[zone][parent]")
 {
 	const dnsblv6_labels zone = labels_struct("bl6.example");
 	uint8_t wire[512];
 	const size_t size = parent_make_question(&zone, ID, wire);
-	const bytes wanted = { 0x12, 0x34, 1,	0x20, 0,   1,	0,  0,	 0,   0,
-			       0,    0,	   3,	'b',  'l', '6', 7,  'e', 'x', 'a',
-			       'm',  'p',  'l', 'e',  0,   0,	43, 0,	 1 };
+	const bytes wanted = { 0x12, 0x34, 1, 0x20, 0, 1, 0, 0, 0, 0, 0, 1, 3, 'b', 'l', '6', 7,
+			       'e', 'x', 'a', 'm', 'p', 'l', 'e', 0, 0, 43, 0, 1,
+			       // The root, OPT, 1232, DO.
+			       0, 0, 41, 4, 0xd0, 0, 0, 0x80, 0, 0, 0 };
 	CHECK(bytes(wire, wire + size) == wanted);
 }
 
@@ -91,6 +114,48 @@ TEST_CASE("the DS records of an authority or of a validating resolver are taken"
 	CHECK(answer.ttl == 3600);
 	CHECK(bytes(answer.ds[0].rdata, answer.ds[0].rdata + answer.ds[0].size) == from.all_ds[0]);
 	CHECK(bytes(answer.ds[1].rdata, answer.ds[1].rdata + answer.ds[1].size) == from.all_ds[1]);
+}
+
+static bytes rrsig_of(uint8_t type, uint32_t original_ttl)
+{
+	const auto octet = [&](int shift) { return uint8_t(original_ttl >> shift); };
+	bytes rdata = { 0, type, 15, 2, octet(24), octet(16), octet(8), octet(0), 0,
+			0, 0,	 2,  0, 0,	   0,	      1,	0,	  7 };
+	rdata.insert(rdata.end(), { 7, 'e', 'x', 'a', 'm', 'p', 'l', 'e', 0, 1, 2, 3, 4 });
+	return rdata;
+}
+
+// A resolver says what is left of a TTL, or less: other resolvers have the DS for as long as it was made for.
+TEST_CASE("the TTL of DS records is the one that they were signed with", "[zone][parent]")
+{
+	reply from;
+	from.all_ds = { ds_of(key_of(1)) };
+	parent_answer answer;
+	SECTION("a resolver's is less")
+	{
+		from.all_rrsigs = { rrsig_of(43, 86400) };
+		REQUIRE(read(from, answer) == DNSBLV6_OK);
+		CHECK(answer.ttl == 86400);
+		CHECK(answer.ds_count == 1);
+	}
+	SECTION("the greater one counts")
+	{
+		from.all_rrsigs = { rrsig_of(43, 60) };
+		REQUIRE(read(from, answer) == DNSBLV6_OK);
+		CHECK(answer.ttl == 3600);
+	}
+	SECTION("a signature of something else says nothing")
+	{
+		from.all_rrsigs = { rrsig_of(47, 86400) };
+		REQUIRE(read(from, answer) == DNSBLV6_OK);
+		CHECK(answer.ttl == 3600);
+	}
+	SECTION("more than RFC 2181 knows is not taken")
+	{
+		from.all_rrsigs = { rrsig_of(43, UINT32_MAX) };
+		REQUIRE(read(from, answer) == DNSBLV6_OK);
+		CHECK(answer.ttl == INT32_MAX);
+	}
 }
 
 TEST_CASE("what is no trusted answer to the question is told from one", "[zone][parent]")
