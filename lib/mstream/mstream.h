@@ -15,8 +15,8 @@
  *     mstream_end(mail, true);
  *
  * The events are the same, up to how data is cut, wherever the input is cut: lengths of 1 give what
- * one piece gives. In which order views take turns, and what is left out when a mail is too odd, may
- * depend on it. Ends of lines may be CRLF, LF or CR.
+ * one piece gives. In which order views take turns may depend on it, and so may which of too many parts or
+ * oddities are left out. Ends of lines may be CRLF, LF or CR.
  *
  * What two readers understand differently (two Content-Types, an odd boundary, base64 with bytes
  * that are none) is read in more than one way: each is a view, MSTREAM_VIEWS at most, and each

@@ -216,7 +216,7 @@ static struct leaf_stream *copy_stream(struct mstream *mail, struct entity *enti
 		return NULL;
 	}
 	struct mstream_part part = {
-		.view = view_of(entity, entity->stream_count),
+		.view = view_of(entity, (unsigned)(stream - entity->streams) + 1),
 		.type = "application/octet-stream",
 		.name = name_of(entity),
 		.coding = stream->coding,

@@ -205,9 +205,7 @@ static void merge(struct mstream *mail, uint32_t set)
 	}
 }
 
-/*
- * Only now, so that what is free does not depend on which of several that read a line was fed first.
- */
+/* Only now, as the entity is still in use while it gives up. */
 static void drop_gone(struct mstream *mail, uint32_t set)
 {
 	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
@@ -216,35 +214,71 @@ static void drop_gone(struct mstream *mail, uint32_t set)
 	}
 }
 
-/* Are they all amid a body, with bytes that cannot be a delimiter? */
-static bool is_text(const struct mstream *mail, uint32_t set, const uint8_t *bytes)
+/* May it be copied, or what reads its stream? A body's reader is at a line of dashes alone. */
+static bool is_busy(const struct entity *entity)
 {
-	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
-		const struct entity *entity = &mail->entities[i];
-		if ((set & ENTITY_BIT(i)) != 0 && (entity->phase == ENTITY_HEADER ||
-						   entity->line == LINE_DASHES || entity->is_gone))
-			return false;
+	for (unsigned i = 0; i < entity->stream_count; i++) {
+		if (entity->streams[i].has_nested)
+			return true;
 	}
-	return bytes[0] != '-';
+	return entity->phase == ENTITY_HEADER;
 }
 
-/* Several go line by line, so that they meet behind a delimiter; or up to what may be one. */
+/* Is it amid a line of a header of which nothing is looked at before its end? */
+static bool is_in_line(const struct entity *entity)
+{
+	return entity->phase == ENTITY_HEADER &&
+	       (entity->line == LINE_SKIP || entity->line == LINE_VALUE);
+}
+
+/*
+ * How many bytes each of set may have before the next has some. One that is copied takes room that another
+ * would have had, and which does is not to depend on where the mail is cut: where several may be copied, each
+ * has one byte. *ret_busy is one that may be copied while no other may, or ENTITIES_MAX.
+ */
+static size_t step_size(const struct mstream *mail, uint32_t set, const uint8_t *bytes, size_t size,
+			unsigned *ret_busy)
+{
+	unsigned count = 0;
+	bool are_in_line = true;
+	bool has_dashes = bytes[0] == '-';
+	*ret_busy = ENTITIES_MAX;
+	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
+		const struct entity *entity = &mail->entities[i];
+		if ((set & ENTITY_BIT(i)) == 0)
+			continue;
+		has_dashes = has_dashes || entity->line == LINE_DASHES;
+		if (!is_busy(entity))
+			continue;
+		are_in_line = are_in_line && is_in_line(entity);
+		*ret_busy = count++ == 0 ? i : ENTITIES_MAX;
+	}
+	if (has_dashes)
+		return 1;
+	if (count <= 1)
+		return partreader_find_dashes(bytes, size);
+	const size_t line_size = are_in_line ? partreader_line_size(bytes, size) : 0;
+	return line_size > 0 ? line_size : 1;
+}
+
+/* Several, which may meet behind a delimiter. */
 static size_t advance_all(struct mstream *mail, uint32_t set, uint8_t feed, const uint8_t *bytes,
 			  size_t size)
 {
-	size_t line_size = is_text(mail, set, bytes) ? partreader_find_dashes(bytes, size)
-						     : partreader_line_size(bytes, size) + 1;
-	if (line_size > size)
-		line_size = size;
+	unsigned busy;
+	size_t some = step_size(mail, set, bytes, size, &busy);
 	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
 		if ((set & ENTITY_BIT(i)) != 0)
 			mail->entities[i].is_at_delimiter = false;
 	}
-	set = advance(mail, set, feed, bytes, line_size);
-	merge(mail, set & fed_by(mail, feed));
-	if (line_size > 0 && (bytes[line_size - 1] == '\r' || bytes[line_size - 1] == '\n'))
-		drop_gone(mail, set & fed_by(mail, feed));
-	return line_size;
+	if (busy < ENTITIES_MAX) {
+		some = advance_alone(mail, busy, bytes, some);
+		set &= ~ENTITY_BIT(busy);
+	}
+	advance(mail, set, feed, bytes, some);
+	merge(mail, fed_by(mail, feed));
+	drop_gone(mail, fed_by(mail, feed));
+	return some;
 }
 
 void mstream_feed(struct mstream *mail, uint8_t feed, const uint8_t *bytes, size_t size)

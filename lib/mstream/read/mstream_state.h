@@ -32,8 +32,8 @@
 extern "C" {
 #endif
 
-#define ENTITIES_MAX	(MSTREAM_VIEWS + 2) /* two for mails that are encoded within mails */
-#define LEAF_STREAMS	4
+#define ENTITIES_MAX	(MSTREAM_VIEWS + 2)    /* two for mails that are encoded within mails */
+#define LEAF_STREAMS	(MIMEHEAD_CODINGS + 3) /* and copies: of base64 two, of quoted-printable one */
 #define ENTITY_LINE_MAX 512  /* of a line that may be a delimiter, or a field's name */
 #define LEVEL_SPACE	1100 /* of the boundaries of all levels: of 16 as RFC 2046 has them */
 

@@ -29,7 +29,7 @@ struct part {
 struct log {
 	size_t piece;
 	unsigned count;
-	bool is_too_odd;
+	bool has_too_many;
 	unsigned odd_count;
 	unsigned odd[MSTREAM_ODDITY_COUNT];
 	struct part parts[PARTS_MAX];
@@ -95,8 +95,8 @@ static void odd(void *context, enum mstream_oddity oddity, const char *position)
 	log->odd[oddity]++;
 	/* Which part is left out when there is room for one more depends on the order of views. */
 	log->odd_count++;
-	log->is_too_odd = log->is_too_odd || oddity == MSTREAM_TOO_ODD ||
-			  oddity == MSTREAM_TOO_MANY || log->odd_count == ODDITIES_MAX;
+	log->has_too_many =
+		log->has_too_many || oddity == MSTREAM_TOO_MANY || log->odd_count == ODDITIES_MAX;
 }
 
 static const struct mstream_events events = { begin, data_of, end, odd };
@@ -145,8 +145,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const bool is_whole = data[0] % 16 != 0;
 	read_mail(data + 1, size - 1, 0, is_whole, &whole);
 	read_mail(data + 1, size - 1, data[0] + 1U, is_whole, &pieces);
-	require(whole.is_too_odd == pieces.is_too_odd, "too odd is too odd");
-	if (whole.is_too_odd || whole.count == PARTS_MAX)
+	require(whole.has_too_many == pieces.has_too_many, "too many are too many");
+	if (whole.has_too_many || whole.count == PARTS_MAX)
 		return 0;
 	require(whole.count == pieces.count, "as many parts");
 	for (unsigned i = 0; i < whole.count; i++)

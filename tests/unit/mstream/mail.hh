@@ -2,9 +2,11 @@
 // A mail through mstream, in pieces, with what its events have said.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -17,16 +19,17 @@ struct Part {
 	enum mstream_coding coding = MSTREAM_IDENTITY;
 	bool is_ended = false, is_whole = false, is_copy = false;
 
+	auto all() const
+	{
+		return std::tie(position, view, bytes, name, type, coding, is_whole, is_copy);
+	}
 	bool operator==(const Part &other) const
 	{
-		return view == other.view && position == other.position && type == other.type &&
-		       name == other.name && bytes == other.bytes && coding == other.coding &&
-		       is_whole == other.is_whole && is_copy == other.is_copy;
+		return all() == other.all();
 	}
 	bool operator<(const Part &other) const
 	{
-		return std::tie(position, view, bytes, name) <
-		       std::tie(other.position, other.view, other.bytes, other.name);
+		return all() < other.all();
 	}
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What readers of mail understand differently: each view has its parts, and what is the same is given once.
 #include <algorithm>
+#include <random>
 #include <string>
 
 #include "tests/unit/mstream/mail.hh"
@@ -218,5 +219,62 @@ TEST_CASE("a CR before a field ends the header for some readers alone", "[mstrea
 		Mail cut;
 		read_all("Subject: x\r\n" + end, cut);
 		CHECK(cut.parts.size() == 1);
+	}
+}
+
+TEST_CASE("which readings there are does not depend on where a mail is cut", "[mstream][views]")
+{
+	const std::string multipart = "Content-Type: multipart/mixed; boundary=b";
+	for (const std::string &text : {
+		     multipart + "\r-\r\n\r--b\nQUJD=\r",		     // of two readings
+		     multipart + "\n--b\ngarbage\n\r--bx\n\r",		     // of too many
+		     multipart + "\r\n \r\r--b x\r--\r",		     // and no header
+		     multipart + "\rContent-Type: text/plain\r\n\r\n--b\r\r" // both amid a line
+				 "Content-Transfer-Encoding: base64\r\r--c\n\n",
+		     // Two codings, each with bytes that readers take differently.
+		     std::string("Content-Transfer-Encoding: quoted-printable\n"
+				 "Content-Transfer-Encoding: base64\n\n=3D\n-\n \n\n--c--\n\n"),
+	     }) {
+		CAPTURE(text);
+		Mail mail;
+		read_all(text, mail);
+	}
+}
+
+TEST_CASE("a short mail of any lines is the same in pieces", "[mstream][views]")
+{
+	const std::vector<std::string> lines = {
+		"From: a",
+		"Content-Type: multipart/mixed; boundary=b",
+		"Content-Type: multipart/mixed; boundary=c",
+		"Content-Type: message/rfc822",
+		"Content-Transfer-Encoding: base64",
+		"Content-Transfer-Encoding: quoted-printable",
+		"Content-Type: text/plain",
+		"garbage",
+		"--b",
+		"--b--",
+		"--b x",
+		"--c",
+		" ",
+		":",
+		"-",
+		"QUJD=",
+		"=3D",
+		"begin 644 a",
+		// A multipart with a boundary b and a part behind a CR.
+		"Q29udGVudC1UeXBlOiBtdWx0aXBhcnQvbWl4ZWQ7IGJvdW5kYXJ5PWIKCgotLWIKZ2FyYmFnZQoNLS1iDQ"
+		"0K",
+		"",
+	};
+	const std::vector<std::string> ends = { "\r\n", "\n", "\r", "\r\r\n", "\n\r" };
+	std::minstd_rand random(1);
+	for (unsigned count = 0; count < 400; count++) {
+		std::string text = count % 2 == 0 ? "" : lines[1] + ends[random() % ends.size()];
+		for (unsigned line = 0; line < 12; line++)
+			text += lines[random() % lines.size()] + ends[random() % ends.size()];
+		CAPTURE(text);
+		Mail mail;
+		read_all(text, mail);
 	}
 }
