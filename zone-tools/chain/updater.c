@@ -216,6 +216,28 @@ static int check_totals(struct updater *updater)
 				    &updater->facts.serial);
 }
 
+/*
+ * Flat names spell out every block, and one wide prefix may be billions of them: too many are not
+ * written first and counted then. More than there were make the zone larger, whatever goes.
+ */
+static int check_room(struct updater *updater)
+{
+	const struct dnsblv6_facts *before = &updater->before.facts;
+	enum dnsblv6_style style = (enum dnsblv6_style)before->style;
+	uint64_t count = 0;
+	for (size_t i = 0; i < updater->regions.count; i++) {
+		const struct region *region = &updater->regions.items[i];
+		if (!region->is_changed)
+			continue;
+		if (dnsblv6_style_asked(style, true) == DNSBLV6_STYLE_FLAT)
+			count += ranges_block_count(&region->after.ipv4);
+		if (dnsblv6_style_asked(style, false) == DNSBLV6_STYLE_FLAT)
+			count += ranges_block_count(&region->after.ipv6);
+	}
+	bool is_too_large = count > updater->job->max_records && count > before->record_count;
+	return is_too_large ? CHAIN_ERECORDS : DNSBLV6_OK;
+}
+
 /* ---- names of a region ---- */
 
 /* Where the names of the region are going, and the old ones that are not of the list. */
@@ -717,9 +739,9 @@ static int write_all(struct writer *writer, void *context)
 {
 	struct updater *updater = context;
 	int (*const steps[])(struct updater *) = {
-		load_before,	   open_walks,	 choose_set,   find_regions,
-		print_differences, check_totals, open_signer,  open_recorder,
-		put_set,	   put_records,	 put_segments, put_facts,
+		load_before,  open_walks,   choose_set,	 find_regions,	print_differences,
+		check_totals, check_room,   open_signer, open_recorder, put_set,
+		put_records,  put_segments, put_facts,
 	};
 	int ret = DNSBLV6_OK;
 	updater->writer = writer;

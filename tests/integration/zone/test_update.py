@@ -13,6 +13,7 @@ import ipaddress
 import itertools
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -546,6 +547,21 @@ class Refusals(UpdateCase):
         self.refuse_store(EX_DATAERR, "more records than --max-records permits",
                           "--add", "9.9.9.9", "--max-records", "5")
         self.update("--add", "20.0.16.0/32", "--max-records", "1000")  # they do let things pass
+
+    def test_too_many_flat_names_are_refused_before_they_are_written(self):
+        """67 million need more than the file may have, a store's first limit."""
+        self.keys = ()
+        for style in ("flat", "both6"):
+            with self.subTest(style):
+                self.store = self.path(f"{style}.mdb")
+                self.build(self.store, "--style", style, self.write("few", "20.0.0.1\n"))
+                self.before = self.content()
+                refused = self.update(
+                    "--add", "2a00::/31", *ANY_SIZE, expect=EX_DATAERR,
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 30, 2 << 30)))
+                self.assertEqual(refused.err, f"error: [{self.store}] store not changed"
+                                              " (more records than --max-records permits)\n")
+                self.assertEqual(self.content(), self.before)
 
     def test_too_much_of_ipv4(self):
         self.refuse_change(r"zone would list too much of IPv4, addresses=20975617 \(.*\)",
