@@ -66,7 +66,7 @@ struct ways {
 	const char *directory;
 	int directory_fd;
 	char *text; /* of the mail, and a dot that no way writes */
-	struct mailstore *store;
+	struct maillayer *store;
 	int floor_fd;
 	uint64_t written; /* mails, and bytes of their texts */
 	uint64_t written_bytes;
@@ -314,12 +314,12 @@ static void deliver_store(struct ways *ways, const struct trace_session *trace)
 		.size = trace->size_bytes,
 		.time_us = clock_ns(CLOCK_REALTIME) / 1000,
 	};
-	check_store(mailstore_deliver(ways->store, &mail, &id), "deliver");
+	check_store(maillayer_deliver(ways->store, &mail, &id), "deliver");
 }
 
 static void sync_store(struct ways *ways)
 {
-	check_store(mailstore_sync(ways->store), "sync");
+	check_store(maillayer_sync(ways->store), "sync");
 }
 
 /* ---- the run ---- */
@@ -398,7 +398,7 @@ static void run(struct ways *ways, const struct way *way)
 	} while (!has_ended(ways, passed_ns));
 	/* What its index owes is a part of what mails cost. */
 	if (!ways->is_killed)
-		mailstore_close(ways->store);
+		maillayer_close(ways->store);
 	read_counters(after);
 	printf("mails=%" PRIu64 " seconds=%.6f bytes=%" PRIu64 " syncs=%" PRIu64 " written=%" PRIu64
 	       "\n",

@@ -2,6 +2,7 @@
 #include "lib/mailcluster/cluster.h"
 
 #include "lib/mailstore/mailbody.h"
+#include "lib/mailstore/mailstore.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -19,7 +19,7 @@
 #define HEADERS_MAX (256U << 10) /* no header field is looked for behind that */
 
 struct mail_store {
-	struct mailstore *store;
+	struct maillayer *layer;
 	uint64_t collections; /* mails may have moved with each */
 	char error[ERROR_SIZE];
 };
@@ -93,7 +93,7 @@ static int open_parts(struct mail_store *store, const char *directory, int flags
 	if (ret == 0)
 		ret = filedisk_open(log, &setup.disk);
 	if (ret == 0)
-		ret = mailstore_open(&setup, &store->store, &recovery);
+		ret = mailstore_open(&setup, &store->layer, &recovery);
 	if (ret == 0 && recovery.damaged > 0)
 		snprintf(store->error, sizeof(store->error),
 			 "%" PRIu64 " damaged places, the first in segment %016" PRIx64
@@ -120,7 +120,7 @@ void mail_store_close(struct mail_store *store)
 {
 	if (store == NULL)
 		return;
-	mailstore_close(store->store);
+	maillayer_close(store->layer);
 	free(store);
 }
 
@@ -138,11 +138,11 @@ static int add_entry(struct mail_file *file, const struct mailentry *entry)
 static int look_again(struct mail_file *file, uint64_t from)
 {
 	struct mailentry entry;
-	int ret = mailstore_find(file->store->store, file->name, from, &entry);
+	int ret = maillayer_find(file->store->layer, file->name, from, &entry);
 	while (ret == 0) {
 		ret = add_entry(file, &entry);
 		if (ret == 0)
-			ret = mailstore_find(file->store->store, file->name, entry.mail + 1,
+			ret = maillayer_find(file->store->layer, file->name, entry.mail + 1,
 					     &entry);
 	}
 	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
@@ -203,7 +203,7 @@ static int find_current(struct mail_file *file, const struct mailentry **ret_ent
 	if (file->position >= file->count)
 		return -ENOMSG;
 	const struct mailentry *entry = &file->entries[file->position];
-	ret = mailstore_find(file->store->store, file->name, entry->mail, &again);
+	ret = maillayer_find(file->store->layer, file->name, entry->mail, &again);
 	if (ret == DNSBLV6_ENOTFOUND || (ret == 0 && again.mail != entry->mail))
 		return -ENOMSG;
 	*ret_entry = entry;
@@ -263,7 +263,7 @@ static int look_where(struct mail_file *file, const struct mailentry *entry)
 	if (file->collections == file->store->collections)
 		return 0;
 	file->collections = file->store->collections;
-	return mailstore_find_row(file->store->store, entry->mail, &file->row);
+	return maillayer_find_row(file->store->layer, entry->mail, &file->row);
 }
 
 static int begin_reading(struct mail_file *file, const struct mailentry *entry)
@@ -273,9 +273,9 @@ static int begin_reading(struct mail_file *file, const struct mailentry *entry)
 	if (file->is_reading)
 		return look_where(file, entry);
 	stop_reading(file);
-	int ret = mailstore_find_row(file->store->store, entry->mail, &file->row);
+	int ret = maillayer_find_row(file->store->layer, entry->mail, &file->row);
 	if (ret == 0)
-		ret = mailstore_record(file->store->store, &file->row, &record, &file->meta);
+		ret = maillayer_record(file->store->layer, &file->row, &record, &file->meta);
 	if (ret == 0)
 		ret = mailmeta_decode(file->meta, record.meta_size, &meta);
 	if (ret != 0)
@@ -297,7 +297,7 @@ static int read_piece(struct mail_file *file)
 	while (file->piece_size == 0 && file->at < file->row.wire_size) {
 		uint64_t left = file->row.wire_size - file->at;
 		size_t size = left < PIECE ? (size_t)left : PIECE;
-		int ret = mailstore_read(file->store->store, &file->row, file->at, wire, size);
+		int ret = maillayer_read(file->store->layer, &file->row, file->at, wire, size);
 		if (ret != 0)
 			return ret;
 		file->at += size;
@@ -441,7 +441,7 @@ ssize_t mail_header(struct mail_file *file, const char *name, char *ret_value, s
 int mail_make_id(struct mail_store *store, struct mail_id *ret_id)
 {
 	struct mailid id;
-	int ret = mailstore_make_id(store->store, &id);
+	int ret = maillayer_make_id(store->layer, &id);
 	if (ret == 0)
 		mailid_format(&id, ret_id->text);
 	return note(store, ret, "mail_make_id");
@@ -449,7 +449,7 @@ int mail_make_id(struct mail_store *store, struct mail_id *ret_id)
 
 static int commit(struct mail_store *store, int ret)
 {
-	return ret == 0 ? mailstore_sync(store->store) : ret;
+	return ret == 0 ? maillayer_sync(store->layer) : ret;
 }
 
 static int deliver(struct mail_store *store, const struct mailname *names, size_t count,
@@ -468,7 +468,7 @@ static int deliver(struct mail_store *store, const struct mailname *names, size_
 			return ret;
 		mail.id = &known;
 	}
-	int ret = commit(store, mailstore_deliver(store->store, &mail, &made));
+	int ret = commit(store, maillayer_deliver(store->layer, &mail, &made));
 	if (ret == 0 && id != NULL)
 		mailid_format(&made, id->text);
 	return ret;
@@ -500,7 +500,7 @@ int mail_delete(struct mail_file *file)
 	int ret = find_current(file, &entry);
 	if (ret == 0)
 		ret = commit(store,
-			     mailstore_delete(store->store, file->name, &entry->mail, 1, now_us()));
+			     maillayer_erase(store->layer, file->name, &entry->mail, 1, now_us()));
 	stop_reading(file);
 	return note(store, ret, "mail_delete");
 }
@@ -511,7 +511,7 @@ int mail_collect(struct mail_store *store, unsigned share_max)
 	uint64_t segment = 0;
 	int ret = share_max == 0 || share_max > 100
 			  ? -EINVAL
-			  : mailstore_collect(store->store, share_max, &segment);
+			  : maillayer_collect(store->layer, share_max, &segment);
 	store->collections++;
 	if (ret == DNSBLV6_ENOTFOUND)
 		return 0;

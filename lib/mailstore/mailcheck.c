@@ -268,12 +268,12 @@ static int check_log(struct mailcheck *check, const struct kept *kept, struct di
 /* An index made from the log alone. */
 static int build(struct mailcheck *check, struct disk *disk, const char *scratch_path)
 {
-	struct mailstore *store;
+	struct maillayer *layer;
 	struct mailstore_recovery recovery;
 	const struct mailstore_setup setup = { .disk = disk, .index_path = scratch_path };
-	int ret = mailstore_open(&setup, &store, &recovery);
+	int ret = mailstore_open(&setup, &layer, &recovery);
 	if (ret == 0)
-		mailstore_close(store);
+		maillayer_close(layer);
 	else if (ret == MAILSTORE_EDAMAGED)
 		find_damage(check, recovery.first, "it has the head of another segment");
 	return ret;

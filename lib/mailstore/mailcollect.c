@@ -15,12 +15,14 @@
  */
 #include "lib/mailstore/mailstore.h"
 
+#include "lib/mailstore/mailstore.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 struct collection {
-	struct mailstore *store;
+	struct maillayer *layer;
 	struct mailstore_parts parts;
 	uint64_t segment;
 	struct segmentrow row;
@@ -171,7 +173,7 @@ static int append_copy(struct collection *collection, const struct maillog_curso
 			bytes);
 	record.type = MAILRECORD_COPY;
 	record.meta_size = (uint32_t)size;
-	int ret = mailstore_append(collection->store, generation_above(collection), &record, bytes,
+	int ret = mailstore_append(collection->layer, generation_above(collection), &record, bytes,
 				   &body);
 	free(bytes);
 	if (ret == 0)
@@ -247,7 +249,7 @@ static int take_deletion(struct collection *collection, const struct mailrecord 
 	if (ret == 0 && count > 0) {
 		kept.meta_size = (uint32_t)maildeletion_size(deletion.mailbox, count);
 		maildeletion_encode(deletion.mailbox, mails, count, meta);
-		ret = mailstore_append(collection->store, generation_above(collection), &kept, meta,
+		ret = mailstore_append(collection->layer, generation_above(collection), &kept, meta,
 				       NULL);
 	}
 	free(mails);
@@ -271,7 +273,7 @@ static int take_one(struct collection *collection, const struct maillog_cursor *
 /* The reader goes when the index is written, which appending may lead to. */
 static int borrow_again(struct collection *collection)
 {
-	return mailstore_reader(collection->store, &collection->parts.reader);
+	return mailstore_reader(collection->layer, &collection->parts.reader);
 }
 
 static int take_all(struct collection *collection)
@@ -307,10 +309,10 @@ static int check_whole(struct collection *collection)
 	return skip(collection->parts.skipped, collection->segment);
 }
 
-int mailstore_collect(struct mailstore *store, unsigned share_max, uint64_t *ret_segment)
+int mailstore_collect(struct maillayer *layer, unsigned share_max, uint64_t *ret_segment)
 {
-	struct collection collection = { .store = store };
-	int ret = mailstore_borrow(store, &collection.parts);
+	struct collection collection = { .layer = layer };
+	int ret = mailstore_borrow(layer, &collection.parts);
 	if (ret == 0)
 		ret = choose(&collection, share_max);
 	if (ret != 0)
@@ -326,7 +328,7 @@ int mailstore_collect(struct mailstore *store, unsigned share_max, uint64_t *ret
 		return ret;
 	/* The segment is removed when the index has let it go. */
 	collection.parts.batch->emptied = collection.segment;
-	ret = mailstore_flush(store);
+	ret = maillayer_flush(layer);
 	if (ret == 0)
 		*collection.parts.reclaimed += collection.row.end;
 	return ret;

@@ -11,6 +11,7 @@
 #define BATCH_METAS (4U << 20)
 
 struct mailstore {
+	struct maillayer layer; /* first */
 	struct disk *disk;
 	char *index_path;
 	struct maillog log;
@@ -25,6 +26,11 @@ struct mailstore {
 	struct mailskipped skipped;
 	bool is_short;
 };
+
+static struct mailstore *store_of(const struct maillayer *layer)
+{
+	return (struct mailstore *)(uintptr_t)layer;
+}
 
 /* ---- the index ---- */
 
@@ -68,38 +74,39 @@ static int apply(struct mailstore *store)
 	return emptied != 0 ? remove_segment(store, emptied) : STORE_OK;
 }
 
-int mailstore_sync(struct mailstore *store)
+static int log_sync(struct maillayer *layer)
 {
 	int ret = 0;
 	/* New mail comes last: when copies cannot be synced, it is not on disk either. */
 	for (unsigned i = MAIL_GENERATIONS; ret == 0 && i > 0; i--)
-		ret = maillog_sync(&store->log, i - 1);
+		ret = maillog_sync(&store_of(layer)->log, i - 1);
 	return ret;
 }
 
-int mailstore_sync_begin(struct mailstore *store, struct mailstore_sync *ret_sync)
+static int log_sync_begin(struct maillayer *layer, struct mailstore_sync *ret_sync)
 {
-	return maillog_sync_begin(&store->log, ret_sync);
+	return maillog_sync_begin(&store_of(layer)->log, ret_sync);
 }
 
-int mailstore_sync_end(struct mailstore *store, const struct mailstore_sync *sync, int status)
+static int log_sync_end(struct maillayer *layer, const struct mailstore_sync *sync, int status)
 {
-	return maillog_sync_end(&store->log, sync, status);
+	return maillog_sync_end(&store_of(layer)->log, sync, status);
 }
 
-struct mailplace mailstore_end(const struct mailstore *store)
+static struct mailplace log_end(const struct maillayer *layer)
 {
-	return maillog_end(&store->log);
+	return maillog_end(&store_of(layer)->log);
 }
 
-bool mailstore_has_synced(const struct mailstore *store, struct mailplace end)
+static bool log_has_synced(const struct maillayer *layer, struct mailplace end)
 {
-	return maillog_has_synced(&store->log, end);
+	return maillog_has_synced(&store_of(layer)->log, end);
 }
 
-int mailstore_flush(struct mailstore *store)
+static int log_flush(struct maillayer *layer)
 {
-	int ret = mailstore_sync(store);
+	struct mailstore *store = store_of(layer);
+	int ret = log_sync(layer);
 	bool is_due =
 		store->batch.count > 0 || store->batch.emptied != 0 || store->batch.refused > 0;
 	return ret == 0 && is_due ? apply(store) : ret;
@@ -116,7 +123,7 @@ static int make_room(struct mailstore *store)
 	const struct mailbatch *batch = &store->batch;
 	if (!is_much(batch))
 		return 0;
-	int ret = mailstore_flush(store);
+	int ret = log_flush(&store->layer);
 	if (store->log.failure != 0)
 		return ret;
 	bool is_full = batch->count >= 2 * (size_t)BATCH_COUNT ||
@@ -124,7 +131,7 @@ static int make_room(struct mailstore *store)
 	return is_full ? ret : 0;
 }
 
-/* ---- opening ---- */
+/* ---- recovery ---- */
 
 static int replay_one(struct mailstore *store, const struct mailwalk_segment *segment)
 {
@@ -210,64 +217,12 @@ static int recover(struct mailstore *store, const struct mailstore_setup *setup,
 	return ret;
 }
 
-static void free_store(struct mailstore *store)
-{
-	close_reader(store);
-	mailbatch_free(&store->batch);
-	free(store->skipped.segments);
-	maillog_close(&store->log);
-	store->disk->ops->close(store->disk);
-	free(store->index_path);
-	free(store);
-}
-
-int mailstore_open(const struct mailstore_setup *setup, struct mailstore **ret_store,
-		   struct mailstore_recovery *ret_recovery)
-{
-	uint8_t random[32];
-	uint64_t size = setup->segment_size > 0 ? setup->segment_size : MAILSTORE_SEGMENT_SIZE;
-	struct mailstore *store = calloc(1, sizeof(*store));
-	*ret_recovery = (struct mailstore_recovery){ 0 };
-	if (store == NULL) {
-		setup->disk->ops->close(setup->disk);
-		return -ENOMEM;
-	}
-	store->disk = setup->disk;
-	store->reserve = setup->reserve;
-	store->index_path = strdup(setup->index_path);
-	int ret = store->index_path == NULL ? -ENOMEM : 0;
-	if (ret == 0 && getentropy(random, sizeof(random)) != 0)
-		ret = -errno;
-	if (ret == 0)
-		ret = maillog_open(&store->log, store->disk, random, size);
-	if (ret == 0)
-		ret = recover(store, setup, ret_recovery);
-	if (ret != 0) {
-		free_store(store);
-		return mailstore_name_limit(ret);
-	}
-	*ret_store = store;
-	return 0;
-}
-
-void mailstore_abandon(struct mailstore *store)
-{
-	if (store != NULL)
-		free_store(store);
-}
-
-void mailstore_close(struct mailstore *store)
-{
-	if (store != NULL && store->log.failure == 0)
-		(void)mailstore_flush(store);
-	mailstore_abandon(store);
-}
-
 /* ---- writing ---- */
 
-int mailstore_append(struct mailstore *store, unsigned generation, struct mailrecord *record,
+int mailstore_append(struct maillayer *layer, unsigned generation, struct mailrecord *record,
 		     const uint8_t *meta, const struct maillog_body *body)
 {
+	struct mailstore *store = store_of(layer);
 	struct mailplace place;
 	record->lsn = store->next_lsn;
 	if (record->type == MAILRECORD_MAIL)
@@ -283,12 +238,12 @@ int mailstore_append(struct mailstore *store, unsigned generation, struct mailre
 	return ret == 0 ? 0 : maillog_fail(&store->log, ret);
 }
 
-int mailstore_make_id(struct mailstore *store, struct mailid *ret_id)
+static int log_make_id(struct maillayer *layer, struct mailid *ret_id)
 {
 	uint8_t random[8];
 	if (getentropy(random, sizeof(random)) != 0)
 		return -errno;
-	return mailid_make(store->log.identity.key, random, ret_id);
+	return mailid_make(store_of(layer)->log.identity.key, random, ret_id);
 }
 
 int mailstore_copy_recipients(const struct mailstore_mail *mail, struct mailname **ret_names,
@@ -308,7 +263,7 @@ int mailstore_copy_recipients(const struct mailstore_mail *mail, struct mailname
 	return 0;
 }
 
-/* What is about to be written: everything that mailstore_deliver() has to free. */
+/* What is about to be written: everything that log_deliver() has to free. */
 struct delivery {
 	struct mailbody body;
 	struct mailname *recipients;
@@ -410,7 +365,7 @@ static int compare_known(struct mailstore *store, const struct delivery *deliver
 	uint8_t *meta;
 	int ret = mailindex_mail(store->reader, number, &row);
 	if (ret == STORE_OK)
-		ret = mailstore_record(store, &row, &record, &meta);
+		ret = maillog_read(&store->log, row.place, &record, &meta);
 	if (ret != STORE_OK)
 		return ret;
 	bool is_known = is_same(delivery, &record, meta);
@@ -472,20 +427,22 @@ static int write_delivery(struct mailstore *store, const struct mailstore_mail *
 		delivery->record.id = *mail->id;
 		ret = mail->is_moved ? check_moved_id(store, mail->id) : check_id(store, delivery);
 	} else {
-		int made = mailstore_make_id(store, &delivery->record.id);
+		int made = log_make_id(&store->layer, &delivery->record.id);
 		if (made != 0)
 			return made;
 	}
 	if (ret != DNSBLV6_ENOTFOUND)
 		return ret;
 	ret = check_room(store, &delivery->record);
-	return ret == 0 ? mailstore_append(store, 0, &delivery->record, delivery->meta, &body)
+	return ret == 0 ? mailstore_append(&store->layer, 0, &delivery->record, delivery->meta,
+					   &body)
 			: ret;
 }
 
-int mailstore_deliver(struct mailstore *store, const struct mailstore_mail *mail,
-		      struct mailid *ret_id)
+static int log_deliver(struct maillayer *layer, const struct mailstore_mail *mail,
+		       struct mailid *ret_id)
 {
+	struct mailstore *store = store_of(layer);
 	struct delivery delivery = { 0 };
 	int ret = store->log.failure != 0 ? MAILSTORE_EFAILED : prepare(store, mail, &delivery);
 	if (ret == 0)
@@ -498,7 +455,7 @@ int mailstore_deliver(struct mailstore *store, const struct mailstore_mail *mail
 	return ret;
 }
 
-int mailstore_delete(struct mailstore *store, struct mailname mailbox, const uint64_t *mails,
+static int log_erase(struct maillayer *layer, struct mailname mailbox, const uint64_t *mails,
 		     size_t count, uint64_t time_us)
 {
 	struct mailrecord record = { .type = MAILRECORD_DELETE, .time_us = time_us };
@@ -512,7 +469,7 @@ int mailstore_delete(struct mailstore *store, struct mailname mailbox, const uin
 		return -ENOMEM;
 	maildeletion_encode(mailbox, mails, count, meta);
 	record.meta_size = (uint32_t)size;
-	int ret = mailstore_append(store, 0, &record, meta, NULL);
+	int ret = mailstore_append(layer, 0, &record, meta, NULL);
 	free(meta);
 	return ret;
 }
@@ -543,7 +500,7 @@ static int ask_about(struct mailstore *store, bool is_waiting)
 {
 	if (store->log.failure != 0)
 		return MAILSTORE_EFAILED;
-	int ret = is_waiting || store->batch.emptied != 0 ? mailstore_flush(store) : 0;
+	int ret = is_waiting || store->batch.emptied != 0 ? log_flush(&store->layer) : 0;
 	return ret == 0 ? open_reader(store) : ret;
 }
 
@@ -562,12 +519,13 @@ static int ask_box(struct mailstore *store, struct mailname mailbox)
 /* The index as the log is now. */
 static int ask(struct mailstore *store)
 {
-	int ret = mailstore_flush(store);
+	int ret = log_flush(&store->layer);
 	return ret == 0 ? open_reader(store) : ret;
 }
 
-int mailstore_borrow(struct mailstore *store, struct mailstore_parts *ret_parts)
+int mailstore_borrow(struct maillayer *layer, struct mailstore_parts *ret_parts)
 {
+	struct mailstore *store = store_of(layer);
 	int ret = ask(store);
 	*ret_parts = (struct mailstore_parts){ .log = &store->log,
 					       .batch = &store->batch,
@@ -579,24 +537,19 @@ int mailstore_borrow(struct mailstore *store, struct mailstore_parts *ret_parts)
 	return ret;
 }
 
-int mailstore_reader(struct mailstore *store, struct reader **ret_reader)
+int mailstore_reader(struct maillayer *layer, struct reader **ret_reader)
 {
+	struct mailstore *store = store_of(layer);
 	int ret = open_reader(store);
 	if (ret == STORE_OK)
 		*ret_reader = store->reader;
 	return ret;
 }
 
-int mailstore_find(struct mailstore *store, struct mailname mailbox, uint64_t from,
-		   struct mailentry *ret_entry)
+static int log_list(struct maillayer *layer, struct mailname mailbox, uint64_t from, size_t room,
+		    struct mailentry *ret_entries, size_t *ret_count)
 {
-	int ret = ask_box(store, mailbox);
-	return ret == 0 ? mailindex_entry(store->reader, mailbox, from, ret_entry) : ret;
-}
-
-int mailstore_list(struct mailstore *store, struct mailname mailbox, uint64_t from, size_t room,
-		   struct mailentry *ret_entries, size_t *ret_count)
-{
+	struct mailstore *store = store_of(layer);
 	int ret = ask_box(store, mailbox);
 	return ret == 0 ? mailindex_list(store->reader, mailbox, from, room, ret_entries, ret_count)
 			: ret;
@@ -611,23 +564,26 @@ static int read_counts(struct mailstore *store, struct mailname mailbox,
 	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
 }
 
-int mailstore_counts(struct mailstore *store, struct mailname mailbox,
-		     struct mailcounts *ret_counts)
+static int log_counts(struct maillayer *layer, struct mailname mailbox,
+		      struct mailcounts *ret_counts)
 {
+	struct mailstore *store = store_of(layer);
 	int ret = ask_box(store, mailbox);
 	return ret == 0 ? read_counts(store, mailbox, ret_counts) : ret;
 }
 
-int mailstore_peek_counts(struct mailstore *store, struct mailname mailbox,
-			  struct mailcounts *ret_counts)
+static int log_peek_counts(struct maillayer *layer, struct mailname mailbox,
+			   struct mailcounts *ret_counts)
 {
+	struct mailstore *store = store_of(layer);
 	int ret = mailname_is_valid(mailbox) ? open_reader(store) : MAILSTORE_EBOX;
 	return ret == 0 ? read_counts(store, mailbox, ret_counts) : ret;
 }
 
-int mailstore_next_box(struct mailstore *store, struct mailname behind, uint8_t *ret_name,
-		       size_t *ret_size, struct mailcounts *ret_counts)
+static int log_next_box(struct maillayer *layer, struct mailname behind, uint8_t *ret_name,
+			size_t *ret_size, struct mailcounts *ret_counts)
 {
+	struct mailstore *store = store_of(layer);
 	struct mailname name;
 	int ret = ask(store);
 	if (ret == 0)
@@ -639,45 +595,52 @@ int mailstore_next_box(struct mailstore *store, struct mailname behind, uint8_t 
 	return 0;
 }
 
-int mailstore_find_id(struct mailstore *store, const struct mailid *id, uint64_t *ret_mail)
+static int log_find_id(struct maillayer *layer, struct mailname mailbox, const struct mailid *id,
+		       uint64_t *ret_mail)
 {
+	(void)mailbox; /* there is one store */
+	struct mailstore *store = store_of(layer);
 	int ret = ask_about(store, find_waiting(&store->batch, id) != NULL);
 	return ret == 0 ? mailindex_id(store->reader, id, ret_mail) : ret;
 }
 
-int mailstore_find_row(struct mailstore *store, uint64_t mail, struct mailrow *ret_row)
+static int log_find_row(struct maillayer *layer, uint64_t mail, struct mailrow *ret_row)
 {
+	struct mailstore *store = store_of(layer);
 	int ret = ask(store);
 	return ret == 0 ? mailindex_mail(store->reader, mail, ret_row) : ret;
 }
 
-int mailstore_read(struct mailstore *store, const struct mailrow *row, uint64_t at, void *bytes,
-		   size_t size)
+static int log_read(struct maillayer *layer, const struct mailrow *row, uint64_t at, void *bytes,
+		    size_t size)
 {
+	struct mailstore *store = store_of(layer);
 	struct mailspan body = mailrow_span(row);
 	if (at > body.size || size > body.size - at)
 		return -ENODATA;
 	return store->disk->ops->read(store->disk, body.segment, body.at + at, bytes, size);
 }
 
-int mailstore_record(struct mailstore *store, const struct mailrow *row,
-		     struct mailrecord *ret_record, uint8_t **ret_meta)
+static int log_record(struct maillayer *layer, const struct mailrow *row,
+		      struct mailrecord *ret_record, uint8_t **ret_meta)
 {
-	return maillog_read(&store->log, row->place, ret_record, ret_meta);
+	return maillog_read(&store_of(layer)->log, row->place, ret_record, ret_meta);
 }
 
-int mailstore_open_segment(struct mailstore *store, uint64_t segment, int *ret_fd)
+static int log_open(struct maillayer *layer, uint64_t segment, int *ret_fd)
 {
+	struct mailstore *store = store_of(layer);
 	return store->disk->ops->open(store->disk, segment, ret_fd);
 }
 
-int mailstore_failure(const struct mailstore *store)
+static int log_failure(struct maillayer *layer)
 {
-	return store->log.failure;
+	return store_of(layer)->log.failure;
 }
 
-int mailstore_describe(struct mailstore *store, struct mailstore_info *ret_info)
+static int log_describe(struct maillayer *layer, struct mailstore_info *ret_info)
 {
+	struct mailstore *store = store_of(layer);
 	struct mailstore_info info = { .sync_count = store->log.sync_count,
 				       .written = store->log.written,
 				       .copied = store->copied,
@@ -700,5 +663,87 @@ int mailstore_describe(struct mailstore *store, struct mailstore_info *ret_info)
 	if (ret != DNSBLV6_ENOTFOUND)
 		return ret;
 	*ret_info = info;
+	return 0;
+}
+
+/* ---- begin and end ---- */
+
+static void free_store(struct mailstore *store)
+{
+	close_reader(store);
+	mailbatch_free(&store->batch);
+	free(store->skipped.segments);
+	maillog_close(&store->log);
+	store->disk->ops->close(store->disk);
+	free(store->index_path);
+	free(store);
+}
+
+void mailstore_abandon(struct maillayer *layer)
+{
+	if (layer != NULL)
+		free_store(store_of(layer));
+}
+
+static void log_close(struct maillayer *layer)
+{
+	if (store_of(layer)->log.failure == 0)
+		(void)log_flush(layer);
+	mailstore_abandon(layer);
+}
+
+static const struct maillayer_ops ops = {
+	.name = "log",
+	.deliver = log_deliver,
+	.erase = log_erase,
+	.sync = log_sync,
+	.sync_begin = log_sync_begin,
+	.sync_end = log_sync_end,
+	.end = log_end,
+	.has_synced = log_has_synced,
+	.flush = log_flush,
+	.make_id = log_make_id,
+	.list = log_list,
+	.counts = log_counts,
+	.peek_counts = log_peek_counts,
+	.next_box = log_next_box,
+	.find_id = log_find_id,
+	.find_row = log_find_row,
+	.read = log_read,
+	.record = log_record,
+	.open = log_open,
+	.describe = log_describe,
+	.failure = log_failure,
+	.collect = mailstore_collect,
+	.close = log_close,
+};
+
+int mailstore_open(const struct mailstore_setup *setup, struct maillayer **ret_layer,
+		   struct mailstore_recovery *ret_recovery)
+{
+	uint8_t random[32];
+	uint64_t size = setup->segment_size > 0 ? setup->segment_size : MAILSTORE_SEGMENT_SIZE;
+	struct mailstore *store = calloc(1, sizeof(*store));
+	*ret_recovery = (struct mailstore_recovery){ 0 };
+	if (store == NULL) {
+		setup->disk->ops->close(setup->disk);
+		return -ENOMEM;
+	}
+	store->disk = setup->disk;
+	store->reserve = setup->reserve;
+	store->index_path = strdup(setup->index_path);
+	int ret = store->index_path == NULL ? -ENOMEM : 0;
+	if (ret == 0 && getentropy(random, sizeof(random)) != 0)
+		ret = -errno;
+	if (ret == 0)
+		ret = maillog_open(&store->log, store->disk, random, size);
+	if (ret == 0)
+		ret = recover(store, setup, ret_recovery);
+	if (ret != 0) {
+		free_store(store);
+		return mailstore_name_limit(ret);
+	}
+	store->layer.ops = &ops;
+	*ret_layer = &store->layer;
 	return 0;
 }

@@ -59,7 +59,7 @@ class mail_bench
 	}
 	~mail_bench()
 	{
-		mailstore_close(store);
+		maillayer_close(store);
 	}
 	mail_bench(const mail_bench &) = delete;
 	mail_bench &operator=(const mail_bench &) = delete;
@@ -74,7 +74,7 @@ class mail_bench
 	}
 	void close()
 	{
-		mailstore_close(store);
+		maillayer_close(store);
 		store = nullptr;
 	}
 	void kill()
@@ -120,7 +120,7 @@ class mail_bench
 		mail.text = reinterpret_cast<const uint8_t *>(text.data());
 		mail.size = text.size();
 		mail.id = has_id ? ret_id : nullptr;
-		return mailstore_deliver(store, &mail, ret_id);
+		return maillayer_deliver(store, &mail, ret_id);
 	}
 	int deliver(const std::vector<std::string> &to, const std::string &text)
 	{
@@ -129,12 +129,12 @@ class mail_bench
 	}
 	int remove(const std::string &box, uint64_t mail)
 	{
-		return mailstore_delete(store, name_of(box), &mail, 1, 0);
+		return maillayer_erase(store, name_of(box), &mail, 1, 0);
 	}
 	int collect(unsigned share_max)
 	{
 		uint64_t segment;
-		return mailstore_collect(store, share_max, &segment);
+		return maillayer_collect(store, share_max, &segment);
 	}
 
 	// The text of a mail, or "" when the disk does not give it.
@@ -145,8 +145,8 @@ class mail_bench
 		uint8_t *bytes;
 		mailmeta meta;
 		mailbody_undo undo;
-		if (mailstore_read(store, &row, 0, wire.data(), wire.size()) != 0 ||
-		    mailstore_record(store, &row, &record, &bytes) != 0)
+		if (maillayer_read(store, &row, 0, wire.data(), wire.size()) != 0 ||
+		    maillayer_record(store, &row, &record, &bytes) != 0)
 			return "";
 		REQUIRE(mailmeta_decode(bytes, record.meta_size, &meta) == 0);
 		std::string text(wire.size() + 1, '\0');
@@ -163,9 +163,9 @@ class mail_bench
 	{
 		mailentry entry;
 		mailrow row;
-		int ret = mailstore_find(store, name_of(box), from, &entry);
+		int ret = maillayer_find(store, name_of(box), from, &entry);
 		if (ret == 0)
-			ret = mailstore_find_row(store, entry.mail, &row);
+			ret = maillayer_find_row(store, entry.mail, &row);
 		if (ret != 0)
 			return ret;
 		*ret_mail = { entry.mail, text_of(entry.id), read(row) };
@@ -194,7 +194,7 @@ class mail_bench
 		mailcounts counts;
 		uint64_t entries = 0;
 		int ret;
-		while ((ret = mailstore_next_box(store, name_of(name), bytes, &size, &counts)) ==
+		while ((ret = maillayer_next_box(store, name_of(name), bytes, &size, &counts)) ==
 		       0) {
 			name.assign(reinterpret_cast<char *>(bytes), size);
 			boxes[name] = look(name);
@@ -205,7 +205,7 @@ class mail_bench
 		}
 		REQUIRE(ret == DNSBLV6_ENOTFOUND);
 		mailstore_info info;
-		REQUIRE(mailstore_describe(store, &info) == 0);
+		REQUIRE(maillayer_describe(store, &info) == 0);
 		REQUIRE(info.facts.mails == ids.size());
 		REQUIRE(info.facts.entries == entries);
 		return boxes;
@@ -231,7 +231,7 @@ class mail_bench
 	}
 
 	sim_disk disk;
-	mailstore *store = nullptr;
+	maillayer *store = nullptr;
 	mailstore_recovery recovery{};
 
       private:

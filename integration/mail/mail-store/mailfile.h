@@ -4,7 +4,7 @@
 /*
  * mailfile.h - a file's whole content as bytes in memory.
  *
- * Flow: deliver and import -> here -> mailstore_deliver(), which reads it twice.
+ * Flow: deliver and import -> here -> maillayer_deliver(), which reads it twice.
  */
 
 #include <stdbool.h>

@@ -4,6 +4,7 @@
 #include "integration/mail/base/store/remote.h"
 
 #include "lib/mailstore/filedisk.h"
+#include "lib/mailstore/mailstore.h"
 
 #include "lib/common/log.h"
 
@@ -97,7 +98,7 @@ static int make_directories(const char *store, const struct store_paths *paths)
 	return ret == 0 ? filedisk_make(paths->log) : ret;
 }
 
-static int open_log(const char *store, bool creates, struct mailstore **ret_store)
+static int open_log(const char *store, bool creates, struct maillayer **ret_layer)
 {
 	struct store_paths paths;
 	struct mailstore_recovery recovery;
@@ -110,7 +111,7 @@ static int open_log(const char *store, bool creates, struct mailstore **ret_stor
 		ret = filedisk_open(paths.log, &setup.disk);
 	if (ret != 0)
 		return tool_fail_open(store, ret);
-	ret = mailstore_open(&setup, ret_store, &recovery);
+	ret = mailstore_open(&setup, ret_layer, &recovery);
 	if (recovery.refused != 0)
 		log_error(NULL,
 			  "segment is missing, unreadable or cut, store=%s segment=%016" PRIx64,
@@ -119,7 +120,7 @@ static int open_log(const char *store, bool creates, struct mailstore **ret_stor
 		return tool_fail_open(store, ret);
 	ret = tool_give_index(&paths, paths.index);
 	if (ret != 0) {
-		mailstore_close(*ret_store);
+		maillayer_close(*ret_layer);
 		return tool_fail_open(store, ret);
 	}
 	if (recovery.damaged > 0)
@@ -138,21 +139,13 @@ bool tool_is_socket(const char *store)
 
 int tool_open(const char *store, bool creates, struct maillayer **ret_layer)
 {
-	struct mailstore *log;
-	int ret;
-	if (tool_is_socket(store)) {
-		ret = remote_store_open(store, REMOTE_TIMEOUT_MS, ret_layer);
-		if (ret == 0)
-			remote_list_all(*ret_layer);
-	} else {
-		int status = open_log(store, creates, &log);
-		if (status != EX_OK)
-			return status;
-		ret = maillayer_log(log, ret_layer);
-		if (ret != 0)
-			mailstore_close(log);
-	}
-	return ret == 0 ? EX_OK : tool_fail_open(store, ret);
+	if (!tool_is_socket(store))
+		return open_log(store, creates, ret_layer);
+	const int ret = remote_store_open(store, REMOTE_TIMEOUT_MS, ret_layer);
+	if (ret != 0)
+		return tool_fail_open(store, ret);
+	remote_list_all(*ret_layer);
+	return EX_OK;
 }
 
 /* ---- words, time ---- */

@@ -4,6 +4,7 @@
 // a cluster over objects in memory.
 
 #include "lib/mailstore/filedisk.h"
+#include "lib/mailstore/mailstore.h"
 
 #include "tests/lib/simdisk.hh"
 #include "tests/lib/simobjects.hh"
@@ -21,7 +22,6 @@ class log_bench : public store_bench
 	{
 		mailstore_setup setup{};
 		mailstore_recovery recovery{};
-		mailstore *store = nullptr;
 		const std::string index = dir_.file("index");
 		setup.index_path = index.c_str();
 		setup.disk = simulated_.handle();
@@ -29,8 +29,7 @@ class log_bench : public store_bench
 			REQUIRE(filedisk_make(dir_.file("log").c_str()) == 0);
 			REQUIRE(filedisk_open(dir_.file("log").c_str(), &setup.disk) == 0);
 		}
-		REQUIRE(mailstore_open(&setup, &store, &recovery) == 0);
-		REQUIRE(maillayer_log(store, &layer_) == 0);
+		REQUIRE(mailstore_open(&setup, &layer_, &recovery) == 0);
 	}
 	~log_bench() override
 	{

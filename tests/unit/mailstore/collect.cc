@@ -40,7 +40,7 @@ void interrupt_a_collection(mail_bench &bench)
 	REQUIRE(bench.deliver({ "a", "b" }, make_text("0", 2000)) == 0);
 	REQUIRE(bench.deliver({ "a", "b" }, make_text("1", 300)) == 0);
 	REQUIRE(bench.deliver({ "c" }, make_text("2", 10000)) == 0);
-	REQUIRE(mailstore_flush(bench.store) == 0);
+	REQUIRE(maillayer_flush(bench.store) == 0);
 	// Each copy is the end of reading its record.
 	int ret = -ENOSPC;
 	for (unsigned n = 1; ret != 0; n++) {
@@ -68,7 +68,7 @@ TEST_CASE("what is deleted behind a collection that was interrupted does not com
 	REQUIRE(bench.remove("a", number_in(bench, "a", "0")) == 0);
 	REQUIRE(bench.remove("b", number_in(bench, "b", "0")) == 0);
 	REQUIRE(bench.remove("a", number_in(bench, "a", "1")) == 0);
-	REQUIRE(mailstore_flush(bench.store) == 0);
+	REQUIRE(maillayer_flush(bench.store) == 0);
 	// All but the first segment, which is better.
 	int ret;
 	while ((ret = bench.collect(75)) == 0) {
@@ -100,12 +100,12 @@ TEST_CASE("an id that was given to another mail since stays that mail's", "[mail
 	interrupt_a_collection(bench);
 	mailid id;
 	mailentry entry;
-	REQUIRE(mailstore_find(bench.store, name_of("a"), 0, &entry) == 0);
+	REQUIRE(maillayer_find(bench.store, name_of("a"), 0, &entry) == 0);
 	id = entry.id;
 	for (const char *box : { "a", "b" })
 		for (const char *name : { "0", "1" })
 			REQUIRE(bench.remove(box, number_in(bench, box, name)) == 0);
-	REQUIRE(mailstore_flush(bench.store) == 0);
+	REQUIRE(maillayer_flush(bench.store) == 0);
 	// All but the first segment, whose record of the mail stays.
 	int ret;
 	while ((ret = bench.collect(75)) == 0) {
@@ -123,7 +123,7 @@ TEST_CASE("an id that was given to another mail since stays that mail's", "[mail
 	REQUIRE(bench.collect(75) == 0);
 	REQUIRE(bench.disk.objects().count(1) == 0);
 	uint64_t mail = 0;
-	CHECK(mailstore_find_id(bench.store, &id, &mail) == 0);
+	CHECK(maillayer_find_id(bench.store, {}, &id, &mail) == 0);
 	CHECK(mail == number_in(bench, "e", "9"));
 	if (is_repeated)
 		CHECK(bench.deliver({ "e" }, text, &id, true) == 0);
@@ -148,7 +148,7 @@ TEST_CASE("a segment that was emptied and cannot be removed stops the store unti
 		mail_bench bench(16000);
 		REQUIRE(bench.open() == 0);
 		REQUIRE(bench.deliver({ "a", "b" }, make_text("0", 2000)) == 0);
-		REQUIRE(mailstore_flush(bench.store) == 0);
+		REQUIRE(maillayer_flush(bench.store) == 0);
 		bench.disk.fail_after(n, -EIO, true);
 		const int ret = bench.collect(101);
 		REQUIRE((ret == -EIO || ret == MAILSTORE_EDAMAGED));
@@ -179,7 +179,7 @@ TEST_CASE("a segment that the disk does not give keeps no other from being empti
 	REQUIRE(bench.open() == 0);
 	for (const char *box : { "a", "b" })
 		REQUIRE(bench.deliver({ box }, make_text(box, 700)) == 0);
-	REQUIRE(mailstore_flush(bench.store) == 0);
+	REQUIRE(maillayer_flush(bench.store) == 0);
 	bench.disk.fail_after(1, -EIO, true);
 	CHECK(bench.collect(101) == MAILSTORE_EDAMAGED);
 	CHECK(bench.collect(101) == 0);
@@ -203,7 +203,7 @@ TEST_CASE("a segment whose emptying the index took late is removed then", "[mail
 	CHECK(bench.disk.objects().count(1) == 1);
 	REQUIRE(unlink(bench.index_path().c_str()) == 0);
 	REQUIRE(rename(kept.c_str(), bench.index_path().c_str()) == 0);
-	REQUIRE(mailstore_flush(bench.store) == 0);
+	REQUIRE(maillayer_flush(bench.store) == 0);
 	CHECK(bench.disk.objects().count(1) == 0);
 	CHECK(names_in(bench, "a") == names{ "0" });
 	bench.close();
@@ -219,20 +219,20 @@ TEST_CASE("a segment that a full disk has no room to copy gives way to one with 
 	REQUIRE(bench.collect(101) == 0);
 	REQUIRE(bench.deliver({ "a" }, make_text("1", 2000)) == 0);
 	REQUIRE(bench.remove("a", number_in(bench, "a", "0")) == 0);
-	REQUIRE(mailstore_flush(bench.store) == 0);
+	REQUIRE(maillayer_flush(bench.store) == 0);
 	// The second is of the generation above and has nothing that lives.
 	uint64_t segment = 0;
 	int ret = -EIO;
 	for (unsigned n = 1; ret != -ENOSPC; n++) {
 		REQUIRE(n < 20);
 		bench.disk.fail_after(n, -ENOSPC, true);
-		ret = mailstore_collect(bench.store, 101, &segment);
+		ret = maillayer_collect(bench.store, 101, &segment);
 		bench.disk.work_again();
 	}
 	REQUIRE(segment == 3);
-	CHECK(mailstore_collect(bench.store, 101, &segment) == 0);
+	CHECK(maillayer_collect(bench.store, 101, &segment) == 0);
 	CHECK(segment == 2);
-	CHECK(mailstore_collect(bench.store, 101, &segment) == 0);
+	CHECK(maillayer_collect(bench.store, 101, &segment) == 0);
 	CHECK(segment == 3);
 	CHECK(names_in(bench, "a") == names{ "1" });
 	bench.close();
@@ -248,7 +248,7 @@ TEST_CASE("a segment with more to copy than the disk has room for is left alone"
 		REQUIRE(bench.deliver({ "a" }, make_text(name, 2000)) == 0);
 	REQUIRE(bench.deliver({ "b" }, make_text("2", 2000)) == 0);
 	REQUIRE(bench.remove("b", number_in(bench, "b", "2")) == 0);
-	REQUIRE(mailstore_flush(bench.store) == 0);
+	REQUIRE(maillayer_flush(bench.store) == 0);
 	const size_t count = bench.disk.objects().size();
 	// For the deletion that the last one has, and not for the mails of the first.
 	bench.disk.room = (128 << 10) + 1000;
@@ -269,9 +269,9 @@ TEST_CASE("what was synced counts as that when its segment is collected", "[mail
 	mail_bench bench(3000);
 	REQUIRE(bench.open() == 0);
 	REQUIRE(bench.deliver({ "a" }, make_text("0", 100)) == 0);
-	const mailplace end = mailstore_end(bench.store);
-	CHECK_FALSE(mailstore_has_synced(bench.store, end));
+	const mailplace end = maillayer_end(bench.store);
+	CHECK_FALSE(maillayer_has_synced(bench.store, end));
 	REQUIRE(bench.collect(101) == 0);
-	CHECK(mailstore_has_synced(bench.store, end));
-	CHECK_FALSE(mailstore_has_synced(bench.store, mailplace{ end.segment + 1, 0 }));
+	CHECK(maillayer_has_synced(bench.store, end));
+	CHECK_FALSE(maillayer_has_synced(bench.store, mailplace{ end.segment + 1, 0 }));
 }

@@ -113,11 +113,11 @@ class world
 			break;
 		case 4:
 		case 5:
-			if (is_done(mailstore_sync(bench_.store)))
+			if (is_done(maillayer_sync(bench_.store)))
 				commit(mails_);
 			break;
 		case 6:
-			if (is_done(mailstore_flush(bench_.store)))
+			if (is_done(maillayer_flush(bench_.store)))
 				commit(mails_);
 			break;
 		default:
@@ -150,7 +150,7 @@ class world
 	}
 	bool is_stopped()
 	{
-		if (!is_done(mailstore_sync(bench_.store)))
+		if (!is_done(maillayer_sync(bench_.store)))
 			return true;
 		commit(mails_);
 		return false;

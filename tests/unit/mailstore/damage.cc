@@ -18,11 +18,11 @@ void fill(mail_bench &bench)
 	REQUIRE(bench.deliver({ "a" }, "zero\r\n") == 0);
 	REQUIRE(bench.deliver({ "a", "b" }, "one" + std::string(100, 'x') + "\r\n") == 0);
 	REQUIRE(bench.remove("a", bench.look("a")[0].mail) == 0);
-	REQUIRE(mailstore_flush(bench.store) == 0);
+	REQUIRE(maillayer_flush(bench.store) == 0);
 	REQUIRE(bench.collect(101) == 0);
 	REQUIRE(bench.deliver({ "b" }, "") == 0);
 	REQUIRE(bench.deliver({ "a", "b" }, "two" + std::string(50, 'y') + "\r\n") == 0);
-	REQUIRE(mailstore_sync(bench.store) == 0);
+	REQUIRE(maillayer_sync(bench.store) == 0);
 	REQUIRE(bench.deliver({ "b" }, "three\r\n") == 0);
 	bench.close();
 	REQUIRE(bench.disk.objects().size() >= 3);
@@ -39,8 +39,8 @@ texts read_all(mail_bench &bench)
 			mailrow row;
 			mailrecord record;
 			uint8_t *meta;
-			REQUIRE(mailstore_find_row(bench.store, one.mail, &row) == 0);
-			if (mailstore_record(bench.store, &row, &record, &meta) != 0)
+			REQUIRE(maillayer_find_row(bench.store, one.mail, &row) == 0);
+			if (maillayer_record(bench.store, &row, &record, &meta) != 0)
 				continue;
 			free(meta);
 			// Their lines end in CR LF, and begin with no dot.
@@ -115,7 +115,7 @@ TEST_CASE("a record whose end is lost is none", "[mailstore][damage]")
 	mail_bench bench(1U << 20);
 	REQUIRE(bench.open() == 0);
 	REQUIRE(bench.deliver({ "a" }, "x\r\n") == 0);
-	REQUIRE(mailstore_sync(bench.store) == 0);
+	REQUIRE(maillayer_sync(bench.store) == 0);
 	const size_t size = bench.disk.bytes(1).size();
 	REQUIRE(bench.deliver({ "a" }, "y\r\n") == 0);
 	bench.kill();
@@ -168,7 +168,7 @@ void fill_two_generations(mail_bench &bench)
 	for (unsigned i = 0; i < 80; i++)
 		REQUIRE(bench.deliver({ "a" }, std::to_string(i) + std::string(60, 'x') + "\r\n") ==
 			0);
-	REQUIRE(mailstore_sync(bench.store) == 0);
+	REQUIRE(maillayer_sync(bench.store) == 0);
 	for (unsigned i = 0; i < 3; i++)
 		REQUIRE(bench.collect(101) == 0);
 	bench.close();
@@ -301,7 +301,7 @@ TEST_CASE("a segment that was emptied and is there still is no finding", "[mails
 		REQUIRE(bench.deliver({ "a" }, "gone\r\n") == 0);
 		REQUIRE(bench.deliver({ "a", "b" }, "here\r\n") == 0);
 		REQUIRE(bench.remove("a", bench.look("a")[0].mail) == 0);
-		REQUIRE(mailstore_flush(bench.store) == 0);
+		REQUIRE(maillayer_flush(bench.store) == 0);
 		bench.disk.fail_after(n, -EIO);
 		const int ret = bench.collect(101);
 		REQUIRE((ret == -EIO || ret == MAILSTORE_EDAMAGED));
@@ -321,11 +321,11 @@ TEST_CASE("an index of an earlier time is brought up, or refused when it knows s
 	REQUIRE(bench.open() == 0);
 	REQUIRE(bench.deliver({ "a", "b" }, "one\r\n") == 0);
 	REQUIRE(bench.deliver({ "a" }, "two\r\n") == 0);
-	REQUIRE(mailstore_flush(bench.store) == 0);
+	REQUIRE(maillayer_flush(bench.store) == 0);
 	const std::string before = bench.index();
 	REQUIRE(bench.remove("a", bench.look("a")[0].mail) == 0);
 	REQUIRE(bench.deliver({ "b" }, "three\r\n") == 0);
-	REQUIRE(mailstore_flush(bench.store) == 0);
+	REQUIRE(maillayer_flush(bench.store) == 0);
 	const texts first = read_all(bench);
 	bench.kill();
 	bench.load(bench.disk.objects(), before);
@@ -469,7 +469,7 @@ TEST_CASE("a mail for ten thousand and one of no byte are collected as others ar
 	REQUIRE(bench.open() == 0);
 	REQUIRE(bench.deliver(to, "") == 0);
 	REQUIRE(bench.remove("user77", bench.look("user77")[0].mail) == 0);
-	REQUIRE(mailstore_sync(bench.store) == 0);
+	REQUIRE(maillayer_sync(bench.store) == 0);
 	bench.kill();
 	REQUIRE(bench.open() == 0);
 	REQUIRE(bench.collect(101) == 0);
@@ -478,7 +478,7 @@ TEST_CASE("a mail for ten thousand and one of no byte are collected as others ar
 	bench.load(bench.disk.objects(), "");
 	REQUIRE(bench.open() == 0);
 	mailstore_info info;
-	REQUIRE(mailstore_describe(bench.store, &info) == 0);
+	REQUIRE(maillayer_describe(bench.store, &info) == 0);
 	CHECK(info.facts.mails == 1);
 	CHECK(info.facts.entries == MAIL_RECIPIENTS_MAX - 1);
 	CHECK(bench.look("user77").empty());
@@ -493,7 +493,7 @@ TEST_CASE("an index that a repair has made knows nothing that the power may take
 		mail_bench bench(4096, seed);
 		REQUIRE(bench.open() == 0);
 		REQUIRE(bench.deliver({ "a" }, "first\r\n") == 0);
-		REQUIRE(mailstore_flush(bench.store) == 0);
+		REQUIRE(maillayer_flush(bench.store) == 0);
 		REQUIRE(bench.deliver({ "a" }, "second\r\n") == 0);
 		bench.kill();
 		unlink(bench.index_path().c_str());
@@ -518,7 +518,7 @@ TEST_CASE("a segment that was emptied and is there still brings nothing back beh
 		REQUIRE(bench.collect(101) == 0);
 		REQUIRE(bench.disk.objects().count(3) == 1);
 		REQUIRE(bench.remove("a", bench.look("a")[0].mail) == 0);
-		REQUIRE(mailstore_flush(bench.store) == 0);
+		REQUIRE(maillayer_flush(bench.store) == 0);
 		bench.disk.fail_after(n, -EIO, true);
 		const int ret = bench.collect(10);
 		REQUIRE((ret == -EIO || ret == MAILSTORE_EDAMAGED));
@@ -548,7 +548,7 @@ TEST_CASE("a segment without a record that can be read stays, also behind furthe
 	const std::string index = has_index ? bench.index() : "";
 	for (const char *box : { "a", "b", "c" })
 		REQUIRE(bench.deliver({ box }, std::string(700, 'x') + "\r\n") == 0);
-	REQUIRE(mailstore_flush(bench.store) == 0);
+	REQUIRE(maillayer_flush(bench.store) == 0);
 	bench.close();
 	bench.disk.bytes(1)[MAILSEGMENT_HEAD_SIZE + 40] ^= 1;
 	bench.load(sim_disk::objects_type(bench.disk.objects()), index);

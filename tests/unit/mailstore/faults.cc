@@ -135,7 +135,7 @@ class scenario
 		CHECK(bench.recovery.damaged == 0);
 		compare(bench.look(), mails);
 		mailstore_info info;
-		REQUIRE(mailstore_describe(bench.store, &info) == 0);
+		REQUIRE(maillayer_describe(bench.store, &info) == 0);
 		const uint64_t live = info.live_size;
 		bench.close();
 		const checked done = bench.check();
@@ -145,7 +145,7 @@ class scenario
 		bench.load(bench.disk.objects(), "");
 		REQUIRE(bench.open() == 0);
 		compare(bench.look(), mails);
-		REQUIRE(mailstore_describe(bench.store, &info) == 0);
+		REQUIRE(maillayer_describe(bench.store, &info) == 0);
 		CHECK(info.live_size == live);
 		bench.close();
 	}
@@ -191,7 +191,7 @@ class scenario
 	// A sync that fails is the last: nothing is written any more, and all is refused.
 	void sync()
 	{
-		const int ret = mailstore_sync(bench.store);
+		const int ret = maillayer_sync(bench.store);
 		if (note(ret)) {
 			commit(mails);
 			return;
@@ -203,7 +203,7 @@ class scenario
 		const unsigned calls = bench.disk.calls();
 		const bool is_unsure = ret == MAILSTORE_EUNSURE;
 		const int stopped = is_unsure ? MAILSTORE_EUNSURE : MAILSTORE_EFAILED;
-		CHECK(mailstore_flush(bench.store) == stopped);
+		CHECK(maillayer_flush(bench.store) == stopped);
 		CHECK(bench.deliver({ "a" }, "never\r\n") == MAILSTORE_EFAILED);
 		CHECK(bench.remove("a", 1) == MAILSTORE_EFAILED);
 		CHECK(bench.collect(101) == stopped);
@@ -212,7 +212,7 @@ class scenario
 	}
 	bool is_stopped()
 	{
-		const int ret = mailstore_sync(bench.store);
+		const int ret = maillayer_sync(bench.store);
 		if (ret == 0)
 			commit(mails);
 		else
@@ -222,7 +222,7 @@ class scenario
 
 	void flush()
 	{
-		if (note(mailstore_flush(bench.store)))
+		if (note(maillayer_flush(bench.store)))
 			commit(mails);
 	}
 

@@ -38,7 +38,7 @@ TEST_CASE("an identity that a killed process has left is on disk before a mail i
 	bench.load(killed, "");
 	REQUIRE(bench.open() == 0);
 	REQUIRE(bench.deliver({ "a" }, "x\r\n") == 0);
-	REQUIRE(mailstore_sync(bench.store) == 0);
+	REQUIRE(maillayer_sync(bench.store) == 0);
 	const std::string index = bench.index();
 	bench.kill();
 	for (const auto &left : sim_disk::losses(bench.disk.objects(), 64, 1)) {

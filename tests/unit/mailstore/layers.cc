@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "integration/mail/mail-stored/layers/layers.h"
 #include "lib/mailstore/filedisk.h"
+#include "lib/mailstore/mailstore.h"
 
 #include "tests/lib/mailname.hh"
 #include "tests/lib/tmpdir.hh"
@@ -109,13 +110,11 @@ class fixture
 	{
 		mailstore_setup setup{};
 		mailstore_recovery recovery{};
-		mailstore *store = nullptr;
 		const std::string index = dir.file("index");
 		REQUIRE(filedisk_make(dir.file("log").c_str()) == 0);
 		REQUIRE(filedisk_open(dir.file("log").c_str(), &setup.disk) == 0);
 		setup.index_path = index.c_str();
-		REQUIRE(mailstore_open(&setup, &store, &recovery) == 0);
-		REQUIRE(maillayer_log(store, &layer) == 0);
+		REQUIRE(mailstore_open(&setup, &layer, &recovery) == 0);
 	}
 	std::multiset<std::string> read_log(const std::string &box)
 	{

@@ -96,10 +96,10 @@ class history
 		case 'y':
 			return remove("b");
 		case 's':
-			REQUIRE(mailstore_sync(bench_.store) == 0);
+			REQUIRE(maillayer_sync(bench_.store) == 0);
 			break;
 		case 'f':
-			REQUIRE(mailstore_flush(bench_.store) == 0);
+			REQUIRE(maillayer_flush(bench_.store) == 0);
 			commit(mails_);
 			return true;
 		default:
@@ -280,7 +280,7 @@ class restarts
 		known_mails mails = at.mails;
 		const std::string text = "more\r\n";
 		HOLDS(bench_.deliver({ "b" }, text) == 0);
-		HOLDS(mailstore_sync(bench_.store) == 0);
+		HOLDS(maillayer_sync(bench_.store) == 0);
 		mails[text].to = { "b" };
 		mails[text].is_committed = true;
 		compare(bench_.look(), mails);

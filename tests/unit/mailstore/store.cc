@@ -47,7 +47,7 @@ class fixture
 	}
 	~fixture()
 	{
-		mailstore_close(store);
+		maillayer_close(store);
 	}
 	fixture(const fixture &) = delete;
 	fixture &operator=(const fixture &) = delete;
@@ -68,7 +68,7 @@ class fixture
 	}
 	void close()
 	{
-		mailstore_close(store);
+		maillayer_close(store);
 		store = nullptr;
 	}
 	// As a process that is killed: what was not flushed is not in the index.
@@ -101,7 +101,7 @@ class fixture
 		mail.text = reinterpret_cast<const uint8_t *>(text.data());
 		mail.size = text.size();
 		mail.id = id;
-		const int ret = mailstore_deliver(store, &mail, &made);
+		const int ret = maillayer_deliver(store, &mail, &made);
 		if (ret == 0 && ret_id != nullptr)
 			*ret_id = made;
 		return ret;
@@ -112,11 +112,11 @@ class fixture
 		std::vector<std::string> texts;
 		mailentry entry;
 		uint64_t from = 0;
-		while (mailstore_find(store, name_of(box), from, &entry) == 0) {
+		while (maillayer_find(store, name_of(box), from, &entry) == 0) {
 			mailrow row;
 			std::string wire(entry.wire_size, '\0');
-			REQUIRE(mailstore_find_row(store, entry.mail, &row) == 0);
-			REQUIRE(mailstore_read(store, &row, 0, wire.data(), wire.size()) == 0);
+			REQUIRE(maillayer_find_row(store, entry.mail, &row) == 0);
+			REQUIRE(maillayer_read(store, &row, 0, wire.data(), wire.size()) == 0);
 			texts.push_back(wire);
 			from = entry.mail + 1;
 		}
@@ -125,14 +125,14 @@ class fixture
 	uint64_t mail_at(const std::string &box, uint64_t from = 0)
 	{
 		mailentry entry{};
-		REQUIRE(mailstore_find(store, name_of(box), from, &entry) == 0);
+		REQUIRE(maillayer_find(store, name_of(box), from, &entry) == 0);
 		return entry.mail;
 	}
 	mailstore_info info()
 	{
 		struct mailstore_info found {
 		};
-		REQUIRE(mailstore_describe(store, &found) == 0);
+		REQUIRE(maillayer_describe(store, &found) == 0);
 		return found;
 	}
 	std::vector<std::string> check()
@@ -154,7 +154,7 @@ class fixture
 
 	tmpdir dir;
 	sim_disk disk{ 1 };
-	mailstore *store = nullptr;
+	maillayer *store = nullptr;
 	mailstore_recovery recovery{};
 	std::vector<mailstore_recovery> steps;
 
@@ -169,7 +169,7 @@ TEST_CASE("a mail for three is one record, one sync, and there for each", "[mail
 	REQUIRE(f.open() == 0);
 	const uint64_t syncs = f.disk.syncs();
 	REQUIRE(f.deliver({ "c", "a", "b", "a" }, "x\r\n") == 0);
-	REQUIRE(mailstore_sync(f.store) == 0);
+	REQUIRE(maillayer_sync(f.store) == 0);
 	CHECK(f.disk.syncs() == syncs + 1);
 	for (const char *box : { "a", "b", "c" })
 		CHECK(f.read(box) == std::vector<std::string>{ "x\r\n" });
@@ -185,7 +185,7 @@ TEST_CASE("a batch of deliveries needs one sync", "[mailstore][store]")
 	const uint64_t syncs = f.disk.syncs();
 	for (int i = 0; i < 100; i++)
 		REQUIRE(f.deliver({ "a" }, std::to_string(i) + "\r\n") == 0);
-	REQUIRE(mailstore_sync(f.store) == 0);
+	REQUIRE(maillayer_sync(f.store) == 0);
 	CHECK(f.disk.syncs() == syncs + 1);
 }
 
@@ -197,12 +197,12 @@ TEST_CASE("to look for an id commits nothing but the mail that has it", "[mailst
 	mailid waiting{};
 	mailid other{};
 	uint64_t mail = 0;
-	REQUIRE(mailstore_make_id(f.store, &other) == 0);
+	REQUIRE(maillayer_make_id(f.store, &other) == 0);
 	REQUIRE(f.deliver({ "a" }, "x\r\n", &waiting) == 0);
 	const uint64_t syncs = f.disk.syncs();
-	CHECK(mailstore_find_id(f.store, &other, &mail) == DNSBLV6_ENOTFOUND);
+	CHECK(maillayer_find_id(f.store, {}, &other, &mail) == DNSBLV6_ENOTFOUND);
 	CHECK(f.disk.syncs() == syncs);
-	CHECK(mailstore_find_id(f.store, &waiting, &mail) == 0);
+	CHECK(maillayer_find_id(f.store, {}, &waiting, &mail) == 0);
 	CHECK(f.disk.syncs() == syncs + 1);
 }
 
@@ -273,7 +273,7 @@ TEST_CASE("a second try with an id does nothing, another mail with it is refused
 	fixture f;
 	REQUIRE(f.open() == 0);
 	mailid id{};
-	REQUIRE(mailstore_make_id(f.store, &id) == 0);
+	REQUIRE(maillayer_make_id(f.store, &id) == 0);
 	REQUIRE(f.deliver({ "a", "b" }, "x\r\n", nullptr, &id) == 0);
 	CHECK(f.deliver({ "b", "a" }, "x\r\n", nullptr, &id) == 0);
 	CHECK(f.read("a").size() == 1);
@@ -294,12 +294,12 @@ TEST_CASE("a second try does nothing when some have deleted the mail and it was 
 	fixture f;
 	REQUIRE(f.open() == 0);
 	mailid id{};
-	REQUIRE(mailstore_make_id(f.store, &id) == 0);
+	REQUIRE(maillayer_make_id(f.store, &id) == 0);
 	REQUIRE(f.deliver({ "a", "b" }, "x\ny\r\n", nullptr, &id) == 0);
 	const uint64_t number = f.mail_at("a");
-	REQUIRE(mailstore_delete(f.store, name_of("a"), &number, 1, 0) == 0);
+	REQUIRE(maillayer_erase(f.store, name_of("a"), &number, 1, 0) == 0);
 	uint64_t segment = 0;
-	REQUIRE(mailstore_collect(f.store, 101, &segment) == 0);
+	REQUIRE(maillayer_collect(f.store, 101, &segment) == 0);
 	CHECK(f.deliver({ "a", "b" }, "x\ny\r\n", nullptr, &id) == 0);
 	CHECK(f.read("a").empty());
 	CHECK(f.read("b").size() == 1);
@@ -312,7 +312,7 @@ TEST_CASE("a mail that moves in keeps its id, unless a mail has it or had it", "
 	fixture f;
 	REQUIRE(f.open() == 0);
 	mailid id{};
-	REQUIRE(mailstore_make_id(f.store, &id) == 0);
+	REQUIRE(maillayer_make_id(f.store, &id) == 0);
 	id.bytes[15] ^= 1; /* another store's */
 	const std::string box = "a";
 	const mailname recipient = name_of(box);
@@ -320,15 +320,15 @@ TEST_CASE("a mail that moves in keeps its id, unless a mail has it or had it", "
 		{}, &recipient, 1, (const uint8_t *)"x\r\n", 3, 7, &id, true
 	};
 	mailid got{};
-	REQUIRE(mailstore_deliver(f.store, &mail, &got) == 0);
+	REQUIRE(maillayer_deliver(f.store, &mail, &got) == 0);
 	CHECK(memcmp(&got, &id, sizeof(id)) == 0);
-	CHECK(mailstore_deliver(f.store, &mail, &got) == MAILSTORE_EID);
-	REQUIRE(mailstore_flush(f.store) == 0);
-	CHECK(mailstore_deliver(f.store, &mail, &got) == MAILSTORE_EID);
+	CHECK(maillayer_deliver(f.store, &mail, &got) == MAILSTORE_EID);
+	REQUIRE(maillayer_flush(f.store) == 0);
+	CHECK(maillayer_deliver(f.store, &mail, &got) == MAILSTORE_EID);
 	CHECK(f.deliver({ "a" }, "x\r\n", nullptr, &id) == MAILSTORE_EFOREIGN);
 	const uint64_t number = f.mail_at("a");
-	REQUIRE(mailstore_delete(f.store, name_of("a"), &number, 1, 0) == 0);
-	CHECK(mailstore_deliver(f.store, &mail, &got) == MAILSTORE_EID);
+	REQUIRE(maillayer_erase(f.store, name_of("a"), &number, 1, 0) == 0);
+	CHECK(maillayer_deliver(f.store, &mail, &got) == MAILSTORE_EID);
 	CHECK(f.read("a").empty());
 	CHECK(f.info().facts.refused == 1);
 }
@@ -344,23 +344,23 @@ TEST_CASE("deleted mails go from one mailbox, and their space when none has them
 		REQUIRE(f.deliver({ "a", "b" }, text) == 0);
 	uint64_t mail = f.mail_at("a");
 	for (int i = 0; i < 12; i++) {
-		REQUIRE(mailstore_delete(f.store, name_of("a"), &mail, 1, 0) == 0);
+		REQUIRE(maillayer_erase(f.store, name_of("a"), &mail, 1, 0) == 0);
 		mail++;
 	}
 	CHECK(f.read("a").empty());
 	CHECK(f.read("b").size() == 12);
 	const uint64_t size = f.info().log_size;
-	while (mailstore_collect(f.store, 75, &segment) == 0) {
+	while (maillayer_collect(f.store, 75, &segment) == 0) {
 	}
 	CHECK(f.read("b").size() == 12);
 	CHECK(f.info().log_size >= 12 * text.size());
 	mail = f.mail_at("b");
 	for (int i = 0; i < 12; i++) {
-		REQUIRE(mailstore_delete(f.store, name_of("b"), &mail, 1, 0) == 0);
+		REQUIRE(maillayer_erase(f.store, name_of("b"), &mail, 1, 0) == 0);
 		mail++;
 	}
 	int ret;
-	while ((ret = mailstore_collect(f.store, 75, &segment)) == 0) {
+	while ((ret = maillayer_collect(f.store, 75, &segment)) == 0) {
 	}
 	CHECK(ret == DNSBLV6_ENOTFOUND);
 	CHECK(f.info().facts.mails == 0);
@@ -376,7 +376,7 @@ TEST_CASE("an index that is lost is made from the log", "[mailstore][store]")
 	for (int i = 0; i < 20; i++)
 		REQUIRE(f.deliver({ "a", "b" }, std::string(500, 'x') + "\r\n") == 0);
 	const uint64_t mail = f.mail_at("a");
-	REQUIRE(mailstore_delete(f.store, name_of("a"), &mail, 1, 0) == 0);
+	REQUIRE(maillayer_erase(f.store, name_of("a"), &mail, 1, 0) == 0);
 	f.close();
 	f.remove_index();
 	REQUIRE(f.open() == 0);
@@ -464,15 +464,15 @@ TEST_CASE("an index that goes, or is replaced, while the store is open is not wr
 	for (int i = 0; i < 20; i++)
 		REQUIRE(f.deliver({ "a" }, std::string(500, 'x') + "\r\n") == 0);
 	mailid made;
-	REQUIRE(mailstore_flush(f.store) == 0);
-	REQUIRE(mailstore_make_id(f.store, &made) == 0);
+	REQUIRE(maillayer_flush(f.store) == 0);
+	REQUIRE(maillayer_make_id(f.store, &made) == 0);
 	f.remove_index();
 	if (GENERATE(false, true))
 		write_file(f.index(), old);
 	else
 		CHECK(f.deliver({ "a" }, "y\r\n", nullptr, &made) == MAILSTORE_ENOINDEX);
 	REQUIRE(f.deliver({ "a" }, "y\r\n") == 0);
-	CHECK(mailstore_flush(f.store) == MAILSTORE_ENOINDEX);
+	CHECK(maillayer_flush(f.store) == MAILSTORE_ENOINDEX);
 	f.close();
 	REQUIRE(f.open() == 0);
 	CHECK(f.recovery.orphans == 0);
@@ -540,7 +540,7 @@ TEST_CASE("a committed record that is damaged is reported, and what is behind it
 	REQUIRE(f.open() == 0);
 	for (int i = 0; i < 3; i++) {
 		REQUIRE(f.deliver({ "a" }, std::to_string(i) + "\r\n") == 0);
-		REQUIRE(mailstore_sync(f.store) == 0);
+		REQUIRE(maillayer_sync(f.store) == 0);
 	}
 	f.kill();
 	const size_t place = f.disk.bytes(1).find("Dmr1", MAILSEGMENT_HEAD_SIZE + 8);
@@ -559,10 +559,10 @@ TEST_CASE("a committed record that is damaged is reported, and what is behind it
 	CHECK(texts.front() == "0\r\n");
 	CHECK(texts.back() == "2\r\n");
 	uint64_t segment = 0;
-	CHECK(mailstore_collect(f.store, 101, &segment) == MAILSTORE_EDAMAGED);
+	CHECK(maillayer_collect(f.store, 101, &segment) == MAILSTORE_EDAMAGED);
 	CHECK(segment == 1);
 	CHECK(f.deliver({ "a" }, "in another segment\r\n") == 0);
-	CHECK(mailstore_collect(f.store, 101, &segment) == 0);
+	CHECK(maillayer_collect(f.store, 101, &segment) == 0);
 	CHECK(segment == 2);
 	CHECK(f.read("a").size() == texts.size() + 1);
 	f.close();
@@ -574,7 +574,7 @@ TEST_CASE("what was never committed is cut, and reported as that", "[mailstore][
 	fixture f(1U << 20);
 	REQUIRE(f.open() == 0);
 	REQUIRE(f.deliver({ "a" }, "committed\r\n") == 0);
-	REQUIRE(mailstore_sync(f.store) == 0);
+	REQUIRE(maillayer_sync(f.store) == 0);
 	REQUIRE(f.deliver({ "a" }, "one\r\n") == 0);
 	REQUIRE(f.deliver({ "a" }, "two\r\n") == 0);
 	const size_t place = f.disk.bytes(1).find("one\r\n");
@@ -594,15 +594,15 @@ TEST_CASE("the text of a mail is never taken for a record", "[mailstore][damage]
 	REQUIRE(other.open() == 0);
 	// The log of another store, as an attachment, at every alignment.
 	REQUIRE(other.deliver({ "victim" }, "forged\r\n") == 0);
-	REQUIRE(mailstore_sync(other.store) == 0);
+	REQUIRE(maillayer_sync(other.store) == 0);
 	const std::string forged = other.disk.bytes(1).substr(MAILSEGMENT_HEAD_SIZE);
 	std::string text;
 	for (int i = 0; i < 8; i++)
 		text += forged + std::string(1 + size_t(i), 'x');
 	REQUIRE(f.deliver({ "a" }, text) == 0);
-	REQUIRE(mailstore_sync(f.store) == 0);
+	REQUIRE(maillayer_sync(f.store) == 0);
 	REQUIRE(f.deliver({ "a" }, "behind\r\n") == 0);
-	REQUIRE(mailstore_sync(f.store) == 0);
+	REQUIRE(maillayer_sync(f.store) == 0);
 	f.kill();
 	f.disk.bytes(1)[MAILSEGMENT_HEAD_SIZE + 1] ^= 1;
 	REQUIRE(f.open() == 0);
@@ -619,16 +619,16 @@ TEST_CASE("a sync that fails stops the store, and is not tried again", "[mailsto
 	REQUIRE(f.open() == 0);
 	REQUIRE(f.deliver({ "a" }, "x\r\n") == 0);
 	f.disk.fail_after(1, -EIO, true);
-	CHECK(mailstore_sync(f.store) == -EIO);
+	CHECK(maillayer_sync(f.store) == -EIO);
 	const unsigned calls = f.disk.calls();
-	CHECK(mailstore_sync(f.store) == MAILSTORE_EFAILED);
+	CHECK(maillayer_sync(f.store) == MAILSTORE_EFAILED);
 	CHECK(f.deliver({ "a" }, "y\r\n") == MAILSTORE_EFAILED);
-	CHECK(mailstore_flush(f.store) == MAILSTORE_EFAILED);
+	CHECK(maillayer_flush(f.store) == MAILSTORE_EFAILED);
 	CHECK(f.disk.calls() == calls);
-	CHECK(mailstore_failure(f.store) == -EIO);
+	CHECK(maillayer_failure(f.store) == -EIO);
 	f.close();
 	REQUIRE(f.open() == 0);
-	CHECK(mailstore_failure(f.store) == 0);
+	CHECK(maillayer_failure(f.store) == 0);
 	CHECK(f.deliver({ "a" }, "y\r\n") == 0);
 }
 
@@ -640,11 +640,11 @@ TEST_CASE("what a sync that failed was to commit does not come back", "[mailstor
 	REQUIRE(f.open() == 0);
 	if (!is_first) {
 		REQUIRE(f.deliver({ "a" }, "x\r\n") == 0);
-		REQUIRE(mailstore_sync(f.store) == 0);
+		REQUIRE(maillayer_sync(f.store) == 0);
 	}
 	REQUIRE(f.deliver({ "a" }, "y\r\n") == 0);
 	f.disk.fail_after(1, -EIO, true);
-	CHECK(mailstore_sync(f.store) == -EIO);
+	CHECK(maillayer_sync(f.store) == -EIO);
 	f.close();
 	if (loses_power)
 		f.disk.cut_power();
@@ -660,9 +660,9 @@ TEST_CASE("a disk that lets nothing be cut off may have kept what it was to sync
 	REQUIRE(f.open() == 0);
 	REQUIRE(f.deliver({ "a" }, "x\r\n") == 0);
 	f.disk.fail_after(1, -EIO);
-	CHECK(mailstore_sync(f.store) == MAILSTORE_EUNSURE);
+	CHECK(maillayer_sync(f.store) == MAILSTORE_EUNSURE);
 	CHECK(mailstore_exit_status(MAILSTORE_EUNSURE) == EX_TEMPFAIL);
-	CHECK(mailstore_failure(f.store) == -EIO);
+	CHECK(maillayer_failure(f.store) == -EIO);
 	f.disk.work_again();
 	f.close();
 	REQUIRE(f.open() == 0);
@@ -678,7 +678,7 @@ TEST_CASE("mails that wait for a sync do not come back when another one stops th
 	// Neither it nor the cut that takes it away; the second cut is done.
 	f.disk.fail_after(1, -EIO, true, 1);
 	CHECK(f.deliver({ "a" }, "y\r\n") == -EIO);
-	CHECK(mailstore_sync(f.store) == MAILSTORE_EFAILED);
+	CHECK(maillayer_sync(f.store) == MAILSTORE_EFAILED);
 	f.close();
 	REQUIRE(f.open() == 0);
 	CHECK(f.read("a").empty());
@@ -693,7 +693,7 @@ TEST_CASE("a store says what has stopped it also when its first failure was that
 	f.disk.fail_after(1, -EROFS);
 	CHECK(f.deliver({ "a" }, "y\r\n") == -EROFS);
 	CHECK(f.deliver({ "a" }, "y\r\n") == MAILSTORE_EFAILED);
-	CHECK(mailstore_failure(f.store) == -EROFS);
+	CHECK(maillayer_failure(f.store) == -EROFS);
 }
 
 TEST_CASE(
@@ -747,14 +747,14 @@ TEST_CASE("a segment that was emptied goes when the index can be written again",
 	REQUIRE(f.open() == 0);
 	for (int i = 0; i < 12; i++)
 		REQUIRE(f.deliver({ "a" }, std::string(900, 'x') + "\r\n") == 0);
-	REQUIRE(mailstore_flush(f.store) == 0);
+	REQUIRE(maillayer_flush(f.store) == 0);
 	uint64_t segment = 0;
 	{
 		const file_limit full(4096);
-		CHECK(mailstore_collect(f.store, 101, &segment) == -EDQUOT);
+		CHECK(maillayer_collect(f.store, 101, &segment) == -EDQUOT);
 	}
 	CHECK(f.disk.all().count(segment) == 1);
-	CHECK(mailstore_flush(f.store) == 0);
+	CHECK(maillayer_flush(f.store) == 0);
 	CHECK(f.disk.all().count(segment) == 0);
 	CHECK(f.read("a").size() == 12);
 	f.close();
@@ -787,11 +787,11 @@ TEST_CASE("whichever call fails, the store is whole behind it", "[mailstore][fai
 	std::vector<std::string> accepted;
 	for (int i = 0; i < 12; i++) {
 		const std::string text = std::to_string(i) + std::string(200, 'x') + "\r\n";
-		if (f.deliver({ "a", "b" }, text) == 0 && mailstore_sync(f.store) == 0)
+		if (f.deliver({ "a", "b" }, text) == 0 && maillayer_sync(f.store) == 0)
 			accepted.push_back(text);
 		uint64_t segment = 0;
 		if (i % 4 == 3)
-			(void)mailstore_collect(f.store, 101, &segment);
+			(void)maillayer_collect(f.store, 101, &segment);
 	}
 	f.close();
 	f.disk.work_again();

@@ -13,6 +13,7 @@
 #include "lib/common/log.h"
 #include "lib/common/version.h"
 #include "lib/mailstore/filedisk.h"
+#include "lib/mailstore/mailstore.h"
 #include "lib/process/clock.h"
 
 #include <errno.h>
@@ -95,7 +96,6 @@ static int open_log(const struct stored_setup *setup, struct maillayer **ret_lay
 					       .segment_size = setup->segment_size,
 					       .on_step = log_step,
 					       .context = &next_ms };
-	struct mailstore *store;
 	snprintf(log, sizeof(log), "%s/log", setup->directory);
 	snprintf(index, sizeof(index), "%s/index.mdb", setup->directory);
 	int ret = filedisk_make(log);
@@ -103,13 +103,8 @@ static int open_log(const struct stored_setup *setup, struct maillayer **ret_lay
 		ret = filedisk_open(log, &store_setup.disk);
 	if (ret != 0)
 		return ret;
-	ret = mailstore_open(&store_setup, &store, &recovery);
+	ret = mailstore_open(&store_setup, ret_layer, &recovery);
 	log_recovery(setup, &recovery, ret);
-	if (ret != 0)
-		return ret;
-	ret = maillayer_log(store, ret_layer);
-	if (ret != 0)
-		mailstore_close(store);
 	return ret;
 }
 
