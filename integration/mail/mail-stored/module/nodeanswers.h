@@ -18,9 +18,9 @@ extern "C" {
 /* What may go with a packet beside the text of a mail: what a server adds to it, and its meta. */
 #define NODEANSWERS_MEMORY_MORE ((64U << 10) + MAILRECORD_META_MAX)
 
-/* For struct nodework_parts, whose owner is those parts themselves. 0 or -EOPNOTSUPP, -ENOMEM. */
-int nodeanswers_ask(void *owner, const struct storewire_request *request, uint8_t **ret_rows,
-		    size_t *ret_size, uint32_t *ret_count);
+/* For struct nodework_parts. 0 or -EOPNOTSUPP. */
+int nodeanswers_ask(const struct nodework_parts *parts, uint64_t question,
+		    struct questions_rows *rows);
 
 #ifdef __cplusplus
 }

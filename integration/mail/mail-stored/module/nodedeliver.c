@@ -255,18 +255,22 @@ static void count_copies(const struct nodework *work)
 	counters->uncopied += is_missing;
 }
 
-static uint8_t *make_rows(const struct nodework *work, size_t *ret_size)
+/* Without memory, or in a packet that would be too long, there is one status for all. */
+static void make_rows(const struct nodework *work, struct storewire_reply *reply)
 {
-	*ret_size = (size_t)work->name_count * STATUS_SIZE;
-	uint8_t *rows = *ret_size <= STOREWIRE_ROWS_MAX ? malloc(*ret_size + 1) : NULL;
+	const size_t size = (size_t)work->name_count * STATUS_SIZE;
+	uint8_t *rows = size <= STOREWIRE_ROWS_MAX ? malloc(size + 1) : NULL;
 	uint8_t *out = rows;
-	for (unsigned i = 0; rows != NULL && i < work->name_count; i++)
+	if (rows == NULL)
+		return;
+	for (unsigned i = 0; i < work->name_count; i++)
 		bytes_put(&out, (uint32_t)part_of(work, work->nodes[i])->status, STATUS_SIZE);
-	return rows;
+	reply->rows = rows;
+	reply->rows_size = size;
+	reply->count = work->name_count;
 }
 
-void nodedeliver_end(struct nodework *work, struct storewire_reply *ret_reply, uint8_t **ret_rows,
-		     size_t *ret_size, uint32_t *ret_count)
+void nodedeliver_end(struct nodework *work, struct storewire_reply *reply)
 {
 	struct nodework_counters *counters = work->start.parts->counters;
 	bool has_some = false;
@@ -275,10 +279,10 @@ void nodedeliver_end(struct nodework *work, struct storewire_reply *ret_reply, u
 			work->name_count > 0 ? work->nodes[i] : work->start.parts->setup->self;
 		const struct nodepart *part = part_of(work, node);
 		/* It is refused for good when there is no other to be tried again. */
-		if (part->status != 0 && (ret_reply->status == 0 || ret_reply->status == -EFBIG))
-			ret_reply->status = part->status;
+		if (part->status != 0 && (reply->status == 0 || reply->status == -EFBIG))
+			reply->status = part->status;
 		else if (part->status == 0 && !has_some)
-			ret_reply->id = part->reply.id;
+			reply->id = part->reply.id;
 		has_some = has_some || part->status == 0;
 	}
 	for (unsigned i = 0; i < work->part_count; i++)
@@ -287,13 +291,10 @@ void nodedeliver_end(struct nodework *work, struct storewire_reply *ret_reply, u
 	counters->delivered += has_some;
 	if (has_some && has_copies(work))
 		count_copies(work);
-	if (!has_some || ret_reply->status == 0)
+	if (!has_some || reply->status == 0)
 		return;
 	counters->partly++;
-	*ret_rows = make_rows(work, ret_size);
-	*ret_count = *ret_rows != NULL ? work->name_count : 0;
-	if (*ret_rows == NULL)
-		*ret_size = 0;
+	make_rows(work, reply);
 }
 
 /* ---- copies of what was not taken ---- */

@@ -23,8 +23,7 @@ extern "C" {
 /* 0: the parts are asked; or why there is none, a status of the store. */
 int nodedeliver_begin(struct nodework *work);
 /* The rows are the caller's, to be freed; NULL: one status for all. */
-void nodedeliver_end(struct nodework *work, struct storewire_reply *ret_reply, uint8_t **ret_rows,
-		     size_t *ret_size, uint32_t *ret_count);
+void nodedeliver_end(struct nodework *work, struct storewire_reply *reply);
 /* true: ask the parts that were made. false: that was all. */
 bool nodedeliver_next(struct nodework *work);
 

@@ -65,8 +65,7 @@ static size_t add_rows(const struct nodework *work, const struct nodepart *part,
 }
 
 /* Parts are in the order of numbers: what is behind the last row that is taken comes with the next list. */
-int nodelist_end(const struct nodework *work, struct storewire_reply *ret_reply, uint8_t **ret_rows,
-		 size_t *ret_size, uint32_t *ret_count)
+int nodelist_end(const struct nodework *work, struct storewire_reply *reply)
 {
 	const size_t room = work->request.size < STOREWIRE_LIST_MAX ? (size_t)work->request.size
 								    : STOREWIRE_LIST_MAX;
@@ -77,7 +76,7 @@ int nodelist_end(const struct nodework *work, struct storewire_reply *ret_reply,
 		const int status = check_part(part);
 		if (status != 0 && is_needed(work, part->ask.node))
 			return status;
-		ret_reply->number += status != 0;
+		reply->number += status != 0;
 		total += status == 0 ? part->reply.count : 0;
 	}
 	total = total < room ? total : room;
@@ -88,8 +87,8 @@ int nodelist_end(const struct nodework *work, struct storewire_reply *ret_reply,
 		if (check_part(&work->parts[i]) == 0)
 			count += add_rows(work, &work->parts[i], total - count,
 					  rows + count * STOREWIRE_ENTRY_SIZE);
-	*ret_rows = rows;
-	*ret_size = count * STOREWIRE_ENTRY_SIZE;
-	*ret_count = (uint32_t)count;
+	reply->rows = rows;
+	reply->rows_size = count * STOREWIRE_ENTRY_SIZE;
+	reply->count = (uint32_t)count;
 	return 0;
 }

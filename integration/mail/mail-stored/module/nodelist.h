@@ -19,11 +19,10 @@ extern "C" {
 /* 0: the parts are asked; DNSBLV6_ENOTFOUND: no node has numbers from there on; or -ENOMEM. */
 int nodelist_begin(struct nodework *work);
 /*
- * Rows of entries with the numbers that clients have, to be freed; nodes that these are without are counted in
- * ret_reply->number. 0, or the status of the mailbox's own node.
+ * Rows of entries with the numbers that clients have, the caller's to be freed; nodes that these are without are
+ * counted in reply->number. 0, or the status of the mailbox's own node.
  */
-int nodelist_end(const struct nodework *work, struct storewire_reply *ret_reply, uint8_t **ret_rows,
-		 size_t *ret_size, uint32_t *ret_count);
+int nodelist_end(const struct nodework *work, struct storewire_reply *reply);
 
 #ifdef __cplusplus
 }

@@ -184,7 +184,6 @@ static int open_handles(struct module *module)
 		.setup = &start->setup->nodes,
 		.counters = &module->counters,
 		.ask = nodeanswers_ask,
-		.owner = &module->parts,
 	};
 	uv_timer_init(&module->loop, &module->drain); /* it cannot fail */
 	module->drain.data = module;

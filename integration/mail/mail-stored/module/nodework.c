@@ -18,10 +18,16 @@
 
 /* ---- the end ---- */
 
-/* rows may be NULL. fd is closed. */
+/* Rows that are too many for a packet go as memory. fd is closed; -1: none. */
 static void say(struct nodework *work, struct storewire_reply *reply, int fd)
 {
 	struct nodework_counters *counters = work->start.parts->counters;
+	if (reply->rows_size > STOREWIRE_ROWS_MAX) {
+		fd = storemail_seal(reply->rows, reply->rows_size);
+		reply->rows_size = 0;
+		if (fd < 0)
+			*reply = (struct storewire_reply){ .rows = reply->rows, .status = fd };
+	}
 	reply->type = work->request.type;
 	reply->serial = work->serial;
 	counters->away += reply->status == MAILSTORE_EAWAY;
@@ -30,35 +36,20 @@ static void say(struct nodework *work, struct storewire_reply *reply, int fd)
 		close(fd);
 }
 
+static void end_with(struct nodework *work, struct storewire_reply *reply)
+{
+	say(work, reply, -1);
+	nodeparts_free(work);
+}
+
 static void end(struct nodework *work, int status)
 {
-	struct storewire_reply reply = { .status = status };
-	say(work, &reply, -1);
-	nodeparts_free(work);
+	end_with(work, &(struct storewire_reply){ .status = status });
 }
 
-/* Rows that are too many for a packet go as memory. */
-static void say_with_rows(struct nodework *work, const uint8_t *rows, size_t size, uint32_t count,
-			  struct storewire_reply *reply)
+static void free_rows(const struct storewire_reply *reply)
 {
-	int fd = -1;
-	reply->count = count;
-	if (size <= STOREWIRE_ROWS_MAX) {
-		reply->rows = rows;
-		reply->rows_size = size;
-	} else {
-		fd = storemail_seal(rows, size);
-		if (fd < 0)
-			*reply = (struct storewire_reply){ .status = fd };
-	}
-	say(work, reply, fd);
-}
-
-static void end_with_rows(struct nodework *work, const uint8_t *rows, size_t size, uint32_t count,
-			  struct storewire_reply *reply)
-{
-	say_with_rows(work, rows, size, count, reply);
-	nodeparts_free(work);
+	free((void *)(uintptr_t)reply->rows);
 }
 
 /* ---- parts ---- */
@@ -165,7 +156,6 @@ static void begin_list(struct nodework *work)
 static void end_list(struct nodework *work)
 {
 	struct nodepart *part = &work->parts[0];
-	struct storewire_reply reply = { 0 };
 	const size_t size = (size_t)part->reply.count * STOREWIRE_ENTRY_SIZE;
 	if (part->rows_size < size) {
 		end(work, -EPROTO);
@@ -173,21 +163,19 @@ static void end_list(struct nodework *work)
 	}
 	for (size_t at = 0; at < size; at += STOREWIRE_ENTRY_SIZE)
 		part->rows[at] = (uint8_t)number_of(work, part);
-	end_with_rows(work, part->rows, size, part->reply.count, &reply);
+	end_with(work, &(struct storewire_reply){
+			       .rows = part->rows, .rows_size = size, .count = part->reply.count });
 }
 
 static void end_list_of_all(struct nodework *work)
 {
 	struct storewire_reply reply = { 0 };
-	uint8_t *rows = NULL;
-	size_t size = 0;
-	uint32_t count = 0;
-	const int ret = nodelist_end(work, &reply, &rows, &size, &count);
+	const int ret = nodelist_end(work, &reply);
 	if (ret != 0)
 		end(work, ret);
 	else
-		end_with_rows(work, rows, size, count, &reply);
-	free(rows);
+		end_with(work, &reply);
+	free_rows(&reply);
 }
 
 /* ---- of one mail ---- */
@@ -205,7 +193,6 @@ static void begin_mail(struct nodework *work)
 static void end_row(struct nodework *work)
 {
 	struct nodepart *part = &work->parts[0];
-	struct storewire_reply reply = { 0 };
 	struct mailrow row;
 	const uint64_t number = (uint64_t)number_of(work, part) << NODEWORK_NUMBER_BITS;
 	if (part->rows_size != MAILROW_SIZE) {
@@ -223,7 +210,8 @@ static void end_row(struct nodework *work)
 		row.place.at = NODEWIRE_BODY_AT - MAILRECORD_HEAD_SIZE - row.meta_size;
 	}
 	mailrow_encode(&row, part->rows);
-	end_with_rows(work, part->rows, MAILROW_SIZE, 1, &reply);
+	end_with(work, &(struct storewire_reply){
+			       .rows = part->rows, .rows_size = MAILROW_SIZE, .count = 1 });
 }
 
 static void end_segment(struct nodework *work)
@@ -261,8 +249,7 @@ static void end_find(struct nodework *work)
 		if (part->status != MAILSTORE_EMAIL)
 			reply.status = part->status;
 	}
-	say(work, &reply, -1);
-	nodeparts_free(work);
+	end_with(work, &reply);
 }
 
 static void begin_stat(struct nodework *work)
@@ -286,7 +273,6 @@ static void end_stat(struct nodework *work)
 {
 	uint8_t rows[STOREWIRE_STAT_SIZE + NODES_MAX * (NODESETUP_NAME_MAX + 1)] = { 0 };
 	uint8_t *names = rows + STOREWIRE_STAT_SIZE;
-	struct storewire_reply reply = { 0 };
 	unsigned away = 0;
 	for (unsigned i = 0; i < work->part_count; i++) {
 		const struct nodepart *part = &work->parts[i];
@@ -302,7 +288,9 @@ static void end_stat(struct nodework *work)
 	if (away == work->part_count)
 		end(work, work->parts[0].status != 0 ? work->parts[0].status : -EPROTO);
 	else
-		end_with_rows(work, rows, (size_t)(names - rows), 1, &reply);
+		end_with(work, &(struct storewire_reply){ .rows = rows,
+							  .rows_size = (size_t)(names - rows),
+							  .count = 1 });
 }
 
 /* Names of copies come before all others; none is for clients that do not ask behind one. */
@@ -362,8 +350,8 @@ static void take_box(struct boxes *all, unsigned count, const struct boxes *next
 /*
  * In one order, up to the smallest of the last names: behind that some node may have more.
  */
-static uint8_t *merge_boxes(struct boxes *all, unsigned count, size_t room, size_t *ret_size,
-			    uint32_t *ret_count)
+static uint8_t *merge_boxes(struct boxes *all, unsigned count, size_t room,
+			    struct storewire_reply *reply)
 {
 	struct mailname limit = { 0 };
 	struct boxes *next = NULL;
@@ -376,16 +364,15 @@ static uint8_t *merge_boxes(struct boxes *all, unsigned count, size_t room, size
 			limit = all[i].last;
 	}
 	uint8_t *rows = malloc(total);
-	*ret_size = 0;
-	*ret_count = 0;
+	reply->rows = rows;
 	while (rows != NULL && (next = find_smallest(all, count)) != NULL &&
 	       mailname_compare(&next->name, &limit) <= 0 &&
-	       *ret_size + STOREWIRE_BOX_MAX <= room) {
+	       reply->rows_size + STOREWIRE_BOX_MAX <= room) {
 		struct mailname name;
 		struct mailcounts counts;
 		take_box(all, count, next, &name, &counts);
-		*ret_size += storewire_encode_box(name, &counts, rows + *ret_size);
-		(*ret_count)++;
+		reply->rows_size += storewire_encode_box(name, &counts, rows + reply->rows_size);
+		reply->count++;
 	}
 	return rows;
 }
@@ -394,19 +381,16 @@ static void end_boxes(struct nodework *work)
 {
 	struct boxes all[NODES_MAX];
 	struct storewire_reply reply = { 0 };
-	size_t size;
-	uint32_t count;
+	const size_t room = work->start.is_brief ? STOREWIRE_ROWS_MAX : SIZE_MAX / 2;
 	for (unsigned i = 0; i < work->part_count; i++) {
 		begin_boxes(&all[i], &work->parts[i]);
 		reply.number += work->parts[i].status != 0;
 	}
-	uint8_t *rows = merge_boxes(all, work->part_count,
-				    work->start.is_brief ? STOREWIRE_ROWS_MAX : SIZE_MAX / 2, &size,
-				    &count);
+	uint8_t *rows = merge_boxes(all, work->part_count, room, &reply);
 	if (rows == NULL)
 		end(work, -ENOMEM);
 	else
-		end_with_rows(work, rows, size, count, &reply);
+		end_with(work, &reply);
 	free(rows);
 }
 
@@ -485,27 +469,24 @@ static void locate(struct nodework *work)
 		facts.is_down ? "no" : "yes", node == parts->setup->self ? "yes" : "no",
 		facts.since_us);
 	reply.rows = (const uint8_t *)text;
-	say(work, &reply, -1);
-	nodeparts_free(work);
+	end_with(work, &reply);
 }
 
-static void ask_owner(struct nodework *work)
+static void ask_module(struct nodework *work)
 {
 	const struct nodework_parts *parts = work->start.parts;
-	struct storewire_reply reply = { 0 };
-	uint8_t *rows = NULL;
-	size_t size = 0;
-	uint32_t count = 0;
-	work->request.memory = work->copy;
-	work->request.memory_size = work->memory.bytes_size;
-	int status = parts->ask == NULL
-			     ? -EOPNOTSUPP
-			     : parts->ask(parts->owner, &work->request, &rows, &size, &count);
+	struct questions_rows rows = { 0 };
+	int status =
+		parts->ask == NULL ? -EOPNOTSUPP : parts->ask(parts, work->request.number, &rows);
+	if (status == 0)
+		status = rows.status;
 	if (status != 0)
 		end(work, status);
 	else
-		end_with_rows(work, rows, size, count, &reply);
-	free(rows);
+		end_with(work, &(struct storewire_reply){ .rows = rows.bytes,
+							  .rows_size = rows.size,
+							  .count = rows.count });
+	questions_free_rows(&rows);
 }
 
 /* ---- all of them ---- */
@@ -538,26 +519,22 @@ static void finish_one(struct nodework *work)
 		reply.number = part->reply.number;
 		if (work->request.type == STOREWIRE_COLLECT)
 			reply.number |= (uint64_t)number_of(work, part) << NODEWORK_NUMBER_BITS;
-		say(work, &reply, -1);
-		nodeparts_free(work);
+		end_with(work, &reply);
 	}
 }
 
 static void answer_delivery(struct nodework *work)
 {
 	struct storewire_reply reply = { 0 };
-	uint8_t *rows = NULL;
-	size_t size = 0;
-	uint32_t count = 0;
-	nodedeliver_end(work, &reply, &rows, &size, &count);
-	say_with_rows(work, rows, size, count, &reply);
+	nodedeliver_end(work, &reply);
+	say(work, &reply, -1);
 	work->is_answered = true;
 	work->start.pin = NULL; /* its client may end */
 	/* What may be left to do wants no text, which may be large. */
 	if (work->memory.fd >= 0)
 		close(work->memory.fd);
 	work->memory.fd = -1;
-	free(rows);
+	free_rows(&reply);
 }
 
 static void end_delivery(struct nodework *work)
@@ -675,7 +652,7 @@ static void begin(struct nodework *work)
 		locate(work);
 		return;
 	case STOREWIRE_CLUSTER:
-		ask_owner(work);
+		ask_module(work);
 		return;
 	case STOREWIRE_HELLO:
 	case STOREWIRE_LOGIN: /* of nodeclients.c */

@@ -35,6 +35,7 @@
  */
 
 #include "integration/mail/mail-stored/nodes/noderouter.h"
+#include "integration/mail/mail-stored/store/questions.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,10 +61,9 @@ struct nodework_parts {
 	const struct locate *locate;
 	const struct nodesetup *setup;
 	struct nodework_counters *counters;
-	/* CLUSTER: rows of text, to be freed; the status. NULL: -EOPNOTSUPP. */
-	int (*ask)(void *owner, const struct storewire_request *request, uint8_t **ret_rows,
-		   size_t *ret_size, uint32_t *ret_count);
-	void *owner;
+	/* CLUSTER: a question of storewire.h; the status. NULL: -EOPNOTSUPP. */
+	int (*ask)(const struct nodework_parts *parts, uint64_t question,
+		   struct questions_rows *rows);
 };
 
 /* The rows are borrowed; fd goes with it, and is closed behind it; -1: none. */
