@@ -17,7 +17,7 @@ struct lmtp_nodes {
 	struct nodetls *tls;
 	struct locate locate;
 	struct noderouter *router;
-	struct nodework_counters counters;
+	uint64_t counters[NODEWORK_COUNTER_COUNT]; /* not read */
 	struct nodework_parts parts;
 	struct lmtp_asks answered;
 	uv_idle_t idle; /* with it the loop does not wait: there are answers */
@@ -118,7 +118,7 @@ int lmtp_nodes_start(struct lmtp_nodes *nodes, uv_loop_t *loop)
 	nodes->parts = (struct nodework_parts){ .router = nodes->router,
 						.locate = &nodes->locate,
 						.setup = &nodes->setup->nodes,
-						.counters = &nodes->counters };
+						.counters = nodes->counters };
 	uv_idle_init(loop, &nodes->idle); /* it cannot fail */
 	nodes->idle.data = nodes;
 	return 0;

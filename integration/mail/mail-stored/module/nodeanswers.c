@@ -29,7 +29,7 @@ static void tell_nodes(const struct nodework_parts *parts, struct questions_rows
 static void tell_health(const struct nodework_parts *parts, struct questions_rows *rows)
 {
 	const struct nodesetup *setup = parts->setup;
-	const struct nodework_counters *counters = parts->counters;
+	const uint64_t *counters = parts->counters;
 	unsigned up = 0;
 	unsigned differing = 0;
 	for (unsigned i = 0; i < setup->peer_count; i++) {
@@ -43,7 +43,7 @@ static void tell_health(const struct nodework_parts *parts, struct questions_row
 	questions_add(rows, "thing=machines up=%u of=%u differing=%u", up, setup->peer_count,
 		      differing);
 	questions_add(rows, "thing=copies wanted=%u copied=%" PRIu64 " uncopied=%" PRIu64,
-		      setup->copies, counters->copied, counters->uncopied);
+		      setup->copies, counters[NODEWORK_COPIED], counters[NODEWORK_UNCOPIED]);
 	questions_add(rows, "thing=engine text=nodes with a store each, as node %s sees them",
 		      setup->node);
 }

@@ -241,7 +241,7 @@ static const struct nodepart *part_of(const struct nodework *work, unsigned node
 /* Of mailboxes whose own node has the mail. */
 static void count_copies(const struct nodework *work)
 {
-	struct nodework_counters *counters = work->start.parts->counters;
+	uint64_t *counters = work->start.parts->counters;
 	uint8_t bytes[MAILBOX_NAME_MAX];
 	bool is_missing = false;
 	for (unsigned i = 0; i < work->name_count; i++) {
@@ -251,8 +251,8 @@ static void count_copies(const struct nodework *work)
 			(is_copied(work, i) && part_of(work, work->nodes[i])->status == 0 &&
 			 (name_copies(work, i, bytes) == 0 || part_of(work, next)->status != 0));
 	}
-	counters->copied += !is_missing;
-	counters->uncopied += is_missing;
+	counters[NODEWORK_COPIED] += !is_missing;
+	counters[NODEWORK_UNCOPIED] += is_missing;
 }
 
 /* Without memory, or in a packet that would be too long, there is one status for all. */
@@ -272,7 +272,7 @@ static void make_rows(const struct nodework *work, struct storewire_reply *reply
 
 void nodedeliver_end(struct nodework *work, struct storewire_reply *reply)
 {
-	struct nodework_counters *counters = work->start.parts->counters;
+	uint64_t *counters = work->start.parts->counters;
 	bool has_some = false;
 	for (unsigned i = 0; i < work->name_count || i == 0; i++) {
 		const unsigned node =
@@ -286,14 +286,15 @@ void nodedeliver_end(struct nodework *work, struct storewire_reply *reply)
 		has_some = has_some || part->status == 0;
 	}
 	for (unsigned i = 0; i < work->part_count; i++)
-		counters->relayed += work->parts[i].status == 0 &&
-				     work->parts[i].ask.node != work->start.parts->setup->self;
-	counters->delivered += has_some;
+		counters[NODEWORK_RELAYED] +=
+			work->parts[i].status == 0 &&
+			work->parts[i].ask.node != work->start.parts->setup->self;
+	counters[NODEWORK_DELIVERED] += has_some;
 	if (has_some && has_copies(work))
 		count_copies(work);
 	if (!has_some || reply->status == 0)
 		return;
-	counters->partly++;
+	counters[NODEWORK_PARTLY]++;
 	make_rows(work, reply);
 }
 

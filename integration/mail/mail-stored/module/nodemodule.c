@@ -25,17 +25,7 @@ static const struct counts_label gauges[GAUGE_COUNT] = {
 	[GAUGE_WAITING] = { "waiting", "Requests that wait for a connection." },
 };
 
-enum counter { DELIVERED, RELAYED, PARTLY, AWAY, COPIED, UNCOPIED, REFUSED, COUNTERS };
-
-static const struct counts_label labels[COUNTERS] = {
-	[DELIVERED] = { "mails-delivered", "Mails that a node has taken." },
-	[RELAYED] = { "mails-relayed", "Mails, or parts of them, that went to other nodes." },
-	[PARTLY] = { "mails-partly", "Mails that only some of their nodes have taken." },
-	[AWAY] = { "requests-away", "Requests for a node that was down." },
-	[COPIED] = { "mails-copied", "Mails with a second copy." },
-	[UNCOPIED] = { "mails-uncopied", "Mails whose second copy has failed." },
-	[REFUSED] = { "connections-refused", "Clients too many." },
-};
+static const struct counts_label labels[] = { NODEWORK_COUNTER_MAP(COUNTS_LABEL) };
 
 struct module {
 	const struct nodemodule_start *start;
@@ -43,7 +33,7 @@ struct module {
 	struct locate locate;
 	struct noderouter *router;
 	struct nodework_parts parts;
-	struct nodework_counters counters;
+	uint64_t counters[NODEWORK_COUNTER_COUNT];
 	struct clients *clients;
 	uint64_t client_counters[STORED_COUNTER_COUNT];
 	struct socketmap *map;
@@ -52,7 +42,6 @@ struct module {
 	uv_timer_t drain;
 	char metrics[STORED_PATH_MAX + 16];
 	uint64_t gauge_values[GAUGE_COUNT];
-	uint64_t values[COUNTERS];
 	bool is_stopping;
 	bool is_over;
 };
@@ -97,7 +86,6 @@ static void on_stop(void *data, int number)
 static void measure(void *data, struct report *ret_report)
 {
 	struct module *module = data;
-	const struct nodework_counters *counters = &module->counters;
 	const struct nodesetup *setup = &module->start->setup->nodes;
 	memset(module->gauge_values, 0, sizeof(module->gauge_values));
 	module->gauge_values[GAUGE_NODES] = setup->peer_count;
@@ -108,13 +96,7 @@ static void measure(void *data, struct report *ret_report)
 		module->gauge_values[GAUGE_LINKS] += facts.links;
 		module->gauge_values[GAUGE_WAITING] += facts.waiting;
 	}
-	module->values[DELIVERED] = counters->delivered;
-	module->values[RELAYED] = counters->relayed;
-	module->values[PARTLY] = counters->partly;
-	module->values[AWAY] = counters->away;
-	module->values[COPIED] = counters->copied;
-	module->values[UNCOPIED] = counters->uncopied;
-	module->values[REFUSED] = module->client_counters[STORED_CONNECTIONS_REFUSED];
+	module->counters[NODEWORK_REFUSED] = module->client_counters[STORED_CONNECTIONS_REFUSED];
 	*ret_report = (struct report){
 		.gauge = { "clients", "Clients that are connected." },
 		.gauge_value = clients_measure(module->clients).clients,
@@ -122,8 +104,8 @@ static void measure(void *data, struct report *ret_report)
 		.gauge_values = module->gauge_values,
 		.gauge_count = GAUGE_COUNT,
 		.labels = labels,
-		.values = module->values,
-		.count = COUNTERS,
+		.values = module->counters,
+		.count = NODEWORK_COUNTER_COUNT,
 	};
 }
 
@@ -182,7 +164,7 @@ static int open_handles(struct module *module)
 		.router = module->router,
 		.locate = &module->locate,
 		.setup = &start->setup->nodes,
-		.counters = &module->counters,
+		.counters = module->counters,
 		.ask = nodeanswers_ask,
 	};
 	uv_timer_init(&module->loop, &module->drain); /* it cannot fail */

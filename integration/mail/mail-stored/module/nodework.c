@@ -21,7 +21,7 @@
 /* Rows that are too many for a packet go as memory. fd is closed; -1: none. */
 static void say(struct nodework *work, struct storewire_reply *reply, int fd)
 {
-	struct nodework_counters *counters = work->start.parts->counters;
+	uint64_t *counters = work->start.parts->counters;
 	if (reply->rows_size > STOREWIRE_ROWS_MAX) {
 		fd = storemail_seal(reply->rows, reply->rows_size);
 		reply->rows_size = 0;
@@ -30,7 +30,7 @@ static void say(struct nodework *work, struct storewire_reply *reply, int fd)
 	}
 	reply->type = work->request.type;
 	reply->serial = work->serial;
-	counters->away += reply->status == MAILSTORE_EAWAY;
+	counters[NODEWORK_AWAY] += reply->status == MAILSTORE_EAWAY;
 	work->start.answer(work->start.owner, reply, fd);
 	if (fd >= 0)
 		close(fd);

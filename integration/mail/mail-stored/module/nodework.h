@@ -36,6 +36,7 @@
 
 #include "integration/mail/mail-stored/nodes/noderouter.h"
 #include "integration/mail/mail-stored/store/questions.h"
+#include "lib/common/counts.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -46,21 +47,23 @@ extern "C" {
 
 struct nodework;
 
-struct nodework_counters {
-	uint64_t delivered; /* mails for which at least one node has said yes */
-	uint64_t relayed;   /* parts of mails that went to other nodes */
-	uint64_t partly;    /* mails that only some nodes have taken */
-	uint64_t away;	    /* requests that failed, as a node was down */
-	uint64_t copied;    /* second copies */
-	uint64_t uncopied;  /* mails without their second copy */
-};
+#define NODEWORK_COUNTER_MAP(X)                                                                    \
+	X(NODEWORK_DELIVERED, "mails-delivered", "Mails that a node has taken.")                   \
+	X(NODEWORK_RELAYED, "mails-relayed", "Mails, or parts of them, that went to other nodes.") \
+	X(NODEWORK_PARTLY, "mails-partly", "Mails that only some of their nodes have taken.")      \
+	X(NODEWORK_AWAY, "requests-away", "Requests for a node that was down.")                    \
+	X(NODEWORK_COPIED, "mails-copied", "Mails with a second copy.")                            \
+	X(NODEWORK_UNCOPIED, "mails-uncopied", "Mails whose second copy has failed.")              \
+	X(NODEWORK_REFUSED, "connections-refused", "Clients too many.") /* of nodemodule.c */
+
+enum nodework_counter { NODEWORK_COUNTER_MAP(COUNTS_NUMBER) NODEWORK_COUNTER_COUNT };
 
 /* What works share; all is borrowed. */
 struct nodework_parts {
 	struct noderouter *router;
 	const struct locate *locate;
 	const struct nodesetup *setup;
-	struct nodework_counters *counters;
+	uint64_t *counters; /* NODEWORK_COUNTER_COUNT of them */
 	/* CLUSTER: a question of storewire.h; the status. NULL: -EOPNOTSUPP. */
 	int (*ask)(const struct nodework_parts *parts, uint64_t question,
 		   struct questions_rows *rows);
