@@ -106,18 +106,12 @@ static int check_all(void *data)
 	const struct stored_setup *setup = data;
 	const struct nodesetup *nodes = &setup->nodes;
 	struct nodetls *tls = NULL;
-	const char *reason = NULL;
 	int status = check(data);
 	if (status != EX_OK || !nodesetup_is_on(nodes))
 		return status;
-	const int ret = nodetls_new(nodes->certificate, nodes->key, nodes->peers[nodes->self].pin,
-				    &tls, &reason);
+	status = nodetls_new(nodes, &tls);
 	nodetls_free(tls);
-	if (ret == 0)
-		return EX_OK;
-	log_error(context, "certificate of this node not taken, path=%s (%s)", nodes->certificate,
-		  ret == -EBADMSG ? reason : strerror(-ret));
-	return EX_CONFIG;
+	return status == EX_OK ? EX_OK : EX_CONFIG;
 }
 
 static int run(void *data)

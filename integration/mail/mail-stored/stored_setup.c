@@ -2,9 +2,11 @@
 #include "integration/mail/mail-stored/stored_setup.h"
 
 #include "integration/mail/mail-stored/cluster/cluster_process.h"
+#include "lib/common/log.h"
 
 #include <errno.h>
 #include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 /* ---- one value ---- */
@@ -119,6 +121,16 @@ static int check_layer(struct stored_setup *setup, struct conf_error *reterr_err
 			"stored: layer rados needs librados, which this program was built without");
 	const char *reason = check_cluster(setup);
 	return reason == NULL ? 0 : conf_refuse(reterr_error, -EINVAL, "%s", reason);
+}
+
+int stored_setup_open_users(const struct stored_setup *setup, struct users **ret_users)
+{
+	const int ret = setup->users[0] != '\0' ? users_open(setup->users, ret_users) : 0;
+	if (ret == 0)
+		return EX_OK;
+	log_error("mail-stored", "recipients not opened, path=%s (%s)", setup->users,
+		  users_strerror(ret));
+	return EX_NOINPUT;
 }
 
 int stored_setup_parse(const char *text, size_t text_size, void *ret_setup,

@@ -19,6 +19,7 @@
 
 #include "integration/common/owner.h"
 #include "integration/common/program.h"
+#include "integration/mail/base/users/users.h"
 #include "integration/mail/mail-stored/cluster/cluster_setup.h"
 #include "integration/mail/mail-stored/nodes/nodesetup.h"
 
@@ -70,6 +71,11 @@ extern const struct conf_table stored_setup_table;
 
 /* The database of users with passwords; "": clients cannot ask for logins. */
 const char *stored_setup_logins(const struct stored_setup *setup);
+
+/*
+ * The database of users without passwords; NULL when none is named. EX_OK, or EX_NOINPUT with a line of the log.
+ */
+int stored_setup_open_users(const struct stored_setup *setup, struct users **ret_users);
 
 /* For program.h. */
 int stored_setup_parse(const char *text, size_t text_size, void *ret_setup,

@@ -128,12 +128,7 @@ static int make_world(struct lmtp *lmtp)
 		.memory_max = setup->lmtp_memory_max,
 	};
 	read_clock(lmtp);
-	int ret = setup->users[0] != '\0' ? users_open(setup->users, &lmtp->world.users) : 0;
-	if (ret == 0)
-		return EX_OK;
-	log_error(context, "recipients not opened, path=%s (%s)", setup->users,
-		  users_strerror(ret));
-	return EX_NOINPUT;
+	return stored_setup_open_users(setup, &lmtp->world.users);
 }
 
 static void make_clients(struct lmtp *lmtp)

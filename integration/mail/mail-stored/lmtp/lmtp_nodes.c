@@ -3,13 +3,10 @@
 
 #include "integration/mail/mail-stored/lmtp/lmtp_fates.h"
 #include "integration/mail/mail-stored/module/nodeanswers.h"
-#include "lib/common/log.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-
-static const char context[] = "mail-stored";
 
 struct lmtp_nodes {
 	const struct stored_setup *setup;
@@ -83,21 +80,17 @@ void lmtp_nodes_ask(struct lmtp_nodes *nodes, struct lmtp_ask *ask)
 int lmtp_nodes_open(const struct stored_setup *setup, const char *store_path, struct users *users,
 		    struct lmtp_nodes **ret_nodes)
 {
-	const struct nodesetup *own = &setup->nodes;
-	const char *reason = NULL;
 	struct lmtp_nodes *nodes = calloc(1, sizeof(*nodes));
 	if (nodes == NULL)
 		return EX_OSERR;
 	nodes->setup = setup;
 	nodes->store_path = store_path;
-	nodes->locate = (struct locate){ .setup = own, .users = users };
+	nodes->locate = (struct locate){ .setup = &setup->nodes, .users = users };
 	TAILQ_INIT(&nodes->answered);
-	if (nodetls_new(own->certificate, own->key, own->peers[own->self].pin, &nodes->tls,
-			&reason) != 0) {
-		log_error(context, "certificate of this node not taken, path=%s (%s)",
-			  own->certificate, reason);
+	const int status = nodetls_new(&setup->nodes, &nodes->tls);
+	if (status != EX_OK) {
 		free(nodes);
-		return EX_NOINPUT;
+		return status;
 	}
 	*ret_nodes = nodes;
 	return EX_OK;

@@ -116,21 +116,8 @@ static const struct upkeep_work work = { .measure = measure, .stop = on_stop };
 static int open_outside(struct module *module)
 {
 	const struct stored_setup *setup = module->start->setup;
-	const struct nodesetup *nodes = &setup->nodes;
-	const char *reason = NULL;
-	int ret = setup->users[0] != '\0' ? users_open(setup->users, &module->locate.users) : 0;
-	if (ret != 0) {
-		log_error(context, "recipients not opened, path=%s (%s)", setup->users,
-			  users_strerror(ret));
-		return EX_NOINPUT;
-	}
-	ret = nodetls_new(nodes->certificate, nodes->key, nodes->peers[nodes->self].pin,
-			  &module->tls, &reason);
-	if (ret == 0)
-		return EX_OK;
-	log_error(context, "certificate of this node not taken, path=%s (%s)", nodes->certificate,
-		  reason);
-	return EX_NOINPUT;
+	const int status = stored_setup_open_users(setup, &module->locate.users);
+	return status == EX_OK ? nodetls_new(&setup->nodes, &module->tls) : status;
 }
 
 static int open_handles(struct module *module)

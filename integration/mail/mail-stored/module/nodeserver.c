@@ -689,21 +689,10 @@ static int serve(struct server *server)
 	return ret == 0 ? EX_OK : EX_OSERR;
 }
 
-static int open_users(struct server *server)
-{
-	const char *path = server->start->setup->users;
-	int ret = path[0] != '\0' ? users_open(path, &server->locate.users) : 0;
-	if (ret == 0)
-		return EX_OK;
-	log_error(context, "recipients not opened, path=%s (%s)", path, users_strerror(ret));
-	return EX_NOINPUT;
-}
-
 int nodeserver_run(const struct nodeserver_start *start)
 {
 	const struct nodesetup *nodes = &start->setup->nodes;
 	struct server *server = calloc(1, sizeof(*server));
-	const char *reason = NULL;
 	if (server == NULL)
 		return EX_OSERR;
 	signal(SIGINT, SIG_IGN);
@@ -714,14 +703,9 @@ int nodeserver_run(const struct nodeserver_start *start)
 	LIST_INIT(&server->list);
 	LIST_INIT(&server->ended);
 	server->locate.setup = nodes;
-	int status = open_users(server);
-	if (status == EX_OK &&
-	    nodetls_new(nodes->certificate, nodes->key, nodes->peers[nodes->self].pin, &server->tls,
-			&reason) != 0) {
-		log_error(context, "certificate of this node not taken, path=%s (%s)",
-			  nodes->certificate, reason);
-		status = EX_NOINPUT;
-	}
+	int status = stored_setup_open_users(start->setup, &server->locate.users);
+	if (status == EX_OK)
+		status = nodetls_new(nodes, &server->tls);
 	if (status == EX_OK && start->confine != NULL)
 		status = start->confine(start->setup);
 	if (status == EX_OK && uv_loop_init(&server->loop) != 0)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -11,6 +12,7 @@
 #include <openssl/x509.h>
 
 #include "integration/mail/base/tls/sslio.h"
+#include "lib/common/log.h"
 
 struct nodetls {
 	SSL_CTX *ssl_context;
@@ -88,26 +90,24 @@ static const char *load(SSL_CTX *context, const char *certificate, const char *k
 	return strcmp(own, pin) == 0 ? NULL : "\"key\" of this peer is not that of the certificate";
 }
 
-int nodetls_new(const char *certificate, const char *key, const char *pin,
-		struct nodetls **ret_context, const char **reterr_reason)
+int nodetls_new(const struct nodesetup *setup, struct nodetls **ret_context)
 {
+	const char *reason = strerror(ENOMEM);
 	struct nodetls *context = calloc(1, sizeof(*context));
 	if (context != NULL)
 		context->ssl_context = make_context();
-	if (context == NULL || context->ssl_context == NULL) {
-		*reterr_reason = strerror(ENOMEM);
-		nodetls_free(context);
-		return -ENOMEM;
-	}
-	const char *reason = load(context->ssl_context, certificate, key, pin);
+	if (context != NULL && context->ssl_context != NULL)
+		reason = load(context->ssl_context, setup->certificate, setup->key,
+			      setup->peers[setup->self].pin);
 	ERR_clear_error();
 	if (reason != NULL) {
-		*reterr_reason = reason;
+		log_error("mail-stored", "certificate of this node not taken, path=%s (%s)",
+			  setup->certificate, reason);
 		nodetls_free(context);
-		return -EBADMSG;
+		return EX_NOINPUT;
 	}
 	*ret_context = context;
-	return 0;
+	return EX_OK;
 }
 
 void nodetls_free(struct nodetls *context)

@@ -27,11 +27,10 @@ struct nodetls;
 struct nodetls_link;
 
 /*
- * Reads both files. 0, -ENOMEM, or -EBADMSG with why in *reterr_reason, static text. The key of the
- * certificate is pin, or that is a reason, too.
+ * Reads the certificate of this node and its key, which has to be the one that is pinned. EX_OK, or EX_NOINPUT
+ * with a line of the log.
  */
-int nodetls_new(const char *certificate, const char *key, const char *pin,
-		struct nodetls **ret_context, const char **reterr_reason);
+int nodetls_new(const struct nodesetup *setup, struct nodetls **ret_context);
 /* After its links. Takes NULL. */
 void nodetls_free(struct nodetls *context);
 

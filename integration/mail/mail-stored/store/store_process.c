@@ -134,13 +134,10 @@ static int refused_status(int ret)
 static int open_parts(struct service *service)
 {
 	const struct stored_setup *setup = service->start->setup;
-	int ret = setup->users[0] != '\0' ? users_open(setup->users, &service->users) : 0;
-	if (ret != 0) {
-		log_error(context, "recipients not opened, path=%s (%s)", setup->users,
-			  users_strerror(ret));
-		return EX_NOINPUT;
-	}
-	ret = open_layer(setup, &service->layer);
+	int status = stored_setup_open_users(setup, &service->users);
+	if (status != EX_OK)
+		return status;
+	int ret = open_layer(setup, &service->layer);
 	if (ret != 0) {
 		log_error(context, "store not opened, directory=%s (%s)", setup->directory,
 			  mailstore_strerror(ret));
