@@ -11,7 +11,7 @@
  *     ret = scan_frame_read(bytes, size, SCAN_FRAME_TO_DECODER, &frame);
  *
  * A frame is one packet of a SOCK_SEQPACKET, so that one that is broken spoils no other. Numbers
- * are least byte first:
+ * are big-endian:
  *
  *     BEGIN     type 1, kind 1, depth 1, is_guess 1, is_beside 1, number 4, total 8, ratio 8,
  *               ratio_from 8, spool 8, members 4, path: the rest
