@@ -48,8 +48,7 @@ void stream_take(struct stream *stream, size_t size)
 		stream->in_begin = stream->in_end = 0;
 }
 
-/* 0 when fd is ready, or has failed: the next call says how. -ETIMEDOUT. */
-static int wait_for(int fd, short events, int64_t deadline_ms)
+int stream_wait(int fd, short events, int64_t deadline_ms)
 {
 	for (;;) {
 		const int64_t left_ms = deadline_ms - (int64_t)clock_now_ms();
@@ -81,7 +80,7 @@ static int write_all(struct stream *stream, const uint8_t *bytes, size_t size, i
 			continue;
 		if (errno != EAGAIN)
 			return -errno;
-		const int ret = wait_for(stream->fd, POLLOUT, deadline_ms);
+		const int ret = stream_wait(stream->fd, POLLOUT, deadline_ms);
 		if (ret < 0)
 			return ret;
 	}
@@ -138,7 +137,7 @@ int stream_fill(struct stream *stream, int64_t deadline_ms)
 			return (int)got;
 		}
 		if (errno == EAGAIN)
-			ret = wait_for(stream->fd, POLLIN, deadline_ms);
+			ret = stream_wait(stream->fd, POLLIN, deadline_ms);
 		else if (errno != EINTR)
 			ret = -errno;
 		if (ret < 0)

@@ -53,6 +53,9 @@ int stream_seed(struct stream *stream, const uint8_t *bytes, size_t size);
 /* That many ms from now on the monotonic clock. */
 int64_t stream_deadline(int64_t timeout_ms);
 
+/* Of poll(2). 0 when fd is ready, or has failed: the next call says how. -ETIMEDOUT, or another -errno. */
+int stream_wait(int fd, short events, int64_t deadline_ms);
+
 /* What has come and was not taken; borrowed until the next call that changes the stream. */
 const uint8_t *stream_bytes(const struct stream *stream, size_t *ret_size);
 /* size is at most what stream_bytes() has said. */

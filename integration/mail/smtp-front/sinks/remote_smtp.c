@@ -199,21 +199,12 @@ void remote_quit(struct remote *remote)
 
 static int wait_connected(int fd, unsigned timeout_ms)
 {
-	const int64_t deadline_ms = stream_deadline(timeout_ms);
 	int error = 0;
 	socklen_t size = sizeof(error);
 
-	for (;;) {
-		struct pollfd poller = { .fd = fd, .events = POLLOUT };
-		const int64_t left_ms = deadline_ms - stream_deadline(0);
-		const int ready = poll(&poller, 1, left_ms > 0 ? (int)left_ms : 0);
-		if (ready > 0)
-			break;
-		if (ready == 0)
-			return -ETIMEDOUT;
-		if (errno != EINTR)
-			return -errno;
-	}
+	const int ret = stream_wait(fd, POLLOUT, stream_deadline(timeout_ms));
+	if (ret < 0)
+		return ret;
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
 		return -errno;
 	return -error;

@@ -69,18 +69,9 @@ static int wait_taken(int fd, int64_t deadline_ms)
 {
 	char byte;
 
-	for (;;) {
-		struct pollfd poller = { .fd = fd, .events = POLLIN };
-		const int64_t left_ms = deadline_ms - stream_deadline(0);
-		const int ready = poll(&poller, 1, left_ms > 0 ? (int)left_ms : 0);
-		if (ready < 0 && errno == EINTR)
-			continue;
-		if (ready < 0)
-			return -errno;
-		if (ready == 0)
-			return -ETIMEDOUT;
-		break;
-	}
+	const int ret = stream_wait(fd, POLLIN, deadline_ms);
+	if (ret < 0)
+		return ret;
 	return recv(fd, &byte, 1, MSG_DONTWAIT) == 0 ? 0 : -ECONNRESET;
 }
 
