@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int sink_open(const struct setup_sink *setup, const char *hostname, struct sink **ret_sink)
@@ -43,8 +44,10 @@ int sink_open(const struct setup_sink *setup, const char *hostname, struct sink 
 
 void sink_close(struct sink *sink)
 {
-	if (sink != NULL)
+	if (sink != NULL && sink->ops->close != NULL)
 		sink->ops->close(sink);
+	else
+		free(sink);
 }
 
 void sink_share(struct sink *sink, struct hopstate *hop, struct delivered *delivered)
@@ -92,7 +95,7 @@ bool sink_recipient(struct sink *sink, const struct recipient *recipient,
 
 bool sink_begin(struct sink *sink, struct sink_reply *ret_reply)
 {
-	return sink->ops->begin(sink, ret_reply);
+	return sink->ops->begin == NULL || sink->ops->begin(sink, ret_reply);
 }
 
 void sink_mark(struct sink *sink)
@@ -103,7 +106,8 @@ void sink_mark(struct sink *sink)
 
 bool sink_append(struct sink *sink, const uint8_t *bytes, size_t size, struct sink_reply *ret_reply)
 {
-	return size == 0 || sink->ops->append(sink, bytes, size, ret_reply);
+	return size == 0 || sink->ops->append == NULL ||
+	       sink->ops->append(sink, bytes, size, ret_reply);
 }
 
 bool sink_commit(struct sink *sink, struct sink_reply *ret_reply)

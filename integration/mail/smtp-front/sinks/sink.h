@@ -71,7 +71,10 @@ struct sink;
 /* What all processes are to hear of the next hop once, from the one that has seen it. */
 enum sink_news { SINK_NEWS_NONE, SINK_NEWS_DOWN, SINK_NEWS_UP };
 
-/* What each kind brings; NULL for calls it does not have. Through the functions below alone. */
+/*
+ * What each kind brings; NULL for calls it does not have, without close() it is freed. Through the
+ * functions below alone.
+ */
 struct sink_ops {
 	void (*probe)(struct sink *sink);
 	void (*enter)(struct sink *sink);

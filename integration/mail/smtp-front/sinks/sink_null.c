@@ -23,32 +23,10 @@ static bool null_recipient(struct sink *sink, const struct recipient *recipient,
 	return sink_say(reply, 250, "2.1.5 Ok");
 }
 
-static bool null_begin(struct sink *sink, struct sink_reply *reply)
-{
-	(void)sink;
-	(void)reply;
-	return true;
-}
-
-static bool null_append(struct sink *sink, const uint8_t *bytes, size_t size,
-			struct sink_reply *reply)
-{
-	(void)sink;
-	(void)bytes;
-	(void)size;
-	(void)reply;
-	return true;
-}
-
 static bool null_commit(struct sink *sink, struct sink_reply *reply)
 {
 	(void)sink;
 	return sink_say(reply, 250, "2.0.0 Ok: thrown away");
-}
-
-static void null_close(struct sink *sink)
-{
-	free(sink);
 }
 
 int sink_null_open(struct sink **ret_sink)
@@ -56,10 +34,7 @@ int sink_null_open(struct sink **ret_sink)
 	static const struct sink_ops ops = {
 		.mail = null_mail,
 		.recipient = null_recipient,
-		.begin = null_begin,
-		.append = null_append,
 		.commit = null_commit,
-		.close = null_close,
 	};
 	struct sink *sink = calloc(1, sizeof(*sink));
 	if (sink == NULL)

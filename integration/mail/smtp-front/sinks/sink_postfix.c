@@ -140,17 +140,11 @@ static bool postfix_mail(struct sink *sink, const struct envelope *envelope,
 	return refuse(sink, reply);
 }
 
-static void postfix_close(struct sink *sink)
-{
-	free(sink);
-}
-
 int sink_postfix_open(struct sink **ret_sink)
 {
 	static const struct sink_ops ops = {
 		.mail = postfix_mail,
 		.pass = postfix_pass,
-		.close = postfix_close,
 	};
 	struct sink *sink = calloc(1, sizeof(*sink));
 	if (sink == NULL)
