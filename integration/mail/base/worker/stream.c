@@ -10,6 +10,10 @@
 
 #include "lib/process/clock.h"
 
+/* How long and how much a peer is listened to that did not know that we hang up. */
+#define LINGER_MS   1000
+#define LINGER_SIZE (256 * 1024)
+
 void stream_init(struct stream *ret_stream, int fd)
 {
 	/* Not the buffers: pages that are never written to stay the system's. */
@@ -143,4 +147,18 @@ int stream_fill(struct stream *stream, int64_t deadline_ms)
 		if (ret < 0)
 			return ret;
 	}
+}
+
+void stream_linger(struct stream *stream)
+{
+	const int64_t deadline_ms = stream_deadline(LINGER_MS);
+	size_t taken = 0;
+	size_t size = 0;
+
+	(void)shutdown(stream->fd, SHUT_WR);
+	do {
+		(void)stream_bytes(stream, &size);
+		stream_take(stream, size);
+		taken += size;
+	} while (taken < LINGER_SIZE && stream_fill(stream, deadline_ms) > 0);
 }

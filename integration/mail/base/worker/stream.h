@@ -73,6 +73,11 @@ int stream_put(struct stream *stream, const void *bytes, size_t size, int64_t de
 int stream_flush(struct stream *stream, int64_t deadline_ms);
 /* What was put and is not written yet will not be. */
 void stream_drop(struct stream *stream);
+/*
+ * Ends our side, and takes what comes for a second until the peer has ended, too: closing over bytes that were
+ * not read would take our last words from it. One that never stops sending is not waited for.
+ */
+void stream_linger(struct stream *stream);
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "integration/mail/base/worker/stream.h"
@@ -22,9 +21,6 @@
 #define SKIP_MAX 65536
 /* A look at whether the worker is to end, while a client is waited for. */
 #define LOOK_MS 500
-/* For our last words to arrive before the socket is closed behind unread bytes. */
-#define LINGER_MS   1000
-#define LINGER_SIZE (256 * 1024)
 
 static const char end_of_mail[] = ".\r\n";
 
@@ -442,20 +438,10 @@ static void talk(struct popvisit *visit)
 
 /* ---- begin and end ---- */
 
-/* The last words are not to be lost with the socket, as they would be behind unread bytes. */
 static void close_client(struct popvisit *visit, int fd)
 {
 	(void)stream_flush(&visit->stream, send_deadline(visit));
-	(void)shutdown(fd, SHUT_WR);
-	const int64_t until_ms = stream_deadline(LINGER_MS);
-	size_t taken = 0;
-	/* One that never stops sending is not waited for. */
-	do {
-		size_t size = 0;
-		(void)stream_bytes(&visit->stream, &size);
-		stream_take(&visit->stream, size);
-		taken += size;
-	} while (taken < LINGER_SIZE && stream_fill(&visit->stream, until_ms) > 0);
+	stream_linger(&visit->stream);
 	(void)close(fd);
 }
 

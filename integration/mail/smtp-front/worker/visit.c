@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/wire/lines.h"
@@ -14,9 +13,8 @@
 
 /* Of a line or chunk that is thrown away: more is a reason to hang up. As in the edge. */
 #define SKIP_MAX (1024 * 1024)
-/* How long and how much a client is listened to that did not know that we hang up. */
-#define LINGER_MS   1000
-#define LINGER_SIZE (256 * 1024)
+/* For our last words to be taken. */
+#define LAST_MS 1000
 /* How long a client may be silent between mails, when the worker is to end. */
 #define HANDOUT_MS 2000
 /* Between looks at whether it is, or sessions wait: neither ends a wait. */
@@ -314,21 +312,10 @@ static void take_command(struct visit *visit)
 
 /* ---- a session ---- */
 
-/* The client gets our last words: closing over what it has sent would take them from it. */
 static void linger(struct visit *visit)
 {
-	const int64_t deadline_ms = stream_deadline(LINGER_MS);
-	size_t taken = 0;
-	size_t size = 0;
-
-	if (stream_flush(&visit->stream, deadline_ms) < 0 || !visit->lingers)
-		return;
-	(void)shutdown(visit->stream.fd, SHUT_WR);
-	do {
-		(void)stream_bytes(&visit->stream, &size);
-		stream_take(&visit->stream, size);
-		taken += size;
-	} while (taken < LINGER_SIZE && stream_fill(&visit->stream, deadline_ms) > 0);
+	if (stream_flush(&visit->stream, stream_deadline(LAST_MS)) == 0 && visit->lingers)
+		stream_linger(&visit->stream);
 }
 
 static void begin_session(struct visit *visit, struct capsule *capsule, int fd)
