@@ -108,24 +108,6 @@ int body_decode(const struct mailcluster *cluster, uint64_t number, const uint8_
 	return 0;
 }
 
-/* Exactly so many bytes. */
-static int read_exactly(struct mailcluster *cluster, const char *name, uint64_t at, uint8_t *bytes,
-			size_t size)
-{
-	size_t done = 0;
-	while (done < size) {
-		size_t got = 0;
-		int ret = objects_read(cluster->objects, name, at + done, bytes + done, size - done,
-				       &got);
-		if (ret != 0)
-			return ret == -ENOENT ? DNSBLV6_ENOTFOUND : ret;
-		if (got == 0)
-			return MAILSTORE_EDAMAGED;
-		done += got;
-	}
-	return 0;
-}
-
 int body_read(struct mailcluster *cluster, uint64_t number, struct mailrecord *ret_record,
 	      uint8_t **ret_meta)
 {
@@ -133,7 +115,7 @@ int body_read(struct mailcluster *cluster, uint64_t number, struct mailrecord *r
 	uint8_t head[MAILRECORD_HEAD_SIZE];
 	struct mailrecord record;
 	names_number('b', number, name);
-	int ret = read_exactly(cluster, name, 0, head, sizeof(head));
+	int ret = cluster_read(cluster, name, 0, head, sizeof(head));
 	if (ret == 0)
 		ret = mailrecord_decode(head, &record);
 	if (ret != 0)
@@ -142,7 +124,7 @@ int body_read(struct mailcluster *cluster, uint64_t number, struct mailrecord *r
 	if (both == NULL)
 		return -ENOMEM;
 	memcpy(both, head, sizeof(head));
-	ret = read_exactly(cluster, name, sizeof(head), both + sizeof(head), record.meta_size);
+	ret = cluster_read(cluster, name, sizeof(head), both + sizeof(head), record.meta_size);
 	if (ret == 0)
 		ret = body_decode(cluster, number, both, sizeof(head) + record.meta_size,
 				  ret_record);
@@ -189,14 +171,14 @@ int body_check(struct mailcluster *cluster, uint64_t number, const struct mailre
 	names_number('b', number, name);
 	for (uint64_t left = record->wire_size; piece != NULL && ret == 0 && left > 0;) {
 		size_t size = left < PIECE ? (size_t)left : PIECE;
-		ret = read_exactly(cluster, name, at, piece, size);
+		ret = cluster_read(cluster, name, at, piece, size);
 		crc = mailrecord_crc(crc, piece, ret == 0 ? size : 0);
 		at += size;
 		left -= size;
 	}
 	size_t end_size = (size_t)(record->size - at);
 	if (ret == 0 && piece != NULL)
-		ret = read_exactly(cluster, name, at, end, end_size);
+		ret = cluster_read(cluster, name, at, end, end_size);
 	if (ret == 0 && (crc != record->body_crc || !is_end(end, end_size)))
 		ret = MAILSTORE_EDAMAGED;
 	if (piece == NULL)

@@ -103,13 +103,7 @@ static int name_box(struct run *run, struct mailname box, uint64_t number,
 	names_number('b', number, name);
 	names_owner_key(box, key);
 	ownervalue_encode(owner, bytes);
-	struct objects_write write = { .name = name,
-				       .guard = OBJECTS_OLD,
-				       .same = &same,
-				       .same_count = 1,
-				       .set = &set,
-				       .set_count = 1 };
-	return cluster_write(run->cluster, &write, 1, &patience);
+	return cluster_put_row(run->cluster, name, OBJECTS_OLD, &same, &set, &patience);
 }
 
 /* What says that a mail was refused goes when nothing of it can come any more. */
@@ -167,8 +161,7 @@ static int find_owner_row(struct run *run, struct mailname box, uint64_t number)
 	size_t size = 0;
 	names_number('b', number, name);
 	names_owner_key(box, key);
-	int ret = objects_row(run->cluster->objects, name, key, bytes, sizeof(bytes), &size);
-	return ret == -ENOENT ? DNSBLV6_ENOTFOUND : ret;
+	return cluster_row(run->cluster, name, key, bytes, &size);
 }
 
 static int name_box_again(struct run *run, const struct mailstate *mail, struct mailname box)

@@ -55,6 +55,36 @@ int cluster_write(struct mailcluster *cluster, struct objects_write *writes, siz
 	return 0;
 }
 
+int cluster_put_row(struct mailcluster *cluster, const char *name, enum objects_guard guard,
+		    const struct objects_row *from, const struct objects_row *to,
+		    struct patience *patience)
+{
+	struct objects_write write = { .name = name,
+				       .guard = guard,
+				       .same = from,
+				       .same_count = from != NULL,
+				       .set = to,
+				       .set_count = 1 };
+	return cluster_write(cluster, &write, 1, patience);
+}
+
+int cluster_read(struct mailcluster *cluster, const char *name, uint64_t at, void *bytes,
+		 size_t size)
+{
+	size_t got = 0;
+	int ret = size > 0 ? objects_read(cluster->objects, name, at, bytes, size, &got) : 0;
+	if (ret == -ENOENT)
+		return DNSBLV6_ENOTFOUND;
+	return ret == 0 && got < size ? MAILSTORE_EDAMAGED : ret;
+}
+
+int cluster_row(struct mailcluster *cluster, const char *name, const char *key, uint8_t *bytes,
+		size_t *ret_size)
+{
+	int ret = objects_row(cluster->objects, name, key, bytes, VALUES_MAX, ret_size);
+	return ret == -ENOENT ? DNSBLV6_ENOTFOUND : ret;
+}
+
 int cluster_rows_begin(struct mailcluster *cluster, const char *name, const char *behind,
 		       const char *prefix, struct cluster_rows *ret_rows)
 {

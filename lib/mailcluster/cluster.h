@@ -147,6 +147,16 @@ static inline struct patience cluster_patience(void)
 /* objects_write(), with what timed out repeated while there is patience. */
 int cluster_write(struct mailcluster *cluster, struct objects_write *writes, size_t count,
 		  struct patience *patience);
+/* One row of an object from one value to another: from is what it has to be before, or NULL. -ECANCELED. */
+int cluster_put_row(struct mailcluster *cluster, const char *name, enum objects_guard guard,
+		    const struct objects_row *from, const struct objects_row *to,
+		    struct patience *patience);
+/* Exactly so many bytes. DNSBLV6_ENOTFOUND; MAILSTORE_EDAMAGED where the object ends before. */
+int cluster_read(struct mailcluster *cluster, const char *name, uint64_t at, void *bytes,
+		 size_t size);
+/* objects_row() of VALUES_MAX bytes, with DNSBLV6_ENOTFOUND. */
+int cluster_row(struct mailcluster *cluster, const char *name, const char *key, uint8_t *bytes,
+		size_t *ret_size);
 /* MAILSTORE_EFAILED when another incarnation of this node has been seen. */
 int cluster_state(struct mailcluster *cluster);
 uint64_t cluster_now(struct mailcluster *cluster);

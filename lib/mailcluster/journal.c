@@ -125,6 +125,5 @@ int journal_find(struct mailcluster *cluster, const char *node, uint64_t number)
 	size_t size = 0;
 	names_journal(node, journal_of(number), name);
 	names_digits(number, key);
-	int ret = objects_row(cluster->objects, name, key, bytes, sizeof(bytes), &size);
-	return ret == -ENOENT ? DNSBLV6_ENOTFOUND : ret;
+	return cluster_row(cluster, name, key, bytes, &size);
 }

@@ -136,17 +136,7 @@ static int read_at(struct cluster_layer *client, uint64_t mail, uint64_t at, uin
 		done = size < there ? size : there;
 		memcpy(bytes, client->head + at, done);
 	}
-	while (done < size) {
-		size_t got = 0;
-		int ret = objects_read(client->cluster->objects, name, at + done, bytes + done,
-				       size - done, &got);
-		if (ret != 0)
-			return ret == -ENOENT ? DNSBLV6_ENOTFOUND : ret;
-		if (got == 0)
-			return -ENODATA;
-		done += got;
-	}
-	return 0;
+	return cluster_read(client->cluster, name, at + done, bytes + done, size - done);
 }
 
 /* The head has been read: its record, which may have its meta elsewhere. */

@@ -91,10 +91,7 @@ static int put_row(struct mailcluster *cluster, const struct nodevalue *before,
 	struct objects_row set = { key.key, bytes, NODEVALUE_SIZE };
 	nodevalue_encode(before, old);
 	nodevalue_encode(value, bytes);
-	struct objects_write write = {
-		.name = "nodes", .same = &same, .same_count = 1, .set = &set, .set_count = 1
-	};
-	return cluster_write(cluster, &write, 1, &patience);
+	return cluster_put_row(cluster, "nodes", OBJECTS_ANY, &same, &set, &patience);
 }
 
 static int get_row(struct mailcluster *cluster, const char *node, struct nodevalue *ret_value)
@@ -102,9 +99,7 @@ static int get_row(struct mailcluster *cluster, const char *node, struct nodeval
 	struct row_name key = key_of(node);
 	uint8_t bytes[VALUES_MAX];
 	size_t size = 0;
-	int ret = objects_row(cluster->objects, "nodes", key.key, bytes, sizeof(bytes), &size);
-	if (ret == -ENOENT)
-		return DNSBLV6_ENOTFOUND;
+	int ret = cluster_row(cluster, "nodes", key.key, bytes, &size);
 	if (ret == 0 && !nodevalue_decode(bytes, size, ret_value))
 		ret = MAILSTORE_EDAMAGED;
 	return ret;

@@ -18,9 +18,7 @@ int refs_owner(struct mailcluster *cluster, uint64_t number, struct ownervalue *
 	uint8_t bytes[VALUES_MAX];
 	size_t size = 0;
 	names_number('b', number, name);
-	int ret = objects_row(cluster->objects, name, OWNER_KEY, bytes, sizeof(bytes), &size);
-	if (ret == -ENOENT)
-		return DNSBLV6_ENOTFOUND;
+	int ret = cluster_row(cluster, name, OWNER_KEY, bytes, &size);
 	if (ret == 0 && !ownervalue_decode(bytes, size, ret_owner))
 		ret = MAILSTORE_EDAMAGED;
 	return ret;
@@ -37,13 +35,7 @@ int refs_set_owner(struct mailcluster *cluster, uint64_t number, const struct ow
 	names_number('b', number, name);
 	ownervalue_encode(from, before);
 	ownervalue_encode(to, after);
-	struct objects_write write = { .name = name,
-				       .guard = OBJECTS_OLD,
-				       .same = &same,
-				       .same_count = 1,
-				       .set = &set,
-				       .set_count = 1 };
-	return cluster_write(cluster, &write, 1, patience);
+	return cluster_put_row(cluster, name, OBJECTS_OLD, &same, &set, patience);
 }
 
 int refs_put_refusal(struct mailcluster *cluster, uint64_t number, const struct ownervalue *owner,
@@ -56,10 +48,7 @@ int refs_put_refusal(struct mailcluster *cluster, uint64_t number, const struct 
 	refused.state = OWNERVALUE_REFUSED;
 	names_number('b', number, name);
 	ownervalue_encode(&refused, value);
-	struct objects_write write = {
-		.name = name, .guard = OBJECTS_NEW, .set = &set, .set_count = 1
-	};
-	return cluster_write(cluster, &write, 1, patience);
+	return cluster_put_row(cluster, name, OBJECTS_NEW, NULL, &set, patience);
 }
 
 /* Is the id one of this cluster, made of the mail's number? */
@@ -77,8 +66,7 @@ static int read_box_row(struct mailcluster *cluster, struct mailname box, char k
 	char key[NAMES_NUMBER_SIZE];
 	names_box(box, name);
 	names_number(kind, number, key);
-	int ret = objects_row(cluster->objects, name, key, bytes, VALUES_MAX, ret_size);
-	return ret == -ENOENT ? DNSBLV6_ENOTFOUND : ret;
+	return cluster_row(cluster, name, key, bytes, ret_size);
 }
 
 int refs_gone(struct mailcluster *cluster, struct mailname box, uint64_t number,
@@ -394,10 +382,7 @@ static int write_moved(struct mailcluster *cluster, const char *name, const uint
 {
 	struct objects_row same = { "mail", before, before != NULL ? 8 : 0 };
 	struct objects_row set = { "mail", number, 8 };
-	struct objects_write write = {
-		.name = name, .same = &same, .same_count = 1, .set = &set, .set_count = 1
-	};
-	return cluster_write(cluster, &write, 1, patience);
+	return cluster_put_row(cluster, name, OBJECTS_ANY, &same, &set, patience);
 }
 
 /*

@@ -20,9 +20,7 @@ int userdb_current(struct mailcluster *cluster, struct usersvalue *ret_users)
 {
 	uint8_t bytes[VALUES_MAX];
 	size_t size = 0;
-	int ret = objects_row(cluster->objects, "u", USERS_KEY, bytes, sizeof(bytes), &size);
-	if (ret == -ENOENT)
-		return DNSBLV6_ENOTFOUND;
+	int ret = cluster_row(cluster, "u", USERS_KEY, bytes, &size);
 	if (ret == 0 && !usersvalue_decode(bytes, size, ret_users))
 		ret = MAILSTORE_EDAMAGED;
 	return ret;
@@ -69,10 +67,7 @@ static int replace(struct mailcluster *cluster, const struct objects_row *same,
 	uint8_t value[USERSVALUE_SIZE];
 	struct objects_row set = { USERS_KEY, value, sizeof(value) };
 	usersvalue_encode(after, value);
-	struct objects_write write = {
-		.name = "u", .same = same, .same_count = 1, .set = &set, .set_count = 1
-	};
-	int ret = cluster_write(cluster, &write, 1, &patience);
+	int ret = cluster_put_row(cluster, "u", OBJECTS_ANY, same, &set, &patience);
 	struct usersvalue found;
 	if (ret != -ECANCELED || !patience.has_repeated)
 		return ret;
@@ -146,17 +141,10 @@ static int read_bytes(struct mailcluster *cluster, const struct usersvalue *user
 {
 	char name[NAMES_NUMBER_SIZE];
 	uint8_t found[VALUES_DIGEST_SIZE];
-	uint64_t done = 0;
 	names_number('u', users->number, name);
-	while (done < users->size) {
-		size_t got = 0;
-		int ret = objects_read(cluster->objects, name, done, bytes + done,
-				       (size_t)(users->size - done), &got);
-		if (ret != 0 || got == 0)
-			return ret != 0 ? ret : MAILSTORE_EDAMAGED;
-		done += got;
-	}
-	int ret = digest(bytes, (size_t)users->size, found);
+	int ret = cluster_read(cluster, name, 0, bytes, (size_t)users->size);
+	if (ret == 0)
+		ret = digest(bytes, (size_t)users->size, found);
 	return ret == 0 && memcmp(found, users->digest, sizeof(found)) != 0 ? MAILSTORE_EDAMAGED
 									    : ret;
 }
@@ -176,7 +164,7 @@ static int try_get(struct mailcluster *cluster, struct usersvalue *users, uint8_
 		*ret_bytes = bytes;
 	else
 		free(bytes);
-	return ret;
+	return ret == DNSBLV6_ENOTFOUND ? -ENOENT : ret;
 }
 
 int mailcluster_get_users(struct mailcluster *cluster, uint64_t *ret_version, uint8_t **ret_bytes,
