@@ -370,6 +370,21 @@ int dnsblv6_signing_decode(const uint8_t *data, size_t size, struct dnsblv6_sign
 	return DNSBLV6_OK;
 }
 
+void dnsblv6_lists_encode(uint64_t written_s, uint8_t *ret_data)
+{
+	bytes_put(&ret_data, written_s, DNSBLV6_LISTS_SIZE);
+}
+
+int dnsblv6_lists_decode(const uint8_t *data, size_t size, uint64_t *ret_written_s)
+{
+	struct bytes_input input = { data, size, false };
+	uint64_t written_s = bytes_take(&input, DNSBLV6_LISTS_SIZE);
+	if (bytes_finish(&input) != DNSBLV6_OK || written_s == 0)
+		return DNSBLV6_ERECORD;
+	*ret_written_s = written_s;
+	return DNSBLV6_OK;
+}
+
 size_t dnsblv6_setting_encode(const struct dnsblv6_setting *setting, uint8_t *ret_data)
 {
 	uint8_t *out = ret_data;

@@ -188,6 +188,7 @@ size_t dnsblv6_value_expand(const struct dnsblv6_value *value, struct dnsblv6_ad
 #define DNSBLV6_FACT_SIGNING	"signing"  /* struct dnsblv6_signing, of a signed zone alone */
 #define DNSBLV6_FACT_SETTINGS	"settings" /* a row of struct dnsblv6_setting */
 #define DNSBLV6_FACT_KEYS	"keys"	   /* zone-tools' text about keys; no server needs it */
+#define DNSBLV6_FACT_LISTS	"lists"	   /* when they were written; not in every store */
 #define DNSBLV6_FACTS_MAX	512
 #define DNSBLV6_ORIGIN_KEY_SIZE (sizeof(DNSBLV6_FACT_ORIGIN) - 1 + 2)
 #define DNSBLV6_ORIGIN_MAX	264
@@ -237,6 +238,11 @@ int dnsblv6_facts_decode(const uint8_t *data, size_t size, struct dnsblv6_facts 
 #define DNSBLV6_SIGNING_MAX 10
 size_t dnsblv6_signing_encode(const struct dnsblv6_signing *signing, uint8_t *ret_data);
 int dnsblv6_signing_decode(const uint8_t *data, size_t size, struct dnsblv6_signing *ret_signing);
+
+/* The Unix time, which is not 0, at which the newest file of the lists was written. */
+#define DNSBLV6_LISTS_SIZE 8
+void dnsblv6_lists_encode(uint64_t written_s, uint8_t *ret_data);
+int dnsblv6_lists_decode(const uint8_t *data, size_t size, uint64_t *ret_written_s);
 
 /* Returns the size; ret_data has DNSBLV6_SETTING_HEAD_SIZE bytes more than name and value. */
 size_t dnsblv6_setting_encode(const struct dnsblv6_setting *setting, uint8_t *ret_data);

@@ -92,6 +92,7 @@ static void try_facts(const uint8_t *data, size_t size)
 	struct dnsblv6_signing signing;
 	uint8_t again[DNSBLV6_FACTS_MAX];
 	uint16_t number;
+	uint64_t written_s;
 	if (dnsblv6_facts_decode(data, size, &facts) == DNSBLV6_OK)
 		expect(dnsblv6_facts_encode(&facts, again) == size &&
 		       memcmp(again, data, size) == 0);
@@ -101,6 +102,10 @@ static void try_facts(const uint8_t *data, size_t size)
 	if (dnsblv6_signing_decode(data, size, &signing) == DNSBLV6_OK) {
 		expect(dnsblv6_signing_encode(&signing, again) == size &&
 		       memcmp(again, data, size) == 0);
+	}
+	if (dnsblv6_lists_decode(data, size, &written_s) == DNSBLV6_OK) {
+		dnsblv6_lists_encode(written_s, again);
+		expect(size == DNSBLV6_LISTS_SIZE && memcmp(again, data, size) == 0);
 	}
 	if (dnsblv6_origin_parse_key(data, size, &number) == DNSBLV6_OK) {
 		dnsblv6_origin_make_key(number, again);

@@ -61,6 +61,8 @@ TEST_CASE("every kind of vector is one that these tests know", "[format][vectors
 		"key",
 		"key-refused",
 		"labels-refused",
+		"lists",
+		"lists-refused",
 		"metadata",
 		"metadata-read",
 		"metadata-refused",

@@ -444,6 +444,30 @@ TEST_CASE("a damaged fact of signing is refused", "[format][vectors][facts]")
 	CHECK(signing.algorithm == 7);
 }
 
+TEST_CASE("when the lists were written is a fact of eight bytes", "[format][vectors][facts]")
+{
+	const vector_case c = EACH("lists");
+	CAPTURE(c);
+	uint8_t data[DNSBLV6_LISTS_SIZE];
+	dnsblv6_lists_encode(std::stoull(c[0]), data);
+	CHECK(to_hex(data, sizeof(data)) == c[1]);
+
+	const guarded read(from_hex(c[1]));
+	uint64_t got = 0;
+	REQUIRE(dnsblv6_lists_decode(read.data(), read.size(), &got) == DNSBLV6_OK);
+	CHECK(std::to_string(got) == c[0]);
+}
+
+TEST_CASE("a damaged time of lists is refused, and so is none", "[format][vectors][facts]")
+{
+	const vector_case c = EACH("lists-refused");
+	CAPTURE(c);
+	const guarded read(from_hex(c[0]));
+	uint64_t written_s = 7;
+	CHECK(dnsblv6_lists_decode(read.data(), read.size(), &written_s) == DNSBLV6_ERECORD);
+	CHECK(written_s == 7);
+}
+
 namespace
 {
 // "NAME=VALUE,..." of a row, or the status that ended it.
