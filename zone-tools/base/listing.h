@@ -174,6 +174,7 @@ struct listing {
 	struct dataset excepted; /* what no origin lists, whatever its datasets say */
 	struct zone_lines zone;
 	uint64_t line_count;   /* lines read from all files */
+	uint64_t written_s;    /* when the newest of these was written, Unix time; 0: unknown */
 	uint64_t empty_files;  /* that were refused: others of their list are not empty */
 	bool has_unterminated; /* the last line of a file lacks its line feed */
 	/* The first line that lists a test point which must be clear; its list does not exclude it. */

@@ -8,6 +8,7 @@
 #include "zone-tools/chain/chain.h"
 #include "zone-tools/chain/listed.h"
 #include "zone-tools/records/clock.h"
+#include "zone-tools/records/lists_time.h"
 #include "zone-tools/plan/classic.h"
 #include "zone-tools/plan/tree.h"
 #include "zone-tools/records/unchanged.h"
@@ -537,6 +538,11 @@ static int put_settings(struct builder *builder)
 	return settings != NULL ? store_settings_write(builder->writer, settings) : DNSBLV6_OK;
 }
 
+static int put_lists_time(struct builder *builder)
+{
+	return lists_time_put(builder->writer, builder->listing->written_s);
+}
+
 static int put_keys(struct builder *builder)
 {
 	return before_remember_keys(builder->writer, builder->job->keyset, builder->spec->ttl,
@@ -671,8 +677,9 @@ static int write_all(struct writer *writer, void *context)
 {
 	struct builder *builder = context;
 	int (*const steps[])(struct builder *) = {
-		load_before,  begin_recording, clear,	      put_records, put_listed,
-		put_settings, put_keys,	       check_changed, put_facts,   put_signing,
+		load_before,	begin_recording, clear,	      put_records,
+		put_listed,	put_settings,	 put_keys,    check_changed,
+		put_lists_time, put_facts,	 put_signing,
 	};
 	int ret = DNSBLV6_OK;
 	builder->writer = writer;
@@ -683,6 +690,16 @@ static int write_all(struct writer *writer, void *context)
 	return ret == DNSBLV6_OK && builder->job->is_dry_run ? CHAIN_EDRYRUN : ret;
 }
 
+/* A list that says the same as before is not as old as it was. */
+static int renew_lists_time(const struct builder *builder)
+{
+	const struct before *before = &builder->before;
+	uint64_t written_s = builder->listing->written_s;
+	if (builder->job->is_dry_run || written_s == before->lists_s)
+		return DNSBLV6_OK;
+	return lists_time_renew(builder->job->path, before->facts.serial, written_s);
+}
+
 int builder_write(const struct builder_job *job, struct builder_result *ret_result)
 {
 	struct builder builder = {
@@ -690,10 +707,13 @@ int builder_write(const struct builder_job *job, struct builder_result *ret_resu
 	};
 	int ret = writer_run(job->path, &zone_store, write_all, &builder);
 	if (ret == CHAIN_EUNCHANGED) {
-		*ret_result = (struct builder_result){ .record_count = builder.result.record_count,
-						       .serial = builder.before.facts.serial,
-						       .is_unchanged = true };
-		ret = DNSBLV6_OK;
+		ret = renew_lists_time(&builder);
+		if (ret == DNSBLV6_OK)
+			*ret_result =
+				(struct builder_result){ .record_count =
+								 builder.result.record_count,
+							 .serial = builder.before.facts.serial,
+							 .is_unchanged = true };
 	} else if (ret == DNSBLV6_OK || ret == CHAIN_EDRYRUN) {
 		ret = DNSBLV6_OK;
 		*ret_result = builder.result;

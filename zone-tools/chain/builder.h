@@ -48,13 +48,13 @@ struct builder_result {
 	uint64_t signature_count; /* made, not those kept */
 	uint64_t changed_count;	  /* names added, changed or removed; all in a new store */
 	uint32_t serial;
-	/* Nothing was written: the store has all of it, and no signature is due. */
+	/* The store has all of it, and no signature is due: but for the time of the lists nothing was written. */
 	bool is_unchanged;
 };
 
 /*
  * Replaces what the store holds, as one transaction that writes and signs only what differs from
- * it, or nothing when nothing does. Serial: spec->serial, or the greater of now_s and the store's
+ * it, or the time of the lists alone when nothing does. Serial: spec->serial, or the greater of now_s and the store's
  * plus one. Returns DNSBLV6_OK with *ret_result, a status of chain.h, before.h, writer_run() or key.h;
  * then the store is as it was.
  */

@@ -6,6 +6,7 @@
 #include "zone-tools/records/before.h"
 #include "zone-tools/chain/chain.h"
 #include "zone-tools/records/clock.h"
+#include "zone-tools/records/lists_time.h"
 #include "zone-tools/chain/region.h"
 #include "zone-tools/plan/classic.h"
 #include "zone-tools/plan/segmenter.h"
@@ -695,6 +696,9 @@ static int put_segments(struct updater *updater)
 
 static int put_facts(struct updater *updater)
 {
+	int ret = lists_time_raise(updater->writer, updater->job->lists_s);
+	if (ret != DNSBLV6_OK)
+		return ret;
 	return chain_put_version(updater->chain, &updater->facts, updater->job->keyset,
 				 updater->job->lifetime_s);
 }
@@ -783,6 +787,10 @@ int updater_run(const struct updater_job *job, struct updater_result *ret_result
 	int ret = check_there(job->path);
 	if (ret == DNSBLV6_OK)
 		ret = writer_run(job->path, &zone_store, write_all, &updater);
+	if (ret == CHAIN_EUNCHANGED && !job->is_dry_run) {
+		int renewed = lists_time_renew_younger(job->path, job->lists_s);
+		ret = renewed == DNSBLV6_OK ? ret : renewed;
+	}
 	if (ret == CHAIN_EDRYRUN)
 		ret = DNSBLV6_OK;
 	if (ret == DNSBLV6_OK)

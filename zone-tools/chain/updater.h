@@ -29,6 +29,7 @@ struct updater_job {
 	uint32_t lifetime_s; /* of signatures; 0: what the store remembers, or the default */
 	uint32_t serial;     /* 0: chosen as builder.h does */
 	uint64_t now_s;
+	uint64_t lists_s;	       /* when what changes was written; 0: unknown */
 	bool is_dry_run;	       /* do all of it but the commit */
 	struct difference *difference; /* prints what changes; NULL: nothing is printed */
 	bool trusts_clock;	       /* also when the store was changed later than now_s */
@@ -50,7 +51,7 @@ struct updater_result {
 
 /*
  * DNSBLV6_OK with *ret_result; a status of chain.h, before.h, key.h
- * or lib/store: then the store is as it was.
+ * or lib/store: then the store is as it was, but for the time of its lists with CHAIN_EUNCHANGED.
  */
 int updater_run(const struct updater_job *job, struct updater_result *ret_result);
 

@@ -134,7 +134,7 @@ static int refuse(struct update *update)
 static int read_changes(struct update *update)
 {
 	int ret = changes_read(update->sources, update->source_count, &update->options,
-			       &update->findings, &update->changes);
+			       &update->findings, &update->changes, &update->job.lists_s);
 	if (ret == -ENOMEM)
 		log_error(update->job.path, "store not changed (%s)", chain_strerror(ret));
 	if (ret != DNSBLV6_OK)
@@ -231,6 +231,7 @@ static int run_command(int argc, char **argv)
 				 .job = { .max_records = 16000000, .now_s = (uint64_t)time(NULL) },
 				 .difference = { .stream = stdout, .limit = FINDINGS_SHOWN },
 				 .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
+	update.options.now_s = update.job.now_s;
 	update.sources = calloc((size_t)argc, sizeof(*update.sources));
 	if (update.sources == NULL)
 		return EX_TEMPFAIL;

@@ -79,6 +79,8 @@ static int read_into(const struct change_source *source, const struct sources_op
 		ret = read_source(source, &listing, options, findings);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < listing.dataset_count; i++)
 		ret = add_source(all, &listing.datasets[i], source->is_removal);
+	if (all->written_s < listing.written_s)
+		all->written_s = listing.written_s;
 	listing_deinit(&listing);
 	return ret;
 }
@@ -157,13 +159,14 @@ static int resolve(struct listing *all, const struct change_source *sources, siz
 
 int changes_read(const struct change_source *sources, size_t source_count,
 		 const struct sources_options *options, struct findings *findings,
-		 struct pieces *ret_changes)
+		 struct pieces *ret_changes, uint64_t *ret_written_s)
 {
 	struct listing all;
 	int ret = listing_init(&all);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	ret = resolve(&all, sources, source_count, options, findings, ret_changes);
+	*ret_written_s = all.written_s;
 	listing_deinit(&all);
 	return ret;
 }

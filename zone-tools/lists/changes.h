@@ -27,12 +27,12 @@ struct change_source {
 
 /*
  * ret_changes as pieces_change() takes them, owned by the caller. What is wrong with
- * the sources goes to findings. DNSBLV6_OK, -ENOMEM, or -errno when a file
+ * the sources goes to findings; *ret_written_s is as in a listing. DNSBLV6_OK, -ENOMEM, or -errno when a file
  * cannot be read, after a finding that names it.
  */
 int changes_read(const struct change_source *sources, size_t source_count,
 		 const struct sources_options *options, struct findings *findings,
-		 struct pieces *ret_changes);
+		 struct pieces *ret_changes, uint64_t *ret_written_s);
 
 #ifdef __cplusplus
 }

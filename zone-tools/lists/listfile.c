@@ -271,6 +271,15 @@ uint64_t listfile_size(const struct listfile *file)
 	return S_ISREG(file->opened.st_mode) ? (uint64_t)file->opened.st_size : 0;
 }
 
+bool listfile_written(const struct listfile *file, uint64_t *ret_written_s)
+{
+	time_t written_s = file->opened.st_mtim.tv_sec;
+	if (!S_ISREG(file->opened.st_mode))
+		return false;
+	*ret_written_s = written_s > 0 ? (uint64_t)written_s : 0;
+	return true;
+}
+
 uint64_t listfile_line_number(const struct listfile *file)
 {
 	return file->line_number;

@@ -33,7 +33,7 @@ struct sources_options {
 		value; /* of plain lists, in rbldnsd's words (rbldnsd_value.h); NULL: the default */
 	const char *except[SOURCES_EXCEPT_MAX]; /* files of what is never listed */
 	size_t except_count;
-	uint64_t now_s; /* for $TIMESTAMP */
+	uint64_t now_s; /* for $TIMESTAMP, and of what comes from no file */
 };
 
 /* What reading one LIST needs at every line. */
@@ -50,6 +50,8 @@ struct reading {
 	bool has_named_point;  /* listing->clear_point is of this LIST */
 };
 
+/* What is read was written then; a clock ahead of ours cannot make a list newer than now. */
+void reading_note_time(struct reading *reading, uint64_t written_s);
 /* The line cannot be read: a refusal, or a warning while --max-bad-lines lasts. */
 void reading_refuse_line(struct reading *reading, const char *reason);
 /* The line was ignored, or understood in a way worth saying. */

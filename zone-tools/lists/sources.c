@@ -146,6 +146,13 @@ static int end_of_file(struct reading *reading, int ret)
 	return ret == -EBADMSG || ret == -ESTALE ? DNSBLV6_OK : ret;
 }
 
+static void note_time(struct reading *reading, const struct listfile *file)
+{
+	uint64_t written_s = reading->options->now_s; /* of a pipe */
+	(void)listfile_written(file, &written_s);
+	reading_note_time(reading, written_s);
+}
+
 static int read_file(struct reading *reading, const char *path, const struct sink *sink)
 {
 	reading->place = (struct findings_place){ .file = path };
@@ -153,6 +160,7 @@ static int read_file(struct reading *reading, const char *path, const struct sin
 	int ret = listfile_open(path, &file);
 	if (ret != DNSBLV6_OK)
 		return end_of_file(reading, ret);
+	note_time(reading, file);
 	if (sink->rbldnsd != NULL)
 		ret = rbldnsd_begin_file(sink->rbldnsd);
 	if (ret == DNSBLV6_OK)
@@ -430,6 +438,7 @@ int sources_read_entry(struct listing *listing, const char *text, const char *wh
 		reading_refuse_line(&reading, explain_kind(entry.kind));
 		return DNSBLV6_OK;
 	}
+	reading_note_time(&reading, options->now_s);
 	int ret = begin_plain(&reading, &sink);
 	return ret == DNSBLV6_OK ? read_plain_line(&reading, &sink) : ret;
 }

@@ -171,7 +171,8 @@ struct comparison {
 /* Of the facts those that are of a version; what all versions have in common goes on. */
 static bool is_of_version(enum store_table table, struct store_bytes key)
 {
-	static const char *const facts[] = { DNSBLV6_FACT_ZONE, DNSBLV6_FACT_SETTINGS };
+	static const char *const facts[] = { DNSBLV6_FACT_ZONE, DNSBLV6_FACT_SETTINGS,
+					     DNSBLV6_FACT_LISTS };
 	uint16_t origin;
 	if (table != STORE_FACTS ||
 	    dnsblv6_origin_parse_key(key.data, key.size, &origin) == DNSBLV6_OK)

@@ -134,10 +134,13 @@ class UpdateCase(Case):
     def update(self, *options, **how):
         return self.run_zone("update", "--store", self.store, *self.keys, *options, **how)
 
+    def master_file(self, store=None):
+        """All of the zone, serial and signatures too."""
+        return self.run_zone("dump", "--zonefile", "--store", store or self.store).out
+
     def zone(self, store=None):
         """The zone as lines, without what is different in every version."""
-        lines = self.run_zone("dump", "--zonefile", "--store", store or self.store).out.splitlines()
-        return [line for line in lines if line.split()[2] not in ("SOA", "RRSIG")]
+        return [line for line in self.master_file(store).splitlines() if line.split()[2] not in ("SOA", "RRSIG")]
 
     def values(self, store=None):
         return self.run_zone("dump", "--values", "--store", store or self.store).out

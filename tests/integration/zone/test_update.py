@@ -387,16 +387,16 @@ class Cost(UpdateCase):
                 self.assertLessEqual(len(self.differences(before, lines)), names)
         self.run_zone("check", "--store", self.store)
 
-    def test_nothing_to_change_is_said_and_leaves_serial_and_file(self):
+    def test_nothing_to_change_is_said_and_leaves_serial_and_zone(self):
         self.sign()
         self.build(self.store, *self.keys, self.write("list", "192.0.2.0/24\n2a00::/64\n"))
-        before = self.content()
+        before = self.master_file()
         for words in (("--add", "192.0.2.7"), ("--add", "192.0.2.0/24"), ("--add", "2a00::1"),
                       ("--remove", "198.51.100.0/24"), ("--remove", "2a00:0:0:1::/64"),
                       ("--add", "127.0.0.2"), ("--remove", "127.0.0.0/8")):
             self.assertEqual(self.update(*words).out, "nothing to change\n", words)
             self.assertEqual(self.update("--quiet", *words).out, "", words)
-            self.assertEqual(self.content(), before, words)
+            self.assertEqual(self.master_file(), before, words)
 
     def test_an_ipv6_address_inside_a_listed_64_changes_what_the_classic_zone_answers(self):
         self.build(self.store, self.write("list", "192.0.2.1\n2a00::1\n"))

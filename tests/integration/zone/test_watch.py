@@ -275,7 +275,7 @@ class Alone(WatchCase):
         watch = self.watch("--refresh", "1")
         self.built(watch, 1)
         self.built(watch, 1, OTHER)  # or its first build has the change below already
-        before = self.content()
+        before = self.master_file()
         with open(self.list, encoding="ascii") as file:
             text = file.read()
         self.replace(self.list, text)
@@ -283,7 +283,7 @@ class Alone(WatchCase):
         for count in (2, 3):
             self.append(self.other_list, f"192.0.2.{count}\n")
             self.built(watch, count, OTHER)
-        self.assertEqual(self.content(), before)
+        self.assertEqual(self.master_file(), before)
         self.assertEqual(watch.stop(), 0)
 
     def unit(self, name):

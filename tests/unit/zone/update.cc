@@ -57,13 +57,15 @@ struct changes {
 	explicit changes(const words &said)
 	{
 		std::vector<change_source> sources;
+		uint64_t written_s = 0;
 		for (const auto &word : said)
 			sources.push_back({ word.c_str() + 1, word[0] == '-' });
 		sources_options options = {};
 		options.allow_reserved = true;
 		found.stream = open_memstream(&text_, &text_size_);
 		found.limit = UINT64_MAX;
-		status = changes_read(sources.data(), sources.size(), &options, &found, &result);
+		status = changes_read(sources.data(), sources.size(), &options, &found, &result,
+				      &written_s);
 	}
 	~changes()
 	{

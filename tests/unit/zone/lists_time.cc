@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How old lists are: what is read from files and from a command line, and what a store keeps of it.
+
+#include "zone-tools/records/lists_time.h"
+
+#include "zone-tools/chain/builder.h"
+#include "zone-tools/chain/chain.h"
+#include "zone-tools/chain/resign.h"
+#include "zone-tools/chain/rollback.h"
+#include "zone-tools/chain/updater.h"
+#include "zone-tools/lists/changes.h"
+#include "zone-tools/lists/sources.h"
+#include "zone-tools/reading/versions.h"
+
+#include "tests/lib/stores.hh"
+#include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <string>
+#include <vector>
+
+namespace
+{
+constexpr uint64_t NOW_S = 1800000000;
+
+// A list of one address that was written then.
+std::string dated_list(const tmpdir &dir, const std::string &name, time_t written_s,
+		       const std::string &text = "192.0.2.1\n")
+{
+	const auto path = dir.file(name);
+	const timespec times[] = { { written_s, 0 }, { written_s, 999999999 } };
+	write_file(path, text);
+	REQUIRE(utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
+	return path;
+}
+
+struct dated_listing {
+	listing list = {};
+	findings found = {};
+	sources_options options = {};
+
+	dated_listing()
+	{
+		REQUIRE(listing_init(&list) == DNSBLV6_OK);
+		options.now_s = NOW_S;
+	}
+	~dated_listing()
+	{
+		listing_deinit(&list);
+	}
+	dated_listing(const dated_listing &) = delete;
+
+	int read(const std::string &name)
+	{
+		return sources_read(&list, name.c_str(), &options, &found, nullptr);
+	}
+};
+
+// When the sources of an update were written.
+uint64_t written_of(const std::vector<std::string> &said)
+{
+	std::vector<change_source> sources;
+	sources_options options = {};
+	findings found = {};
+	pieces made = {};
+	uint64_t written_s = 1;
+	sources.reserve(said.size());
+	for (const auto &one : said)
+		sources.push_back({ one.c_str(), false });
+	options.now_s = NOW_S;
+	REQUIRE(changes_read(sources.data(), sources.size(), &options, &found, &made, &written_s) ==
+		DNSBLV6_OK);
+	pieces_deinit(&made);
+	return written_s;
+}
+
+// A store of one list, and what is done to it, each an hour after the last.
+struct dated_store {
+	tmpdir dir;
+	std::string path = dir.file("bl6.mdb");
+	uint64_t now_s = NOW_S;
+	bool is_unchanged = false;
+	bool is_dry_run = false;
+	keyset set = {};
+
+	keyset *keys()
+	{
+		set = {};
+		now_s += 3600;
+		return &set;
+	}
+	void build(time_t written_s, const std::string &text = "192.0.2.1\n")
+	{
+		dated_listing from;
+		plan made = {};
+		spec about = {};
+		builder_job job = {};
+		builder_result result = {};
+		REQUIRE(from.read(dated_list(dir, "list", written_s, text)) == DNSBLV6_OK);
+		REQUIRE(plan_make(&from.list, &made) == DNSBLV6_OK);
+		REQUIRE(dnsblv6_name_from_text("bl6.example", &about.zone) == DNSBLV6_OK);
+		about.ns[0] = "ns1.example.net.";
+		about.ns_count = 1;
+		REQUIRE(spec_complete(&about, &from.list.zone) == nullptr);
+		job.path = path.c_str();
+		job.plan = &made;
+		job.listing = &from.list;
+		job.spec = &about;
+		job.keyset = keys();
+		job.lifetime_s = SIGNER_LIFETIME_S;
+		job.now_s = now_s;
+		job.max_records = UINT32_MAX;
+		job.is_dry_run = is_dry_run;
+		CHECK(builder_write(&job, &result) == DNSBLV6_OK);
+		is_unchanged = result.is_unchanged;
+		plan_deinit(&made);
+	}
+	int update(uint32_t address, uint64_t written_s)
+	{
+		const guard_limits limits = { 100, 4000000000U, 100, UINT32_MAX };
+		const auto at = dnsblv6_addr_from_ipv4(address);
+		dnsblv6_labels apex = {};
+		findings found = {};
+		pieces wanted = {};
+		updater_job job = {};
+		updater_result result = {};
+		REQUIRE(pieces_append(&wanted, at, at, PIECES_ADDED) == DNSBLV6_OK);
+		job.path = path.c_str();
+		job.changes = &wanted;
+		job.subzone = &apex;
+		job.keyset = keys();
+		job.now_s = now_s;
+		job.lists_s = written_s;
+		job.is_dry_run = is_dry_run;
+		job.max_records = UINT32_MAX;
+		job.limits = &limits;
+		job.findings = &found;
+		const int ret = updater_run(&job, &result);
+		pieces_deinit(&wanted);
+		return ret;
+	}
+	// To the version before the last change.
+	int rollback()
+	{
+		rollback_job job = {};
+		rollback_result result = {};
+		version before = {};
+		{
+			const opened_reader opened(path);
+			uint32_t serial = 0;
+			REQUIRE(reader_begin(opened.get()) == STORE_OK);
+			REQUIRE(version_previous(opened.get(), &serial) == DNSBLV6_OK);
+			REQUIRE(version_load(opened.get(), serial, VERSION_WHOLE, &before) ==
+				DNSBLV6_OK);
+			reader_end(opened.get());
+		}
+		job.path = path.c_str();
+		job.version = &before;
+		job.keyset = keys();
+		job.now_s = now_s;
+		const int ret = rollback_run(&job, &result);
+		version_deinit(&before);
+		return ret;
+	}
+	table facts() const
+	{
+		return read_table(path, STORE_FACTS);
+	}
+	uint32_t serial() const
+	{
+		dnsblv6_facts out = {};
+		const auto entries = facts();
+		const auto &data = entries.at(DNSBLV6_FACT_ZONE);
+		REQUIRE(dnsblv6_facts_decode(reinterpret_cast<const uint8_t *>(data.data()),
+					     data.size(), &out) == DNSBLV6_OK);
+		return out.serial;
+	}
+	// 0: it says nothing of that.
+	uint64_t lists_s() const
+	{
+		uint64_t written_s = 0;
+		const auto entries = facts();
+		const auto found = entries.find(DNSBLV6_FACT_LISTS);
+		if (found != entries.end())
+			REQUIRE(dnsblv6_lists_decode(
+					reinterpret_cast<const uint8_t *>(found->second.data()),
+					found->second.size(), &written_s) == DNSBLV6_OK);
+		return written_s;
+	}
+};
+} // namespace
+
+// ---- reading ----
+
+TEST_CASE("lists are as old as the newest of their files", "[zone-tools][lists_time]")
+{
+	const tmpdir dir;
+	dated_listing from;
+	CHECK(from.list.written_s == 0);
+	REQUIRE(from.read(dated_list(dir, "old", 1000)) == DNSBLV6_OK);
+	CHECK(from.list.written_s == 1000);
+	const auto newest = dated_list(dir, "newest", 3000);
+	REQUIRE(from.read("plain:" + newest + "," + dated_list(dir, "middle", 2000)) == DNSBLV6_OK);
+	CHECK(from.list.written_s == 3000);
+	REQUIRE(from.read("ip4set:" + dated_list(dir, "set", 4000)) == DNSBLV6_OK);
+	CHECK(from.list.written_s == 4000);
+}
+
+TEST_CASE("what is never listed makes no list younger", "[zone-tools][lists_time]")
+{
+	const tmpdir dir;
+	dated_listing from;
+	const auto except = dated_list(dir, "except", 5000);
+	REQUIRE(from.read(dated_list(dir, "list", 1000)) == DNSBLV6_OK);
+	REQUIRE(sources_add_except(&from.options, except.c_str()));
+	REQUIRE(sources_read_except(&from.list, &from.options, &from.found) == DNSBLV6_OK);
+	CHECK(from.list.written_s == 1000);
+}
+
+TEST_CASE("a file of the future was written now, and one of before 1970 at no time",
+	  "[zone-tools][lists_time]")
+{
+	const tmpdir dir;
+	dated_listing from;
+	REQUIRE(from.read(dated_list(dir, "epoch", 0)) == DNSBLV6_OK);
+	CHECK(from.list.written_s == 0);
+	REQUIRE(from.read(dated_list(dir, "earlier", -1000)) == DNSBLV6_OK);
+	CHECK(from.list.written_s == 0);
+	REQUIRE(from.read(dated_list(dir, "future", NOW_S + 86400)) == DNSBLV6_OK);
+	CHECK(from.list.written_s == NOW_S);
+}
+
+TEST_CASE("an update is as old as its files, and an address was said now",
+	  "[zone-tools][changes][lists_time]")
+{
+	const tmpdir dir;
+	const auto path = dated_list(dir, "list", 1000);
+	CHECK(written_of({ path }) == 1000);
+	CHECK(written_of({ path, dated_list(dir, "other", 2000) }) == 2000);
+	CHECK(written_of({ path, "192.0.2.7" }) == NOW_S);
+}
+
+// ---- the store ----
+
+TEST_CASE("a build keeps how old its lists are, also when they say the same",
+	  "[zone-tools][builder][lists_time]")
+{
+	dated_store store;
+	store.build(1000);
+	CHECK(store.lists_s() == 1000);
+	const auto before = store.facts();
+	store.build(1000);
+	CHECK(store.is_unchanged);
+	CHECK(store.facts() == before);
+
+	const uint32_t serial = store.serial();
+	store.is_dry_run = true;
+	store.build(2000);
+	CHECK(store.facts() == before);
+	store.is_dry_run = false;
+	store.build(2000);
+	CHECK(store.is_unchanged);
+	CHECK(store.serial() == serial);
+	CHECK(store.lists_s() == 2000);
+	store.build(1500); // an older file has come back
+	CHECK(store.lists_s() == 1500);
+	store.build(3000, "192.0.2.2\n");
+	CHECK_FALSE(store.is_unchanged);
+	CHECK(store.lists_s() == 3000);
+	store.build(0, "192.0.2.3\n");
+	CHECK(store.lists_s() == 0);
+	CHECK(store.facts().count(DNSBLV6_FACT_LISTS) == 0);
+}
+
+TEST_CASE("signing makes no list younger", "[zone-tools][resign][lists_time]")
+{
+	dated_store store;
+	key *active = nullptr;
+	resign_job job = {};
+	resign_result result = {};
+	store.build(1000);
+	REQUIRE(key_generate(KEY_ECDSAP256SHA256, &active) == DNSBLV6_OK);
+	job.path = store.path.c_str();
+	job.keyset = store.keys();
+	job.keyset->keys[0] = active;
+	job.keyset->key_count = 1;
+	job.keyset->may_replace = true;
+	job.now_s = store.now_s;
+	CHECK(resign_store(&job, &result) == DNSBLV6_OK);
+	CHECK(store.serial() == result.serial);
+	CHECK(store.lists_s() == 1000);
+	key_free(active);
+}
+
+TEST_CASE("an update makes lists younger and never older", "[zone-tools][updater][lists_time]")
+{
+	dated_store store;
+	store.build(1000);
+	CHECK(store.update(0xc0000207, 900) == DNSBLV6_OK);
+	CHECK(store.lists_s() == 1000);
+	CHECK(store.update(0xc0000208, 2000) == DNSBLV6_OK);
+	CHECK(store.lists_s() == 2000);
+
+	const uint32_t serial = store.serial();
+	store.is_dry_run = true;
+	CHECK(store.update(0xc0000208, 3000) == CHAIN_EUNCHANGED);
+	CHECK(store.lists_s() == 2000);
+	store.is_dry_run = false;
+	CHECK(store.update(0xc0000208, 3000) == CHAIN_EUNCHANGED);
+	CHECK(store.lists_s() == 3000);
+	CHECK(store.serial() == serial);
+	CHECK(store.update(0xc0000208, 2500) == CHAIN_EUNCHANGED);
+	CHECK(store.lists_s() == 3000);
+	CHECK(store.update(0xc0000208, 3059) == CHAIN_EUNCHANGED); // no commit for so little
+	CHECK(store.lists_s() == 3000);
+	CHECK(store.update(0xc0000208, 3060) == CHAIN_EUNCHANGED);
+	CHECK(store.lists_s() == 3060);
+}
+
+TEST_CASE("a rollback brings back how old the lists of a version were",
+	  "[zone-tools][rollback][lists_time]")
+{
+	dated_store store;
+	store.build(1000);
+	store.build(2000); // the same
+	store.build(3000, "192.0.2.2\n");
+	store.build(4000, "192.0.2.2\n");
+	CHECK(store.rollback() == DNSBLV6_OK);
+	CHECK(store.lists_s() == 2000);
+	CHECK(store.rollback() == DNSBLV6_OK);
+	CHECK(store.lists_s() == 4000);
+}
+
+TEST_CASE("a version from before there was such a time comes back without one",
+	  "[zone-tools][rollback][lists_time]")
+{
+	dated_store store;
+	store.build(1000);
+	REQUIRE(write_store(store.path, [](writer *w) {
+			return remove(w, STORE_FACTS, DNSBLV6_FACT_LISTS);
+		}) == STORE_OK);
+	store.build(3000, "192.0.2.2\n");
+	CHECK(store.lists_s() == 3000);
+	CHECK(store.rollback() == DNSBLV6_OK);
+	CHECK(store.lists_s() == 0);
+}
+
+TEST_CASE("a time is not put beside another version than it is of", "[zone-tools][lists_time]")
+{
+	dated_store store;
+	store.build(1000);
+	CHECK(lists_time_renew(store.path.c_str(), store.serial() + 1, 2000) == DNSBLV6_OK);
+	CHECK(store.lists_s() == 1000);
+	CHECK(lists_time_renew(store.path.c_str(), store.serial(), 2000) == DNSBLV6_OK);
+	CHECK(store.lists_s() == 2000);
+}
+
+TEST_CASE("a store with a time that is none is not written to", "[zone-tools][lists_time]")
+{
+	dated_store store;
+	store.build(1000);
+	REQUIRE(write_store(store.path, [](writer *w) {
+			return put(w, STORE_FACTS, DNSBLV6_FACT_LISTS, "7 bytes");
+		}) == STORE_OK);
+	const auto before = store.facts();
+	CHECK(store.update(0xc0000207, 2000) == STORE_ECORRUPT);
+	CHECK(lists_time_renew(store.path.c_str(), store.serial(), 2000) == STORE_ECORRUPT);
+	CHECK(store.facts() == before);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "zone-tools/records/lists_time.h"
+
+#include "lib/format/record.h"
+#include "lib/store/tables.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { NOTHING_TO_DO = -ECANCELED, YOUNGER_LEAST_S = 60 };
+
+int lists_time_get(struct writer *writer, uint64_t *ret_written_s)
+{
+	struct store_bytes value;
+	int ret = writer_get(writer, STORE_FACTS, DNSBLV6_FACT_LISTS, strlen(DNSBLV6_FACT_LISTS),
+			     &value);
+	if (ret == DNSBLV6_ENOTFOUND) {
+		*ret_written_s = 0;
+		return DNSBLV6_OK;
+	}
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_lists_decode(value.data, value.size, ret_written_s);
+	return ret == DNSBLV6_ERECORD ? STORE_ECORRUPT : ret;
+}
+
+int lists_time_put(struct writer *writer, uint64_t written_s)
+{
+	uint8_t data[DNSBLV6_LISTS_SIZE];
+	int ret;
+	if (written_s == 0) {
+		ret = writer_delete(writer, STORE_FACTS, DNSBLV6_FACT_LISTS,
+				    strlen(DNSBLV6_FACT_LISTS));
+		return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+	}
+	dnsblv6_lists_encode(written_s, data);
+	return writer_put(writer, STORE_FACTS, DNSBLV6_FACT_LISTS, strlen(DNSBLV6_FACT_LISTS), data,
+			  sizeof(data));
+}
+
+int lists_time_raise(struct writer *writer, uint64_t written_s)
+{
+	uint64_t before_s;
+	int ret = lists_time_get(writer, &before_s);
+	return ret == DNSBLV6_OK && written_s > before_s ? lists_time_put(writer, written_s) : ret;
+}
+
+/* ---- of a version that is there ---- */
+
+struct renewal {
+	uint32_t serial;
+	uint64_t written_s;
+};
+
+static int renew(struct writer *writer, void *context)
+{
+	const struct renewal *renewal = context;
+	struct store_bytes value;
+	struct dnsblv6_facts facts;
+	uint64_t before_s;
+	int ret = writer_get(writer, STORE_FACTS, DNSBLV6_FACT_ZONE, strlen(DNSBLV6_FACT_ZONE),
+			     &value);
+	if (ret == DNSBLV6_OK)
+		ret = dnsblv6_facts_decode(value.data, value.size, &facts);
+	if (ret == DNSBLV6_OK)
+		ret = lists_time_get(writer, &before_s);
+	if (ret != DNSBLV6_OK)
+		return ret == DNSBLV6_ERECORD ? STORE_ECORRUPT : ret;
+	if (facts.serial != renewal->serial || before_s == renewal->written_s)
+		return NOTHING_TO_DO;
+	return lists_time_put(writer, renewal->written_s);
+}
+
+static int renew_younger(struct writer *writer, void *context)
+{
+	const struct renewal *renewal = context;
+	uint64_t before_s;
+	int ret = lists_time_get(writer, &before_s);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	bool is_younger =
+		renewal->written_s > before_s && renewal->written_s - before_s >= YOUNGER_LEAST_S;
+	return is_younger ? lists_time_put(writer, renewal->written_s) : NOTHING_TO_DO;
+}
+
+int lists_time_renew(const char *path, uint32_t serial, uint64_t written_s)
+{
+	struct renewal renewal = { serial, written_s };
+	int ret = writer_run(path, &zone_store, renew, &renewal);
+	return ret == NOTHING_TO_DO ? DNSBLV6_OK : ret;
+}
+
+int lists_time_renew_younger(const char *path, uint64_t written_s)
+{
+	struct renewal renewal = { .written_s = written_s };
+	int ret = writer_run(path, &zone_store, renew_younger, &renewal);
+	return ret == NOTHING_TO_DO ? DNSBLV6_OK : ret;
+}
