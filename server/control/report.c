@@ -88,12 +88,14 @@ static void write_zones(const struct report *report, FILE *out)
 		char built[UTC_TEXT_SIZE];
 		char signatures[UTC_TEXT_SIZE];
 		char expires[UTC_TEXT_SIZE];
+		char lists[UTC_TEXT_SIZE];
 		fprintf(out, "%s\t", settings->domain.text);
 		write_others(settings, out);
-		fprintf(out, "\t%llu\t%llu\t%s\t%s\t%s\t%s\n", (ull)zone.serial, (ull)zone.records,
-			format_time(zone.built_s, built),
+		fprintf(out, "\t%llu\t%llu\t%s\t%s\t%s\t%s\t%s\n", (ull)zone.serial,
+			(ull)zone.records, format_time(zone.built_s, built),
 			format_time(zone.signatures_s, signatures),
-			format_time(zone.expires_s, expires), name_state(report, &zone));
+			format_time(zone.expires_s, expires), name_state(report, &zone),
+			format_time(zone.lists_s, lists));
 	}
 }
 
@@ -215,6 +217,8 @@ static const struct zone_gauge {
 	  false, NULL },
 	{ "built_timestamp_seconds", "when the store was changed last, also by signing",
 	  offsetof(struct zonestatus_zone, built_s), true, NULL },
+	{ "lists_timestamp_seconds", "when the newest file of the lists was written",
+	  offsetof(struct zonestatus_zone, lists_s), true, NULL },
 	{ "signatures_end_timestamp_seconds", "when the first signature ends",
 	  offsetof(struct zonestatus_zone, signatures_s), true, NULL },
 	{ "expire_timestamp_seconds", "from when on the list is not served",

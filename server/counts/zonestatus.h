@@ -35,6 +35,7 @@ enum zonestatus_state {
 	X(networks)  /* /64s */                                                                    \
 	X(names)     /* domain names */                                                            \
 	X(built_s)                                                                                 \
+	X(lists_s)	/* when the lists were written; 0: unknown */                              \
 	X(expires_s)	/* 0: never */                                                             \
 	X(signatures_s) /* when the first one ends; 0: not signed */                               \
 	X(damage)	/* of what is served, as status; 0: none is known */                       \

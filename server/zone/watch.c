@@ -66,10 +66,10 @@ static bool note_store(struct watch_zone *watched, int status)
 	return note(watched, COUNTERS_NOTICE_STORE, 2 * status - (watched->zone->status != 0));
 }
 
-/* Another number for each version of each file: what was said about it is said once. */
-static int version_note(const struct watch_zone *watched)
+/* Another number for each version, or serial, of each file: what was said about it is said once. */
+static int file_note(const struct watch_zone *watched, uint64_t number)
 {
-	uint64_t mixed = (watched->zone->version + 1) * 0x9e3779b97f4a7c15 ^
+	uint64_t mixed = (number + 1) * 0x9e3779b97f4a7c15 ^
 			 (uint64_t)watched->file.inode * 0xff51afd7ed558ccd;
 	return (int)(mixed >> 33) | 1;
 }
@@ -88,7 +88,9 @@ static void remember_serial(struct watch_zone *watched)
 static void log_serving(struct watch_zone *watched)
 {
 	const struct zone *zone = watched->zone;
-	if (!note(watched, COUNTERS_NOTICE_STORE, version_note(watched)) || is_of_filler(watched))
+	/* Lists that were written again and say the same are a version of the file, and none of the zone. */
+	int number = file_note(watched, zone->facts.serial);
+	if (!note(watched, COUNTERS_NOTICE_STORE, number) || is_of_filler(watched))
 		return;
 	log_info(watched->name, "serving, path=%s serial=%u records=%llu", zone->path,
 		 zone->facts.serial, (unsigned long long)zone->facts.record_count);
@@ -196,7 +198,7 @@ static void log_failures(struct watch_zone *watched)
 	const struct zone *zone = watched->zone;
 	bool has_failed = zone->failed_count != watched->failed_count;
 	watched->failed_count = zone->failed_count;
-	if (has_failed && note(watched, COUNTERS_NOTICE_ANSWERS, version_note(watched)))
+	if (has_failed && note(watched, COUNTERS_NOTICE_ANSWERS, file_note(watched, zone->version)))
 		log_error(watched->name,
 			  "store has records that cannot be read, answering "
 			  "SERVFAIL for their names, path=%s",
@@ -220,6 +222,7 @@ static void put_on_board(const struct watch_zone *watched, enum zonestatus_state
 		value.networks = zone->facts.ipv6_count;
 		value.names = zone->facts.name_count;
 		value.built_s = zone->facts.built_s;
+		value.lists_s = zone->lists_s;
 		value.expires_s = zone->facts.expires_s;
 		value.signatures_s = zone->is_signed ? zone->signing.expires_s : 0;
 	}

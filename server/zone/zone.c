@@ -81,6 +81,18 @@ static int load_facts(struct zone *zone)
 	return zone_has_apex(zone, &zone->facts.zone) ? DNSBLV6_OK : ZONE_EAPEX;
 }
 
+/* A store that was built before there was this fact has none. */
+static int load_lists_time(struct zone *zone)
+{
+	struct store_bytes value;
+	int ret = reader_get(zone->reader, STORE_FACTS, DNSBLV6_FACT_LISTS,
+			     sizeof(DNSBLV6_FACT_LISTS) - 1, &value);
+	zone->lists_s = 0;
+	if (ret == DNSBLV6_OK)
+		return dnsblv6_lists_decode(value.data, value.size, &zone->lists_s);
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
 /* Sub-zones are numbered without gaps, so the count is the first that is missing. */
 static int load_origins(struct zone *zone)
 {
@@ -232,6 +244,8 @@ static int load_soa(struct zone *zone)
 static int load(struct zone *zone)
 {
 	int ret = load_facts(zone);
+	if (ret == DNSBLV6_OK)
+		ret = load_lists_time(zone);
 	if (ret == DNSBLV6_OK)
 		ret = load_origins(zone);
 	if (ret == DNSBLV6_OK)

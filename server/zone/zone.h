@@ -65,6 +65,7 @@ struct zone {
 	bool has_version;
 	uint64_t version;
 	struct dnsblv6_facts facts;
+	uint64_t lists_s;		/* when its lists were written; 0: unknown */
 	struct dnsblv6_origin *origins; /* index is the number of the origin; ours */
 	size_t origin_count;
 	uint32_t soa_ttl;

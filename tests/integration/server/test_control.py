@@ -104,7 +104,8 @@ class Asking(Control):
         self.assertEqual(row[:3], [ZONE, CLASSIC, str(int.from_bytes(soa[-20:-16], "big"))])
         self.assertGreater(int(row[3]), 1)
         self.assertRegex(row[4], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
-        self.assertEqual(row[5:], ["-", "-", "serving"])
+        self.assertEqual(row[5:8], ["-", "-", "serving"])
+        self.assertRegex(row[8], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         self.build(self.path("bl6.mdb"), self.write("more", "192.0.2.1\n198.51.100.1\n"))
         wait_for(lambda: self.rows("zones")[0][2] != row[2], "the new serial")
 

@@ -61,7 +61,7 @@ class Scrub(Case):
         return result.stdout
 
     def state(self, zone=ZONE):
-        return next(line.split("\t")[-1] for line in self.ctl("zones").splitlines()
+        return next(line.split("\t")[7] for line in self.ctl("zones").splitlines()
                     if line.startswith(zone))
 
     def metric(self, name, zone=ZONE):

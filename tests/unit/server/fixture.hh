@@ -241,6 +241,11 @@ class store_writer
 			put_signing({ 13, options_.signed_until_s,
 				      static_cast<uint8_t>(options_.is_signed_twice ? 15 : 0) });
 	}
+	void lists_time(const bytes &value)
+	{
+		put(STORE_FACTS, reinterpret_cast<const uint8_t *>(DNSBLV6_FACT_LISTS),
+		    strlen(DNSBLV6_FACT_LISTS), value.data(), value.size());
+	}
 	void record(const std::string &name, const uint8_t *data, size_t size)
 	{
 		dnsblv6_labels owner = labels(name);

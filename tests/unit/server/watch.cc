@@ -261,6 +261,25 @@ TEST_CASE("a worker that serves no store is told beside one that serves a delete
 	      }) == served + not_switched + not_opened);
 }
 
+TEST_CASE("lists that were written again and say the same are not told of", "[server][watch]")
+{
+	CHECK(log_of([](const std::string &store, const std::string &) {
+		      generation workers;
+		      workers.add(store);
+		      child writer([&store] {
+			      store_options options;
+			      options.more = [](store_writer &out) {
+				      out.lists_time({ 0, 0, 0, 0, 0, 0, 1, 2 });
+			      };
+			      write_store(store, options);
+			      return 0;
+		      });
+		      if (writer.wait() != 0)
+			      _exit(1);
+		      workers.look();
+	      }) == served);
+}
+
 TEST_CASE("a version that cannot be read is said to be answered with SERVFAIL", "[server][watch]")
 {
 	CHECK(log_of([](const std::string &store, const std::string &) {

@@ -73,6 +73,27 @@ TEST_CASE("the next begin sees the newest version, and what is kept of it", "[se
 	CHECK(zone.value.origin_count == 3);
 }
 
+TEST_CASE("a store says when its lists were written, or nothing of that", "[server][zone]")
+{
+	store_options options;
+	options.more = [](store_writer &out) { out.lists_time({ 0, 0, 0, 0, 0, 0, 1, 2 }); };
+	open_zone zone(options);
+	REQUIRE(zone_open(&zone.value) == 0);
+	CHECK(zone.value.lists_s == 258);
+	child writer([&] {
+		write_store(zone.path);
+		return 0;
+	});
+	REQUIRE(writer.wait() == 0);
+	REQUIRE(zone_begin(&zone.value) == 0);
+	CHECK(zone.value.lists_s == 0);
+	zone_end(&zone.value);
+
+	options.more = [](store_writer &out) { out.lists_time({ 1, 2 }); };
+	open_zone damaged(options);
+	CHECK(zone_open(&damaged.value) == DNSBLV6_ERECORD);
+}
+
 TEST_CASE("the longest sub-zone is found at borders between labels only", "[server][zone]")
 {
 	open_zone zone;
