@@ -229,6 +229,22 @@ class Build(Users):
         for secret in ("hunter2", HASH[4:], KEYS[20:], "abJn"):
             self.assertNotIn(secret, result.stderr)
 
+    def test_the_wrong_word_behind_a_secret_is_named_without_its_value(self):
+        bad = self.write("bad", f"a@b scram={KEYS} mesages=hunter2\na@b scram={KEYS} keep=1d keep=9d\n"
+                         f"a@b password={HASH} hunter2\na@b password={HASH} {KEYS}\n"
+                         f"a@b password={HASH} hunter2hunter=2\na@b keep=x password={HASH}\n")
+        result = self.build(bad, expect=EX_DATAERR)
+        self.assertIn(f'[{bad}:1] line refused, text="a@b scram" word="mesages" (behind an address',
+                      result.stderr)
+        self.assertIn(f'[{bad}:2] line refused, text="a@b scram" word="keep" (the same word twice',
+                      result.stderr)
+        for number in (3, 4, 5):
+            self.assertIn(f'[{bad}:{number}] line refused, text="a@b password" (behind an address',
+                          result.stderr)
+        self.assertIn(f'[{bad}:6] line refused, text="a@b keep=x password" (keep=: ', result.stderr)
+        for secret in ("hunter2", HASH[4:], KEYS[20:]):
+            self.assertNotIn(secret, result.stderr)
+
     def test_aliases_are_kept_printed_and_found(self):
         lines = ["john@example.org keep=1d", "sales@example.org to=john@example.org,\"m m\"@example.org",
                  "@example.net to=john@example.org", "domain example.net", "domain example.org"]

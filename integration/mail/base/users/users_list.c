@@ -47,16 +47,14 @@ static int parse_domain(const char *rest, size_t size, const struct users_facts 
 	return ret;
 }
 
-/* What is behind an address. */
+/* What is behind an address. *ret_word is the last word that was looked at. */
 static int parse_value(const char *rest, size_t size, const struct users_facts *facts,
-		       struct users_value *value)
+		       struct users_value *value, const char **ret_word, size_t *ret_word_size)
 {
-	const char *word;
-	size_t word_size;
 	unsigned seen = 0;
 	int ret = STORE_OK;
-	while (ret == STORE_OK && (word_size = take_word(&rest, &size, &word)) > 0)
-		ret = users_value_parse(word, word_size, facts, &seen, value);
+	while (ret == STORE_OK && (*ret_word_size = take_word(&rest, &size, ret_word)) > 0)
+		ret = users_value_parse(*ret_word, *ret_word_size, facts, &seen, value);
 	return ret;
 }
 
@@ -81,7 +79,7 @@ int users_list_parse(const char *line, size_t size, const struct users_facts *fa
 	else
 		ret = users_address_parse(word, word_size, facts, ret_key);
 	if (ret == STORE_OK)
-		ret = parse_value(line, size, facts, ret_value);
+		ret = parse_value(line, size, facts, ret_value, &word, &word_size);
 	if (ret == STORE_OK)
 		ret = users_value_check(ret_value);
 	if (ret == STORE_OK && is_postmaster && ret_value->alias.count == 0)
@@ -90,6 +88,24 @@ int users_list_parse(const char *line, size_t size, const struct users_facts *fa
 	    users_secret_is_any(&ret_value->secret))
 		return USERS_ENOLOGIN;
 	return ret;
+}
+
+size_t users_list_find_wrong(const char *line, size_t size, const struct users_facts *facts,
+			     const char **ret_name)
+{
+	struct users_value value;
+	const char *word;
+	size_t word_size = take_word(&line, &size, &word);
+	users_value_clear(&value);
+	if (parse_value(line, size, facts, &value, &word, &word_size) == STORE_OK)
+		return 0;
+	size_t name_size = 0;
+	while (name_size < word_size && ascii_is_letter(word[name_size]))
+		name_size++;
+	if (name_size == word_size || name_size > USERS_LIST_NAME_MAX || word[name_size] != '=')
+		return 0;
+	*ret_name = word;
+	return name_size;
 }
 
 /* ---- back to text ---- */

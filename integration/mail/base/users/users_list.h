@@ -41,6 +41,15 @@ int users_list_parse(const char *line, size_t size, const struct users_facts *fa
 		     struct users_key *ret_key, struct users_value *ret_value);
 
 /*
+ * The name before "=" of the word behind an address for which users_list_parse() refuses a line, and
+ * its size; 0 when it is for something else, or when that may be a secret without a name: more than
+ * letters, or more of them than a name has.
+ */
+#define USERS_LIST_NAME_MAX 16
+size_t users_list_find_wrong(const char *line, size_t size, const struct users_facts *facts,
+			     const char **ret_name);
+
+/*
  * A key and its value as a line of a list, in quotes where the list needs them:
  * USERS_LIST_PRINT_MAX bytes at most, without a NUL. Returns its size; 0 when it is no key of an
  * entry, or one of a domain with a value.

@@ -8,6 +8,7 @@
 #include "integration/mail/base/users/users.h"
 #include "integration/mail/base/users/users_address.h"
 #include "integration/mail/base/users/users_build.h"
+#include "integration/mail/base/users/users_list.h"
 #include "integration/mail/smtp-front/recipients/users_hash.h"
 
 #include "lib/common/log.h"
@@ -225,15 +226,23 @@ static size_t harmless_size(const char *line, size_t size)
 	return size;
 }
 
-static void log_refusal(const struct list *list, int status)
+/* Where a line is cut for its secret and the word that is wrong comes behind that, its name is told. */
+static void log_refusal(const struct list *list, const struct users_facts *facts, int status)
 {
 	char place[PATH_MAX + 24];
 	char text[LOG_QUOTE_MAX];
-	size_t kept = list->size < sizeof(list->line) ? list->size : sizeof(list->line);
-	kept = harmless_size(list->line, kept);
+	char name_text[LOG_QUOTE_MAX];
+	const char *name = list->line;
+	const size_t size = list->size < sizeof(list->line) ? list->size : sizeof(list->line);
+	const size_t kept = harmless_size(list->line, size);
+	const size_t name_size = users_list_find_wrong(list->line, size, facts, &name);
 	snprintf(place, sizeof(place), "%s:%" PRIu64, list->path, list->line_number);
-	log_error(place, "line refused, text=%s (%s)", log_quote(list->line, kept, text),
-		  users_strerror(status));
+	log_quote(list->line, kept, text);
+	if (name_size > 0 && name >= list->line + kept)
+		log_error(place, "line refused, text=%s word=%s (%s)", text,
+			  log_quote(name, name_size, name_text), users_strerror(status));
+	else
+		log_error(place, "line refused, text=%s (%s)", text, users_strerror(status));
 }
 
 /* It has no line any more: all lists were one list. */
@@ -263,7 +272,7 @@ static int add_lines(struct users_builder *build, struct list *list, uint64_t *r
 		if (ret != STORE_OK && !is_refused)
 			return ret;
 		if (is_refused && ++*refused <= REFUSALS_SHOWN)
-			log_refusal(list, ret);
+			log_refusal(list, &build->facts, ret);
 	}
 	if (ferror(list->file) == 0)
 		return STORE_OK;
