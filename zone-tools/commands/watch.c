@@ -310,16 +310,19 @@ static char *find_reason(char *text)
 	return line;
 }
 
-/* Its warnings are lines of ours already. */
-static void tell_success(const struct running *running, struct watched *watched, char *out,
-			 const char *err)
+/*
+ * Its warnings are lines of ours already. Behind a failure it is told that nothing has changed, too: a
+ * log whose last word is the failure says that it lasts.
+ */
+static void tell_success(const struct running *running, struct watched *watched, bool is_recovery,
+			 char *out, const char *err)
 {
 	uint64_t number = fnv_add(FNV_START, err, strlen(err));
 	if (watched == NULL || schedule_tell(&watched->schedule, number, clock_now_ms()))
 		fputs(err, stderr);
 	while (*out != '\0') {
 		char *rest = cut_line(out);
-		if (strncmp(out, "nothing ", strlen("nothing ")) == 0)
+		if (!is_recovery && strncmp(out, "nothing ", strlen("nothing ")) == 0)
 			log_debug(running->domain, "%s", out);
 		else
 			log_info(running->domain, "%s", out);
@@ -357,13 +360,15 @@ static void end_job(struct watch *watch, int status)
 	char *out = read_said(running->out);
 	char *err = read_said(running->err);
 	uint64_t again_ms = 0;
+	const bool is_recovery = watched != NULL && running->job == SCHEDULE_BUILD &&
+				 schedule_is_failing(&watched->schedule);
 	if (watched != NULL)
 		again_ms = schedule_end(&watched->schedule, running->job, is_good(status),
 					clock_now_ms());
 	if (out == NULL || err == NULL)
 		log_error(running->domain, "out of memory");
 	else if (is_good(status))
-		tell_success(running, watched, out, err);
+		tell_success(running, watched, is_recovery, out, err);
 	else if (watched == NULL)
 		tell_left(running, status, err);
 	else

@@ -51,9 +51,14 @@ void schedule_see(struct schedule *schedule, uint64_t print, uint64_t now_ms)
 		schedule->still_ms = last_ms(schedule);
 }
 
+bool schedule_is_failing(const struct schedule *schedule)
+{
+	return schedule->failures > 0;
+}
+
 static bool may_sign(const struct schedule *schedule)
 {
-	return schedule->is_signed && schedule->failures > 0;
+	return schedule->is_signed && schedule_is_failing(schedule);
 }
 
 /* A list that is still being written is waited for, whatever else is due. */

@@ -57,6 +57,8 @@ void schedule_see(struct schedule *schedule, uint64_t print, uint64_t now_ms);
 
 /* Is what schedule_due() says to build a list that has not been still for as long as is waited for that? */
 bool schedule_is_restless(const struct schedule *schedule);
+/* Was the last build no good? */
+bool schedule_is_failing(const struct schedule *schedule);
 enum schedule_job schedule_due(const struct schedule *schedule, uint64_t now_ms);
 /* When schedule_due() will say something, if nothing is seen until then. */
 uint64_t schedule_next_ms(const struct schedule *schedule);

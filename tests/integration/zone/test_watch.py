@@ -286,6 +286,18 @@ class Alone(WatchCase):
         self.assertEqual(self.master_file(), before)
         self.assertEqual(watch.stop(), 0)
 
+    def test_the_end_of_refusals_is_told_though_nothing_has_changed(self):
+        self.configure()
+        watch = self.watch("bl6.example")
+        self.built(watch, 1)
+        with open(self.list, encoding="ascii") as file:
+            text = file.read()
+        self.replace(self.list, "")
+        watch.wait_for_log(r"zone not built, status=65 again=")
+        self.replace(self.list, text)
+        watch.wait_for_log(r"^info: \[bl6\.example\.\] nothing changed in bl6\.example\.: serial=")
+        self.assertEqual(watch.stop(), 0)
+
     def unit(self, name):
         path = os.path.join(BUILD, "zone-tools/systemd", name)
         if not os.path.exists(path):
