@@ -401,7 +401,7 @@ static void stay(struct parent *parent)
 		check_told(systemd_notify("READY=1"));
 }
 
-/* The answer to a reload: it is done, and which zones have no store. */
+/* The answer to a reload: it is done, what it could not do, and which zones have no store. */
 static void answer_reload(struct parent *parent)
 {
 	if (parent->reply_ms == 0)
@@ -412,6 +412,9 @@ static void answer_reload(struct parent *parent)
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
+	if (out != NULL && parent->restart_item != NULL)
+		fprintf(out, "warning: [%s] configuration change needs a restart, item=%s\n",
+			context, parent->restart_item);
 	if (out != NULL)
 		takeover_write_failures(&after, out);
 	bool is_written = out != NULL && fclose(out) == 0;
@@ -519,12 +522,13 @@ static void tend(struct parent *parent)
 /* ---- signals ---- */
 
 /* Only a restart binds other sockets or becomes another user. */
-static void keep_fixed(const struct parent *parent, struct settings *settings)
+static void keep_fixed(struct parent *parent, struct settings *settings)
 {
 	const struct settings *old = &find_newest(parent)->settings;
-	const char *item = conf_find_restart(&settings_table, parent->configured, settings);
-	if (item != NULL)
-		log_warning(context, "configuration change needs a restart, item=%s", item);
+	parent->restart_item = conf_find_restart(&settings_table, parent->configured, settings);
+	if (parent->restart_item != NULL)
+		log_warning(context, "configuration change needs a restart, item=%s",
+			    parent->restart_item);
 	conf_keep_restart(&settings_table, old, settings);
 }
 

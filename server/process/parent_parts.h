@@ -89,6 +89,7 @@ struct parent {
 	uint64_t reloads_refused;
 	uint64_t started_ms;
 	uint64_t reply_ms; /* when a reload that is done is answered at the latest; 0: none is */
+	const char *restart_item; /* what the newest file has and a restart alone does, or NULL */
 	int signal_fd;
 	int word_ends[2]; /* workers write struct worker_message, the parent reads */
 	bool is_stopping;

@@ -354,6 +354,19 @@ class Ordering(Control):
         self.build(path, self.write("new", "192.0.2.1\n"), zone="new.example.")
         self.assertEqual(self.ctl("reload").stdout, "")
 
+    def test_a_reload_names_what_a_restart_alone_does(self):
+        self.expect_log("configuration change needs a restart")
+        server = self.serve_controlled()
+        with open(server.config_path, encoding="ascii") as file:
+            text = file.read()
+        self.write(os.path.basename(server.config_path),
+                   text.replace("server:\n", "server:\n    workers: 3\n", 1))
+        for _ in range(2):
+            self.assertEqual(self.ctl("reload").stdout,
+                             "warning: [dnsblv6d] configuration change needs a restart, item=workers\n")
+        self.write(os.path.basename(server.config_path), text)
+        self.assertEqual(self.ctl("reload").stdout, "")
+
     def test_a_reload_that_would_lose_a_list_is_told_to_dnsblv6ctl(self):
         self.expect_log("store not opened",
                         "store would be lost by the reload",
