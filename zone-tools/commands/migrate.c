@@ -224,11 +224,9 @@ static void write_server(const struct migrate *migrate, FILE *out)
 	if (*comma == '\0')
 		fprintf(out, "127.0.0.1@53, \"::1@53\"");
 	fprintf(out, " ]\n");
-	if (line->user != NULL)
-		fprintf(out,
-			"    # Where dnsblv6d is started by root, and not by its unit.\n"
-			"    #user: %s\n",
-			line->user);
+	fprintf(out, "    # Where dnsblv6d is started by root, and not by its unit; so is "
+		     "\"dnsblv6d --check\".\n"
+		     "    #user: dnsblv6\n");
 	fprintf(out, "    # The socket of dnsblv6ctl(8); the unit makes its directory.\n"
 		     "    #control: /run/dnsblv6/control\n");
 	fprintf(out, "zone:\n");

@@ -103,9 +103,6 @@ static const char *take_option(struct rbldnsdline *line, char letter, const char
 {
 	line->has_option[(unsigned char)letter] = true;
 	switch (letter) {
-	case 'u':
-		line->user = argument;
-		return NULL;
 	case 'r':
 		line->root = argument;
 		return argument[0] == '/' ? NULL : "-r: not an absolute path";

@@ -37,8 +37,7 @@ struct rbldnsdline {
 	size_t list_count;
 	const char *listen[RBLDNSDLINE_LISTEN_MAX]; /* as given: ADDRESS or ADDRESS/PORT */
 	size_t listen_count;
-	const char *user; /* NULL: not given, as all below */
-	const char *root;
+	const char *root; /* NULL: not given, as all below */
 	const char *directory;
 	bool has_ttl;
 	uint32_t ttl;

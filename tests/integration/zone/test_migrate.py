@@ -162,6 +162,8 @@ class Migrate(RbldnsdTest):
         self.assertIn("cut-host-bits: on\n", zones)
         self.assertIn("allow-reserved: on\n", zones)
         self.assertIn('listen: [ "192.0.2.53@53", "2001:db8::53@5353" ]\n', server)
+        # Not rbldnsd's user, who may read no store.
+        self.assertIn("    #user: dnsblv6\n", server)
         for letter in "urcplsvt":
             self.assertRegex(told.err, rf"(?m)^info: \[-{letter}\] option ")
         self.assertRegex(told.err, r"(?m)^warning: \[-b\] address left out, text=ns1\.example\.net ")
