@@ -37,7 +37,7 @@ const char *chain_strerror(int status)
 {
 	switch (status) {
 	case BEFORE_EZONE:
-		return "store holds another zone";
+		return "store holds another zone, and this one needs a store of its own";
 	case BEFORE_ESTYLE:
 		return "names in the store are of another style; --change-style changes it";
 	case BEFORE_ESERIAL:

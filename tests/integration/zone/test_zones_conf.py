@@ -95,6 +95,17 @@ class ZonesConf(UpdateCase):
         self.call("check")
         self.assertEqual(self.call("ds").out, self.run_zone("ds", "--zone", ZONE, "--key", self.key).out)
 
+    def test_a_zone_with_another_name_is_told_to_have_a_store_of_its_own(self):
+        self.write("list", "192.0.2.1\n")
+        self.configure()
+        self.call("build")
+        with open(self.config, encoding="ascii") as file:
+            text = file.read()
+        self.write(os.path.basename(self.config), text.replace(ZONE, "other.example."))
+        self.assertRegex(self.call("build", name="other.example.", expect=EX_DATAERR).err,
+                         r"^error: \[.*\] store not written, zone=other\.example\. \(store holds another zone, and this"
+                         r" one needs a store of its own\)\n$")
+
     def test_sign_renews_both_stores_of_a_zone(self):
         self.sign()
         self.write("list", "192.0.2.1\n")
