@@ -177,7 +177,7 @@ static int read_key(struct keydir *dir, size_t number)
 			    keyring_strerror(ret));
 		return EX_OK;
 	}
-	log_error(path, "key not read (%s)", keyring_strerror(ret));
+	log_error(path, "key not read, and it signs the zone (%s)", keyring_strerror(ret));
 	return ret == KEYRING_EOTHER ? EX_DATAERR : commands_exit_status(ret);
 }
 
@@ -304,10 +304,40 @@ static uint8_t choose_algorithm(const struct keydir *dir)
 					   : KEY_ECDSAP256SHA256;
 }
 
+static void take_key(struct keydir *dir, struct key *key, struct rollover_key *ret_key)
+{
+	memset(ret_key, 0, sizeof(*ret_key));
+	ret_key->dnskey_size = (uint16_t)key_dnskey(key, ret_key->dnskey);
+	dir->keys[dir->key_count++] = key;
+}
+
+/*
+ * A store that was lost is built anew with the key whose DS the zone above has: with another one the
+ * zone would be bogus. Such a file stays, whatever becomes of the build.
+ */
+static int take_left_key(struct keydir *dir, struct rollover_key *ret_key)
+{
+	char path[KEYRING_PATH_MAX];
+	struct key *key = NULL;
+	int ret = keyring_find(dir->directory, &dir->zone, &key, path);
+	if (ret != DNSBLV6_OK && ret != DNSBLV6_ENOTFOUND && ret != KEYRING_ESEVERAL)
+		log_error(path, "key not read, and it signs the zone (%s)", keyring_strerror(ret));
+	if (ret != DNSBLV6_OK)
+		return ret;
+	log_info(path, "key of the zone is there, and signs the new store");
+	take_key(dir, key, ret_key);
+	return DNSBLV6_OK;
+}
+
 static int make_key(struct keydir *dir, struct rollover_key *ret_key)
 {
 	uint16_t taken[ROLLOVER_KEYS_MAX];
 	struct key *key = NULL;
+	if (!dir->state.is_there) {
+		int found = take_left_key(dir, ret_key);
+		if (found != DNSBLV6_ENOTFOUND)
+			return found;
+	}
 	dir->is_made = access(dir->directory, F_OK) != 0;
 	for (size_t i = 0; i < dir->rollover.key_count; i++)
 		taken[i] = rollover_key_tag(&dir->rollover.keys[i]);
@@ -320,9 +350,7 @@ static int make_key(struct keydir *dir, struct rollover_key *ret_key)
 	if (dir->is_made)
 		handover_give(dir->directory);
 	handover_give(dir->made_path);
-	memset(ret_key, 0, sizeof(*ret_key));
-	ret_key->dnskey_size = (uint16_t)key_dnskey(key, ret_key->dnskey);
-	dir->keys[dir->key_count++] = key;
+	take_key(dir, key, ret_key);
 	return DNSBLV6_OK;
 }
 

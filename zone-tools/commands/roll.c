@@ -108,13 +108,9 @@ static void print_next(const struct roll *roll)
 static void tell_stray(const struct keydir *dir, const char *name)
 {
 	char path[KEYRING_PATH_MAX];
-	unsigned algorithm;
-	unsigned tag;
-	const char *numbers = strchr(name, '+');
-	if (numbers == NULL || sscanf(numbers, "+%3u+%5u", &algorithm, &tag) != 2 ||
-	    keyring_path(dir->directory, &dir->zone, (uint8_t)algorithm, (uint16_t)tag, path) !=
-		    DNSBLV6_OK ||
-	    strcmp(path + strlen(dir->directory) + 1, name) != 0)
+	uint8_t algorithm;
+	uint16_t tag;
+	if (!keyring_parse_name(dir->directory, &dir->zone, name, &algorithm, &tag, path))
 		return;
 	for (size_t i = 0; i < dir->rollover.key_count; i++) {
 		const struct rollover_key *key = &dir->rollover.keys[i];

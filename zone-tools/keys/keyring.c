@@ -4,6 +4,7 @@
 #include "lib/format/name.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +18,15 @@ enum {
 
 const char *keyring_strerror(int status)
 {
-	return status == KEYRING_EOTHER ? "another key than the store's is in the file"
-					: key_strerror(status);
+	switch (status) {
+	case KEYRING_EOTHER:
+		return "another key than the store's is in the file";
+	case KEYRING_ESEVERAL:
+		return "the zone has several there, and no store that says which of them signs: "
+		       "leave that one";
+	default:
+		return key_strerror(status);
+	}
 }
 
 int keyring_path(const char *directory, const struct dnsblv6_labels *zone, uint8_t algorithm,
@@ -99,6 +107,69 @@ int keyring_read(const char *directory, const struct dnsblv6_labels *zone, const
 	if (ret != DNSBLV6_OK)
 		return ret;
 	if (key_dnskey(key, found) != dnskey_size || memcmp(found, dnskey, dnskey_size) != 0) {
+		key_free(key);
+		return KEYRING_EOTHER;
+	}
+	*ret_key = key;
+	return DNSBLV6_OK;
+}
+
+bool keyring_parse_name(const char *directory, const struct dnsblv6_labels *zone, const char *name,
+			uint8_t *ret_algorithm, uint16_t *ret_tag, char *ret_path)
+{
+	unsigned algorithm;
+	unsigned tag;
+	const char *numbers = strchr(name, '+');
+	if (numbers == NULL || sscanf(numbers, "+%3u+%5u", &algorithm, &tag) != 2 ||
+	    algorithm > UINT8_MAX || tag > UINT16_MAX)
+		return false;
+	*ret_algorithm = (uint8_t)algorithm;
+	*ret_tag = (uint16_t)tag;
+	return keyring_path(directory, zone, *ret_algorithm, *ret_tag, ret_path) == DNSBLV6_OK &&
+	       strcmp(ret_path + strlen(directory) + 1, name) == 0;
+}
+
+/* Its path is in ret_path when there is one. */
+static int find_path(const char *directory, const struct dnsblv6_labels *zone,
+		     uint8_t *ret_algorithm, uint16_t *ret_tag, char *ret_path)
+{
+	uint8_t algorithm;
+	uint16_t tag;
+	char path[KEYRING_PATH_MAX];
+	size_t count = 0;
+	const struct dirent *entry;
+	DIR *open = opendir(directory);
+	snprintf(ret_path, KEYRING_PATH_MAX, "%s", directory);
+	if (open == NULL)
+		return errno == ENOENT ? DNSBLV6_ENOTFOUND : -errno;
+	while ((entry = readdir(open)) != NULL) {
+		if (!keyring_parse_name(directory, zone, entry->d_name, &algorithm, &tag, path))
+			continue;
+		count++;
+		*ret_algorithm = algorithm;
+		*ret_tag = tag;
+		memcpy(ret_path, path, sizeof(path));
+	}
+	closedir(open);
+	if (count == 0)
+		return DNSBLV6_ENOTFOUND;
+	return count == 1 ? DNSBLV6_OK : KEYRING_ESEVERAL;
+}
+
+int keyring_find(const char *directory, const struct dnsblv6_labels *zone, struct key **ret_key,
+		 char *ret_path)
+{
+	uint8_t algorithm = 0;
+	uint16_t tag = 0;
+	uint8_t dnskey[KEY_DNSKEY_MAX];
+	struct key *key = NULL;
+	int ret = find_path(directory, zone, &algorithm, &tag, ret_path);
+	if (ret == DNSBLV6_OK)
+		ret = key_read(ret_path, &key);
+	if (ret != DNSBLV6_OK)
+		return ret;
+	(void)key_dnskey(key, dnskey);
+	if (key_tag(key) != tag || dnskey[DNSKEY_ALGORITHM] != algorithm) {
 		key_free(key);
 		return KEYRING_EOTHER;
 	}

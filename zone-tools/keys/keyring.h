@@ -18,7 +18,8 @@
 extern "C" {
 #endif
 
-#define KEYRING_EOTHER (-2310) /* another key is in the file */
+#define KEYRING_EOTHER	 (-2310) /* another key is in the file */
+#define KEYRING_ESEVERAL (-2311) /* keyring_find() has found more than one */
 
 #define KEYRING_PATH_MAX 4096
 
@@ -39,6 +40,20 @@ int keyring_make(const char *directory, const struct dnsblv6_labels *zone, uint8
 /* The key of that DNSKEY. ret_path is written in any case. KEYRING_EOTHER, or as key_read(). */
 int keyring_read(const char *directory, const struct dnsblv6_labels *zone, const uint8_t *dnskey,
 		 size_t dnskey_size, struct key **ret_key, char *ret_path);
+
+/*
+ * Is name, of a file in the directory, that of a key of the zone? Then its path is written, too, as
+ * above.
+ */
+bool keyring_parse_name(const char *directory, const struct dnsblv6_labels *zone, const char *name,
+			uint8_t *ret_algorithm, uint16_t *ret_tag, char *ret_path);
+
+/*
+ * The one key of the zone that is there, for a store that is not. DNSBLV6_ENOTFOUND, KEYRING_ESEVERAL,
+ * KEYRING_EOTHER, or as key_read(). ret_path is written in any case: the key's, or the directory.
+ */
+int keyring_find(const char *directory, const struct dnsblv6_labels *zone, struct key **ret_key,
+		 char *ret_path);
 
 /* 0 or -errno. */
 int keyring_remove(const char *path);

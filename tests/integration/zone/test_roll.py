@@ -51,6 +51,40 @@ class ByHand(Rolling):
         self.assertEqual(self.apex("CDS") + self.apex("CDNSKEY"), [])
         self.verify_at(MINUTE)
 
+    def lose_the_store(self):
+        for path in (self.store, self.store + "-lock"):
+            os.unlink(path)
+
+    def test_a_store_that_was_lost_is_built_with_the_key_that_the_zone_above_knows(self):
+        self.build_at(0)
+        key, = self.state_at()
+        self.step_at(0, "ds-seen")
+        self.lose_the_store()
+        self.build_at(HOUR, "--keys", self.keys, "--dry-run")
+        said = self.build_at(HOUR).err
+        self.assertRegex(said, rf"(?m)^info: \[{re.escape(self.key_path(key))}\] key of the zone is there, and signs the"
+                               r" new store$")
+        self.assertEqual([key.tag for key in self.state_at(HOUR)], [key.tag])
+        self.assertEqual(os.listdir(self.keys), [os.path.basename(self.key_path(key))])
+        self.verify_at(HOUR)
+
+    def test_of_several_keys_none_is_chosen_for_a_store_that_was_lost(self):
+        self.build_at(0)
+        old, = self.state_at()
+        self.step_at(0, "start")
+        self.lose_the_store()
+        there = sorted(os.listdir(self.keys))
+        said = self.build_at(HOUR, expect=EX_DATAERR).err
+        self.assertEqual(said, f"error: [{self.keys}] key not made (the zone has several there, and no store that says"
+                               " which of them signs: leave that one)\n")
+        self.assertFalse(os.path.exists(self.store))
+        self.assertEqual(sorted(os.listdir(self.keys)), there)
+        for name in there:
+            if name != os.path.basename(self.key_path(old)):
+                os.unlink(os.path.join(self.keys, name))
+        self.build_at(HOUR)
+        self.assertEqual([key.tag for key in self.state_at(HOUR)], [old.tag])
+
     def go_through(self, start, steps):
         """Each step by hand, refused before; returns at what distance the last one was made."""
         offset_s = DAY
@@ -137,7 +171,7 @@ class ByHand(Rolling):
         self.build_at(0, "--key", path)
         with self.unchanged():
             refused = self.sign_at(MINUTE, expect=EX_NOINPUT).err
-            wanted = re.search(r"error: \[(.*)\] key not read \(No such file", refused)[1]
+            wanted = re.search(r"error: \[(.*)\] key not read, and it signs the zone \(No such file", refused)[1]
         os.mkdir(self.keys, 0o700)
         os.rename(path, wanted)
         self.sign_at(2 * MINUTE)
@@ -324,7 +358,7 @@ class Wrong(Rolling):
         with self.unchanged():
             for run in (self.sign_at, self.build_at):
                 said = run(DAY, expect=EX_NOINPUT).err
-                self.assertRegex(said, r"^error: .*\.pem\] key not read \(No such file.*\)\n$")
+                self.assertRegex(said, r"^error: .*\.pem\] key not read, and it signs the zone \(No such file.*\)\n$")
         os.rename(self.path("away"), self.key_path(self.old))
         self.submit()
 
