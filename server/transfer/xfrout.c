@@ -15,6 +15,12 @@
 #define EDNS_DO	       0x8000 /* RFC 3225, in the place of a TTL */
 #define RR_HEADER_SIZE 10     /* behind the owner */
 #define POINTER_SIZE   2
+/*
+ * RFC 1035 says nothing of pointers to names that end in a pointer, and readers that do not follow
+ * each of them follow so many: BIND up to 9.16, and dnspython since its CVE-2026-114605. An IPv6
+ * address has 32 labels below its zone.
+ */
+#define POINTERS_MAX 16
 
 /* ---- the connection ---- */
 
@@ -146,6 +152,14 @@ static unsigned count_shared(const struct xfrout_owner *a, const struct xfrout_o
 	return shared;
 }
 
+/* May the labels of name from the last shared ones on be a pointer? */
+static bool can_point(const struct xfrout_owner *last, unsigned shared)
+{
+	unsigned target = last->label_count - shared;
+	/* One pointer leads there, and another to this name from the next RR. */
+	return last->offsets[target] != 0 && last->pointers[target] + 2 <= POINTERS_MAX;
+}
+
 /* Returns the size of what was written at offset at of the message. */
 static size_t put_owner(struct xfrout *xfrout, const struct dnsblv6_labels *name, uint8_t *out,
 			size_t at)
@@ -155,21 +169,29 @@ static size_t put_owner(struct xfrout *xfrout, const struct dnsblv6_labels *name
 	owner.name.size = name->size;
 	memcpy(owner.name.wire, name->wire, name->size);
 	find_labels(&owner);
-	unsigned shared = count_shared(&owner, last);
-	while (shared > 0 && last->offsets[last->label_count - shared] == 0)
+	unsigned deepest = count_shared(&owner, last);
+	unsigned shared = deepest;
+	while (shared > 0 && !can_point(last, shared))
 		shared--;
+	/* Written whole where pointers reach it, it begins new rows of them. */
+	if (shared < deepest && at + name->size <= KNOT_WIRE_PTR_MAX)
+		shared = 0;
 	unsigned fresh = owner.label_count - shared;
 	size_t fresh_size = shared == 0 ? name->size : owner.starts[fresh];
 	unsigned target = shared == 0 ? HEADER_SIZE : last->offsets[last->label_count - shared];
+	unsigned behind = shared == 0 ? 0 : last->pointers[last->label_count - shared];
 
 	memcpy(out, name->wire, fresh_size);
 	knot_wire_put_pointer(out + fresh_size, (uint16_t)target);
 	for (unsigned i = 0; i < fresh; i++) {
 		size_t offset = at + owner.starts[i];
 		owner.offsets[i] = offset <= KNOT_WIRE_PTR_MAX ? (uint16_t)offset : 0;
+		owner.pointers[i] = (uint8_t)(behind + 1);
 	}
-	for (unsigned i = fresh; i < owner.label_count; i++)
+	for (unsigned i = fresh; i < owner.label_count; i++) {
 		owner.offsets[i] = last->offsets[last->label_count - owner.label_count + i];
+		owner.pointers[i] = last->pointers[last->label_count - owner.label_count + i];
+	}
 	*last = owner;
 	return fresh_size + POINTER_SIZE;
 }

@@ -9,8 +9,9 @@
  * One message is in memory at a time, whatever the size of the zone. Every
  * message has the question, so that the apex, which ends every owner name, is
  * at one place; owners are compressed against the owner before them, with
- * which they share most in the order of the store. Names inside RDATA are left
- * whole: nearly all are of types that must not be compressed (RFC 3597).
+ * which they share most in the order of the store, as far as readers follow
+ * pointers to names that end in one. Names inside RDATA are left whole: nearly
+ * all are of types that must not be compressed (RFC 3597).
  */
 
 #include "server/transfer/transfer_request.h"
@@ -34,6 +35,7 @@ struct xfrout_owner {
 	unsigned label_count;
 	uint8_t starts[XFROUT_LABELS_COUNT];
 	uint16_t offsets[XFROUT_LABELS_COUNT];
+	uint8_t pointers[XFROUT_LABELS_COUNT]; /* between each and the end of the name */
 };
 
 struct xfrout {

@@ -241,6 +241,7 @@ class message
 	{
 		std::string out;
 		size_t end = 0; // behind the first pointer
+		unsigned pointers = 0;
 		for (unsigned steps = 0;; steps++) {
 			if (steps > 128)
 				throw std::runtime_error("compression loop");
@@ -250,6 +251,9 @@ class message
 				end = end == 0 ? at_ : end;
 				if (target >= at_ - 2)
 					throw std::runtime_error("pointer forward");
+				if (++pointers > 16) // BIND up to 9.16, dnspython
+					throw std::runtime_error(
+						"more pointers than readers follow");
 				if (wire_[target] >= 0xc0)
 					throw std::runtime_error("pointer to a pointer");
 				at_ = target;

@@ -237,6 +237,37 @@ TEST_CASE("owners come out as they went in, whatever is compressed, over many me
 	CHECK(i == 6000);
 }
 
+// Each name has one label more than the last one, as the nibbles of IPv6 addresses may.
+TEST_CASE("owners of many labels come out, with no more pointers than readers follow",
+	  "[server][xfrout]")
+{
+	granted transfer("");
+	connection link;
+	auto out = std::make_unique<xfrout>();
+	xfrout_init(out.get(), &transfer.asked, &transfer.limits, link.ours);
+	uint8_t address[4] = {};
+	dnsblv6_rr rr = { dns::A, 4, 60, address };
+	std::vector<std::string> names;
+	for (unsigned turn = 0; turn < 3; turn++) {
+		std::string name = std::to_string(turn);
+		for (unsigned depth = 0; depth < 100; depth++) {
+			dnsblv6_labels owner = labels(name);
+			for (unsigned i = 0; i < 2; i++) {
+				names.push_back(name);
+				REQUIRE(xfrout_put(out.get(), &owner, &rr) == 0);
+			}
+			name = "a." + name;
+		}
+	}
+	REQUIRE(xfrout_flush(out.get()) == 0);
+	std::vector<record> records = link.records(); // counts the pointers
+	REQUIRE(records.size() == names.size());
+	for (size_t i = 0; i < names.size(); i++)
+		CHECK(records[i].owner == full_name(names[i], apex));
+	// They are compressed all the same.
+	CHECK(out->bytes < names.size() * 40);
+}
+
 TEST_CASE("an RR that fills a message stands alone, a larger one is refused", "[server][xfrout]")
 {
 	granted transfer("");
