@@ -27,12 +27,15 @@
 struct gather {
 	const char *store;
 	struct maillayer *layer;
+	/* A connection of its own: one with a lock deletes nothing at other nodes. */
+	struct maillayer *lock;
 	struct mailname box;
 	uint64_t node; /* its number */
 	uint64_t moved;
 	uint64_t renamed; /* of these, mails whose id the other store has had before */
 	bool is_damaged;  /* some mail was left where it is */
-	bool has_stopped; /* some mailbox has moved meanwhile */
+	bool has_stopped; /* some mailbox has moved meanwhile, or: */
+	bool has_lost_lock;
 };
 
 static const struct options_bound rows[] = {
@@ -58,8 +61,23 @@ static int find_there(const struct gather *gather, const struct mailid *id, uint
 	return ret == MAILSTORE_EMAIL ? 0 : ret;
 }
 
+static const struct mailname lock_name = { (const uint8_t *)LOCK_NAME, sizeof(LOCK_NAME) - 1 };
+
+/*
+ * The lock ends with the processes of its node, and its connection with it: another gather may run since then, and have
+ * brought what this one has read. So it is asked for before each write. 0, or -ECANCELED with a line of the log.
+ */
+static int check_lock(struct gather *gather)
+{
+	if (maillayer_lock(gather->lock, lock_name) == 0)
+		return 0;
+	log_error(NULL, "lock lost, store=%s (gather again)", gather->store);
+	gather->has_lost_lock = gather->has_stopped = true;
+	return -ECANCELED;
+}
+
 /* An id belongs to one mail of a store: a second copy there, or a mail of another mailbox, may have it. */
-static int deliver(const struct gather *gather, const struct mailentry *entry,
+static int deliver(struct gather *gather, const struct mailentry *entry,
 		   const struct tool_mail *found, struct mailid *ret_id)
 {
 	struct mailstore_mail mail = { .sender = found->meta.sender,
@@ -70,16 +88,18 @@ static int deliver(const struct gather *gather, const struct mailentry *entry,
 				       .time_us = entry->time_us,
 				       .id = &entry->id,
 				       .is_moved = true };
-	int ret = maillayer_deliver(gather->layer, &mail, ret_id);
+	int ret = check_lock(gather);
+	if (ret == 0)
+		ret = maillayer_deliver(gather->layer, &mail, ret_id);
 	if (ret != MAILSTORE_EID)
 		return ret;
 	mail.id = NULL;
 	mail.is_moved = false;
-	return maillayer_deliver(gather->layer, &mail, ret_id);
+	ret = check_lock(gather);
+	return ret == 0 ? maillayer_deliver(gather->layer, &mail, ret_id) : ret;
 }
 
-static int deliver_text(const struct gather *gather, const struct mailentry *entry,
-			struct mailid *ret_id)
+static int deliver_text(struct gather *gather, const struct mailentry *entry, struct mailid *ret_id)
 {
 	struct tool_mail found;
 	int ret = tool_read_mail(gather->layer, entry->mail, &found);
@@ -98,6 +118,13 @@ static int stop_box(struct gather *gather)
 	return -ECANCELED;
 }
 
+static int erase(struct gather *gather, uint64_t mail)
+{
+	int ret = check_lock(gather);
+	return ret == 0 ? maillayer_erase(gather->layer, gather->box, &mail, 1, clock_wall_us())
+			: ret;
+}
+
 static int bring(struct gather *gather, const struct mailentry *entry)
 {
 	struct mailid id = entry->id;
@@ -113,7 +140,7 @@ static int bring(struct gather *gather, const struct mailentry *entry)
 	if (ret == 0 && remote_node_of(there) != gather->node)
 		ret = stop_box(gather);
 	if (ret == 0)
-		ret = maillayer_erase(gather->layer, gather->box, &entry->mail, 1, clock_wall_us());
+		ret = erase(gather, entry->mail);
 	gather->moved += ret == 0;
 	gather->renamed += ret == 0 && memcmp(&id, &entry->id, sizeof(id)) != 0;
 	return ret;
@@ -152,26 +179,22 @@ static int gather_box(struct gather *gather)
 	if (ret == 0)
 		ret = tool_walk(gather->layer, gather->box, take_piece, gather);
 	if (ret == -ECANCELED)
-		ret = 0; /* the other mailboxes are not concerned */
+		ret = 0; /* the other mailboxes are not concerned, where the lock is not lost */
 	return ret == 0 ? tool_end_lists(gather->store, gather->layer) : ret;
 }
 
 /*
  * Two at once, of which one still has the list of before, would each delete the mail that the other one has seen.
- * The lock has a connection of its own, as one with a lock deletes nothing at other nodes. EX_OK, or an exit status
- * with a line of the log.
+ * EX_OK, or an exit status with a line of the log.
  */
-static int lock_out_others(const struct gather *gather, struct maillayer **ret_lock)
+static int lock_out_others(struct gather *gather)
 {
-	const struct mailname name = { (const uint8_t *)LOCK_NAME, strlen(LOCK_NAME) };
-	int status = tool_open(gather->store, false, ret_lock);
+	int status = tool_open(gather->store, false, &gather->lock);
 	if (status != EX_OK)
 		return status;
-	int ret = maillayer_lock(*ret_lock, name);
+	int ret = maillayer_lock(gather->lock, lock_name);
 	if (ret == 0)
 		return EX_OK;
-	maillayer_close(*ret_lock);
-	*ret_lock = NULL;
 	if (ret != -EBUSY)
 		return tool_fail(gather->store, "lock not taken", ret);
 	log_error(NULL, "another gather runs, store=%s", gather->store);
@@ -184,7 +207,7 @@ static int gather_boxes(struct gather *gather, int count, char **names)
 	int status = tool_open(gather->store, false, &gather->layer);
 	if (status != EX_OK)
 		return status;
-	for (int i = 0; ret == 0 && i < count; i++) {
+	for (int i = 0; ret == 0 && !gather->has_lost_lock && i < count; i++) {
 		gather->box = (struct mailname){ (const uint8_t *)names[i], strlen(names[i]) };
 		ret = gather_box(gather);
 	}
@@ -202,11 +225,10 @@ static int gather_boxes(struct gather *gather, int count, char **names)
 
 static int run(struct gather *gather, int count, char **names)
 {
-	struct maillayer *lock = NULL;
-	int status = lock_out_others(gather, &lock);
+	int status = lock_out_others(gather);
 	if (status == EX_OK)
 		status = gather_boxes(gather, count, names);
-	maillayer_close(lock);
+	maillayer_close(gather->lock);
 	return status;
 }
 

@@ -188,6 +188,35 @@ class Moved(Nodes):
             self.assertEqual(self.run_tool(nodes[0], "gather", box, at=at), ["1 mails brought"])
         self.assertEqual(self.run_tool(nodes[1], "gather", box), ["0 mails brought"])
 
+    def test_a_gather_that_has_lost_its_lock_brings_nothing_that_another_has_brought(self):
+        nodes = self.begin_moved(count=3)
+        self.expect_log("")
+        client, (box, *_) = self.client(nodes[0]), USERS
+        lock = client.call(stored.LOCATE, name=b"\1gather").number
+        old, new = (number for number in (1, 2, 3) if number != lock)
+        clients = client, _ = [self.client(nodes[number - 1]) for number in (old, new)]
+        self.move(client, box, old)
+        texts = {TEXT + b"%d\r\n" % number for number in range(3)}
+        for text in texts:
+            client.deliver(text, [box])
+        self.move(client, box, new)
+
+        def gather_another():
+            nodes[lock - 1].kill()
+            for client in clients:
+                wait_for(lambda client=client: b"state=away" in client.call(stored.CLUSTER).rows, "the node to be missed")
+            nodes[lock - 1].revive()
+            for client in clients:
+                wait_for(lambda client=client: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
+            self.assertEqual(self.run_tool(nodes[new - 1], "gather", box), ["3 mails brought"])
+
+        with self.way(nodes[old - 1].stored.socket, self.change_at(stored.DELIVER, gather_another), clients=2) as at:
+            self.assertEqual(self.run_tool(nodes[old - 1], "gather", box, at=at, status=75,
+                                           said=r"^error: lock lost, store=\S+ \(gather again\)\n$"),
+                             ["0 mails brought"])
+        found = [self.read(client, mail) for mail in self.mails(client, box)]
+        self.assertEqual((len(found), set(found)), (3, texts))
+
     def test_a_mail_whose_id_the_other_node_has_comes_under_another(self):
         nodes = self.begin_moved(nodes={"copies": 2})
         client, (box, *_) = self.client(nodes[0]), USERS
