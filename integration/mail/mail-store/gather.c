@@ -36,6 +36,7 @@ struct gather {
 	bool is_damaged;  /* some mail was left where it is */
 	bool has_stopped; /* some mailbox has moved meanwhile, or: */
 	bool has_lost_lock;
+	bool lacked_mails; /* some node did not answer */
 };
 
 static const struct options_bound rows[] = {
@@ -125,13 +126,24 @@ static int erase(struct gather *gather, uint64_t mail)
 			: ret;
 }
 
+/* A session that was open at its node may have deleted it since it was read; false also when a node did not answer. */
+static bool has_left(struct gather *gather, uint64_t mail)
+{
+	struct mailentry found;
+	const int ret = maillayer_find(gather->layer, gather->box, mail, &found);
+	const bool is_away = remote_lacked_mails(gather->layer);
+	gather->lacked_mails = gather->lacked_mails || is_away;
+	return !is_away && (ret == DNSBLV6_ENOTFOUND || (ret == 0 && found.mail != mail));
+}
+
 static int bring(struct gather *gather, const struct mailentry *entry)
 {
 	struct mailid id = entry->id;
 	uint64_t there = 0;
 	/* Of an attempt before, or as its sender has brought it twice. */
 	int ret = find_there(gather, &id, &there);
-	if (ret == 0 && there == 0) {
+	const bool is_new = ret == 0 && there == 0;
+	if (is_new) {
 		ret = deliver_text(gather, entry, &id);
 		if (ret == 0)
 			ret = find_there(gather, &id, &there);
@@ -139,6 +151,10 @@ static int bring(struct gather *gather, const struct mailentry *entry)
 	/* A list that names the old node again finds the very mail that is to be erased. */
 	if (ret == 0 && remote_node_of(there) != gather->node)
 		ret = stop_box(gather);
+	if (ret == 0 && is_new && has_left(gather, entry->mail)) {
+		ret = erase(gather, there);
+		return ret == 0 ? MAILSTORE_EMAIL : ret;
+	}
 	if (ret == 0)
 		ret = erase(gather, entry->mail);
 	gather->moved += ret == 0;
@@ -180,7 +196,9 @@ static int gather_box(struct gather *gather)
 		ret = tool_walk(gather->layer, gather->box, take_piece, gather);
 	if (ret == -ECANCELED)
 		ret = 0; /* the other mailboxes are not concerned, where the lock is not lost */
-	return ret == 0 ? tool_end_lists(gather->store, gather->layer) : ret;
+	if (ret == 0)
+		ret = tool_end_lists(gather->store, gather->layer);
+	return ret == 0 && gather->lacked_mails ? MAILSTORE_EAWAY : ret;
 }
 
 /*

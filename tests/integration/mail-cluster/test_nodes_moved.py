@@ -217,6 +217,19 @@ class Moved(Nodes):
         found = [self.read(client, mail) for mail in self.mails(client, box)]
         self.assertEqual((len(found), set(found)), (3, texts))
 
+    def test_a_mail_that_an_open_session_deletes_while_it_is_brought_does_not_come_back(self):
+        nodes = self.begin_moved()
+        client, (box, *_) = self.client(nodes[0]), USERS
+        idents = [client.deliver(TEXT, [box]) for _ in range(3)]
+        old = self.mails(client, box)
+        self.move(client, box, 2)
+        delete = self.change_at(stored.DELIVER, lambda: self.assertEqual(client.erase(box, old[:1]), 0))
+        with self.way(nodes[0].stored.socket, delete, clients=2) as at:
+            self.assertEqual(self.run_tool(nodes[0], "gather", box, at=at), ["2 mails brought"])
+        self.assertEqual([(node_of(mail), ident) for mail, ident, _ in client.entries(box)],
+                         [(2, ident) for ident in idents[1:]])
+        self.assertEqual(len(self.run_tool(nodes[0], "ls", box)), 2)
+
     def test_a_mail_whose_id_the_other_node_has_comes_under_another(self):
         nodes = self.begin_moved(nodes={"copies": 2})
         client, (box, *_) = self.client(nodes[0]), USERS
