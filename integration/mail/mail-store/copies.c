@@ -271,7 +271,8 @@ struct unit {
 	unsigned next;	 /* of the one that has copies by now */
 	struct mailname box;
 	struct mailname copy_box;
-	uint64_t since_us;  /* the store of that node is there */
+	uint64_t since_us;  /* the store of that node is there, and that of the mailbox's */
+	bool lacks_mails;   /* some other node did not list what it has */
 	struct list mails;  /* at all nodes */
 	struct list others; /* copies: one of each id, at the next node if it is there, too */
 	struct list spares; /* what others has already */
@@ -297,9 +298,10 @@ static int take_alone(struct copies *copies, const struct unit *unit, const stru
 	copies->deleted += is_deleted;
 	if (copies->verb == RESTORE && (!is_deleted || copies->takes_all))
 		return copy_mail(copies, target, entry);
-	if (copies->verb == FORGET && (is_deleted || copies->takes_all))
-		return forget(copies, unit->copy_box, entry);
-	return 0;
+	if (copies->verb != FORGET || (!is_deleted && !copies->takes_all))
+		return 0;
+	/* A node that is down may have the mail, which has moved there, and this may be its only copy. */
+	return unit->lacks_mails ? MAILSTORE_EAWAY : forget(copies, unit->copy_box, entry);
 }
 
 /* A copy that is at another node goes when the next one has it. */
@@ -429,12 +431,16 @@ static int part_spares(struct unit *unit)
 	return ret;
 }
 
-/* Since when its store is there; 0: it is not known. All mails of a node that is no peer any more are lost. */
-static int find_since(struct copies *copies, const struct unit *unit, uint64_t *ret_since_us)
+/*
+ * Since when the store of a node is there, of the mailbox's node with number 0; 0: it is not known. All mails of a node
+ * that is no peer any more are lost.
+ */
+static int ask_since(struct copies *copies, struct mailname box, unsigned of_number,
+		     uint64_t *ret_since_us)
 {
 	uint64_t number = 0;
 	char *text = NULL;
-	int ret = remote_locate(copies->layer, unit->box, unit->number, &number, &text);
+	int ret = remote_locate(copies->layer, box, of_number, &number, &text);
 	const char *word = text != NULL ? strstr(text, " since=") : NULL;
 	*ret_since_us = word != NULL ? strtoull(word + strlen(" since="), NULL, 10) : 0;
 	free(text);
@@ -442,6 +448,20 @@ static int find_since(struct copies *copies, const struct unit *unit, uint64_t *
 		return ret;
 	*ret_since_us = clock_wall_us();
 	return 0;
+}
+
+/* Of a mailbox that has moved, mails may have been lost with the store of its own node, where they were brought to. */
+static int find_since(struct copies *copies, struct unit *unit)
+{
+	uint64_t home_us = 0;
+	int ret = ask_since(copies, unit->box, unit->number, &unit->since_us);
+	if (ret == 0)
+		ret = ask_since(copies, unit->box, 0, &home_us);
+	if (ret == 0 && (home_us == 0 || unit->since_us == 0))
+		return MAILSTORE_EAWAY;
+	if (home_us > unit->since_us)
+		unit->since_us = home_us;
+	return ret;
 }
 
 static int find_next(struct copies *copies, struct unit *unit)
@@ -455,13 +475,14 @@ static int find_next(struct copies *copies, struct unit *unit)
 }
 
 /* Is the unit's node the one of the mailbox, which has answered when there is a list? */
-static int check_lists(struct copies *copies, const struct unit *unit)
+static int check_lists(struct copies *copies, struct unit *unit)
 {
 	uint64_t number = 0;
 	char *text = NULL;
 	int ret = tool_end_lists(copies->store, copies->layer);
 	if (ret == 0)
 		return 0;
+	unit->lacks_mails = true;
 	if (remote_locate(copies->layer, unit->box, 0, &number, &text) == 0 &&
 	    number == unit->number)
 		ret = 0;
@@ -485,9 +506,7 @@ static int fill(struct copies *copies, struct unit *unit)
 		ret = tool_walk(copies->layer, unit->box, add_piece, &unit->mails);
 	if (ret == 0)
 		ret = check_lists(copies, unit);
-	if (ret == 0)
-		ret = find_since(copies, unit, &unit->since_us);
-	return ret == 0 && unit->since_us == 0 ? MAILSTORE_EAWAY : ret;
+	return ret == 0 ? find_since(copies, unit) : ret;
 }
 
 static int count_away(struct copies *copies, int ret)

@@ -6,6 +6,7 @@ import os
 import poplib
 import pwd
 import re
+import shutil
 import subprocess
 
 import stored
@@ -238,6 +239,65 @@ class Moved(Nodes):
         self.assertEqual(self.run_tool(nodes[0], "gather", box), ["1 mails brought, 1 of them under new ids"])
         self.assertEqual([node_of(mail) for mail in self.mails(client, box)], [2])
         self.assertEqual(len(self.run_tool(nodes[0], "ls", box)), 1)
+
+    def begin_with_last_copy(self):
+        """
+        A mail that went from node 1 to node 3 while node 2 was down, which has the second copy of then. Where its next one
+        is to be, at node 1, the id is taken.
+        """
+        nodes = self.begin_moved(count=3, nodes={"copies": 2})
+        self.expect_log("")
+        client, (box, *_) = self.client(nodes[0]), USERS
+        lock = client.call(stored.LOCATE, name=b"\1gather").number
+        self.assertNotEqual(lock, 2)
+        ident = client.deliver(TEXT, [box])
+        nodes[1].kill()
+        self.wait_until_away(client)
+        self.move(client, box, 3)
+        self.run_tool(nodes[0], "gather", box, status=75, said="cannot be reached")
+        nodes[1].revive()
+        self.wait_for_stores(client)
+        self.assertEqual(self.copies(nodes, box), [(2, ident)])
+        return nodes, client, box, ident
+
+    def copies(self, nodes, box):
+        """[(number of the node that has it, id), ...]"""
+        found = []
+        for node in nodes:
+            with stored.Client(node.stored.socket + ".store") as client:
+                for number in (1, 2, 3):
+                    found += [(node.number, ident) for _, ident, _ in client.entries(f"\1{number}/{box}")]
+        return found
+
+    def wait_until_away(self, client):
+        wait_for(lambda: b"state=away" in client.call(stored.CLUSTER).rows, "the node to be missed")
+
+    def wait_for_stores(self, client):
+        wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
+        wait_for(lambda: self.are_stores_known(client), "its store to be known")
+
+    def test_the_last_copy_of_a_mail_that_a_node_which_is_down_has_is_not_forgotten(self):
+        nodes, client, box, ident = self.begin_with_last_copy()
+        self.move(client, box, 1)
+        nodes[2].kill()
+        self.wait_until_away(client)
+        forget = ("copies", "forget", "--slack", "0")
+        said, = self.run_tool(nodes[0], *forget, status=1)
+        self.assertIn(" 0 deleted, 1 mailboxes away, ", said)
+        nodes[2].revive()
+        self.wait_for_stores(client)
+        self.assertIn(" 0 deleted, 0 mailboxes away, ", self.run_tool(nodes[0], *forget)[0])
+        self.assertEqual(self.copies(nodes[:2], box), [(2, ident)])
+
+    def test_a_mail_that_was_lost_where_its_mailbox_had_moved_is_none_that_was_deleted(self):
+        nodes, client, box, ident = self.begin_with_last_copy()
+        nodes[2].kill()
+        shutil.rmtree(nodes[2].stored.directory)
+        nodes[2].revive()
+        self.wait_for_stores(client)
+        self.assertIn(" 0 deleted, ", self.run_tool(nodes[0], "copies", "forget", "--slack", "0")[0])
+        self.assertIn(" 1 made, ", self.run_tool(nodes[0], "copies", "restore", "--slack", "0")[0])
+        self.assertEqual([(node_of(mail), one) for mail, one, _ in client.entries(box)], [(3, ident)])
 
     def test_tools_say_that_a_node_which_may_have_mails_of_a_mailbox_is_down(self):
         nodes = self.begin_moved()
