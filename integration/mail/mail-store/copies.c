@@ -50,7 +50,8 @@ struct copies {
 	uint64_t away; /* mailboxes of which a node is down */
 	/* Mailboxes of copies whose node has no mail, in order; their bytes are freed with them. */
 	struct tool_names lost;
-	bool is_damaged; /* some mail was left out */
+	bool is_damaged;   /* some mail was left out */
+	bool lacked_boxes; /* some node did not say which mailboxes it has */
 };
 
 static const struct options_bound rows[] = {
@@ -602,7 +603,8 @@ static int walk(struct copies *copies, struct mailname behind, bool of_copies)
 		if (ret == 0)
 			ret = of_copies ? note_lost(copies, name) : look_at_box(copies, name);
 	}
-	/* What a node that is down would have said is counted by its copies. */
+	/* What a node that is down would have said is counted by its copies, if there are any. */
+	copies->lacked_boxes = copies->lacked_boxes || ret == MAILSTORE_EAWAY;
 	return ret == DNSBLV6_ENOTFOUND || ret == MAILSTORE_EAWAY ? 0 : ret;
 }
 
@@ -629,8 +631,10 @@ static int run(struct copies *copies)
 	       " copies at another node than the next\n",
 	       copies->boxes, copies->mails, copies->lacking, copies->alone, copies->made,
 	       copies->kept, copies->gone, copies->away, copies->deleted, copies->astray);
+	if (copies->lacked_boxes && copies->away == 0)
+		(void)tool_fail(copies->store, "not all mailboxes compared", MAILSTORE_EAWAY);
 	const bool is_well =
-		copies->away == 0 && !copies->is_damaged &&
+		copies->away == 0 && !copies->lacked_boxes && !copies->is_damaged &&
 		(copies->verb != CHECK || copies->lacking + copies->alone + copies->astray == 0);
 	if (is_well)
 		return EX_OK;

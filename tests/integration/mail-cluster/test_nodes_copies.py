@@ -425,6 +425,18 @@ class Copies(Nodes):
         self.assertEqual(len(client.entries(box)), 1)
         self.assertIn(b"uncopied=1", client.call(stored.CLUSTER, number=1).rows)
 
+    def test_a_node_that_is_down_and_has_mails_without_copies_is_told(self):
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        client = self.client(nodes[0])
+        box = self.boxes_by_node(client)[2][0]
+        with stored.Client(nodes[1].stored.socket + ".store") as store:
+            store.deliver(TEXT, [box])
+        nodes[1].kill()
+        wait_for(lambda: b"state=away" in client.call(stored.CLUSTER).rows, "the node to be missed")
+        for verb in ("check", "make"):
+            self.assertEqual(self.run_copies(verb, 1, r"^error: not all mailboxes compared, store=\S+ \(the node "), [0] * 10)
+
     def test_a_copy_for_another_mailbox_does_not_stand_for_a_mail_that_is_imported(self):
         nodes = self.begin(nodes={"copies": 2})
         self.expect_log("")
