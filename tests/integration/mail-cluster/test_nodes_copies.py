@@ -513,6 +513,19 @@ class Copies(Nodes):
         self.assertEqual(self.copies(box), [(3, 4, [*idents[1:], idents[0]])])
         self.assertEqual(self.run_copies("check"), [1, 3, *[0] * 8])
 
+    def test_a_mail_that_is_deleted_before_its_copy_has_moved_leaves_it_until_that_is_forgotten(self):
+        nodes, client = self.begin_with_three()
+        box = self.boxes_by_node(client)[3][0]
+        idents = [client.deliver(TEXT, [box]) for _ in range(2)]
+        client = self.grow(nodes)
+        self.assertEqual(client.erase(box, [client.entries(box)[0][0]]), 0)
+        self.assertEqual(self.run_copies("make")[3:7], [1, 1, 0, 1])
+        self.assertEqual(self.copies(box), [(3, 1, idents[:1]), (3, 4, idents[1:])])
+        self.assertEqual(self.run_copies("check", 1)[3], 1)
+        self.assertEqual(self.run_copies("forget", more=["--slack", "0"])[6], 1)
+        self.assertEqual(self.run_copies("check")[3], 0)
+        self.assertEqual([one for _, one, _ in client.entries(box)], idents[1:])
+
     def test_copies_are_found_where_they_were_when_there_were_fewer_nodes(self):
         nodes, client = self.begin_with_three()
         box = self.boxes_by_node(client)[3][0]
