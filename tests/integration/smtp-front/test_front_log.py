@@ -241,6 +241,16 @@ class Refusals(LogCase):
         self.assertLess(len(written), lines_max)
         self.assertEqual(len({ident for ident, _ in written}), 2)
 
+    def test_what_is_left_out_is_told_at_the_end(self):
+        self.front(limits={"errors": 10000, "commands": 10000})
+        client = self.client()
+        client.say(f"MAIL FROM:<{SENDER}>", 250)
+        self.flood(client, 500)
+        client.say("QUIT", 221)
+        self.fixture.process.stop()
+        told = re.findall(r"(?m)^info: \[smtp-front\] lines left out, edge=0 sessions=0 refusals=(\d+)$", self.fixture.log())
+        self.assertEqual(sum(map(int, told)) + len(self.lines("recipient refused")), 500)
+
     def test_a_flood_behind_a_valid_recipient_neither(self):
         self.front(limits={"errors": 10000, "commands": 10000})
         client = self.client()

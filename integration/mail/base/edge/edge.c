@@ -38,7 +38,7 @@ static void tick_on_timer(uv_timer_t *timer)
 	session_run_timers(edge);
 	handout_drain(edge);
 	/* An idle edge sleeps, when it has said all. */
-	if (!edge_log_settle(edge) && edge->session_count == 0)
+	if (!edge_log_settle(edge, uv_now(&edge->loop)) && edge->session_count == 0)
 		uv_timer_stop(timer);
 }
 
@@ -268,6 +268,7 @@ static int serve(struct edge *edge)
 		close_doors(edge);
 	close_handles(edge);
 	uv_run(&edge->loop, UV_RUN_DEFAULT);
+	(void)edge_log_settle(edge, UINT64_MAX);
 	if (status == EX_OK)
 		log_info(edge->protocol->context, "edge ended, edge=%u", start->index);
 	return status;

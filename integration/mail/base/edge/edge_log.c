@@ -22,9 +22,8 @@ bool edge_log_takes_refusal(struct session *session)
 	return true;
 }
 
-bool edge_log_settle(struct edge *edge)
+bool edge_log_settle(struct edge *edge, uint64_t now_ms)
 {
-	const uint64_t now_ms = uv_now(&edge->loop);
 	const unsigned sessions = ration_settle(&edge->flood, now_ms);
 	const unsigned refusals = ration_settle(&edge->refusals, now_ms);
 	if (sessions + refusals > 0)

@@ -23,8 +23,8 @@ bool edge_log_takes_flood(struct edge *edge);
 /* May a refused command? */
 bool edge_log_takes_refusal(struct session *session);
 
-/* True while there are lines of which nothing was said yet. */
-bool edge_log_settle(struct edge *edge);
+/* True while there are lines of which nothing was said yet; with UINT64_MAX all is said. */
+bool edge_log_settle(struct edge *edge, uint64_t now_ms);
 
 #ifdef __cplusplus
 }
