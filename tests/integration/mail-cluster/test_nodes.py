@@ -765,15 +765,24 @@ class Strangers(Nodes):
         self.expect_log(line)
         host, port = node.stored.sections["nodes"]["listen"].split("@")
 
-        def come_again():
-            socket.create_connection((host, int(port)), DEADLINE_S).close()
+        def flood():
+            for _ in range(40):
+                with socket.create_connection((host, int(port)), DEADLINE_S) as stranger:
+                    stranger.shutdown(socket.SHUT_WR)
+                    while stranger.recv(100):
+                        continue
+
+        def count():
             log = node.stored.process.log()
             left_out = re.findall(r"(?m)^info: .mail-stored. lines left out, count=(\d+)$", log)
             return len(re.findall(line, log)), sum(map(int, left_out))
 
-        for _ in range(40):
-            come_again()
-        wait_for(lambda: come_again()[1] > 0 and sum(come_again()) >= 40, "what was left out")
+        flood()
+        wait_for(lambda: sum(count()) == 40, "what was left out")
+        flood()
+        node.stored.stop()
+        self.assertEqual(sum(count()), 80)
+        self.assertLess(count()[0], 80)
 
     def test_connections_of_strangers_take_no_places_of_nodes(self):
         links = 46

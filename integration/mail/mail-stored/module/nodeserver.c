@@ -383,11 +383,10 @@ static void pass_on(struct session *session)
 		session->is_waiting = true;
 }
 
-static void count_misplaced(struct server *server)
+static void tell_misplaced(struct server *server, uint64_t now_ms)
 {
-	const uint64_t now_ms = uv_now(&server->loop);
-	server->misplaced++;
-	if (server->misplaced_ms != 0 && now_ms - server->misplaced_ms < MISPLACED_LOG_MS)
+	if (server->misplaced == 0 ||
+	    (server->misplaced_ms != 0 && now_ms - server->misplaced_ms < MISPLACED_LOG_MS))
 		return;
 	log_warning(context,
 		    "mail refused whose mailbox is of another node, count=%" PRIu64
@@ -404,8 +403,8 @@ static int admit(struct session *session)
 	if (session->type != STOREWIRE_DELIVER)
 		return 0;
 	int ret = nodeadmit_check(&server->locate, &session->waiting, &session->memory);
-	if (ret == MAILSTORE_EAWAY)
-		count_misplaced(server);
+	server->misplaced += ret == MAILSTORE_EAWAY;
+	tell_misplaced(server, uv_now(&server->loop));
 	return ret;
 }
 
@@ -494,14 +493,18 @@ static void peer_on_ready(void *owner, struct nodelink *link)
 	look_for_copy(session);
 }
 
-static bool may_log_refusal(struct server *server)
+static void tell_left_out(struct server *server, uint64_t now_ms)
 {
-	struct ration *lines = &server->refusals;
-	const uint64_t now_ms = uv_now(&server->loop);
-	const unsigned left_out = ration_settle(lines, now_ms);
+	const unsigned left_out = ration_settle(&server->refusals, now_ms);
 	if (left_out > 0)
 		log_info(context, "lines left out, count=%u", left_out);
-	return ration_take(lines, now_ms, REFUSAL_LINES_MAX);
+}
+
+static bool may_log_refusal(struct server *server)
+{
+	const uint64_t now_ms = uv_now(&server->loop);
+	tell_left_out(server, now_ms);
+	return ration_take(&server->refusals, now_ms, REFUSAL_LINES_MAX);
 }
 
 static void log_stranger(struct session *session, int status)
@@ -609,6 +612,8 @@ static void silence_on_timer(uv_timer_t *timer)
 	const bool stood_still = now_ms - server->looked_ms > limit_ms / 2;
 	struct session *session = NULL;
 	server->looked_ms = now_ms;
+	tell_left_out(server, now_ms);
+	tell_misplaced(server, now_ms);
 	LIST_FOREACH(session, &server->list, entry)
 	if (session->is_ready && (session->is_asked || stood_still))
 		*heard_of(session) = now_ms;
@@ -686,6 +691,8 @@ static int serve(struct server *server)
 	if (ret == 0)
 		uv_run(&server->loop, UV_RUN_DEFAULT);
 	close_handles(server);
+	tell_left_out(server, UINT64_MAX);
+	tell_misplaced(server, UINT64_MAX);
 	return ret == 0 ? EX_OK : EX_OSERR;
 }
 
