@@ -100,6 +100,29 @@ static int check(void *data)
 	return EX_OK;
 }
 
+/* A start makes no directory but the store's own; those below /run come with it, as the service manager makes them. */
+static void check_parent(const char *path)
+{
+	char parent[STORED_PATH_MAX + 1];
+	struct stat st;
+	const char *slash = strrchr(path, '/');
+	if (path[0] != '/' || strncmp(path, "/run/", strlen("/run/")) == 0)
+		return;
+	snprintf(parent, sizeof(parent), "%.*s", slash == path ? 1 : (int)(slash - path), path);
+	const int error = stat(parent, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+	if (error != 0)
+		log_warning(context, "directory not there, path=%s (%s)", parent, strerror(error));
+}
+
+static void check_parents(const struct stored_setup *setup)
+{
+	check_parent(setup->directory);
+	check_parent(setup->socket);
+	check_parent(setup->nodes.location.text);
+	for (unsigned i = 0; i < setup->lmtp_count; i++)
+		check_parent(setup->lmtp[i].text);
+}
+
 /* Here alone: what the module reads at a start is not to be in processes beside it. */
 static int check_all(void *data)
 {
@@ -107,6 +130,7 @@ static int check_all(void *data)
 	const struct nodesetup *nodes = &setup->nodes;
 	struct nodetls *tls = NULL;
 	int status = check(data);
+	check_parents(setup);
 	if (status != EX_OK || !nodesetup_is_on(nodes))
 		return status;
 	status = nodetls_new(nodes, &tls);

@@ -666,6 +666,17 @@ class Processes(Case):
                 f"warning: [mail-stored] no access, path={path} user={stored.USER} (Permission denied)\n"
                 for path in paths)))
 
+    def test_a_check_says_which_directories_a_start_would_miss(self):
+        store = Stored(self, is_started=False)
+        places = [self.path(f"missing-{name}/place") for name in ("store", "socket", "lmtp")]
+        config = store.write_config(stored={"directory": places[0], "socket": places[1]},
+                                    lmtp={"listen": f"[ {places[2]}, /run/missing/lmtp ]"})
+        result = subprocess.run([program("mail-stored"), "--check", "--config", config], capture_output=True,
+                                text=True, timeout=DEADLINE_S, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, "".join(
+            f"warning: [mail-stored] directory not there, path={os.path.dirname(place)} (No such file or directory)\n"
+            for place in places)))
+
     def test_wrong_configurations_name_the_line(self):
         for line, pattern in (("    size: many", r":2\].*size"), ("    layer: heap", r":2\].*layer"),
                               ("    keep: 365", r":2\].*keep.*such as 365d"),
