@@ -106,6 +106,16 @@ void program_tell_ready(const char *context)
 		log_warning(context, "service manager not told (%s)", strerror(-ret));
 }
 
+void program_tell_not_reloaded(void)
+{
+	systemd_notify(PROGRAM_NOT_RELOADED);
+}
+
+void program_tell_reloaded(void)
+{
+	systemd_notify("STATUS=");
+}
+
 void program_tell_stopping(const char *context, int signal_number)
 {
 	log_info(context, "stopping, signal=%d", signal_number);

@@ -93,6 +93,10 @@ int program_start_library(const char *context, struct dnsblv6 *client);
 
 /* To the service manager. */
 void program_tell_ready(const char *context);
+/* To it: a reload was refused. Cleared by program_tell_reloaded(). */
+#define PROGRAM_NOT_RELOADED "STATUS=configuration not reloaded, the old one stays"
+void program_tell_not_reloaded(void);
+void program_tell_reloaded(void);
 /* To it and to the log. */
 void program_tell_stopping(const char *context, int signal_number);
 

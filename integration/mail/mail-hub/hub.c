@@ -75,7 +75,7 @@ static void begin(struct hub *hub, struct crew_slot *slot)
 	hub->is_stale[slot->role] = false;
 	hub->is_ending[slot->role] = false;
 	hub->crew.kill_ms[slot->role] = CREW_NEVER;
-	hub_ready_take(hub->ready_fds[slot->role]); /* what the one before has said */
+	(void)hub_ready_take(hub->ready_fds[slot->role]); /* what the one before has said */
 	pid_t pid = child_fork(slot);
 	if (pid == 0)
 		run_program(hub, slot->role);
@@ -112,9 +112,24 @@ static void note_ready(struct hub *hub)
 	program_tell_ready(hub_context);
 }
 
-static void take_ready(struct hub *hub, unsigned program)
+/* Its check was good, and what came behind that was not, such as a place that another server has got since. */
+static void tell_refusal(const struct hub *hub, unsigned program)
 {
-	if (!hub_ready_take(hub->ready_fds[program]) || hub->crew.slots[program].pid == 0)
+	if (!hub->is_stopping)
+		log_warning(hub_context,
+			    "program has not reloaded, program=%s (it goes on as it was, and has "
+			    "said why)",
+			    hub_programs[program].name);
+}
+
+static void take_words(struct hub *hub, unsigned program)
+{
+	const struct hub_ready_words words = hub_ready_take(hub->ready_fds[program]);
+	if (hub->crew.slots[program].pid == 0)
+		return;
+	if (words.has_refused)
+		tell_refusal(hub, program);
+	if (!words.is_ready)
 		return;
 	hub->is_ready[program] = true;
 	if (hub->is_stale[program])
@@ -523,7 +538,7 @@ static void wait_for_any(struct hub *hub)
 	     : left_ms > INT_MAX   ? INT_MAX
 				   : (int)left_ms);
 	for (unsigned program = 0; program < HUB_PROGRAMS; program++)
-		take_ready(hub, program);
+		take_words(hub, program);
 	while (read(hub->signal_fd, &signal, sizeof(signal)) == sizeof(signal))
 		obey(hub, (int)signal.ssi_signo);
 }

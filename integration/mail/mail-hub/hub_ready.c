@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-hub/hub_ready.h"
 
+#include "integration/common/program.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -55,16 +57,17 @@ static bool has_line(const char *text, const char *line)
 	return false;
 }
 
-bool hub_ready_take(int fd)
+struct hub_ready_words hub_ready_take(int fd)
 {
 	char text[WORD_MAX + 1];
-	bool is_ready = false;
+	struct hub_ready_words words = { .is_ready = false };
 	for (unsigned count = 0; count < WORDS_MAX; count++) {
 		const ssize_t size = recv(fd, text, WORD_MAX, MSG_DONTWAIT);
 		if (size < 0)
 			break;
 		text[size] = '\0';
-		is_ready = has_line(text, "READY=1") || is_ready;
+		words.is_ready = has_line(text, "READY=1") || words.is_ready;
+		words.has_refused = has_line(text, PROGRAM_NOT_RELOADED) || words.has_refused;
 	}
-	return is_ready;
+	return words;
 }

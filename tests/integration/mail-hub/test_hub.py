@@ -158,6 +158,18 @@ class Mail(Case):
         hub.items.update(certificate)
         hub.mail(has_tls=True)
 
+    def test_a_program_that_does_not_reload_what_it_has_checked_is_told(self):
+        hub = Hub(self)
+        process = hub.start()
+        with open(os.path.join(hub.run, "smtp-front.conf"), "a", encoding="ascii") as file:
+            file.write("nonsense:\n")
+        self.expect_log(r"smtp-front.conf:\d+\] configuration refused", r"\[smtp-front\] configuration not reloaded")
+        os.kill(hub.pid_of("smtp-front"), signal.SIGHUP)
+        process.wait_for_log(r"^warning: \[mail-hub\] program has not reloaded, program=smtp-front \(")
+        hub.reload()  # it is written anew
+        process.wait_for_log(r"^info: \[smtp-front\] reloaded, ")
+        self.assertEqual(process.log().count("has not reloaded"), 1)
+
     def test_a_reload_to_a_port_of_another_server_changes_nothing(self):
         hub = Hub(self, plain_logins="yes", lmtp=self.path("lmtp"))
         process = hub.start()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What programs say over their sockets, with the function that they say it with.
 #include "integration/mail/mail-hub/hub_ready.h"
+
+#include "integration/common/program.h"
 #include "lib/process/systemd.h"
 
 #include "tests/lib/tmpdir.hh"
@@ -43,14 +45,14 @@ TEST_CASE("a program is ready when one of its words says so", "[mail-hub][hub_re
 {
 	heard p;
 	REQUIRE(hub_ready_open(p.path.c_str(), &p.own, &p.fd) == 0);
-	CHECK_FALSE(hub_ready_take(p.fd));
+	CHECK_FALSE(hub_ready_take(p.fd).is_ready);
 	for (const char *word : { "READY=1", "STATUS=x\nREADY=1", "READY=1\nSTATUS=x" }) {
 		CAPTURE(word);
 		REQUIRE(systemd_notify("STOPPING=1") == 0);
 		REQUIRE(systemd_notify(word) == 0);
 		REQUIRE(systemd_notify("RELOADING=1") == 0);
-		CHECK(hub_ready_take(p.fd));
-		CHECK_FALSE(hub_ready_take(p.fd));
+		CHECK(hub_ready_take(p.fd).is_ready);
+		CHECK_FALSE(hub_ready_take(p.fd).is_ready);
 	}
 }
 
@@ -63,8 +65,23 @@ TEST_CASE("other words are not taken for it", "[mail-hub][hub_ready]")
 	       std::string("STATUS=READY=1"), std::string(), std::string(5000, 'x') }) {
 		CAPTURE(word);
 		REQUIRE(systemd_notify(word.c_str()) == 0);
-		CHECK_FALSE(hub_ready_take(p.fd));
+		CHECK_FALSE(hub_ready_take(p.fd).is_ready);
 	}
+}
+
+TEST_CASE("a program that has refused to reload is heard, beside its being ready",
+	  "[mail-hub][hub_ready]")
+{
+	heard p;
+	REQUIRE(hub_ready_open(p.path.c_str(), &p.own, &p.fd) == 0);
+	program_tell_reloaded();
+	CHECK_FALSE(hub_ready_take(p.fd).has_refused);
+	program_tell_not_reloaded();
+	program_tell_ready("a-program");
+	const hub_ready_words words = hub_ready_take(p.fd);
+	CHECK(words.has_refused);
+	CHECK(words.is_ready);
+	CHECK_FALSE(hub_ready_take(p.fd).has_refused);
 }
 
 TEST_CASE("a program that never stops speaking has its turn, and no more", "[mail-hub][hub_ready]")
@@ -76,9 +93,9 @@ TEST_CASE("a program that never stops speaking has its turn, and no more", "[mai
 	for (unsigned i = 0; i < 150; i++)
 		REQUIRE(send(ends[1], word, strlen(word), 0) == (ssize_t)strlen(word));
 	REQUIRE(send(ends[1], ready, strlen(ready), 0) == (ssize_t)strlen(ready));
-	CHECK_FALSE(hub_ready_take(ends[0]));
+	CHECK_FALSE(hub_ready_take(ends[0]).is_ready);
 	unsigned calls = 1;
-	while (calls < 100 && !hub_ready_take(ends[0]))
+	while (calls < 100 && !hub_ready_take(ends[0]).is_ready)
 		calls++;
 	CHECK(calls > 1);
 	CHECK(calls < 100);
@@ -94,7 +111,7 @@ TEST_CASE("what an earlier process has left at the path is no obstacle", "[mail-
 	close(before);
 	REQUIRE(hub_ready_open(p.path.c_str(), &p.own, &p.fd) == 0);
 	REQUIRE(systemd_notify("READY=1") == 0);
-	CHECK(hub_ready_take(p.fd));
+	CHECK(hub_ready_take(p.fd).is_ready);
 	int none = 5;
 	CHECK(hub_ready_open(std::string(200, '/').c_str(), &p.own, &none) == -ENAMETOOLONG);
 	CHECK(none == -1);

@@ -172,12 +172,14 @@ static void reload(struct nanny *nanny)
 			nanny_count(nanny, NANNY_RELOAD_REFUSED);
 			log_warning(program->context,
 				    "configuration not reloaded, the old one stays");
+			program_tell_not_reloaded();
 		}
 		if (told == 0)
 			program_tell_ready(program->context);
 		return;
 	}
 	nanny_count(nanny, NANNY_RELOADED);
+	program_tell_reloaded();
 	resize_queue(nanny, SLIST_FIRST(&nanny->generations)->values.queue_bytes);
 }
 
