@@ -457,7 +457,8 @@ static int open_crew(struct hub *hub)
 
 static int open_all(struct hub *hub)
 {
-	int status = hub_files_open(&hub->setup, &hub->lock_fd);
+	int status = hub_places_are_apart(&hub->setup) ? hub_files_open(&hub->setup, &hub->lock_fd)
+						       : EX_CONFIG;
 	if (status == EX_OK)
 		status = make_texts(&hub->setup, hub->texts) ? EX_OK : EX_OSERR;
 	if (status == EX_OK)

@@ -109,6 +109,23 @@ static bool refuse_address(const char *why, const struct place_list *list, const
 	return false;
 }
 
+/* Of one address of a list; before is what runs. False: it is refused, with a line of the log. */
+typedef bool (*look_fn)(const struct hub_setup *before, const struct hub_setup *setup,
+			const struct place_list *list, const char *text,
+			const struct sockaddr_storage *address);
+
+static bool is_apart(const struct hub_setup *before, const struct hub_setup *setup,
+		     const struct place_list *list, const char *text,
+		     const struct sockaddr_storage *address)
+{
+	const struct place_list *other = NULL;
+	const char *place = NULL;
+	(void)before;
+	(void)has_address(setup, list->program, address, &other, &place);
+	return place == NULL || other->program == list->program ||
+	       refuse_address("address given to two programs", list, text, other, place);
+}
+
 /*
  * A program opens new sockets before it closes old ones, and each by itself: what one of them has is free behind
  * the end of that one only.
@@ -119,25 +136,33 @@ static bool may_have(const struct hub_setup *before, const struct hub_setup *set
 {
 	const struct place_list *other = NULL;
 	const char *place = NULL;
-	(void)has_address(setup, list->program, address, &other, &place);
-	if (place != NULL && other->program != list->program)
-		return refuse_address("address given to two programs", list, text, other, place);
+	if (!is_apart(before, setup, list, text, address))
+		return false;
 	if (has_address(before, list->program, address, &other, &place))
 		return true;
 	return place == NULL ? is_free(text, address)
 			     : refuse_address("address needs a restart", list, text, other, place);
 }
 
-bool hub_places_may_change(const struct hub_setup *before, const struct hub_setup *setup)
+static bool look_at_all(const struct hub_setup *before, const struct hub_setup *setup, look_fn look)
 {
 	struct sockaddr_storage address;
 	for (size_t list = 0; list < PLACE_LISTS; list++) {
 		const struct hub_list *places = list_of(setup, &place_lists[list]);
 		for (unsigned i = 0; i < places->count; i++)
 			if (find_address(setup, &place_lists[list], i, &address) &&
-			    !may_have(before, setup, &place_lists[list], places->texts[i],
-				      &address))
+			    !look(before, setup, &place_lists[list], places->texts[i], &address))
 				return false;
 	}
 	return true;
+}
+
+bool hub_places_are_apart(const struct hub_setup *setup)
+{
+	return look_at_all(NULL, setup, is_apart);
+}
+
+bool hub_places_may_change(const struct hub_setup *before, const struct hub_setup *setup)
+{
+	return look_at_all(before, setup, may_have);
 }

@@ -8,6 +8,7 @@
 #include "integration/common/program.h"
 #include "integration/mail/mail-hub/hub.h"
 #include "integration/mail/mail-hub/hub_files.h"
+#include "integration/mail/mail-hub/hub_places.h"
 #include "integration/mail/mail-hub/hub_programs.h"
 #include "lib/common/log.h"
 
@@ -42,7 +43,7 @@ static const struct options_table table = {
 
 static int check(const struct hub_setup *setup)
 {
-	int status = hub_files_try(setup);
+	int status = hub_places_are_apart(setup) ? hub_files_try(setup) : EX_CONFIG;
 	if (status == EX_OK)
 		puts("configuration OK");
 	return status;

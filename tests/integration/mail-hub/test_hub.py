@@ -277,6 +277,18 @@ class Refusals(Case):
                            rf"^error: \[smtp-front\] socket not opened, place={place} \(Address already in use\)$",
                            r"^error: \[mail-hub\] stopping, as a program has ended, program=smtp-front status=69$")
 
+    def test_an_address_of_two_programs_is_refused_by_both_before_one_begins(self):
+        hub = Hub(self, plain_logins="yes")
+        own = "{}@{}".format(*hub.address)
+        for items, item, place in (({"pop3": own}, "pop3", own),
+                                   ({"pop3": None, "lmtp": f"0.0.0.0@{hub.address[1]}"}, "lmtp", f"0.0.0.0@{hub.address[1]}")):
+            hub.write(**items)
+            for words in ([], ["--check"]):
+                result = hub.call(*words)
+                self.assertEqual((result.returncode, result.stdout, result.stderr), (
+                    EX_CONFIG, "", f"error: [mail-hub] address given to two programs, item={item} place={place} "
+                    f"(smtp-front has {own})\n"))
+
     def test_a_store_that_is_none_ends_it(self):
         hub = Hub(self)
         with open(os.path.join(hub.directory, "store"), "w", encoding="ascii"):
