@@ -313,8 +313,8 @@ static size_t next_run(const struct compound *compound, struct compound_cursor *
 	return size;
 }
 
-size_t compound_next(const struct compound *compound, struct compound_cursor *cursor,
-		     const uint8_t **ret_bytes)
+static size_t next_piece(const struct compound *compound, struct compound_cursor *cursor,
+			 const uint8_t **ret_bytes)
 {
 	uint64_t offset = 0;
 	size_t size = 0;
@@ -335,18 +335,36 @@ size_t compound_next(const struct compound *compound, struct compound_cursor *cu
 	return size;
 }
 
+size_t compound_next(const struct compound *compound, struct compound_cursor *cursor, size_t most,
+		     const uint8_t **ret_bytes)
+{
+	if (cursor->there == 0)
+		cursor->there = next_piece(compound, cursor, &cursor->bytes);
+	if (cursor->there == 0)
+		return 0;
+	const size_t taken = cursor->there < most ? cursor->there : most;
+	*ret_bytes = cursor->bytes;
+	cursor->bytes += taken;
+	cursor->there -= taken;
+	return taken;
+}
+
+size_t compound_take(const struct compound *compound, struct compound_cursor *cursor,
+		     uint8_t *ret_bytes, size_t size)
+{
+	const uint8_t *bytes = NULL;
+	size_t done = 0;
+	size_t taken = 0;
+	for (; done < size && (taken = compound_next(compound, cursor, size - done, &bytes)) > 0;
+	     done += taken)
+		memcpy(ret_bytes + done, bytes, taken);
+	return done;
+}
+
 size_t compound_read(const struct compound *compound, const struct compound_entry *entry,
 		     uint8_t *ret_bytes, size_t size)
 {
 	struct compound_cursor cursor;
-	const uint8_t *bytes = NULL;
-	size_t done = 0;
-	size_t got = 0;
 	compound_begin(compound, entry, &cursor);
-	while (done < size && (got = compound_next(compound, &cursor, &bytes)) > 0) {
-		const size_t taken = got < size - done ? got : size - done;
-		memcpy(ret_bytes + done, bytes, taken);
-		done += taken;
-	}
-	return done;
+	return compound_take(compound, &cursor, ret_bytes, size);
 }

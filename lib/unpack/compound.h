@@ -74,6 +74,8 @@ struct compound_cursor {
 	uint32_t sector;
 	uint32_t steps_left; /* a chain that is longer is a loop */
 	uint64_t left;
+	const uint8_t *bytes; /* of the sectors that were met last, those that were not given yet */
+	size_t there;
 };
 
 /* 0, -EBADMSG for what is none, or -ENOMEM. */
@@ -88,9 +90,12 @@ bool compound_is_named(const struct compound_entry *entry, const char *name);
 
 void compound_begin(const struct compound *compound, const struct compound_entry *entry,
 		    struct compound_cursor *ret_cursor);
-/* How many bytes of the stream are at *ret_bytes; 0 at its end. */
-size_t compound_next(const struct compound *compound, struct compound_cursor *cursor,
+/* How many bytes of the stream, at most so many, are at *ret_bytes; 0 at its end. */
+size_t compound_next(const struct compound *compound, struct compound_cursor *cursor, size_t most,
 		     const uint8_t **ret_bytes);
+/* The next bytes, though they are in several pieces; returns how many. */
+size_t compound_take(const struct compound *compound, struct compound_cursor *cursor,
+		     uint8_t *ret_bytes, size_t size);
 /* The first bytes of a stream; returns how many. */
 size_t compound_read(const struct compound *compound, const struct compound_entry *entry,
 		     uint8_t *ret_bytes, size_t size);

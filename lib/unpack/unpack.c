@@ -210,6 +210,8 @@ int unpack_begin(const struct unpack_row *row, void *memory, struct unpack_budge
 	unpack->events = events;
 	unpack->context = context;
 	unpack->state = (uint8_t *)memory + HEAD_SIZE;
+	if (row->begin == NULL)
+		memset(unpack->state, 0, row->state_size);
 	const int status = row->begin != NULL ? row->begin(unpack) : 0;
 	if (status < 0) {
 		if (row->place == UNPACK_APART)
@@ -239,7 +241,7 @@ void unpack_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
 {
 	if (unpack->is_over)
 		return;
-	if (unpack->row->is_spooled)
+	if (unpack->row->opened != NULL)
 		keep(unpack, bytes, size);
 	else
 		unpack->row->push(unpack, bytes, size);
@@ -249,10 +251,10 @@ void unpack_end(struct unpack *unpack, bool is_whole)
 {
 	const struct unpack_row *row = unpack->row;
 	unpack->is_silent = !is_whole;
-	if (row->is_spooled)
+	if (row->opened != NULL)
 		open_spool(unpack, is_whole);
 	else
-		row->end(unpack, is_whole);
+		row->end(unpack);
 	unpack_close(unpack, false);
 	free_spool(unpack);
 	if (row->place == UNPACK_APART)

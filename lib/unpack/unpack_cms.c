@@ -42,7 +42,7 @@ struct cms_state {
 	uint8_t type[TYPE_SIZE_MAX];
 };
 
-_Static_assert(sizeof(struct cms_state) <= UNPACK_HERE_STATE, "the row has room for it");
+_Static_assert(sizeof(struct cms_state) <= UNPACK_SMALL_STATE, "the row has room for it");
 
 /* envelopedData, signedAndEnvelopedData, encryptedData, and authEnvelopedData (RFC 5083). */
 static bool is_encrypted(const uint8_t *type, size_t size)
@@ -130,12 +130,6 @@ static void take_bytes(struct unpack *unpack, const uint8_t *bytes, size_t size)
 	}
 }
 
-int unpack_cms_begin(struct unpack *unpack)
-{
-	memset(unpack->state, 0, sizeof(struct cms_state));
-	return 0;
-}
-
 void unpack_cms_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
 {
 	const struct cms_state *state = unpack->state;
@@ -154,9 +148,8 @@ void unpack_cms_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
 }
 
 /* Clients show as much as there is. */
-void unpack_cms_end(struct unpack *unpack, bool is_whole)
+void unpack_cms_end(struct unpack *unpack)
 {
-	(void)is_whole;
 	if (!unpack->is_over)
 		leave(unpack);
 }

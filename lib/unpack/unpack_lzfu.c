@@ -166,10 +166,9 @@ void unpack_lzfu_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
 	}
 }
 
-void unpack_lzfu_end(struct unpack *unpack, bool is_whole)
+void unpack_lzfu_end(struct unpack *unpack)
 {
 	struct lzfu_state *state = unpack->state;
-	(void)is_whole;
 	if (unpack->is_over || state->step == LZFU_END)
 		return;
 	if (state->step == LZFU_HEAD) {

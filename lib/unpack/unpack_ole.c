@@ -98,59 +98,25 @@ static void make_path(const struct ole *ole, uint32_t number, char *ret_name)
 
 /* ---- streams in pieces ---- */
 
-/* Where a stream is read in pieces of its own sizes. */
-struct reader {
-	struct ole *ole;
-	struct compound_cursor cursor;
-	const uint8_t *bytes;
-	size_t size;
-};
-
-/* Up to size bytes that are there at once; 0 at the end. */
-static size_t next_bytes(struct reader *reader, size_t size, const uint8_t **ret_bytes)
+/* All of a head? */
+static bool take_all(const struct ole *ole, struct compound_cursor *cursor, uint8_t *ret_head,
+		     size_t size)
 {
-	if (reader->size == 0)
-		reader->size =
-			compound_next(&reader->ole->compound, &reader->cursor, &reader->bytes);
-	if (reader->size == 0)
-		return 0;
-	const size_t taken = size < reader->size ? size : reader->size;
-	*ret_bytes = reader->bytes;
-	reader->bytes += taken;
-	reader->size -= taken;
-	return taken;
+	return compound_take(&ole->compound, cursor, ret_head, size) == size;
 }
 
-static bool read_head(struct reader *reader, uint8_t *ret_head, size_t size)
+/* Are there so many bytes? */
+static bool pass(const struct ole *ole, struct compound_cursor *cursor, uint64_t size,
+		 bool is_given)
 {
 	const uint8_t *bytes = NULL;
 	size_t taken = 0;
-	for (; size > 0 && (taken = next_bytes(reader, size, &bytes)) > 0; size -= taken) {
-		memcpy(ret_head, bytes, taken);
-		ret_head += taken;
+	for (; size > 0 && (taken = compound_next(&ole->compound, cursor, size, &bytes)) > 0;
+	     size -= taken) {
+		if (is_given && !unpack_give(ole->unpack, bytes, taken))
+			return true;
 	}
 	return size == 0;
-}
-
-/* Up to size bytes, though they are in several pieces. */
-static size_t read_some(struct reader *reader, uint8_t *ret_bytes, size_t size)
-{
-	const uint8_t *bytes = NULL;
-	size_t done = 0;
-	size_t taken = 0;
-	for (; done < size && (taken = next_bytes(reader, size - done, &bytes)) > 0; done += taken)
-		memcpy(ret_bytes + done, bytes, taken);
-	return done;
-}
-
-static void pass(struct reader *reader, size_t size, bool is_given)
-{
-	const uint8_t *bytes = NULL;
-	size_t taken = 0;
-	for (; size > 0 && (taken = next_bytes(reader, size, &bytes)) > 0; size -= taken) {
-		if (is_given && !unpack_give(reader->ole->unpack, bytes, taken))
-			return;
-	}
 }
 
 /* ---- what is encrypted ---- */
@@ -171,18 +137,18 @@ static bool is_workbook(const struct compound_entry *entry)
 static size_t read_filepass(struct ole *ole, const struct compound_entry *entry,
 			    uint8_t ret_record[HEAD_SIZE])
 {
-	struct reader reader = { .ole = ole };
-	compound_begin(&ole->compound, entry, &reader.cursor);
-	while (read_head(&reader, ret_record, OFFICE_RECORD_HEAD)) {
+	struct compound_cursor cursor;
+	compound_begin(&ole->compound, entry, &cursor);
+	while (take_all(ole, &cursor, ret_record, OFFICE_RECORD_HEAD)) {
 		const size_t size = little_get16(ret_record + 2);
 		const size_t room = HEAD_SIZE - OFFICE_RECORD_HEAD;
 		if (office_workbook_is_locked(ret_record))
-			return OFFICE_RECORD_HEAD + read_some(&reader,
-							      ret_record + OFFICE_RECORD_HEAD,
-							      size < room ? size : room);
+			return OFFICE_RECORD_HEAD + compound_take(&ole->compound, &cursor,
+								  ret_record + OFFICE_RECORD_HEAD,
+								  size < room ? size : room);
 		if (office_workbook_is_past(ret_record))
 			return 0;
-		pass(&reader, size, false);
+		pass(ole, &cursor, size, false);
 	}
 	return 0;
 }
@@ -294,7 +260,7 @@ static void give_stream(struct ole *ole, uint32_t number, const struct compound_
 	if (!unpack_open(unpack, name))
 		return;
 	compound_begin(&ole->compound, entry, &cursor);
-	while ((size = compound_next(&ole->compound, &cursor, &bytes)) > 0) {
+	while ((size = compound_next(&ole->compound, &cursor, SIZE_MAX, &bytes)) > 0) {
 		const size_t end = (size_t)(bytes - ole->compound.bytes) + size;
 		ole->end = end > ole->end ? end : ole->end;
 		if (!unpack_give(unpack, bytes, size))
@@ -322,18 +288,8 @@ static void give_rest(struct ole *ole, const struct compound_entry *entry, uint6
 		      uint64_t said)
 {
 	struct compound_cursor cursor;
-	const uint8_t *bytes = NULL;
-	size_t size = 0;
 	compound_begin(&ole->compound, entry, &cursor);
-	while (said > 0 && (size = compound_next(&ole->compound, &cursor, &bytes)) > 0) {
-		const size_t passed = at < size ? (size_t)at : size;
-		const size_t taken = said < size - passed ? (size_t)said : size - passed;
-		at -= passed;
-		said -= taken;
-		if (!unpack_give(ole->unpack, bytes + passed, taken))
-			return;
-	}
-	if (said > 0)
+	if (said > 0 && !(pass(ole, &cursor, at, false) && pass(ole, &cursor, said, true)))
 		unpack_tell(ole->unpack, UNPACK_DAMAGED);
 }
 
@@ -361,10 +317,10 @@ static void give_native(struct ole *ole, const struct compound_entry *entry)
 static void give_slides_objects(struct ole *ole, const struct compound_entry *entry)
 {
 	const uint32_t object_type = 0x1011;
-	struct reader reader = { .ole = ole };
+	struct compound_cursor cursor;
 	uint8_t head[8];
-	compound_begin(&ole->compound, entry, &reader.cursor);
-	while (!ole->unpack->is_over && read_head(&reader, head, sizeof(head))) {
+	compound_begin(&ole->compound, entry, &cursor);
+	while (!ole->unpack->is_over && take_all(ole, &cursor, head, sizeof(head))) {
 		const uint32_t version = little_get16(head);
 		const size_t size = little_get32(head + 4);
 		const size_t before = (version >> 4) == 1 ? 4 : 0;
@@ -372,12 +328,12 @@ static void give_slides_objects(struct ole *ole, const struct compound_entry *en
 			continue;
 		const bool is_object = little_get16(head + 2) == object_type && size > before;
 		if (!is_object) {
-			pass(&reader, size, false);
+			pass(ole, &cursor, size, false);
 			continue;
 		}
-		pass(&reader, before, false);
+		pass(ole, &cursor, before, false);
 		if (open_part(ole, "object", strlen("object")))
-			pass(&reader, size - before, true);
+			pass(ole, &cursor, size - before, true);
 		unpack_close(ole->unpack, true);
 	}
 }
@@ -397,19 +353,20 @@ static bool package_size(const struct compound_entry *entry, const uint8_t *head
 /* 8 size of what it is without the blocks' rest, of which programs look at 4. */
 static void give_package(struct ole *ole, const struct compound_entry *entry)
 {
-	struct reader reader = { .ole = ole };
+	struct compound_cursor cursor;
 	uint8_t head[PACKAGE_HEAD];
 	uint8_t segment[OFFICE_SEGMENT];
 	uint8_t plain[OFFICE_SEGMENT];
 	uint32_t number = 0;
 	size_t size = 0;
 	size_t left = 0;
-	compound_begin(&ole->compound, entry, &reader.cursor);
+	compound_begin(&ole->compound, entry, &cursor);
 	if (!open_part(ole, "package", strlen("package")))
 		return;
 	const bool is_right =
-		read_head(&reader, head, sizeof(head)) && package_size(entry, head, &left);
-	while (left > 0 && (size = read_some(&reader, segment, sizeof(segment))) > 0) {
+		take_all(ole, &cursor, head, sizeof(head)) && package_size(entry, head, &left);
+	while (left > 0 &&
+	       (size = compound_take(&ole->compound, &cursor, segment, sizeof(segment))) > 0) {
 		size = office_package_open(&ole->package, number++, segment, size, plain);
 		size = size < left ? size : left;
 		left -= size;
@@ -423,14 +380,14 @@ static void give_package(struct ole *ole, const struct compound_entry *entry)
 
 static void give_workbook(struct ole *ole, const struct compound_entry *entry)
 {
-	struct reader reader = { .ole = ole };
+	struct compound_cursor cursor;
 	const uint8_t *bytes = NULL;
 	uint8_t plain[OFFICE_SEGMENT];
 	size_t size = 0;
-	compound_begin(&ole->compound, entry, &reader.cursor);
+	compound_begin(&ole->compound, entry, &cursor);
 	if (!open_part(ole, "workbook", strlen("workbook")))
 		return;
-	while ((size = next_bytes(&reader, sizeof(plain), &bytes)) > 0) {
+	while ((size = compound_next(&ole->compound, &cursor, sizeof(plain), &bytes)) > 0) {
 		if (!office_workbook_open(&ole->workbook, bytes, size, plain))
 			unpack_stop(ole->unpack, UNPACK_MEMORY);
 		if (!unpack_give(ole->unpack, plain, size))

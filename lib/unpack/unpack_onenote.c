@@ -35,14 +35,7 @@ struct onenote_state {
 	struct onenote_file open[OPEN_MAX]; /* in the order of their marks */
 };
 
-_Static_assert(sizeof(struct onenote_state) <= UNPACK_HERE_STATE, "the row has room for it");
-
-int unpack_onenote_begin(struct unpack *unpack)
-{
-	struct onenote_state *state = unpack->state;
-	memset(state, 0, sizeof(*state));
-	return 0;
-}
+_Static_assert(sizeof(struct onenote_state) <= UNPACK_SMALL_STATE, "the row has room for it");
 
 /* ---- one file of those that are open ---- */
 
@@ -199,10 +192,9 @@ void unpack_onenote_push(struct unpack *unpack, const uint8_t *bytes, size_t siz
 	}
 }
 
-void unpack_onenote_end(struct unpack *unpack, bool is_whole)
+void unpack_onenote_end(struct unpack *unpack)
 {
 	struct onenote_state *state = unpack->state;
-	(void)is_whole;
 	for (unsigned i = 0; i < state->open_count; i++) {
 		struct onenote_file *file = &state->open[i];
 		if (file->number == 0)

@@ -11,6 +11,11 @@
 		.end = unpack_##format##_end                                                       \
 	}
 #define HERE(kind_, format) BEGUN(kind_, format, format)
+#define SMALL(kind_, format)                                                                       \
+	{                                                                                          \
+		.kind = kind_, .place = UNPACK_HERE, .state_size = UNPACK_SMALL_STATE,             \
+		.push = unpack_##format##_push, .end = unpack_##format##_end                       \
+	}
 
 /* On a fiber, as bytes flow. */
 #define STREAMED(kind_, format)                                                                    \
@@ -22,19 +27,18 @@
 /* At the end. */
 #define SPOOLED(kind_, format)                                                                     \
 	{                                                                                          \
-		.kind = kind_, .place = UNPACK_APART, .is_spooled = true,                          \
-		.opened = unpack_##format##_opened                                                 \
+		.kind = kind_, .place = UNPACK_APART, .opened = unpack_##format##_opened           \
 	}
 
 static const struct unpack_row rows[] = {
 	BEGUN(CONTENT_GZIP, gzip, zlib),
 	HERE(CONTENT_ZLIB, zlib),
 	HERE(CONTENT_ZIP, zip),
-	HERE(CONTENT_RTF, rtf),
+	SMALL(CONTENT_RTF, rtf),
 	HERE(CONTENT_PDF, pdf),
 	HERE(CONTENT_LZFU, lzfu),
-	HERE(CONTENT_CMS, cms),
-	HERE(CONTENT_ONENOTE, onenote),
+	SMALL(CONTENT_CMS, cms),
+	SMALL(CONTENT_ONENOTE, onenote),
 	BEGUN(CONTENT_MSO, mso, zlib),
 	STREAMED(CONTENT_BZIP2, streams),
 	STREAMED(CONTENT_XZ, streams),

@@ -13,7 +13,7 @@
  *     { .kind = CONTENT_ZIP, .place = UNPACK_HERE, .state_size = UNPACK_HERE_STATE,
  *       .begin = unpack_zip_begin, .push = unpack_zip_push, .end = unpack_zip_end },
  *
- * A row streams, and has begin, push and end, or is spooled, and has opened. Only
+ * A row streams, and has push and end, or is spooled, and has opened. Only
  * for lib/unpack: what others may use is in unpack.h.
  *
  * Limits are met at places that do not depend on how the input is cut: the total at its byte, the
@@ -31,17 +31,16 @@ extern "C" {
 struct unpack_row {
 	enum content_kind kind;
 	enum unpack_place place;
-	bool is_spooled;
 	/*
 	 * unpack->state has state_size bytes, aligned as of malloc(). 0 or -ENOMEM, behind
-	 * which there is nothing to free.
+	 * which there is nothing to free. NULL: the state begins as all zeros.
 	 */
 	size_t state_size;
 	int (*begin)(struct unpack *unpack);
 	/* Not called when unpack->is_over; may be called with a size of 0. */
 	void (*push)(struct unpack *unpack, const uint8_t *bytes, size_t size);
 	/* Also when unpack->is_over. Frees what begin() took; a member that is open is closed behind it. */
-	void (*end)(struct unpack *unpack, bool is_whole);
+	void (*end)(struct unpack *unpack);
 	/* Spooled: all bytes of a whole object. It keeps to the budget by the functions below. */
 	void (*opened)(struct unpack *unpack, const uint8_t *bytes, size_t size);
 };
@@ -89,33 +88,31 @@ void unpack_meet_garbage(struct unpack *unpack);
 /* As many bytes out of so many in are too many. more: that came out and were not given yet. */
 bool unpack_is_dense(const struct unpack *unpack, uint64_t more);
 
-/* unpack_zlib.c, unpack_zip.c. No state of theirs is larger. */
+/* unpack_zlib.c, zip/unpack_zip.c, unpack_lzfu.c, pdf/unpack_pdf.c. No state of theirs is larger. */
 #define UNPACK_HERE_STATE (82 * 1024)
 int unpack_gzip_begin(struct unpack *unpack);
 int unpack_mso_begin(struct unpack *unpack);
 int unpack_zlib_begin(struct unpack *unpack);
 void unpack_zlib_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
-void unpack_zlib_end(struct unpack *unpack, bool is_whole);
+void unpack_zlib_end(struct unpack *unpack);
 int unpack_zip_begin(struct unpack *unpack);
 void unpack_zip_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
-void unpack_zip_end(struct unpack *unpack, bool is_whole);
-
-/* unpack_cms.c, unpack_lzfu.c, unpack_onenote.c, pdf/unpack_pdf.c, unpack_rtf.c */
-int unpack_cms_begin(struct unpack *unpack);
-void unpack_cms_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
-void unpack_cms_end(struct unpack *unpack, bool is_whole);
+void unpack_zip_end(struct unpack *unpack);
 int unpack_lzfu_begin(struct unpack *unpack);
 void unpack_lzfu_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
-void unpack_lzfu_end(struct unpack *unpack, bool is_whole);
-int unpack_onenote_begin(struct unpack *unpack);
-void unpack_onenote_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
-void unpack_onenote_end(struct unpack *unpack, bool is_whole);
+void unpack_lzfu_end(struct unpack *unpack);
 int unpack_pdf_begin(struct unpack *unpack);
 void unpack_pdf_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
-void unpack_pdf_end(struct unpack *unpack, bool is_whole);
-int unpack_rtf_begin(struct unpack *unpack);
+void unpack_pdf_end(struct unpack *unpack);
+
+/* unpack_cms.c, unpack_onenote.c, unpack_rtf.c. */
+#define UNPACK_SMALL_STATE (8 * 1024)
+void unpack_cms_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
+void unpack_cms_end(struct unpack *unpack);
+void unpack_onenote_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
+void unpack_onenote_end(struct unpack *unpack);
 void unpack_rtf_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
-void unpack_rtf_end(struct unpack *unpack, bool is_whole);
+void unpack_rtf_end(struct unpack *unpack);
 
 /* unpack_archive.c */
 int unpack_archive_begin(struct unpack *unpack);
@@ -132,7 +129,7 @@ int unpack_streams_begin(struct unpack *unpack);
 /* unpack_feed.c, for all of these */
 #define UNPACK_FEED_STATE (20 * 1024)
 void unpack_feed_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
-void unpack_feed_end(struct unpack *unpack, bool is_whole);
+void unpack_feed_end(struct unpack *unpack);
 
 #ifdef __cplusplus
 }

@@ -60,7 +60,7 @@ struct rtf_state {
 	uint8_t out[OUT_SIZE];
 };
 
-_Static_assert(sizeof(struct rtf_state) <= UNPACK_HERE_STATE, "the row has room for it");
+_Static_assert(sizeof(struct rtf_state) <= UNPACK_SMALL_STATE, "the row has room for it");
 
 /* ---- objects ---- */
 
@@ -538,12 +538,6 @@ static void take_byte(struct unpack *unpack, uint8_t byte)
 	}
 }
 
-int unpack_rtf_begin(struct unpack *unpack)
-{
-	memset(unpack->state, 0, sizeof(struct rtf_state));
-	return 0;
-}
-
 void unpack_rtf_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
 {
 	for (size_t i = 0; i < size && !unpack->is_over; i++) {
@@ -552,9 +546,8 @@ void unpack_rtf_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
 	}
 }
 
-void unpack_rtf_end(struct unpack *unpack, bool is_whole)
+void unpack_rtf_end(struct unpack *unpack)
 {
-	(void)is_whole;
 	if (!unpack->is_over)
 		end_object(unpack);
 }

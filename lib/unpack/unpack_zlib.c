@@ -259,10 +259,9 @@ void unpack_zlib_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
 	}
 }
 
-void unpack_zlib_end(struct unpack *unpack, bool is_whole)
+void unpack_zlib_end(struct unpack *unpack)
 {
 	struct zlib_state *state = unpack->state;
-	(void)is_whole;
 	if (unpack->is_over)
 		return;
 	if (state->step == GZIP_PADDING)

@@ -200,18 +200,6 @@ static void name_of(struct archive_entry *entry, char *ret_name)
 	unpack_name((const uint8_t *)name, strlen(name), UNPACK_NAME_LATIN1, ret_name);
 }
 
-static bool pour(struct unpack *unpack, const uint8_t *bytes, uint64_t size)
-{
-	while (size > 0) {
-		const size_t part = size < UNPACK_PIECE ? (size_t)size : UNPACK_PIECE;
-		if (!unpack_pour(unpack, bytes, part))
-			return false;
-		bytes += part;
-		size -= part;
-	}
-	return true;
-}
-
 /* How many bytes of a file follow one another in the image; *block becomes the first one that does not. */
 static uint64_t skip_straight(const struct reading *reading, struct block *block)
 {
@@ -243,7 +231,7 @@ static bool open_member(const struct reading *reading, struct archive_entry *ent
 			return true;
 	}
 	if (!unpack_open(reading->unpack, reading->unpack->name) ||
-	    !pour(reading->unpack, first, at))
+	    !unpack_pour(reading->unpack, first, (size_t)at))
 		return true;
 	if (disc != NULL)
 		unpack_disc_follow(disc, first, at);

@@ -66,10 +66,9 @@ void unpack_feed_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
 	}
 }
 
-void unpack_feed_end(struct unpack *unpack, bool is_whole)
+void unpack_feed_end(struct unpack *unpack)
 {
 	struct unpack_feed *feed = unpack->state;
-	(void)is_whole;
 	feed->is_last = true;
 	while (feed->is_begun ? !feed->fiber.is_done : !unpack->is_over)
 		go(unpack);

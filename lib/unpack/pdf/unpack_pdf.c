@@ -782,10 +782,9 @@ static void end_all(struct unpack *unpack)
 	end_stream(unpack);
 }
 
-void unpack_pdf_end(struct unpack *unpack, bool is_whole)
+void unpack_pdf_end(struct unpack *unpack)
 {
 	struct pdf_state *state = unpack->state;
-	(void)is_whole;
 	if (!unpack->is_over)
 		end_all(unpack);
 	pdf_script_end(&state->inside, unpack);

@@ -736,10 +736,9 @@ void unpack_zip_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
 	}
 }
 
-void unpack_zip_end(struct unpack *unpack, bool is_whole)
+void unpack_zip_end(struct unpack *unpack)
 {
 	struct zip_state *zip = unpack->state;
-	(void)is_whole;
 	if (unpack->is_over)
 		return;
 	const bool is_open = zip->step != ZIP_SEARCH || zip->lists.locals.count > 0 ||
