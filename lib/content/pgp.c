@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/content/pgp.h"
 
+#include "lib/format/hex.h"
+
 #include <string.h>
 
 /* ---- packets ---- */
@@ -63,16 +65,14 @@ static size_t skip_headers(const uint8_t *head, size_t size, size_t at)
 
 static size_t undo_base64(const uint8_t *text, size_t size, uint8_t *ret_bytes)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	uint32_t bits = 0;
 	unsigned bit_count = 0;
 	size_t count = 0;
 	for (size_t i = 0; i < size && count < PACKET_SIZE; i++) {
-		const char *digit = memchr(digits, text[i], sizeof(digits) - 1);
-		if (digit == NULL)
+		const int digit = base64_value((char)text[i]);
+		if (digit < 0)
 			break;
-		bits = bits << 6 | (uint32_t)(digit - digits);
+		bits = bits << 6 | (uint32_t)digit;
 		bit_count += 6;
 		if (bit_count >= 8) {
 			bit_count -= 8;

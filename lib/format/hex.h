@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * hex.h - hexadecimal digits in text that an operator or a peer has written.
+ * hex.h - digits in text that an operator or a peer has written: hexadecimal ones, and those of base64.
  *
  * Flow: address.c, name.c, and the readers of xtext, of lists, of secrets, of signatures and of lines of
- *       opensmtpd.
+ *       opensmtpd; those of base64 in SASL, OpenPGP and mails.
  */
 
 #ifdef __cplusplus
@@ -20,6 +20,18 @@ static inline int hex_value(char c)
 	if (c >= 'a' && c <= 'f')
 		return c - 'a' + 10;
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* The same of base64 (RFC 4648, part 4), without its padding. */
+static inline int base64_value(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
 #ifdef __cplusplus

@@ -18,15 +18,11 @@ void datauri_begin(struct datauri *ret_uri, bool is_base64, char before)
 	ret_uri->before = before;
 }
 
-/* Digits of base64 (RFC 4648 4 and 5), plus 1; 0 is none. */
-static const uint8_t digits[256] = {
-	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,
-	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  0,	0,  63,
-	0,  63, 0,  64, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 0,  0,	0,  0,	0,  0,	0,  1,
-	2,  3,	4,  5,	6,  7,	8,  9,	10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
-	24, 25, 26, 0,	0,  0,	0,  64, 0,  27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39,
-	40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 0,	0,  0,	0,  0
-};
+/* Of either alphabet (RFC 4648 4 and 5); -1: none. */
+static int digit_of(uint8_t byte)
+{
+	return byte == '-' ? 62 : byte == '_' ? 63 : base64_value((char)byte);
+}
 
 /* What is dropped wherever it stands in an address. */
 static bool is_dropped(uint8_t byte)
@@ -59,11 +55,11 @@ static bool take_character(struct datauri *uri, uint8_t byte, bool is_coded, str
 {
 	if (!uri->is_base64)
 		return take_plain(uri, byte, is_coded, out);
-	const unsigned digit = digits[byte];
-	if (digit == 0)
+	const int digit = digit_of(byte);
+	if (digit < 0)
 		return (uri->is_quoted || uri->is_inner || is_coded) &&
 		       (is_dropped(byte) || byte == ' ' || byte == '\f');
-	uri->bits = (uint16_t)((unsigned)uri->bits << 6 | (digit - 1));
+	uri->bits = (uint16_t)(uri->bits << 6 | digit);
 	uri->bit_count += 6;
 	if (uri->bit_count >= 8) {
 		uri->bit_count -= 8;

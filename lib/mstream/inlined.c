@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/format/ascii.h"
+#include "lib/format/hex.h"
 
 #define CHUNK_SIZE 512 /* of base64 at a time */
 
@@ -340,7 +341,7 @@ static void go_on_with_value(const struct flow *flow)
 static bool take_broken(const struct flow *flow, uint8_t byte)
 {
 	struct inlined *inlined = flow->inlined;
-	const bool is_digit = base64_digit(byte) >= 0;
+	const bool is_digit = base64_value((char)byte) >= 0;
 	if (is_digit && inlined->word_size < INLINED_WORD_SIZE) {
 		inlined->word[inlined->word_size++] = (char)byte;
 		return true;

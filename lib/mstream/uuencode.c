@@ -10,6 +10,8 @@
 
 #define LINE64_MAX 320
 
+_Static_assert(BASE64_ROOM(LINE64_MAX) <= UUENCODE_BYTES, "a line has room");
+
 static size_t skip_blanks(const uint8_t *line, size_t size, size_t at)
 {
 	while (at < size && ascii_is_blank(line[at]))
@@ -27,13 +29,10 @@ static bool has_word(const uint8_t *line, size_t size, const char *word)
 static void copy_name(const uint8_t *name, size_t size, bool is_encoded, char *ret_name)
 {
 	uint8_t bytes[BASE64_ROOM(MSTREAM_NAME_SIZE)];
-	struct base64 base64 = { 0 };
-	size_t used;
 	while (size > 0 && ascii_is_blank(name[size - 1]))
 		size--;
 	if (is_encoded && size <= MSTREAM_NAME_SIZE) {
-		(void)base64_undo(&base64, name, size, &used, bytes, &size);
-		size += base64_end(&base64, bytes + size);
+		(void)base64_text(name, size, bytes, &size);
 		name = bytes;
 	}
 	if (size > MSTREAM_NAME_SIZE - 1)
@@ -152,8 +151,6 @@ void uuencode_take(const uint8_t *line, size_t size, struct uuencode_line *ret_l
 
 void uuencode_take64(const uint8_t *line, size_t size, struct uuencode_line *ret_line)
 {
-	uint32_t group = 0;
-	unsigned bits = 0;
 	ret_line->size = 0;
 	ret_line->is_odd = size >= LINE64_MAX; /* more of it was not kept */
 	ret_line->kind = size == 0				     ? UUENCODE_BLANK
@@ -161,17 +158,9 @@ void uuencode_take64(const uint8_t *line, size_t size, struct uuencode_line *ret
 								     : UUENCODE_DATA;
 	if (ret_line->kind != UUENCODE_DATA)
 		return;
-	for (size_t i = 0; i < size && i < LINE64_MAX && line[i] != '='; i++) {
-		const int digit = base64_digit(line[i]);
-		if (digit < 0) {
-			ret_line->is_odd = ret_line->is_odd || !ascii_is_blank(line[i]);
-			continue;
-		}
-		group = group << 6 | (uint32_t)digit;
-		bits += 6;
-		if (bits >= 8) {
-			bits -= 8;
-			ret_line->bytes[ret_line->size++] = (uint8_t)(group >> bits);
-		}
-	}
+	const size_t most = size < LINE64_MAX ? size : LINE64_MAX;
+	const uint8_t *pad = memchr(line, '=', most);
+	if (base64_text(line, pad != NULL ? (size_t)(pad - line) : most, ret_line->bytes,
+			&ret_line->size) != CODING_NONE)
+		ret_line->is_odd = true;
 }

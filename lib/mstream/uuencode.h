@@ -31,7 +31,7 @@ enum uuencode_kind {
 	UUENCODE_END,
 };
 
-#define UUENCODE_BYTES 240 /* of 320 characters of base64; a classic line has 63 */
+#define UUENCODE_BYTES 246 /* room for 320 characters of base64; a classic line has 63 */
 
 struct uuencode_line {
 	enum uuencode_kind kind;

@@ -1,28 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/pop3/base64.h"
 
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+#include "lib/format/hex.h"
 
-/* -1: none. */
-static int digit_value(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	if (c == '+')
-		return 62;
-	return c == '/' ? 63 : -1;
-}
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /* Four characters, of which as many as padding are "=". */
 static bool take_group(const char *text, size_t padding, uint32_t *ret_bits)
 {
 	uint32_t bits = 0;
 	for (size_t i = 0; i < 4; i++) {
-		int value = i < 4 - padding ? digit_value(text[i]) : 0;
+		int value = i < 4 - padding ? base64_value(text[i]) : 0;
 		if (value < 0)
 			return false;
 		bits = bits << 6 | (uint32_t)value;

@@ -188,9 +188,24 @@ size_t base64_end(struct base64 *decoder, uint8_t *ret_out)
 	return put_bytes(decoder, ret_out);
 }
 
-int base64_digit(uint8_t byte)
+enum coding_event base64_text(const uint8_t *bytes, size_t size, uint8_t *ret_out,
+			      size_t *ret_out_size)
 {
-	return values[byte] < 64 ? values[byte] : -1;
+	struct base64 decoder = { 0 };
+	enum coding_event first = CODING_NONE;
+	uint8_t *out = ret_out;
+	for (size_t at = 0; at < size;) {
+		size_t used;
+		size_t made;
+		const enum coding_event event =
+			base64_undo(&decoder, bytes + at, size - at, &used, out, &made);
+		first = first == CODING_NONE ? event : first;
+		at += used;
+		out += made;
+	}
+	out += base64_end(&decoder, out);
+	*ret_out_size = (size_t)(out - ret_out);
+	return first;
 }
 
 /* ---- quoted-printable ---- */

@@ -63,8 +63,9 @@ void base64_unpad(struct base64 *decoder);
 bool base64_is_cut(const struct base64 *decoder);
 /* The bytes of such a quantum, 2 at most. Returns how many. */
 size_t base64_end(struct base64 *decoder, uint8_t *ret_out);
-/* The value of a character; -1: it is none of base64 (RFC 4648 4). */
-int base64_digit(uint8_t byte);
+/* All of a text. Returns what it has met first; ret_out is as above. */
+enum coding_event base64_text(const uint8_t *bytes, size_t size, uint8_t *ret_out,
+			      size_t *ret_out_size);
 
 /* Blanks and beginnings of escapes that are held back: a line has 76 characters. */
 #define QP_HELD_MAX 79

@@ -119,21 +119,14 @@ void partname_add_percent(struct partname *name, enum partname_charset charset,
 	add_escaped(name, charset, '%', bytes, size);
 }
 
+/* What is longer makes more than there is room for. */
 static void add_base64(struct partname *name, enum partname_charset charset, const uint8_t *bytes,
 		       size_t size)
 {
-	struct base64 decoder = { 0 };
-	for (size_t at = 0; at < size;) {
-		uint8_t out[BASE64_ROOM(64)];
-		const size_t some = size - at < 64 ? size - at : 64;
-		size_t used;
-		size_t out_size;
-		base64_undo(&decoder, bytes + at, some, &used, out, &out_size);
-		partname_add(name, charset, out, out_size);
-		at += used;
-	}
-	uint8_t rest[2];
-	partname_add(name, charset, rest, base64_end(&decoder, rest));
+	uint8_t out[BASE64_ROOM(4 * MSTREAM_NAME_SIZE)];
+	(void)base64_text(bytes, size < 4 * MSTREAM_NAME_SIZE ? size : 4 * MSTREAM_NAME_SIZE, out,
+			  &size);
+	partname_add(name, charset, out, size);
 }
 
 /* The next "?" of bytes from at on; size: there is none. */
