@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "lib/content/unicode.h"
+
 #define BETWEEN	     " / "
 #define LOST	     "..."
 #define PATH_LONGEST (INSPECT_PATH_SIZE - 1)
@@ -13,26 +15,10 @@
 /* Bytes of the character at text, 1 for one that is to be replaced. */
 static size_t character(const uint8_t *text, size_t size, bool *ret_is_shown)
 {
-	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	const uint8_t first = text[0];
-	*ret_is_shown = first >= 0x20 && first < 0x7f;
-	if (first < 0xc2 || first > 0xf4)
-		return 1;
-	const size_t length = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-	if (length > size)
-		return 1;
-	uint32_t code = first & (0x7fU >> length);
-	for (size_t i = 1; i < length; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 1;
-		code = code << 6 | (text[i] & 0x3fU);
-	}
-	if (code < smallest[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-		return 1;
-	/* Controls of ISO 6429, and what changes the direction of a text. */
-	*ret_is_shown = code >= 0xa0 && !(code >= 0x200e && code <= 0x200f) &&
-			!(code >= 0x2028 && code <= 0x202e) && !(code >= 0x2066 && code <= 0x2069);
-	return length;
+	uint32_t code = 0;
+	const size_t length = unicode_get(text, size, &code);
+	*ret_is_shown = length > 0 && unicode_is_shown(code);
+	return length > 0 ? length : 1;
 }
 
 /* name, made safe, behind size bytes of text. Its size then. */

@@ -22,56 +22,19 @@ static const uint16_t cp437[128] = {
 	0x2219, 0x00b7, 0x221a, 0x207f, 0x00b2, 0x25a0, 0x00a0,
 };
 
-/* How many bytes the character at the beginning has, RFC 3629; 0: it is none. */
-static size_t take_utf8(const uint8_t *bytes, size_t size, uint32_t *ret_character)
-{
-	const uint8_t lead = bytes[0];
-	const size_t length = lead < 0x80   ? 1
-			      : lead < 0xc2 ? 0
-			      : lead < 0xe0 ? 2
-			      : lead < 0xf0 ? 3
-			      : lead < 0xf5 ? 4
-					    : 0;
-	if (length == 0 || length > size)
-		return 0;
-	uint32_t character = length == 1 ? lead : lead & (0x7fU >> length);
-	for (size_t i = 1; i < length; i++) {
-		if ((bytes[i] & 0xc0) != 0x80)
-			return 0;
-		character = character << 6 | (bytes[i] & 0x3fU);
-	}
-	const bool is_long =
-		(length == 3 && character < 0x800) || (length == 4 && character < 0x10000);
-	const bool is_half = character >= 0xd800 && character < 0xe000;
-	if (is_long || is_half || character > 0x10ffff)
-		return 0;
-	*ret_character = character;
-	return length;
-}
-
 static bool is_utf8(const uint8_t *bytes, size_t size)
 {
 	/* A name that was cut may end within a character. */
 	const bool is_cut = size >= UNPACK_NAME_SIZE;
 	uint32_t character = 0;
 	while (size > 0) {
-		const size_t length = take_utf8(bytes, size, &character);
+		const size_t length = unicode_get(bytes, size, &character);
 		if (length == 0)
 			return is_cut && size < 4 && bytes[0] >= 0xc2;
 		bytes += length;
 		size -= length;
 	}
 	return true;
-}
-
-static bool is_shown(uint32_t character)
-{
-	const bool is_control = character < 0x20 || (character >= 0x7f && character < 0xa0);
-	const bool is_turn = (character >= 0x202a && character <= 0x202e) ||
-			     (character >= 0x2066 && character <= 0x2069) || character == 0x200e ||
-			     character == 0x200f || character == 0x61c;
-	const bool is_break = character == 0x2028 || character == 0x2029 || character == 0xfeff;
-	return !is_control && !is_turn && !is_break;
 }
 
 void unpack_name(const uint8_t *bytes, size_t size, enum unpack_charset charset, char *ret_name)
@@ -83,12 +46,12 @@ void unpack_name(const uint8_t *bytes, size_t size, enum unpack_charset charset,
 		uint32_t character = bytes[0];
 		size_t length = 1;
 		if (is_unicode)
-			length = take_utf8(bytes, size, &character);
+			length = unicode_get(bytes, size, &character);
 		else if (charset == UNPACK_NAME_CP437 && character >= 0x80)
 			character = cp437[character - 0x80];
 		if (length == 0)
 			break;
-		used += unicode_put(is_shown(character) ? character : '?',
+		used += unicode_put(unicode_is_shown(character) ? character : '?',
 				    (uint8_t *)ret_name + used);
 		bytes += length;
 		size -= length;
