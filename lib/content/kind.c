@@ -177,13 +177,16 @@ static enum content_kind take_old_cpio(const uint8_t *head, size_t size)
 	return is_it ? CONTENT_CPIO : CONTENT_OTHER;
 }
 
-/* [MS-CAB], whatever is in the field before its size: where files are, version 1.3, and how many there are. */
+bool content_is_cab(const uint8_t *head)
+{
+	return little_get32(head + 16) < little_get32(head + 8) &&
+	       little_get16(head + 24) == 0x103 && little_get16(head + 26) > 0 &&
+	       little_get16(head + 28) > 0;
+}
+
 static enum content_kind take_cab(const uint8_t *head, size_t size)
 {
-	const bool is_it = has(head, size, 0, "MSCF", 4) && size >= 36 &&
-			   little_get32(head + 16) < little_get32(head + 8) &&
-			   little_get16(head + 24) == 0x103 && little_get16(head + 26) > 0 &&
-			   little_get16(head + 28) > 0;
+	const bool is_it = has(head, size, 0, "MSCF", 4) && size >= 36 && content_is_cab(head);
 	return is_it ? CONTENT_CAB : CONTENT_OTHER;
 }
 

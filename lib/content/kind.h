@@ -89,6 +89,11 @@ enum content_kind content_kind_besides(enum content_kind kind, const uint8_t *he
 enum content_kind content_archive_besides(enum content_kind kind, const uint8_t *head, size_t size);
 
 /*
+ * Behind the mark of a cabinet ([MS-CAB]), of which head has 30 bytes, whatever is in the field before its size: where
+ * files are, version 1.3, and how many there are.
+ */
+bool content_is_cab(const uint8_t *head);
+/*
  * Does the head say more of the kind than its mark, so that a flaw behind it is one: of LHA the sum of a header, of
  * cpio the digits?
  */

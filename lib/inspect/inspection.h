@@ -67,7 +67,7 @@ struct object {
 	struct object *disc;
 	struct object *packs[SELFPACK_FOUND + 2]; /* selfpack.h, and what it is besides */
 	unsigned pack_count;
-	uint8_t zip_seen; /* of its mark: zipmark.h */
+	uint8_t zip_seen; /* of its mark: mark.h */
 	bool may_have_zip;
 	bool may_have_pack;
 	bool is_settled; /* its head was here, and said what it is */
@@ -121,6 +121,8 @@ bool object_spend(struct object *object, size_t size);
 bool object_count(struct object *object);
 /* Gives its slots back. */
 void object_end(struct object *object, bool is_whole);
+/* The same as an event of what it is in. */
+void object_end_within(void *context, void *object, bool is_whole);
 
 /* What stands there already is counted only. offset is a signature's, else 0. */
 void finding_add(struct inspection *inspection, enum inspect_class class_, const char *name,

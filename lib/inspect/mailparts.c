@@ -81,12 +81,6 @@ static void push_part(void *context, void *part, const uint8_t *bytes, size_t si
 		object_push(object, bytes, size);
 }
 
-static void end_part(void *context, void *part, bool is_whole)
-{
-	(void)context;
-	object_end((struct object *)part, is_whole);
-}
-
 /* What hides something is more than a mail that is odd. */
 static enum inspect_class class_of_oddity(enum mstream_oddity oddity)
 {
@@ -133,7 +127,8 @@ static void take_oddity(void *context, enum mstream_oddity oddity, const char *p
 	finding_add(mail->inspection, class_, name, path, 0);
 }
 
-static const struct mstream_events mail_events = { begin_part, push_part, end_part, take_oddity };
+static const struct mstream_events mail_events = { begin_part, push_part, object_end_within,
+						   take_oddity };
 
 void mailparts_begin(struct object *mail)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/content/pgp.h"
-#include "lib/content/zipmark.h"
+#include "lib/content/mark.h"
 #include "lib/inspect/mailparts.h"
 #include "lib/inspect/path.h"
 
@@ -25,12 +25,6 @@ static void push_member(void *context, void *member, const uint8_t *bytes, size_
 {
 	(void)context;
 	object_push((struct object *)member, bytes, size);
-}
-
-static void end_member(void *context, void *member, bool is_whole)
-{
-	(void)context;
-	object_end((struct object *)member, is_whole);
 }
 
 static void *begin_member(void *context, const char *name)
@@ -129,7 +123,7 @@ static void tell_held(struct object *archive)
 	}
 }
 
-static const struct unpack_events archive_events = { begin_member, push_member, end_member,
+static const struct unpack_events archive_events = { begin_member, push_member, object_end_within,
 						     take_flaw };
 
 /* ---- which way an object goes ---- */
@@ -284,15 +278,22 @@ static void close_route(struct object *object, bool is_whole)
 
 /* ---- images of discs, whose mark is behind the head ---- */
 
-static void open_disc(struct object *object)
+/* What stands before the end of the mark, into the image. */
+static void push_mark(struct object *image, uint8_t type,
+		      void (*push)(struct object *image, const uint8_t *bytes, size_t size))
 {
 	static const uint8_t nothing[4096];
+	for (size_t at = 0; at < DISC_MARK_AT; at += sizeof(nothing))
+		push(image, nothing, sizeof(nothing));
+	push(image, &type, 1);
+	push(image, (const uint8_t *)disc_mark, DISC_MARK_SIZE - 1);
+}
+
+static void open_disc(struct object *object)
+{
 	object->kind = CONTENT_ISO9660;
 	open_route(object);
-	for (size_t at = 0; at < DISC_MARK_AT; at += sizeof(nothing))
-		push_route(object, nothing, sizeof(nothing));
-	push_route(object, &object->disc_type, 1);
-	push_route(object, (const uint8_t *)disc_mark, DISC_MARK_SIZE - 1);
+	push_mark(object, object->disc_type, push_route);
 }
 
 static bool is_archive(const struct object *object)
@@ -311,14 +312,9 @@ static bool is_found_mail(const struct object *object)
 /* It is an archive or a mail by its head as well: the image is another object, which finds its mark itself. */
 static void open_disc_beside(struct object *object)
 {
-	static const uint8_t nothing[4096];
 	object->disc = object_begin(object->inspection, object, content_kind_name(CONTENT_ISO9660));
-	if (object->disc == NULL)
-		return;
-	for (size_t at = 0; at < DISC_MARK_AT; at += sizeof(nothing))
-		object_push(object->disc, nothing, sizeof(nothing));
-	object_push(object->disc, &object->disc_type, 1);
-	object_push(object->disc, (const uint8_t *)disc_mark, DISC_MARK_SIZE - 1);
+	if (object->disc != NULL)
+		push_mark(object->disc, object->disc_type, object_push);
 }
 
 /* A reader of discs does not care for what the area before the mark looks like. */
@@ -361,7 +357,7 @@ static void push_zip(struct object *object, const uint8_t *bytes, size_t size)
 	if (!object->may_have_zip || size == 0)
 		return;
 	if (object->zip == NULL) {
-		if (!zipmark_find(&object->zip_seen, bytes, size, &behind))
+		if (!mark_find(ZIPMARK, ZIPMARK_SIZE, &object->zip_seen, bytes, size, &behind))
 			return;
 		object->zip =
 			object_begin(object->inspection, object, content_kind_name(CONTENT_ZIP));
@@ -717,4 +713,10 @@ void object_end(struct object *object, bool is_whole)
 		match_end(object->match);
 	unlink_open(inspection, object);
 	slots_give(&inspection->pool->objects, object);
+}
+
+void object_end_within(void *context, void *object, bool is_whole)
+{
+	(void)context;
+	object_end((struct object *)object, is_whole);
 }

@@ -14,17 +14,6 @@ static bool is_7z(const uint8_t *head)
 	return little_get32(head + 8) == crc32(0, head + 12, 20);
 }
 
-/*
- * [MS-CAB], whatever is in the field before its size: where in it files are; version 1.3; how many folders and files
- * there are.
- */
-static bool is_cab(const uint8_t *head)
-{
-	return little_get32(head + 16) < little_get32(head + 8) &&
-	       little_get16(head + 24) == 0x103 && little_get16(head + 26) > 0 &&
-	       little_get16(head + 28) > 0;
-}
-
 /* The header of the archive, with the low half of a checksum before it. */
 static bool is_rar4(const uint8_t *head)
 {
@@ -71,7 +60,7 @@ static const struct {
 	bool (*is_right)(const uint8_t *head);
 } marks[SELFPACK_MARKS] = {
 	{ CONTENT_7Z, 6, "7z\xbc\xaf\x27\x1c", is_7z },
-	{ CONTENT_CAB, 4, "MSCF", is_cab },
+	{ CONTENT_CAB, 4, "MSCF", content_is_cab },
 	{ CONTENT_RAR, 7, "Rar!\x1a\7\0", is_any },
 	{ CONTENT_RAR, 7, "Rar!\x1a\7\0", is_rar4 },
 	{ CONTENT_RAR, 8, "Rar!\x1a\7\1\0", is_any },

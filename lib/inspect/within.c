@@ -26,12 +26,6 @@ static bool take_data(void *context, void *file, const uint8_t *bytes, size_t si
 	return true;
 }
 
-static void end_file(void *context, void *file, bool is_whole)
-{
-	(void)context;
-	object_end((struct object *)file, is_whole);
-}
-
 static void take_oddity(void *context, enum mstream_oddity oddity)
 {
 	const struct object *object = (const struct object *)context;
@@ -41,7 +35,7 @@ static void take_oddity(void *context, enum mstream_oddity oddity)
 	finding_add(object->inspection, INSPECT_AMBIGUOUS, name, object->path, 0);
 }
 
-static const struct finder_files files = { begin_file, take_data, end_file, take_oddity };
+static const struct finder_files files = { begin_file, take_data, object_end_within, take_oddity };
 
 void within_begin(struct object *object)
 {

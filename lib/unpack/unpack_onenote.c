@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/content/little.h"
+#include "lib/content/mark.h"
 #include "lib/unpack/unpack_rows.h"
 
 /*
@@ -17,8 +18,8 @@
 #define HEAD_SIZE 20 /* behind the mark */
 #define OPEN_MAX  8  /* files within one another; a section in a section has two */
 
-static const uint8_t begin_mark[MARK_SIZE] = { 0xe7, 0x16, 0xe3, 0xbd, 0x65, 0x26, 0x11, 0x45,
-					       0xa4, 0xc4, 0x8d, 0x4d, 0x0b, 0x7a, 0x9e, 0xac };
+static const char begin_mark[MARK_SIZE + 1] =
+	"\xe7\x16\xe3\xbd\x65\x26\x11\x45\xa4\xc4\x8d\x4d\x0b\x7a\x9e\xac";
 
 struct onenote_file {
 	unsigned number;    /* 0: its head is not there yet */
@@ -29,7 +30,7 @@ struct onenote_file {
 };
 
 struct onenote_state {
-	unsigned fill; /* of the mark */
+	uint8_t seen; /* of the mark */
 	unsigned count;
 	unsigned open_count;
 	struct onenote_file open[OPEN_MAX]; /* in the order of their marks */
@@ -142,29 +143,6 @@ static void push_files(struct unpack *unpack, const uint8_t *bytes, size_t size)
 	}
 }
 
-/* How many bytes end with a mark; *ret_is_there: one is. The first byte of the mark is in it once. */
-static size_t find_mark(struct onenote_state *state, const uint8_t *bytes, size_t size,
-			bool *ret_is_there)
-{
-	size_t at = 0;
-	while (at < size) {
-		const uint8_t *first =
-			state->fill > 0 ? bytes + at : memchr(bytes + at, begin_mark[0], size - at);
-		if (first == NULL)
-			break;
-		at = (size_t)(first - bytes) + 1;
-		state->fill = *first == begin_mark[state->fill] ? state->fill + 1
-								: *first == begin_mark[0];
-		if (state->fill == MARK_SIZE) {
-			state->fill = 0;
-			*ret_is_there = true;
-			return at;
-		}
-	}
-	*ret_is_there = false;
-	return size;
-}
-
 static void add_file(struct unpack *unpack)
 {
 	struct onenote_state *state = unpack->state;
@@ -181,8 +159,9 @@ void unpack_onenote_push(struct unpack *unpack, const uint8_t *bytes, size_t siz
 {
 	struct onenote_state *state = unpack->state;
 	while (size > 0 && !unpack->is_over) {
-		bool is_there = false;
-		const size_t used = find_mark(state, bytes, size, &is_there);
+		size_t used = size;
+		const bool is_there =
+			mark_find(begin_mark, MARK_SIZE, &state->seen, bytes, size, &used);
 		push_files(unpack, bytes, used);
 		unpack->in += used;
 		if (is_there && !unpack->is_over)

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "lib/content/little.h"
-#include "lib/content/zipmark.h"
+#include "lib/content/mark.h"
 #include "lib/unpack/unpack_name.h"
 
 _Static_assert(sizeof(struct zip_state) <= UNPACK_HERE_STATE, "it fits");
@@ -685,7 +685,7 @@ static size_t break_off(struct unpack *unpack, const uint8_t *bytes, size_t size
 	size_t behind = 0;
 	if (part == 0)
 		zip->seen = 0;
-	if (part == 0 || !zipmark_find(&zip->seen, bytes, part, &behind))
+	if (part == 0 || !mark_find(ZIPMARK, ZIPMARK_SIZE, &zip->seen, bytes, part, &behind))
 		return 0;
 	if (zip->lists.locals.count == 0 && zip->lists.listed.count == 0)
 		begin_archive(zip);
