@@ -2,7 +2,6 @@
 #include "lib/match/compile.h"
 
 #include <errno.h>
-#include <search.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +18,8 @@ struct compile {
 	compile_say_fn *say;
 	void *context;
 	struct siglist list;
-	struct sigregex_cache *regexes;
-	void *ignored; /* tree of names, and of names with an MD5 */
+	void *regexes; /* that were tried: a tree of sigtext.h */
+	void *ignored; /* the same of names, and of names with an MD5 */
 	unsigned counts[COMPILE_FORMAT_COUNT][COMPILE_REASON_COUNT];
 	unsigned bad_lines;
 	/* The line that is read. */
@@ -87,11 +86,6 @@ int compile_new(bool is_strict, compile_say_fn *say, void *context, struct compi
 	compile->is_strict = is_strict;
 	compile->say = say;
 	compile->context = context;
-	compile->regexes = sigregex_cache_new();
-	if (compile->regexes == NULL) {
-		free(compile);
-		return -ENOMEM;
-	}
 	*ret_compile = compile;
 	return 0;
 }
@@ -101,8 +95,8 @@ void compile_free(struct compile *compile)
 	if (compile == NULL)
 		return;
 	siglist_free(&compile->list);
-	sigregex_cache_free(compile->regexes);
-	tdestroy(compile->ignored, free);
+	signame_free(compile->regexes);
+	signame_free(compile->ignored);
 	free(compile);
 }
 
@@ -120,24 +114,14 @@ __attribute__((format(printf, 2, 3))) static void say(const struct compile *comp
 
 /* ---- what is ignored ---- */
 
-static int compare_names(const void *left, const void *right)
-{
-	return strcmp(left, right);
-}
-
 static bool is_named(const struct compile *compile, const char *name)
 {
-	void *const *tree = (void *const *)&compile->ignored;
-	return tfind(name, tree, compare_names) != NULL;
+	return signame_is_there(&compile->ignored, name);
 }
 
 static const char *add_name(struct compile *compile, const char *name)
 {
-	char *copy = strdup(name);
-	void *const *found = copy != NULL ? tsearch(copy, &compile->ignored, compare_names) : NULL;
-	if (found == NULL || *found != copy)
-		free(copy);
-	return found != NULL ? NULL : out_of_memory;
+	return signame_get(&compile->ignored, name) != NULL ? NULL : out_of_memory;
 }
 
 static const char *add_ignored(struct compile *compile, char *line)
@@ -169,7 +153,7 @@ static const char *add_hash(struct compile *compile, char *line, enum compile_fo
 {
 	struct sigline_hash hash;
 	const bool is_section = format == COMPILE_MDB || format == COMPILE_MSB;
-	const char *why = is_section ? sigline_section(line, &hash) : sigline_hash(line, &hash);
+	const char *why = sigline_hash(line, is_section, &hash);
 	if (why != NULL)
 		return why;
 	count(compile, format, hash.reason);
@@ -268,7 +252,7 @@ static const char *fill_regex(struct compile *compile, struct siglist_sub *sub,
 		return why;
 	*ret_reason = from->place.kind != SIGPLACE_ANY
 			      ? COMPILE_PCRE
-			      : sigregex_prepare(compile->regexes, from->bytes, from->letters,
+			      : sigregex_prepare(&compile->regexes, from->bytes, from->letters,
 						 &sub->regex, &sub->regex_flags);
 	return NULL;
 }

@@ -2,44 +2,11 @@
 #include "lib/match/compiler/sigregex.h"
 
 #include <hs/hs.h>
-#include <search.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/match/logic/sigtext.h"
-
-struct tried {
-	char *key;
-	bool streams;
-};
-
-struct sigregex_cache {
-	void *tree;
-};
-
-static int compare_tried(const void *left, const void *right)
-{
-	return strcmp(((const struct tried *)left)->key, ((const struct tried *)right)->key);
-}
-
-static void free_tried(void *tried)
-{
-	free(((struct tried *)tried)->key);
-	free(tried);
-}
-
-struct sigregex_cache *sigregex_cache_new(void)
-{
-	return calloc(1, sizeof(struct sigregex_cache));
-}
-
-void sigregex_cache_free(struct sigregex_cache *cache)
-{
-	if (cache != NULL)
-		tdestroy(cache->tree, free_tried);
-	free(cache);
-}
 
 /* Is there a {n}, {n,} or {n,m} with a large number? */
 static bool repeats_much(const char *expression)
@@ -76,32 +43,16 @@ static bool is_small(const char *expression, unsigned flags)
 	       database_size <= SIGREGEX_DATABASE_MAX;
 }
 
-static bool does_stream(struct sigregex_cache *cache, const char *expression, unsigned flags)
+static bool does_stream(void **tried, const char *expression, unsigned flags)
 {
 	struct sigtext key = { .bytes = NULL };
 	sigtext_say(&key, "%x ", flags);
 	sigtext_add(&key, expression, strlen(expression));
-	if (key.is_failed) {
-		sigtext_free(&key);
-		return false;
-	}
-	struct tried wanted = { .key = key.bytes };
-	struct tried *const *found = tfind(&wanted, &cache->tree, compare_tried);
-	if (found != NULL) {
-		sigtext_free(&key);
-		return (*found)->streams;
-	}
-	struct tried *tried = malloc(sizeof(*tried));
-	if (tried == NULL) {
-		sigtext_free(&key);
-		return false;
-	}
-	tried->key = key.bytes;
-	tried->streams = is_small(expression, flags);
-	const bool streams = tried->streams;
-	if (tsearch(tried, &cache->tree, compare_tried) == NULL)
-		free_tried(tried);
-	return streams;
+	struct signame *one = key.is_failed ? NULL : signame_get(tried, key.bytes);
+	sigtext_free(&key);
+	if (one != NULL && one->number == SIGNAME_NEW)
+		one->number = is_small(expression, flags);
+	return one != NULL && one->number != 0;
 }
 
 /* PCRE's letters, and those of ClamAV that change nothing here. */
@@ -134,8 +85,8 @@ static bool read_letters(const char *letters, unsigned *ret_flags, bool *ret_is_
 	return true;
 }
 
-enum compile_reason sigregex_prepare(struct sigregex_cache *cache, const char *expression,
-				     const char *letters, char **ret_text, unsigned *ret_flags)
+enum compile_reason sigregex_prepare(void **tried, const char *expression, const char *letters,
+				     char **ret_text, unsigned *ret_flags)
 {
 	struct sigtext text = { .bytes = NULL };
 	bool is_anchored = false;
@@ -147,7 +98,7 @@ enum compile_reason sigregex_prepare(struct sigregex_cache *cache, const char *e
 	sigtext_add(&text, expression, strlen(expression));
 	if (is_anchored)
 		sigtext_add(&text, ")", 1);
-	if (text.is_failed || !does_stream(cache, text.bytes, flags)) {
+	if (text.is_failed || !does_stream(tried, text.bytes, flags)) {
 		sigtext_free(&text);
 		return COMPILE_PCRE;
 	}

@@ -7,7 +7,7 @@
  * Flow: compile.c: the expression and the letters behind it -> sigregex_prepare() -> Vectorscan's
  *       expression and flags, or COMPILE_PCRE: it is for clamd.
  *
- *     reason = sigregex_prepare(cache, "foo.*bar", "is", &text, &flags);
+ *     reason = sigregex_prepare(&tried, "foo.*bar", "is", &text, &flags);
  *
  * References back, looking ahead or behind and the like have no automaton. What has one may have a
  * state of any size; one above SIGREGEX_STATE_MAX is left out, as each object of each mail has it. So
@@ -26,14 +26,12 @@ extern "C" {
 #define SIGREGEX_DATABASE_MAX (16 * 1024)
 #define SIGREGEX_REPEAT_MAX   1000
 
-struct sigregex_cache;
-
-struct sigregex_cache *sigregex_cache_new(void);	/* NULL: no memory */
-void sigregex_cache_free(struct sigregex_cache *cache); /* takes NULL */
-
-/* *ret_text is to be freed with COMPILE_STREAMS. No memory is COMPILE_PCRE, too. */
-enum compile_reason sigregex_prepare(struct sigregex_cache *cache, const char *expression,
-				     const char *letters, char **ret_text, unsigned *ret_flags);
+/*
+ * tried: those that were, a tree of sigtext.h. *ret_text is to be freed with COMPILE_STREAMS. No memory is
+ * COMPILE_PCRE, too.
+ */
+enum compile_reason sigregex_prepare(void **tried, const char *expression, const char *letters,
+				     char **ret_text, unsigned *ret_flags);
 
 #ifdef __cplusplus
 }

@@ -4,19 +4,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <hs/hs.h>
-#include <search.h>
 #include <stdlib.h>
 
 #include "lib/content/kind.h"
 #include "lib/format/array.h"
 
 #define TRIGGER_DEPTH 4 /* expressions whose triggers name others */
-
-/* What is there once, by its text. */
-struct node {
-	char *key;
-	uint32_t number;
-};
 
 /* One use of a pattern by a part, or of a content by a signature. */
 struct link {
@@ -34,7 +27,7 @@ struct links {
 
 struct maker {
 	struct tables *tables;
-	void *names; /* trees of nodes */
+	void *names; /* trees of sigtext.h */
 	void *contents;
 	void *patterns;
 	struct image_content *content;
@@ -51,37 +44,6 @@ struct maker {
 };
 
 /* ---- things that are there once ---- */
-
-static int compare_nodes(const void *left, const void *right)
-{
-	return strcmp(((const struct node *)left)->key, ((const struct node *)right)->key);
-}
-
-static void free_node(void *node)
-{
-	free(((struct node *)node)->key);
-	free(node);
-}
-
-/* The node of key; a new one has IMAGE_NONE. NULL when memory ends. */
-static struct node *intern(struct maker *maker, void **tree, const char *key)
-{
-	struct node wanted = { .key = (char *)(uintptr_t)key };
-	struct node *const *found = tfind(&wanted, tree, compare_nodes);
-	if (found != NULL)
-		return *found;
-	struct node *node = malloc(sizeof(*node));
-	if (node != NULL) {
-		node->number = IMAGE_NONE;
-		node->key = strdup(key);
-		if (node->key != NULL && tsearch(node, tree, compare_nodes) != NULL)
-			return node;
-		free(node->key);
-		free(node);
-	}
-	maker->is_failed = true;
-	return NULL;
-}
 
 /* For one more; array is the address of a pointer. */
 static void grow(struct maker *maker, void *array, size_t count, size_t *room, size_t size)
@@ -108,10 +70,12 @@ static void add_bytes(struct maker *maker, enum image_section section, const voi
 
 static uint32_t name_of(struct maker *maker, const char *name)
 {
-	struct node *node = intern(maker, &maker->names, name);
-	if (node == NULL)
+	struct signame *node = signame_get(&maker->names, name);
+	if (node == NULL) {
+		maker->is_failed = true;
 		return IMAGE_NONE;
-	if (node->number == IMAGE_NONE) {
+	}
+	if (node->number == SIGNAME_NEW) {
 		node->number = (uint32_t)maker->tables->sections[IMAGE_NAMES].size;
 		add_bytes(maker, IMAGE_NAMES, name, strlen(name) + 1);
 	}
@@ -126,13 +90,13 @@ static uint32_t pattern_of(struct maker *maker, const char *expression, unsigned
 	sigtext_say(&key, "%u %x %" PRIu64 " %" PRIu64 " ", maker->group, flags, ends.min,
 		    ends.max);
 	sigtext_add(&key, expression, strlen(expression));
-	struct node *node = key.is_failed ? NULL : intern(maker, &maker->patterns, key.bytes);
+	struct signame *node = key.is_failed ? NULL : signame_get(&maker->patterns, key.bytes);
 	sigtext_free(&key);
 	if (node == NULL) {
 		maker->is_failed = true;
 		return IMAGE_NONE;
 	}
-	if (node->number != IMAGE_NONE)
+	if (node->number != SIGNAME_NEW)
 		return node->number;
 	size_t room = maker->expression_room;
 	size_t ends_room = room;
@@ -272,7 +236,7 @@ static void add_parts(struct maker *maker, const struct siglist_sub *sub, uint32
 static uint32_t content_of(struct maker *maker, const struct siglist_sub *sub)
 {
 	char *key = key_of(sub, maker->group);
-	struct node *node = key != NULL ? intern(maker, &maker->contents, key) : NULL;
+	struct signame *node = key != NULL ? signame_get(&maker->contents, key) : NULL;
 	free(key);
 	grow(maker, &maker->content, maker->content_count, &maker->content_room,
 	     sizeof(*maker->content));
@@ -280,7 +244,7 @@ static uint32_t content_of(struct maker *maker, const struct siglist_sub *sub)
 		maker->is_failed = true;
 		return 0;
 	}
-	if (node->number != IMAGE_NONE)
+	if (node->number != SIGNAME_NEW)
 		return node->number;
 	node->number = (uint32_t)maker->content_count;
 	struct image_content *content = &maker->content[maker->content_count++];
@@ -551,9 +515,9 @@ int tables_make(const struct siglist *list, struct tables *ret_tables)
 		write_uses(&maker);
 		write_contents(&maker);
 	}
-	tdestroy(maker.names, free_node);
-	tdestroy(maker.contents, free_node);
-	tdestroy(maker.patterns, free_node);
+	signame_free(maker.names);
+	signame_free(maker.contents);
+	signame_free(maker.patterns);
 	free(maker.content);
 	free(maker.part);
 	free(maker.uses.at);

@@ -93,32 +93,23 @@ static const char *read_digest(const char *text, struct sigline_hash *hash)
 	return NULL;
 }
 
-static const char *read_hash(char *line, bool is_size_first, struct sigline_hash *hash)
+const char *sigline_hash(char *line, bool is_section, struct sigline_hash *ret_hash)
 {
 	char *fields[FIELDS_MAX] = { NULL };
 	const unsigned count = split(line, fields, FIELDS_MAX);
-	memset(hash, 0, sizeof(*hash));
+	memset(ret_hash, 0, sizeof(*ret_hash));
 	if (count < 3 || count > 5)
 		return "a hash has three to five fields";
-	const char *size = fields[is_size_first ? 0 : 1];
-	hash->name = fields[2];
-	hash->size = SIGLINE_NO_SIZE;
-	const char *why = check_name(hash->name);
+	const char *size = fields[is_section ? 0 : 1];
+	ret_hash->name = fields[2];
+	ret_hash->size = SIGLINE_NO_SIZE;
+	const char *why = check_name(ret_hash->name);
 	if (why == NULL)
-		why = read_digest(fields[is_size_first ? 1 : 0], hash);
-	if (why == NULL && strcmp(size, "*") != 0 && sigtarget_decimal(size, &hash->size) != NULL)
+		why = read_digest(fields[is_section ? 1 : 0], ret_hash);
+	if (why == NULL && strcmp(size, "*") != 0 &&
+	    sigtarget_decimal(size, &ret_hash->size) != NULL)
 		why = "the size is neither a number nor *";
-	return why != NULL ? why : read_levels(fields + 3, count - 3, &hash->reason);
-}
-
-const char *sigline_hash(char *line, struct sigline_hash *ret_hash)
-{
-	return read_hash(line, false, ret_hash);
-}
-
-const char *sigline_section(char *line, struct sigline_hash *ret_hash)
-{
-	return read_hash(line, true, ret_hash);
+	return why != NULL ? why : read_levels(fields + 3, count - 3, &ret_hash->reason);
 }
 
 /* ---- bytes ---- */

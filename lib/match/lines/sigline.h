@@ -21,6 +21,7 @@
  * so by COMPILE_ENGINE. The line is written into; fields point into it. Pure.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/match/lines/reason.h"
@@ -80,8 +81,7 @@ struct sigline_ignored {
 };
 
 /* Each: NULL, or why the line is wrong. */
-const char *sigline_hash(char *line, struct sigline_hash *ret_hash);
-const char *sigline_section(char *line, struct sigline_hash *ret_hash);
+const char *sigline_hash(char *line, bool is_section, struct sigline_hash *ret_hash);
 const char *sigline_body(char *line, struct sigline_body *ret_body);
 const char *sigline_logical(char *line, struct sigline_logical *ret_logical);
 const char *sigline_ignored(char *line, struct sigline_ignored *ret_ignored);

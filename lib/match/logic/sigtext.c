@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/match/logic/sigtext.h"
 
+#include <search.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,4 +57,43 @@ void sigwords_free(struct sigwords *words)
 {
 	free(words->at);
 	memset(words, 0, sizeof(*words));
+}
+
+static int compare_names(const void *left, const void *right)
+{
+	return strcmp(((const struct signame *)left)->name, ((const struct signame *)right)->name);
+}
+
+static void free_name(void *name)
+{
+	free(((struct signame *)name)->name);
+	free(name);
+}
+
+struct signame *signame_get(void **tree, const char *name)
+{
+	struct signame wanted = { .name = (char *)(uintptr_t)name };
+	struct signame *const *found = tfind(&wanted, tree, compare_names);
+	if (found != NULL)
+		return *found;
+	struct signame *added = malloc(sizeof(*added));
+	if (added == NULL)
+		return NULL;
+	added->number = SIGNAME_NEW;
+	added->name = strdup(name);
+	if (added->name != NULL && tsearch(added, tree, compare_names) != NULL)
+		return added;
+	free_name(added);
+	return NULL;
+}
+
+bool signame_is_there(void *const *tree, const char *name)
+{
+	const struct signame wanted = { .name = (char *)(uintptr_t)name };
+	return tfind(&wanted, tree, compare_names) != NULL;
+}
+
+void signame_free(void *tree)
+{
+	tdestroy(tree, free_name);
 }

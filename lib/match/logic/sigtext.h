@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * sigtext.h - memory of the compiler of signatures that grows: text, and numbers of 32 bits.
+ * sigtext.h - memory of the compiler of signatures that grows: text, numbers of 32 bits, and names.
  *
  * Flow: sigbody.c and siglogic.c write with these -> compile.c, which makes tables of them.
  *
@@ -43,6 +43,19 @@ void sigtext_free(struct sigtext *text);
 
 void sigwords_add(struct sigwords *words, uint32_t word);
 void sigwords_free(struct sigwords *words);
+
+/* What is there once, by its name, in a tree that begins as NULL. */
+struct signame {
+	char *name;
+	uint32_t number; /* the caller's */
+};
+
+#define SIGNAME_NEW UINT32_MAX
+
+/* One that was not there has SIGNAME_NEW. NULL: there is no memory. */
+struct signame *signame_get(void **tree, const char *name);
+bool signame_is_there(void *const *tree, const char *name);
+void signame_free(void *tree);
 
 #ifdef __cplusplus
 }

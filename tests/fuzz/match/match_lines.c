@@ -74,10 +74,8 @@ static void check_line(char *line, unsigned format)
 	struct sigline_hash hash;
 	struct sigline_body body;
 	struct sigline_ignored ignored;
-	if (format == 0 && sigline_hash(line, &hash) == NULL)
+	if (format <= 1 && sigline_hash(line, format == 1, &hash) == NULL)
 		require(strlen(hash.name) > 0, "a hash has a name");
-	if (format == 1 && sigline_section(line, &hash) == NULL)
-		require(strlen(hash.name) > 0, "a section has a name");
 	if (format == 2 && sigline_ignored(line, &ignored) == NULL)
 		require(strlen(ignored.name) > 0, "what is ignored has a name");
 	if (format == 3 && sigline_body(line, &body) == NULL)
