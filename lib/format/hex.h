@@ -22,7 +22,16 @@ static inline int hex_value(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The same of base64 (RFC 4648, part 4), without its padding. */
+/* The byte of two digits, 0 to 255; -1 when either is none. */
+static inline int hex_pair(const void *text)
+{
+	const char *digits = (const char *)text;
+	const int high = hex_value(digits[0]);
+	const int low = high >= 0 ? hex_value(digits[1]) : -1;
+	return low >= 0 ? high << 4 | low : -1;
+}
+
+/* The value of a digit of base64 (RFC 4648, part 4), without its padding. */
 static inline int base64_value(char c)
 {
 	if (c >= 'A' && c <= 'Z')

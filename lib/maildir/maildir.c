@@ -2,6 +2,7 @@
 #include "lib/maildir/maildir.h"
 
 #include "lib/common/wholefile.h"
+#include "lib/format/hex.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -72,22 +73,14 @@ bool maildir_box_of(const uint8_t *mailbox, size_t size, char *ret_box)
 	return done > 0;
 }
 
-static int digit_of(char c)
-{
-	static const char digits[] = "0123456789ABCDEF";
-	const char *found = c != '\0' ? strchr(digits, c) : NULL;
-	return found != NULL ? (int)(found - digits) : -1;
-}
-
 bool maildir_mailbox_of(const char *box, uint8_t *ret_mailbox, size_t *ret_size)
 {
 	char again[MAILDIR_BOX_SIZE];
 	size_t size = 0;
 	for (size_t i = 0; box[i] != '\0' && size < MAILDIR_BOX_SIZE; size++) {
-		const int high = box[i] == '%' ? digit_of(box[i + 1]) : -1;
-		const int low = high >= 0 ? digit_of(box[i + 2]) : -1;
-		ret_mailbox[size] = low >= 0 ? (uint8_t)(high * 16 + low) : (uint8_t)box[i];
-		i += low >= 0 ? 3 : 1;
+		const int byte = box[i] == '%' ? hex_pair(box + i + 1) : -1;
+		ret_mailbox[size] = byte >= 0 ? (uint8_t)byte : (uint8_t)box[i];
+		i += byte >= 0 ? 3 : 1;
 	}
 	*ret_size = size;
 	/* Each mailbox has one box. */

@@ -98,9 +98,7 @@ static size_t xtext_size(const char *text, size_t text_size)
 {
 	if (text[0] != '+')
 		return text[0] > ' ' && text[0] <= '~' && text[0] != '=' ? 1 : 0;
-	if (text_size < 3 || hex_value(text[1]) < 0 || hex_value(text[2]) < 0)
-		return 0;
-	int value = hex_value(text[1]) * 16 + hex_value(text[2]);
+	const int value = text_size >= 3 ? hex_pair(text + 1) : -1;
 	return value >= ' ' && value != 0x7f ? 3 : 0;
 }
 

@@ -27,14 +27,10 @@ static bool decode(const char *text, size_t text_size, char *ret_text)
 	for (size_t i = 0; i < text_size; i++) {
 		int value = (unsigned char)text[i];
 		if (value == '+') {
-			int high = i + 2 < text_size ? hex_value(text[i + 1]) : -1;
-			int low = high >= 0 ? hex_value(text[i + 2]) : -1;
-			if (low < 0)
-				return false;
-			value = high * 16 + low;
+			value = i + 2 < text_size ? hex_pair(text + i + 1) : -1;
 			i += 2;
 		}
-		if (value == 0 || size == XCLIENT_TEXT_MAX)
+		if (value <= 0 || size == XCLIENT_TEXT_MAX)
 			return false;
 		ret_text[size++] = (char)value;
 	}

@@ -68,7 +68,7 @@ ROWS = {
     "lib/inspect": Row(GPL, project=("lib/content", "lib/mstream", "lib/match", "lib/unpack"),
                        external_of={"selfpack": ("z",)}),
     # What a maildir is: files and directories alone.
-    "lib/maildir": Row(GPL, project=("lib/common",)),
+    "lib/maildir": Row(GPL, project=("lib/common", "lib/format")),
     "zone-tools": Row(GPL, project=("lib/format", "lib/lmdb", "lib/store", "lib/common",
                                     "lib/process", "lib/dns"),
                       external=("knot", "z"),

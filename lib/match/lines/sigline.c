@@ -84,11 +84,10 @@ static const char *read_digest(const char *text, struct sigline_hash *hash)
 		return "the hash is no MD5, SHA1 or SHA256";
 	hash->digest_size = (unsigned)size / 2;
 	for (unsigned i = 0; i < hash->digest_size; i++) {
-		const int high = hex_value(text[2 * i]);
-		const int low = hex_value(text[2 * i + 1]);
-		if (high < 0 || low < 0)
+		const int byte = hex_pair(text + 2 * (size_t)i);
+		if (byte < 0)
 			return "the hash is not hexadecimal";
-		hash->digest[i] = (uint8_t)(high << 4 | low);
+		hash->digest[i] = (uint8_t)byte;
 	}
 	return NULL;
 }

@@ -239,11 +239,7 @@ static size_t plain_size(const uint8_t *bytes, size_t size)
 /* "=41" that is there whole: 0 to 255, or -1. */
 static int escape_value(const uint8_t *bytes, size_t size)
 {
-	if (size < 3 || bytes[0] != '=')
-		return -1;
-	const int high = hex_value((char)bytes[1]);
-	const int low = hex_value((char)bytes[2]);
-	return high >= 0 && low >= 0 ? high << 4 | low : -1;
+	return size >= 3 && bytes[0] == '=' ? hex_pair(bytes + 1) : -1;
 }
 
 static size_t put_held(struct qp *decoder, uint8_t *out)

@@ -102,10 +102,9 @@ static void add_escaped(struct partname *name, enum partname_charset charset, ui
 {
 	for (size_t i = 0; i < size; i++) {
 		const bool is_mark = bytes[i] == mark && i + 2 < size;
-		const int high = is_mark ? hex_value((char)bytes[i + 1]) : -1;
-		const int low = is_mark ? hex_value((char)bytes[i + 2]) : -1;
-		if (high >= 0 && low >= 0) {
-			put_byte(name, charset, (uint8_t)(high << 4 | low));
+		const int byte = is_mark ? hex_pair(bytes + i + 1) : -1;
+		if (byte >= 0) {
+			put_byte(name, charset, (uint8_t)byte);
 			i += 2;
 		} else {
 			put_byte(name, charset, mark == '=' && bytes[i] == '_' ? ' ' : bytes[i]);
