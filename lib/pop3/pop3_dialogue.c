@@ -428,8 +428,10 @@ static enum pop3_action stat(struct step *step)
 	return say(step, POP3_REPLY, text);
 }
 
-static enum pop3_action take_list(struct step *step, bool is_uidl)
+/* LIST and UIDL. */
+static enum pop3_action list(struct step *step)
 {
+	const bool is_uidl = step->event->verb == POP3_VERB_UIDL;
 	char text[POP3_REPLY_LINE_MAX];
 	size_t i = 0;
 	if (step->arguments.size == 0) {
@@ -446,16 +448,6 @@ static enum pop3_action take_list(struct step *step, bool is_uidl)
 	else
 		snprintf(text, sizeof(text), "%zu %" PRIu64, i + 1, message->octets);
 	return say(step, POP3_REPLY, text);
-}
-
-static enum pop3_action list(struct step *step)
-{
-	return take_list(step, false);
-}
-
-static enum pop3_action uidl(struct step *step)
-{
-	return take_list(step, true);
 }
 
 static enum pop3_action retr(struct step *step)
@@ -549,7 +541,7 @@ static const struct verb_rule {
 	[POP3_VERB_CAPA] = { capa, BETWEEN, true, true },
 	[POP3_VERB_STAT] = { stat, TO(TRANSACTION), false, true },
 	[POP3_VERB_LIST] = { list, TO(TRANSACTION), false, false },
-	[POP3_VERB_UIDL] = { uidl, TO(TRANSACTION), false, false },
+	[POP3_VERB_UIDL] = { list, TO(TRANSACTION), false, false },
 	[POP3_VERB_RETR] = { retr, TO(TRANSACTION), false, false },
 	[POP3_VERB_TOP] = { top, TO(TRANSACTION), false, false },
 	[POP3_VERB_DELE] = { dele, TO(TRANSACTION), false, false },

@@ -229,38 +229,25 @@ static size_t make_offer(const struct dialogue *dialogue, const struct dialogue_
 
 /* ---- commands ---- */
 
-static enum dialogue_action take_helo(struct step *step, bool is_esmtp)
+static enum dialogue_action hello(struct step *step)
 {
 	struct dialogue *dialogue = step->dialogue;
 	struct dialogue_event *event = step->event;
+	/* RFC 2033, 4.1: in LMTP the others must not succeed, so that a client of SMTP finds its mistake. */
+	if (step->limits->is_lmtp && event->verb != COMMAND_LHLO)
+		return say_error(step, DIALOGUE_REPLY, 500, "5.5.1 This is LMTP, send LHLO");
 	if (!command_take_helo(step->arguments, step->arguments_size, dialogue->helo))
 		return say_error(step, DIALOGUE_REPLY, 501, "5.5.4 Syntax: a host name is wanted");
 	enum dialogue_action action = is_at(dialogue, IN_MAIL) ? DIALOGUE_RESET : DIALOGUE_REPLY;
 	end_transaction(dialogue);
-	dialogue->is_esmtp = is_esmtp;
+	dialogue->is_esmtp = event->verb != COMMAND_HELO;
 	dialogue->withheld = step->limits->withheld;
 	move(dialogue, DIALOGUE_AT_HELO);
-	if (!is_esmtp)
+	if (!dialogue->is_esmtp)
 		return say(step, action, 250, step->limits->hostname);
 	event->reply_code = 250;
 	event->reply_size = make_offer(dialogue, step->limits, event->reply);
 	return action;
-}
-
-static enum dialogue_action helo(struct step *step)
-{
-	return take_helo(step, false);
-}
-
-static enum dialogue_action ehlo(struct step *step)
-{
-	return take_helo(step, true);
-}
-
-/* RFC 2033, 4.1: in LMTP these must not succeed, so that a client of SMTP finds its mistake. */
-static enum dialogue_action not_lhlo(struct step *step)
-{
-	return say_error(step, DIALOGUE_REPLY, 500, "5.5.1 This is LMTP, send LHLO");
 }
 
 static enum dialogue_action mail(struct step *step)
@@ -409,9 +396,9 @@ static const struct verb_rule {
 	bool is_junk; /* may be said for ever without bringing a mail nearer */
 } rules[COMMAND_VERB_COUNT] = {
 	[COMMAND_UNKNOWN] = { unknown, BETWEEN, false, false, false },
-	[COMMAND_HELO] = { helo, BETWEEN, false, false, true },
-	[COMMAND_EHLO] = { ehlo, BETWEEN, true, false, true },
-	[COMMAND_LHLO] = { ehlo, BETWEEN, true, false, true },
+	[COMMAND_HELO] = { hello, BETWEEN, false, false, true },
+	[COMMAND_EHLO] = { hello, BETWEEN, true, false, true },
+	[COMMAND_LHLO] = { hello, BETWEEN, true, false, true },
 	[COMMAND_MAIL] = { mail, TO(HELO) | TO(SPOILT), false, false, false },
 	[COMMAND_RCPT] = { rcpt, TO(MAIL) | TO(RCPT), false, false, false },
 	[COMMAND_DATA] = { data, TO(RCPT), false, true, false },
@@ -453,11 +440,6 @@ static void count_replies(struct step *step)
 		step->event->reply_count = step->dialogue->recipient_count;
 }
 
-static bool is_smtp_helo(const struct step *step)
-{
-	return step->event->verb == COMMAND_HELO || step->event->verb == COMMAND_EHLO;
-}
-
 static enum dialogue_action take_command(struct step *step)
 {
 	struct dialogue *dialogue = step->dialogue;
@@ -478,8 +460,6 @@ static enum dialogue_action take_command(struct step *step)
 		return say_error(step, refused, 501, "5.5.4 Syntax: no arguments are wanted");
 	if (!is_at(dialogue, rule->states))
 		return say_wrong(step, refused);
-	if (step->limits->is_lmtp && is_smtp_helo(step))
-		return not_lhlo(step);
 	return rule->take(step);
 }
 
