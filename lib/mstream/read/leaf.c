@@ -4,6 +4,7 @@
 #include "lib/mstream/read/levels.h"
 #include "lib/mstream/head/partname.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -115,10 +116,7 @@ static void begin_finder(struct mstream *mail, struct entity *entity, struct lea
 	stream->is_known = true;
 	if (!is_tnef && !stream->may_be_text)
 		return;
-	if (stream - entity->streams >= ENTITY_FINDERS) {
-		mstream_odd(mail, entity, MSTREAM_TOO_ODD);
-		return;
-	}
+	assert(stream - entity->streams < ENTITY_FINDERS); /* copies are known, and have none */
 	stream->has_finder = true;
 	finder_begin(finder_of(mail, entity, stream), is_tnef);
 	if (stream->is_uuencode)
@@ -182,14 +180,11 @@ static bool is_text(const char *type, enum mstream_coding coding)
 	       mimehead_begins(type, "application/mac-binhex");
 }
 
-int leaf_add(struct mstream *mail, struct entity *entity, const char *type,
-	     enum mstream_coding coding)
+unsigned leaf_add(struct mstream *mail, struct entity *entity, const char *type,
+		  enum mstream_coding coding)
 {
 	const unsigned number = entity->stream_count;
-	if (number == LEAF_STREAMS) {
-		mstream_odd(mail, entity, MSTREAM_TOO_ODD);
-		return -1;
-	}
+	assert(number < LEAF_STREAMS);
 	struct leaf_stream *stream = &entity->streams[entity->stream_count++];
 	memset(stream, 0, sizeof(*stream));
 	stream->coding = coding;
@@ -204,17 +199,14 @@ int leaf_add(struct mstream *mail, struct entity *entity, const char *type,
 		.is_too_deep = entity->is_too_deep,
 	};
 	stream->part = begin_part(mail, entity, &part);
-	return (int)number;
+	return number;
 }
 
 /* A stream that goes on in another way. NULL: none is wanted. */
 static struct leaf_stream *copy_stream(struct mstream *mail, struct entity *entity,
 				       const struct leaf_stream *stream)
 {
-	if (entity->stream_count == LEAF_STREAMS) {
-		mstream_odd(mail, entity, MSTREAM_TOO_ODD);
-		return NULL;
-	}
+	assert(entity->stream_count < LEAF_STREAMS); /* each event is told once */
 	struct mstream_part part = {
 		.view = view_of(entity, (unsigned)(stream - entity->streams) + 1),
 		.type = "application/octet-stream",

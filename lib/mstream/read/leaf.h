@@ -28,9 +28,9 @@
 extern "C" {
 #endif
 
-/* Of entity.head's name, and of this type. Returns the stream's number, or -1. */
-int leaf_add(struct mstream *mail, struct entity *entity, const char *type,
-	     enum mstream_coding coding);
+/* Of entity.head's name, and of this type: once for each coding at most. Returns the stream's number. */
+unsigned leaf_add(struct mstream *mail, struct entity *entity, const char *type,
+		  enum mstream_coding coding);
 void leaf_data(struct mstream *mail, struct entity *entity, const uint8_t *bytes, size_t size);
 /* is_whole: the mail has not broken off in it. */
 void leaf_end(struct mstream *mail, struct entity *entity, bool is_whole);

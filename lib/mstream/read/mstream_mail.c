@@ -167,12 +167,15 @@ static uint32_t advance(struct mstream *mail, uint32_t set, uint8_t feed, const 
 	return set;
 }
 
+/* The entity with the lowest number; set is not empty. */
+static unsigned first_of(uint32_t set)
+{
+	return (unsigned)__builtin_ctz(set);
+}
+
 uint32_t mstream_replay(struct mstream *mail, uint32_t set, const uint8_t *bytes, size_t size)
 {
-	unsigned first = 0;
-	while ((set & ENTITY_BIT(first)) == 0)
-		first++;
-	return advance(mail, set, mail->feeds[first], bytes, size);
+	return advance(mail, set, mail->feeds[first_of(set)], bytes, size);
 }
 
 /* One that is alone gets as much as there is; it stops where it is copied. */
@@ -287,11 +290,8 @@ void mstream_feed(struct mstream *mail, uint8_t feed, const uint8_t *bytes, size
 		const uint32_t set = fed_by(mail, feed);
 		if (set == 0)
 			return;
-		unsigned first = 0;
-		while ((set & ENTITY_BIT(first)) == 0)
-			first++;
-		const size_t used = set == ENTITY_BIT(first)
-					    ? advance_alone(mail, first, bytes, size)
+		const size_t used = set == ENTITY_BIT(first_of(set))
+					    ? advance_alone(mail, first_of(set), bytes, size)
 					    : advance_all(mail, set, feed, bytes, size);
 		bytes += used;
 		size -= used;
@@ -303,11 +303,8 @@ void mstream_end_feed(struct mstream *mail, uint8_t feed, bool is_whole)
 	uint32_t set;
 	const uint32_t fresh = mail->fresh;
 	while ((set = fed_by(mail, feed)) != 0) {
-		unsigned first = 0;
-		while ((set & ENTITY_BIT(first)) == 0)
-			first++;
 		mail->fresh = 0;
-		partreader_end(mail, &mail->entities[first], is_whole);
+		partreader_end(mail, &mail->entities[first_of(set)], is_whole);
 	}
 	mail->fresh = fresh & mail->used;
 }

@@ -178,11 +178,9 @@ static bool push(struct entity *entity, const struct mimehead *head, const struc
 /* A mail, or parts, in what this body decodes to. */
 static void begin_coded(struct mstream *mail, struct entity *entity, const struct reading *reading)
 {
-	const int stream =
+	const unsigned stream =
 		leaf_add(mail, entity, entity->head.types[reading->type], reading->coding);
-	if (stream < 0)
-		return;
-	struct entity *nested = mstream_nest(mail, entity, (unsigned)stream);
+	struct entity *nested = mstream_nest(mail, entity, stream);
 	if (nested == NULL || push(nested, &entity->head, reading))
 		return;
 	mstream_odd(mail, entity, MSTREAM_TOO_DEEP);
