@@ -25,7 +25,6 @@ extern "C" {
 #endif
 
 #define OFFICE_HASH_MAX 64
-#define OFFICE_KEY_MAX	32
 #define OFFICE_BLOCK	16 /* of AES */
 
 enum office_hash { OFFICE_MD5, OFFICE_SHA1, OFFICE_SHA256, OFFICE_SHA384, OFFICE_SHA512 };

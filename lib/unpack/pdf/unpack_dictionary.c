@@ -66,11 +66,10 @@ static uint8_t take_byte(struct pdf_place *place, uint8_t byte)
 /* Names as they are meant (7.3.5): #46 is F, but never the end of a name. */
 static uint8_t take_escape(const uint8_t *text, size_t left)
 {
-	const int high = text[0] == '#' && left >= 3 ? hex_value((char)text[1]) : -1;
-	const int low = high >= 0 ? hex_value((char)text[2]) : -1;
-	if (low < 0)
+	const int value = text[0] == '#' && left >= 3 ? hex_pair(text + 1) : -1;
+	const uint8_t byte = value >= 0 ? (uint8_t)value : 0;
+	if (value < 0)
 		return '\0';
-	const uint8_t byte = (uint8_t)(high << 4 | low);
 	return pdf_is_space(byte) || pdf_is_delimiter(byte) ? '?' : byte;
 }
 
@@ -182,8 +181,11 @@ size_t pdf_dictionary_size(const char *value)
 	return *value == '/' ? 1 + strcspn(value + 1, NAME_ENDS) : 0;
 }
 
-/* A name may be a key or a value, which follow each other. */
-char *pdf_dictionary_value(char *dictionary, const char *name)
+/*
+ * Of a key of its own, the last as most readers have it, up to the end of the dictionary. A name may be a key or a
+ * value, which follow each other. NULL: there is none, or it is a null.
+ */
+static char *value_of(char *dictionary, const char *name)
 {
 	const size_t name_size = strlen(name);
 	char *value = NULL;
@@ -196,7 +198,8 @@ char *pdf_dictionary_value(char *dictionary, const char *name)
 			value = at + size;
 		at += size;
 	}
-	return value != NULL ? value + strspn(value, BLANKS) : NULL;
+	value = value != NULL ? value + strspn(value, BLANKS) : NULL;
+	return value != NULL && *value != 'n' ? value : NULL;
 }
 
 static size_t skip_value(const char *text)
@@ -239,13 +242,6 @@ bool pdf_dictionary_is_elsewhere(const char *value)
 		value += strspn(value, BLANKS);
 	}
 	return false;
-}
-
-/* A null is none. */
-static char *value_of(char *dictionary, const char *name)
-{
-	char *value = pdf_dictionary_value(dictionary, name);
-	return value != NULL && *value != 'n' ? value : NULL;
 }
 
 /* What may be filters: /F may be a file, too. */

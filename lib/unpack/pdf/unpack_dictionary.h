@@ -61,8 +61,6 @@ bool pdf_dictionary_copy(const uint8_t *text, size_t size, struct pdf_place *pla
 const char *pdf_dictionary_find(const char *dictionary, const char *name);
 /* 0: it does not stand here, but in an object of its own, perhaps. */
 uint64_t pdf_dictionary_number(const char *dictionary, const char *name);
-/* Of a key of its own, the last as most readers have it, up to the end of the dictionary. NULL: none. */
-char *pdf_dictionary_value(char *dictionary, const char *name);
 /* Of a name, an array or a dictionary, without the last bracket, or as far as the text goes. */
 size_t pdf_dictionary_size(const char *value);
 /* Is there a reference to another object, "6 0 R", in the value? */
