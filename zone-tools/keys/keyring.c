@@ -142,7 +142,8 @@ static int find_path(const char *directory, const struct dnsblv6_labels *zone,
 	snprintf(ret_path, KEYRING_PATH_MAX, "%s", directory);
 	if (open == NULL)
 		return errno == ENOENT ? DNSBLV6_ENOTFOUND : -errno;
-	while ((entry = readdir(open)) != NULL) {
+	/* Of a directory that cannot be read to its end the other keys are not known. */
+	for (errno = 0; (entry = readdir(open)) != NULL; errno = 0) {
 		if (!keyring_parse_name(directory, zone, entry->d_name, &algorithm, &tag, path))
 			continue;
 		count++;
@@ -150,7 +151,10 @@ static int find_path(const char *directory, const struct dnsblv6_labels *zone,
 		*ret_tag = tag;
 		memcpy(ret_path, path, sizeof(path));
 	}
+	int ret = -errno;
 	closedir(open);
+	if (ret != 0)
+		return ret;
 	if (count == 0)
 		return DNSBLV6_ENOTFOUND;
 	return count == 1 ? DNSBLV6_OK : KEYRING_ESEVERAL;
