@@ -312,8 +312,9 @@ static void take_key(struct keydir *dir, struct key *key, struct rollover_key *r
 }
 
 /*
- * A store that was lost is built anew with the key whose DS the zone above has: with another one the
- * zone would be bogus. Such a file stays, whatever becomes of the build.
+ * A store that was lost is signed with the key whose DS the zone above has: with another one the zone would
+ * be bogus. It may have been built anew without keys before that. Such a file stays, whatever becomes of
+ * the build.
  */
 static int take_left_key(struct keydir *dir, struct rollover_key *ret_key)
 {
@@ -324,7 +325,7 @@ static int take_left_key(struct keydir *dir, struct rollover_key *ret_key)
 		log_error(path, "key not read, and it signs the zone (%s)", keyring_strerror(ret));
 	if (ret != DNSBLV6_OK)
 		return ret;
-	log_info(path, "key of the zone is there, and signs the new store");
+	log_info(path, "key of the zone is there, and signs it");
 	take_key(dir, key, ret_key);
 	return DNSBLV6_OK;
 }
@@ -333,7 +334,7 @@ static int make_key(struct keydir *dir, struct rollover_key *ret_key)
 {
 	uint16_t taken[ROLLOVER_KEYS_MAX];
 	struct key *key = NULL;
-	if (!dir->state.is_there) {
+	if (dir->rollover.key_count == 0) {
 		int found = take_left_key(dir, ret_key);
 		if (found != DNSBLV6_ENOTFOUND)
 			return found;

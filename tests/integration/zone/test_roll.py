@@ -62,8 +62,7 @@ class ByHand(Rolling):
         self.lose_the_store()
         self.build_at(HOUR, "--keys", self.keys, "--dry-run")
         said = self.build_at(HOUR).err
-        self.assertRegex(said, rf"(?m)^info: \[{re.escape(self.key_path(key))}\] key of the zone is there, and signs the"
-                               r" new store$")
+        self.assertRegex(said, rf"(?m)^info: \[{re.escape(self.key_path(key))}\] key of the zone is there, and signs it$")
         self.assertEqual([key.tag for key in self.state_at(HOUR)], [key.tag])
         self.assertEqual(os.listdir(self.keys), [os.path.basename(self.key_path(key))])
         self.verify_at(HOUR)
@@ -84,6 +83,15 @@ class ByHand(Rolling):
                 os.unlink(os.path.join(self.keys, name))
         self.build_at(HOUR)
         self.assertEqual([key.tag for key in self.state_at(HOUR)], [old.tag])
+
+    def test_a_store_that_was_built_anew_without_keys_is_signed_with_the_key_that_is_there(self):
+        self.build_at(0)
+        key, = self.state_at()
+        self.step_at(0, "ds-seen")
+        self.lose_the_store()
+        self.build_at(HOUR, "--quiet")
+        self.build_at(2 * HOUR)
+        self.assertEqual([key.tag for key in self.state_at(2 * HOUR)], [key.tag])
 
     def go_through(self, start, steps):
         """Each step by hand, refused before; returns at what distance the last one was made."""
