@@ -17,7 +17,7 @@ static enum transfer_verdict judge_transfer(struct answer *answer, const struct 
 	switch (access_decide(answer->settings, answering_settings(answer, reply->zone),
 			      query->client, answering_key(answer), &secondary)) {
 	case ACCESS_ADDRESS:
-		return TRANSFER_ADDRESS;
+		return answering_key(answer) != NULL ? TRANSFER_PLACE : TRANSFER_ADDRESS;
 	case ACCESS_KEY:
 		return TRANSFER_KEY;
 	case ACCESS_PERMITTED:

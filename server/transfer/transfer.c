@@ -59,6 +59,9 @@ const char *transfer_explain(const struct transfer *transfer)
 		return "granted";
 	case TRANSFER_ADDRESS:
 		return "no secondary of this zone";
+	case TRANSFER_PLACE:
+		return "the key is good, but the address is that of no secondary of this zone; "
+		       "\"allow\" of one permits it";
 	case TRANSFER_KEY:
 		return "TSIG lacks, or is of another secondary's key";
 	case TRANSFER_TSIG:

@@ -20,6 +20,7 @@ extern "C" {
 enum transfer_verdict {
 	TRANSFER_GRANTED,
 	TRANSFER_ADDRESS, /* the client is no secondary of the zone */
+	TRANSFER_PLACE,	  /* nor by its address, but it has a key of ours */
 	TRANSFER_KEY,	  /* it is one that has to sign */
 	TRANSFER_TSIG,	  /* it signed, but not well */
 	TRANSFER_CLASSIC, /* classic zones and other names are made of answers */

@@ -438,6 +438,12 @@ class AccessTest(TransferCase):
         self.assertEqual(reply.rcode(), NOERROR)
         self.server.wait_for_log(r"transferred, client=127.0.0.1 kind=axfr .* key=one\.$")
 
+    def test_a_good_key_from_an_address_of_no_secondary_is_refused_and_told(self):
+        reply = self.query("AXFR", source="127.0.0.2", keyring=KEYRING, keyname="one")
+        self.assertEqual((reply.rcode(), self.ede(reply)), (REFUSED, [18]))
+        self.server.wait_for_log(r"warning: \[bl6.example.\] transfer refused, client=127.0.0.2 \(the key is good, but"
+                                 r" the address is that of no secondary of this zone; \"allow\" of one permits it\)")
+
     def test_a_good_key_of_another_secondary_is_refused(self):
         self.expect_log("transfer refused")
         reply = self.query("AXFR", keyring=KEYRING, keyname="two", algorithm="hmac-sha512")
