@@ -347,7 +347,7 @@ struct glance {
 	bool is_ipv4;
 };
 
-/* What was found so far: registers too. */
+/* What was found so far: registers too, so that what has it is inlined with -O2 as well. */
 struct found {
 	uint64_t answered, listed, secure; /* entries */
 	int64_t score;
@@ -415,9 +415,9 @@ static inline uint64_t all_or_none(bool is_all)
  * or was not whole when it was read. There is no branch for what the bitmap says, since whether it
  * lists cannot be foretold.
  */
-static inline bool take_slot(const struct glance *glance, const struct target *target,
-			     const uint64_t *set, const uint64_t *words, uint8_t *marks,
-			     struct found *found, uint32_t *ret_left_s)
+static inline __attribute__((always_inline)) bool
+take_slot(const struct glance *glance, const struct target *target, const uint64_t *set,
+	  const uint64_t *words, uint8_t *marks, struct found *found, uint32_t *ret_left_s)
 {
 	const struct verdict_zone *zone = target->zone;
 	struct cache_slot slot = cache_read_found(words, target->key);
@@ -437,8 +437,10 @@ static inline bool take_slot(const struct glance *glance, const struct target *t
 }
 
 /* False: the zone is not proven to have nothing of the block. */
-static inline bool take_range(const struct glance *glance, const struct target *target,
-			      struct found *found, uint32_t *ret_left_s)
+static inline __attribute__((always_inline)) bool take_range(const struct glance *glance,
+							     const struct target *target,
+							     struct found *found,
+							     uint32_t *ret_left_s)
 {
 	enum dnsblv6_style style = health_style(health_unpack(target->word).mode);
 
@@ -559,10 +561,11 @@ int look_address(const struct zones *all, const struct dnsblv6_ip *ip, uint64_t 
 	    (!all->config->asks_private && scope_is_private(addr)))
 		return look_any(all, addr, zones, ret_result);
 	begin(all, NULL, addr.hi, addr.lo, &glance);
-	bool is_well = aim(&glance, all->single, &target);
+	if (!aim(&glance, all->single, &target))
+		return look_any(all, addr, zones, ret_result);
 	verdict_init(ret_result);
 	glance.now_s = cache_clock_now_s(glance.cache);
-	if (!is_well || !glance_zone(&glance, &target, &found))
+	if (!glance_zone(&glance, &target, &found))
 		return look_any(all, addr, zones, ret_result);
 	fill(&found, ret_result);
 	verdict_finish_whole(all->config, found.score, ret_result);
