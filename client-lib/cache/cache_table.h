@@ -326,9 +326,14 @@ static inline uint64_t cache_away_index(const struct cache *cache, struct cache_
 	return (cache_hash(cache, key) & UINT32_MAX) * cache->set_count >> 32;
 }
 
+static inline uint64_t *cache_set_at(const struct cache *cache, uint64_t hash)
+{
+	return cache->slots + cache_hash_index(cache, hash) * CACHE_SET_WORDS;
+}
+
 static inline uint64_t *cache_set_of(const struct cache *cache, struct cache_key key)
 {
-	return cache->slots + cache_set_index(cache, key) * CACHE_SET_WORDS;
+	return cache_set_at(cache, cache_hash(cache, key));
 }
 
 static inline uint64_t *cache_away_set(const struct cache *cache, struct cache_key key)

@@ -386,11 +386,15 @@ uint32_t ranges_left_s(const struct cache *cache, unsigned zone, enum dnsblv6_st
 	const uint64_t *sets[8];
 	uint64_t number = number_of(style, is_ipv4, word);
 	unsigned levels = shape_of(style, is_ipv4)->levels;
+	/* The lowest level's, in the zone with index 0: all keys are at a distance from it. */
+	uint64_t first = node_key(0, style, is_ipv4, 1, 0).word;
 
 	/* All of them are on their way before the first is looked at. */
 	for (unsigned i = 0; i < levels; i++) {
-		keys[i] = node_key(zone, style, is_ipv4, i + 1, number >> (i + 1) * NODE_BITS);
-		sets[i] = cache_set_of(cache, keys[i]);
+		uint64_t node = first + ((uint64_t)i << CACHE_LEVEL_SHIFT) +
+				(number >> (i + 1) * NODE_BITS);
+		keys[i] = cache_move_key(node, zone);
+		sets[i] = cache_set_at(cache, cache_move_hash(cache_hash_word(cache, node), zone));
 		cache_fetch_set(sets[i]);
 	}
 	for (unsigned i = 0; i < levels; i++, number >>= NODE_BITS) {
