@@ -231,7 +231,8 @@ static bool is_busy(const struct entity *entity)
 static bool is_in_line(const struct entity *entity)
 {
 	return entity->phase == ENTITY_HEADER &&
-	       (entity->line == LINE_SKIP || entity->line == LINE_VALUE);
+	       (entity->line == LINE_SKIP || entity->line == LINE_VALUE ||
+		entity->line == LINE_DASHES);
 }
 
 /*
@@ -245,23 +246,29 @@ static size_t step_size(const struct mstream *mail, uint32_t set, const uint8_t 
 	unsigned count = 0;
 	bool are_in_line = true;
 	bool has_dashes = bytes[0] == '-';
+	size_t room = ENTITY_LINE_MAX - 2; /* of a line of dashes, before it is looked at */
 	*ret_busy = ENTITIES_MAX;
 	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
 		const struct entity *entity = &mail->entities[i];
 		if ((set & ENTITY_BIT(i)) == 0)
 			continue;
-		has_dashes = has_dashes || entity->line == LINE_DASHES;
+		if (entity->line == LINE_DASHES) {
+			const size_t kept = entity->head.text_size + (size_t)1;
+			const size_t left = kept < ENTITY_LINE_MAX ? ENTITY_LINE_MAX - kept : 0;
+			room = left < room ? left : room;
+			has_dashes = true;
+		}
 		if (!is_busy(entity))
 			continue;
 		are_in_line = are_in_line && is_in_line(entity);
 		*ret_busy = count++ == 0 ? i : ENTITIES_MAX;
 	}
-	if (has_dashes)
-		return 1;
-	if (count <= 1)
+	if (count <= 1 && !has_dashes)
 		return partreader_find_dashes(bytes, size);
-	const size_t line_size = are_in_line ? partreader_line_size(bytes, size) : 0;
-	return line_size > 0 ? line_size : 1;
+	size_t some = are_in_line ? partreader_line_size(bytes, size) : 0;
+	if (has_dashes && some > room)
+		some = room;
+	return some > 0 ? some : 1;
 }
 
 /* Several, which may meet behind a delimiter. */

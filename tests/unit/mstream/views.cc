@@ -266,6 +266,10 @@ TEST_CASE("a short mail of any lines is the same in pieces", "[mstream][views]")
 		"Q29udGVudC1UeXBlOiBtdWx0aXBhcnQvbWl4ZWQ7IGJvdW5kYXJ5PWIKCgotLWIKZ2FyYmFnZQoNLS1iDQ"
 		"0K",
 		"",
+		// As long as a line of dashes is kept, and longer.
+		"--" + std::string(510, 'a'),
+		"--b" + std::string(509, ' '),
+		"--" + std::string(700, '-'),
 	};
 	const std::vector<std::string> ends = { "\r\n", "\n", "\r", "\r\r\n", "\n\r" };
 	std::minstd_rand random(1);
