@@ -345,16 +345,28 @@ int dnsblv6_name_parse_classic6(const uint8_t *labels, size_t size,
 	return DNSBLV6_OK;
 }
 
+/* The label nearest to the apex, of a name of any length. False when size bytes are not whole labels. */
+static bool find_top(const uint8_t *labels, size_t size, struct label *ret_label)
+{
+	for (size_t i = 0; i < size; i += 1u + labels[i]) {
+		if (labels[i] == 0 || labels[i] > DNSBLV6_LABEL_MAX || labels[i] > size - i - 1)
+			return false;
+		*ret_label = (struct label){ labels + i + 1, labels[i] };
+	}
+	return true;
+}
+
 bool dnsblv6_name_is_reserved(const uint8_t *labels, size_t size)
 {
-	struct label found[LABELS_MAX];
+	struct label label;
 	struct dnsblv6_prefix prefix;
-	int count = split(labels, size, found);
-	if (count < 1)
-		return count < 0;
-	const uint8_t *top = found[0].text - 1;
-	size_t top_size = found[0].size + 1u;
-	return top[1] == '*' || top[1] == '_' || is_label(found[0], ip6_label) ||
+	if (size == 0)
+		return false;
+	if (!find_top(labels, size, &label))
+		return true;
+	const uint8_t *top = label.text - 1;
+	size_t top_size = label.size + 1u;
+	return top[1] == '*' || top[1] == '_' || is_label(label, ip6_label) ||
 	       dnsblv6_name_parse_classic4(top, top_size, &prefix) == DNSBLV6_OK ||
 	       dnsblv6_name_parse_classic6(top, top_size, &prefix) == DNSBLV6_OK ||
 	       dnsblv6_name_parse(DNSBLV6_STYLE_FLAT, top, top_size, &prefix) == DNSBLV6_OK;

@@ -227,6 +227,13 @@ class Named(NamesTest):
                 self.assertEqual(len(their.answer), len(our.answer))
         self.assertEqual([len(reply.answer) for reply in self.answers("no.com", HINFO)], [0, 1])
 
+    def test_names_of_more_labels_than_an_address_are_listed(self):
+        many = "a." * 40
+        self.start_with("dnset", f".spam.example\n{many}other.example\n")
+        for name in (f"{many}spam.example", f"{many}other.example"):
+            with self.subTest(name):
+                self.assertEqual([reply.rdata(A) for reply in self.answers(name)], [[b"\x7f\0\0\2"]] * 2)
+
     def test_points_of_lists_of_names(self):
         self.start_with("dnset", "example.com\n")
         self.assertEqual([reply.rcode for reply in self.answers("test")], [NXDOMAIN, NOERROR])

@@ -367,13 +367,15 @@ class Signed(DumpCase):
 
     def test_an_update_of_one_list_leaves_the_others(self):
         store = self.path("bl6.mdb")
-        text = "$DATASET ip4set {0}\n192.0.2.0/24\n$DATASET ip4set @\n198.51.100.1\n{1}"
+        # An IPv6 address has 32 labels, and one of a sub-zone more than any address of the zone's own.
+        text = ("$DATASET ip4set {0}\n192.0.2.0/24\n$DATASET ip6trie {0}\n2a00::5\n"
+                f"$DATASET dnset @\n{'a.' * 40}example\n$DATASET ip4set @\n198.51.100.1\n{{1}}")
         base = [*CLASSIC_STYLE]
         self.build(store, *base, "--ns", f"ns2.{ZONE},192.0.2.53",
                    f"combined:{self.write('a', text.format('one', ''))}")
-        self.run_zone("update", "--store", store, "--add", "203.0.113.0/24", *ANY_SIZE)
         self.run_zone("update", "--store", store, "--subzone", "one", "--remove", "192.0.2.9",
                       *ANY_SIZE)
+        self.run_zone("update", "--store", store, "--add", "203.0.113.0/24", *ANY_SIZE)
         fresh = self.path("fresh.mdb")
         after = text.format("one", "203.0.113.0/24\n").replace("/24\n", "/24\n!192.0.2.9\n", 1)
         self.build(fresh, *base, "--ns", f"ns2.{ZONE},192.0.2.53",
