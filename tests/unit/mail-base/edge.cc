@@ -60,7 +60,7 @@ union word_far {
 
 observed *observed_of(const edge *of)
 {
-	return static_cast<observed *>(of->start->own);
+	return static_cast<observed *>(of->own);
 }
 
 word_session *word_of(session *of)
@@ -200,7 +200,7 @@ int hand_over(session *of, const handover_fds *fds)
 				  static_cast<unsigned long long>(facts.bytes_in),
 				  static_cast<int>(of->in_size),
 				  reinterpret_cast<const char *>(session_far(of)->kept.in));
-	return handover_send(of->edge->start->queue_fd, reinterpret_cast<uint8_t *>(text),
+	return handover_send(of->edge->child->queue_fd, reinterpret_cast<uint8_t *>(text),
 			     static_cast<size_t>(size), fds);
 }
 
@@ -356,18 +356,15 @@ class words
 	{
 		const edge_protocol protocol = protocol_of_words();
 		const uint8_t of_place[2] = { CLEAR, TLS };
-		edge_start start = {};
+		nanny_child given = {};
 		silence();
-		start.protocol = &protocol;
-		start.rules = &rules;
-		start.own = seen;
-		start.listeners = listeners_;
-		start.listener_places = of_place;
-		start.listener_count = 2;
-		start.queue_fd = queue[0];
-		start.keyholder_fd = tls_->asking[0];
-		start.scoreboard = scoreboard_;
-		return edge_run(&start);
+		given.listeners = listeners_;
+		given.listener_places = of_place;
+		given.listener_count = 2;
+		given.queue_fd = queue[0];
+		given.keyholder_fd = tls_->asking[0];
+		given.scoreboard = scoreboard_;
+		return edge_run(&given, &protocol, &rules, seen);
 	}
 };
 

@@ -58,11 +58,9 @@ class bench
 		const std::string text = path();
 		memcpy(setup_->login.users, text.c_str(), text.size() + 1);
 		setup_->login.cache_ms = cache_ms;
-		memset(secret, 's', sizeof(secret));
-		start.setup = setup_.get();
-		start.secret = secret;
-		start.ticket_key = secret;
-		start.counters = counters;
+		memset(&keys, 's', sizeof(keys));
+		given_.setup = setup_.get();
+		given_.counters = counters;
 		open();
 	}
 	~bench()
@@ -80,7 +78,7 @@ class bench
 	{
 		checker_close(checker_);
 		checker_ = nullptr;
-		REQUIRE(checker_open(&start, &checker_) == EX_OK);
+		REQUIRE(checker_open(&given_, &keys, &checker_) == EX_OK);
 	}
 	// While the checker has it open.
 	void rebuild(const std::vector<std::string> &lines) const
@@ -134,13 +132,13 @@ class bench
 	}
 
 	uint64_t counters[POP_NUMBERS] = {};
-	uint8_t secret[CHECKER_SECRET_SIZE];
+	checker_keys keys{};
 	check_reply reply{};
-	checker_start start{};
 
       private:
 	tmpdir directory_;
 	std::unique_ptr<popsetup> setup_ = std::make_unique<popsetup>();
+	nanny_child given_{};
 	checker *checker_ = nullptr;
 	check_request request_{};
 };
@@ -340,12 +338,13 @@ TEST_CASE("without a users database there is no checker", "[pop][checker]")
 	const auto setup = std::make_unique<popsetup>();
 	const std::string path = directory.file("users.mdb");
 	memcpy(setup->login.users, path.c_str(), path.size() + 1);
-	checker_start start{};
-	start.setup = setup.get();
+	const checker_keys keys{};
+	nanny_child given{};
+	given.setup = setup.get();
 	checker *checker = nullptr;
-	CHECK(checker_open(&start, &checker) == EX_NOINPUT);
+	CHECK(checker_open(&given, &keys, &checker) == EX_NOINPUT);
 	write_file(path, "not a database\n");
-	CHECK(checker_open(&start, &checker) == EX_NOINPUT);
+	CHECK(checker_open(&given, &keys, &checker) == EX_NOINPUT);
 	CHECK(checker == nullptr);
 	checker_close(nullptr);
 }
@@ -457,10 +456,10 @@ TEST_CASE("a user that there is not, or has no keys, gets a challenge, and its p
 	CHECK(server_nonce(with) != nonce);
 
 	// But not of another secret, nor of another name.
-	with.secret[0] ^= 1;
+	with.keys.salts[0] ^= 1;
 	REQUIRE(with.first(other.first()) == CHECK_CHALLENGE);
 	CHECK(part(with.text(), "s") != salt);
-	with.secret[0] ^= 1;
+	with.keys.salts[0] ^= 1;
 	other.user += "x";
 	REQUIRE(with.first(other.first()) == CHECK_CHALLENGE);
 	CHECK(part(with.text(), "s") != salt);
@@ -479,17 +478,15 @@ TEST_CASE("a checker serves all its edges, and ends when they have", "[pop][chec
 	child other([&] {
 		auto setup = std::make_unique<popsetup>();
 		memcpy(setup->login.users, path.c_str(), path.size() + 1);
-		const uint8_t secret[CHECKER_SECRET_SIZE] = { 0 };
+		const checker_keys keys{};
 		const int sockets[2] = { pairs[0][0], pairs[1][0] };
 		close(pairs[0][1]);
 		close(pairs[1][1]);
-		checker_start start{};
-		start.setup = setup.get();
-		start.secret = secret;
-		start.ticket_key = secret;
-		start.sockets = sockets;
-		start.socket_count = 2;
-		return checker_run(&start);
+		nanny_child given{};
+		given.setup = setup.get();
+		given.check_fds = sockets;
+		given.check_count = 2;
+		return checker_run(&given, &keys);
 	});
 	check_request request{};
 	request.kind = CHECK_PASSWORD;

@@ -4,6 +4,7 @@
 
 #include "integration/mail/base/facts/bank.h"
 #include "integration/mail/pop-front/facts/popcount.h"
+#include "integration/mail/pop-front/setup/popsetup.h"
 #include "integration/mail/pop-front/worker/popworker.h"
 #include "lib/process/clock.h"
 #include "tests/lib/child.hh"
@@ -68,15 +69,14 @@ heard worker_says(const ticket &shown)
 	const handover_fds fds = { ends[1], -1 };
 	REQUIRE(handover_send(queue[0], bytes, size, &fds) == 0);
 	close(ends[1]);
-	popworker_start start = {};
-	start.setup = setup.get();
-	start.ticket_key = KEY;
-	start.queue_fd = queue[1];
-	start.counters = bank_block(&bank, 0);
+	nanny_child given = {};
+	given.setup = setup.get();
+	given.queue_fd = queue[1];
+	given.counters = bank_block(&bank, 0);
 	{
 		child worker([&] {
 			close(ends[0]);
-			return popworker_run(&start);
+			return popworker_run(&given, KEY);
 		});
 		shutdown(ends[0], SHUT_WR);
 		CHECK(worker.wait() == 0);

@@ -28,7 +28,7 @@ static void log_wait(void *owner, int error)
 {
 	const struct edge *edge = owner;
 	log_warning(edge->protocol->context, "connections have to wait, edge=%u sessions=%u (%s)",
-		    edge->start->index, edge->session_count, strerror(error));
+		    edge->child->index, edge->session_count, strerror(error));
 }
 
 static void tick_on_timer(uv_timer_t *timer)
@@ -45,7 +45,7 @@ static void tick_on_timer(uv_timer_t *timer)
 /* Do clients of that socket begin with the handshake? */
 static bool begins_with_tls(const struct edge *edge, unsigned door)
 {
-	return (edge->rules->tls_places >> edge->start->listener_places[door] & 1) != 0;
+	return (edge->rules->tls_places >> edge->child->listener_places[door] & 1) != 0;
 }
 
 static void turn_away(struct edge *edge, int fd, bool is_tls)
@@ -127,8 +127,8 @@ static void drain_on_timer(uv_timer_t *timer)
 static void close_doors(struct edge *edge)
 {
 	doors_close(edge->doors);
-	for (unsigned i = 0; i < edge->start->listener_count; i++)
-		close(edge->start->listeners[i]);
+	for (unsigned i = 0; i < edge->child->listener_count; i++)
+		close(edge->child->listeners[i]);
 }
 
 static void term_on_raise(uv_signal_t *raised, int number)
@@ -143,7 +143,7 @@ static void term_on_raise(uv_signal_t *raised, int number)
 	 */
 	if (may_greet(edge))
 		doors_take_last(edge->doors);
-	log_info(edge->protocol->context, "edge drains, edge=%u sessions=%u", edge->start->index,
+	log_info(edge->protocol->context, "edge drains, edge=%u sessions=%u", edge->child->index,
 		 edge->session_count);
 	edge->is_draining = true;
 	close_doors(edge);
@@ -188,7 +188,7 @@ static int open_files(struct edge *edge)
 	int status = protocol->open_files != NULL ? protocol->open_files(edge) : EX_OK;
 	if (status != EX_OK || rules->certificate_count == 0)
 		return status;
-	if (tls_context_new(rules->chains, edge->start->keyholder_fd, &edge->tls_context, &error) ==
+	if (tls_context_new(rules->chains, edge->child->keyholder_fd, &edge->tls_context, &error) ==
 	    0)
 		return EX_OK;
 	log_error(protocol->context, "certificate not taken, path=%s (%s)", error.path,
@@ -204,9 +204,9 @@ static void init_timer(struct edge *edge, uv_timer_t *timer)
 
 static int open_handles(struct edge *edge)
 {
-	const struct edge_start *start = edge->start;
-	int flags = fcntl(start->queue_fd, F_GETFL);
-	if (flags < 0 || fcntl(start->queue_fd, F_SETFL, flags | O_NONBLOCK) != 0)
+	const struct nanny_child *child = edge->child;
+	int flags = fcntl(child->queue_fd, F_GETFL);
+	if (flags < 0 || fcntl(child->queue_fd, F_SETFL, flags | O_NONBLOCK) != 0)
 		return -errno;
 	init_timer(edge, &edge->tick);
 	init_timer(edge, &edge->drain);
@@ -217,10 +217,10 @@ static int open_handles(struct edge *edge)
 	uv_unref((uv_handle_t *)&edge->wait);
 	uv_signal_init(&edge->loop, &edge->term);
 	edge->term.data = edge;
-	int ret = uv_poll_init(&edge->loop, &edge->queue, start->queue_fd);
+	int ret = uv_poll_init(&edge->loop, &edge->queue, child->queue_fd);
 	edge->queue.data = edge;
 	if (ret == 0)
-		ret = doors_open(&edge->loop, start->listeners, start->listener_count, &doors_rules,
+		ret = doors_open(&edge->loop, child->listeners, child->listener_count, &doors_rules,
 				 edge, &edge->doors);
 	if (ret == 0)
 		ret = uv_signal_start(&edge->term, term_on_raise, SIGTERM);
@@ -247,7 +247,7 @@ static void close_handles(struct edge *edge)
 static void take_clients(struct edge *edge)
 {
 	log_info(edge->protocol->context, "edge ready, edge=%u sessions=%u session_bytes=%zu",
-		 edge->start->index, edge->session_max, arena_stride(edge->arena));
+		 edge->child->index, edge->session_max, arena_stride(edge->arena));
 	session_take_time(edge, NULL);
 	doors_watch(edge->doors);
 	uv_run(&edge->loop, UV_RUN_DEFAULT);
@@ -255,13 +255,13 @@ static void take_clients(struct edge *edge)
 
 static int serve(struct edge *edge)
 {
-	const struct edge_start *start = edge->start;
+	const struct nanny_child *child = edge->child;
 	int ret = open_handles(edge);
 	if (ret != 0) {
 		log_error(edge->protocol->context, "loop not started (%s)", uv_strerror(ret));
 		return EX_OSERR;
 	}
-	int status = start->confine != NULL ? start->confine(start->context) : EX_OK;
+	int status = child->confine != NULL ? child->confine(child->context) : EX_OK;
 	if (status == EX_OK)
 		take_clients(edge);
 	else
@@ -270,7 +270,7 @@ static int serve(struct edge *edge)
 	uv_run(&edge->loop, UV_RUN_DEFAULT);
 	(void)edge_log_settle(edge, UINT64_MAX);
 	if (status == EX_OK)
-		log_info(edge->protocol->context, "edge ended, edge=%u", start->index);
+		log_info(edge->protocol->context, "edge ended, edge=%u", child->index);
 	return status;
 }
 
@@ -291,24 +291,26 @@ static int begin(struct edge *edge)
 	return status == EX_OK ? serve(edge) : status;
 }
 
-int edge_run(const struct edge_start *start)
+int edge_run(const struct nanny_child *child, const struct edge_protocol *protocol,
+	     const struct edge_rules *rules, void *own)
 {
-	struct edge *edge = calloc(1, start->protocol->edge_size);
+	struct edge *edge = calloc(1, protocol->edge_size);
 	if (edge == NULL)
 		return EX_OSERR;
-	edge->start = start;
-	edge->rules = start->rules;
-	edge->protocol = start->protocol;
+	edge->child = child;
+	edge->rules = rules;
+	edge->protocol = protocol;
+	edge->own = own;
 	edge->on_event = session_on_event;
 	signal(SIGPIPE, SIG_IGN); /* of a log whose reader has ended */
-	edge->session_max = daemon_share_descriptors(start->protocol->context, OWN_DESCRIPTORS,
-						     start->rules->sessions_max);
+	edge->session_max =
+		daemon_share_descriptors(protocol->context, OWN_DESCRIPTORS, rules->sessions_max);
 	int status = begin(edge);
 	/* With something in it only when the start has failed; then the process ends anyway. */
 	uv_loop_close(&edge->loop);
 	tls_context_free(edge->tls_context);
-	if (start->protocol->close_files != NULL)
-		start->protocol->close_files(edge);
+	if (protocol->close_files != NULL)
+		protocol->close_files(edge);
 	limits_free(edge->limits);
 	arena_free(edge->arena);
 	free(edge);

@@ -23,7 +23,6 @@
  *     edge_log        how many lines there may be about strangers
  *     edge_protocol.h what the server adds: commands, texts, the capsule, the counters
  *     edge_rules.h    what its configuration says
- *     edge_start.h    what its process gives
  *     edge_parts.h    what they share
  *
  * SIGTERM drains: clients that have connected are accepted, and no others; a session may go on for
@@ -32,14 +31,20 @@
  * accepted is cut. TLS sessions that a worker has go on as long as the worker wants.
  */
 
-#include "integration/mail/base/edge/edge_start.h"
+#include "integration/mail/base/edge/edge_protocol.h"
+#include "integration/mail/base/edge/edge_rules.h"
+#include "integration/mail/base/handover/nanny_child.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* In a process of its own, after fork(). Returns an exit status. */
-int edge_run(const struct edge_start *start);
+/*
+ * In a process of its own, after fork(). Everything is borrowed until it returns: an exit status. own
+ * is the server's.
+ */
+int edge_run(const struct nanny_child *child, const struct edge_protocol *protocol,
+	     const struct edge_rules *rules, void *own);
 
 #ifdef __cplusplus
 }

@@ -28,6 +28,6 @@ bool edge_log_settle(struct edge *edge, uint64_t now_ms)
 	const unsigned refusals = ration_settle(&edge->refusals, now_ms);
 	if (sessions + refusals > 0)
 		log_info(edge->protocol->context, "lines left out, edge=%u sessions=%u refusals=%u",
-			 edge->start->index, sessions, refusals);
+			 edge->child->index, sessions, refusals);
 	return edge->flood.left_out + edge->refusals.left_out > 0;
 }

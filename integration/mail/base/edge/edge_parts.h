@@ -24,7 +24,9 @@
 #include <uv.h>
 
 #include "integration/common/uvhandle.h"
-#include "integration/mail/base/edge/edge_start.h"
+#include "integration/mail/base/edge/edge_protocol.h"
+#include "integration/mail/base/edge/edge_rules.h"
+#include "integration/mail/base/handover/nanny_child.h"
 #include "integration/mail/base/edge/session_facts.h"
 #include "integration/mail/base/loop/arena.h"
 #include "integration/mail/base/loop/batching.h"
@@ -141,9 +143,10 @@ struct session_far {
 };
 
 struct edge {
-	const struct edge_start *start;
+	const struct nanny_child *child;
 	const struct edge_rules *rules;
 	const struct edge_protocol *protocol;
+	void *own;	     /* the server's */
 	uv_poll_cb on_event; /* of a session */
 	uv_loop_t loop;
 	struct doors *doors;

@@ -170,7 +170,7 @@ struct edge_protocol {
 			 char *ret_text);
 	/*
 	 * Makes a capsule of the session, with handout_facts(), handout_queued_at_us() and the bytes
-	 * that are kept in the far part, and sends it to edge->start->queue_fd with fds. 0, or a
+	 * that are kept in the far part, and sends it to edge->child->queue_fd with fds. 0, or a
 	 * negative status of seal.h or of handover_send(); then the session is as before.
 	 */
 	int (*hand_over)(struct session *session, const struct handover_fds *fds);

@@ -157,7 +157,7 @@ static void log_keyholder(const struct session *session, const char *id)
 	    session_now(session) < edge->key_logged_ms + KEY_LOG_PAUSE_MS)
 		return;
 	edge->key_logged_ms = session_now(session);
-	log_error(id, "handshake not signed, edge=%u count=%llu (%s)", edge->start->index,
+	log_error(id, "handshake not signed, edge=%u count=%llu (%s)", edge->child->index,
 		  (unsigned long long)tls_count_failed(edge->tls_context),
 		  tls_reason(session->tls, TLS_EKEY));
 }

@@ -67,7 +67,7 @@ static void take_judgement(struct session *session)
 	if (session->has_judgement)
 		session_far(session)->kept.judgement = *judgement;
 	if (session->facts.verdict == DNSBLV6_LISTED)
-		passed_forget(session->edge->start->passed, &session->facts.client_ip);
+		passed_forget(session->edge->child->passed, &session->facts.client_ip);
 	count_verdict(session);
 }
 
@@ -151,7 +151,7 @@ static unsigned pause_of(const struct session *session)
 	if (session->facts.is_exempt || rules->greet_pause_ms == 0)
 		return 0;
 	if (rules->greet_cache_ms == 0 ||
-	    !passed_has(edge->start->passed, &session->facts.client_ip, session_now(session)))
+	    !passed_has(edge->child->passed, &session->facts.client_ip, session_now(session)))
 		return rules->greet_pause_ms;
 	session_count(session, EDGE_PAUSE_SPARED);
 	return 0;

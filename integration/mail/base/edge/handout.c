@@ -109,8 +109,8 @@ static bool has_share(const struct session *session)
 static bool has_worker(const struct edge *edge)
 {
 	/* In this order: a worker takes its mark away before it takes what is in the queue. */
-	const size_t used = handover_used(edge->start->queue_fd);
-	const size_t idle_count = scoreboard_count(edge->start->scoreboard, SCOREBOARD_IDLE);
+	const size_t used = handover_used(edge->child->queue_fd);
+	const size_t idle_count = scoreboard_count(edge->child->scoreboard, SCOREBOARD_IDLE);
 	return used < idle_count * edge->protocol->message_least;
 }
 
@@ -120,7 +120,7 @@ static void propose(const struct session *session)
 	const bool is_listed =
 		session->facts.has_verdict && session->facts.verdict == DNSBLV6_LISTED;
 	if (session->has_paused && !is_listed)
-		passed_propose(session->edge->start->passed, &session->facts.client_ip,
+		passed_propose(session->edge->child->passed, &session->facts.client_ip,
 			       session_now(session));
 }
 
@@ -141,7 +141,7 @@ static bool try_to_part(struct session *session)
 	if (is_for_now(edge, ret))
 		return false;
 	log_error(edge->protocol->context, "session not handed over, edge=%u (%s)",
-		  edge->start->index, seal_strerror(ret));
+		  edge->child->index, seal_strerror(ret));
 	session_refuse(session, EDGE_BUSY, "error");
 	return true;
 }
@@ -150,11 +150,11 @@ static bool try_to_part(struct session *session)
 static bool try_in_turn(struct session *session)
 {
 	const struct edge *edge = session->edge;
-	struct scoreboard *scoreboard = edge->start->scoreboard;
-	if (!scoreboard_take_turn(scoreboard, edge->start->process))
+	struct scoreboard *scoreboard = edge->child->scoreboard;
+	if (!scoreboard_take_turn(scoreboard, edge->child->process))
 		return false;
 	const bool is_gone = has_worker(edge) && try_to_part(session);
-	scoreboard_end_turn(scoreboard, edge->start->process);
+	scoreboard_end_turn(scoreboard, edge->child->process);
 	return is_gone;
 }
 
@@ -166,7 +166,7 @@ static void queue_on_event(uv_poll_t *poll, int status, int events)
 	(void)status;
 	(void)events;
 	session_take_time(edge, NULL);
-	handover_hear(edge->start->queue_fd);
+	handover_hear(edge->child->queue_fd);
 	handout_drain(edge);
 }
 
@@ -188,8 +188,8 @@ static void watch_queue(struct edge *edge)
 /* With an idle worker it is something else that a session waits for, and no matter of workers. */
 static void mark_waiting(struct edge *edge, bool is_waiting)
 {
-	struct scoreboard *scoreboard = edge->start->scoreboard;
-	scoreboard_set(scoreboard, SCOREBOARD_WAITING, edge->start->process,
+	struct scoreboard *scoreboard = edge->child->scoreboard;
+	scoreboard_set(scoreboard, SCOREBOARD_WAITING, edge->child->process,
 		       is_waiting && scoreboard_count(scoreboard, SCOREBOARD_IDLE) == 0);
 }
 
@@ -257,7 +257,7 @@ static bool is_next(const struct session *session)
 {
 	const struct edge *edge = session->edge;
 	return !session->lacks_share && !edge->is_blocked &&
-	       scoreboard_count(edge->start->scoreboard, SCOREBOARD_IDLE) > 0;
+	       scoreboard_count(edge->child->scoreboard, SCOREBOARD_IDLE) > 0;
 }
 
 static void wait_for_worker(struct session *session)

@@ -22,8 +22,7 @@
 
 #include "integration/common/program.h"
 #include "integration/mail/base/facts/bank.h"
-#include "integration/mail/base/handover/passed.h"
-#include "integration/mail/base/handover/scoreboard.h"
+#include "integration/mail/base/handover/nanny_child.h"
 #include "integration/mail/base/nanny/confine.h"
 #include "integration/mail/base/nanny/listeners.h"
 #include "integration/mail/base/tls/keys.h"
@@ -60,28 +59,6 @@ struct nanny_values {
 	unsigned drain_ms;
 	int log_level;
 	const char *metrics; /* "": none */
-};
-
-/* What an edge, a checker or a worker is given. A plain value; borrowed until its function returns. */
-struct nanny_child {
-	const void *setup;
-	void *shared;
-	uint64_t *counters;		/* its own block */
-	unsigned index;			/* of its role: 0, 1, ... */
-	size_t process;			/* its place in the scoreboard */
-	const int *listeners;		/* an edge's */
-	const uint8_t *listener_places; /* of which of its places each is, as values() has them */
-	unsigned listener_count;
-	int queue_fd;	  /* its end; -1: a checker's */
-	int keyholder_fd; /* an edge's; -1 without certificates */
-	/* To the checkers, an edge's one; to each edge, a checker's. */
-	const int *check_fds;
-	unsigned check_count; /* 0 without checkers */
-	struct scoreboard *scoreboard;
-	struct passed *passed;
-	/* To be called when all that is outside has been opened. 0, or an exit status to return. */
-	int (*confine)(void *context);
-	void *context;
 };
 
 /* What is the server's own. */

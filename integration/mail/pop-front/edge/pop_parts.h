@@ -21,13 +21,6 @@
 extern "C" {
 #endif
 
-/* What is the server's own in struct edge_start. */
-struct popedge_own {
-	const struct popsetup *setup;
-	uint64_t *counters; /* of the edge's own block; may be NULL */
-	int check_fd;	    /* to the checkers */
-};
-
 struct pop_session {
 	struct session session; /* the first */
 	struct asking_wait wait;
@@ -73,9 +66,9 @@ static inline struct pop_edge *pop_edge(const struct session *session)
 	return (struct pop_edge *)session->edge;
 }
 
-static inline const struct popedge_own *pop_own(const struct edge *edge)
+static inline const struct popsetup *pop_setup(const struct edge *edge)
 {
-	return (const struct popedge_own *)edge->start->own;
+	return (const struct popsetup *)edge->child->setup;
 }
 
 static inline struct pop_kept *pop_kept(const struct session *session)
@@ -85,7 +78,7 @@ static inline struct pop_kept *pop_kept(const struct session *session)
 
 static inline void pop_count(const struct session *session, enum popcount_number number)
 {
-	bank_add(pop_own(session->edge)->counters, number, 1);
+	bank_add(session->edge->child->counters, number, 1);
 }
 
 #ifdef __cplusplus

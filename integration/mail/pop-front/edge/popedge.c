@@ -24,12 +24,12 @@
 static void set_asked(void *context, unsigned count)
 {
 	const struct edge *edge = context;
-	bank_set(pop_own(edge)->counters, POP_ASKED, count);
+	bank_set(edge->child->counters, POP_ASKED, count);
 }
 
 static int open_failures(struct pop_edge *pop)
 {
-	const struct popsetup *setup = pop_own(&pop->edge)->setup;
+	const struct popsetup *setup = pop_setup(&pop->edge);
 	struct limits_rules rules = setup->limits.network;
 	uint64_t seed = 0;
 	rules.connections_max = rules.held_max = 0;
@@ -43,16 +43,16 @@ static int open_failures(struct pop_edge *pop)
 static int open_handles(struct edge *edge)
 {
 	struct pop_edge *pop = (struct pop_edge *)edge;
-	const struct popedge_own *own = pop_own(edge);
+	const struct popsetup *setup = pop_setup(edge);
 	int ret = open_failures(pop);
 	if (ret != 0)
 		return ret;
-	poplimits_make(own->setup, &pop->limits);
+	poplimits_make(setup, &pop->limits);
 	const struct asking_rules rules = {
-		.fd = own->check_fd,
-		.checker_count = own->setup->login.checkers,
+		.fd = edge->child->check_fds[0],
+		.checker_count = setup->login.checkers,
 		.limits = pop->failures,
-		.timeout_ms = own->setup->login.timeout_ms + LOST_MORE_MS,
+		.timeout_ms = setup->login.timeout_ms + LOST_MORE_MS,
 		.fill = poplogin_fill,
 		.answer = poplogin_answer,
 		.set = set_asked,
@@ -105,7 +105,7 @@ static int hand_over(struct session *session, const struct handover_fds *fds)
 	capsule->unread_size = session->in_size;
 	memcpy(capsule->unread, kept->kept.in, session->in_size);
 	const int ret = popcapsule_encode(capsule, bytes, &size);
-	return ret == 0 ? handover_send(session->edge->start->queue_fd, bytes, size, fds) : ret;
+	return ret == 0 ? handover_send(session->edge->child->queue_fd, bytes, size, fds) : ret;
 }
 
 static void log_end(const struct session *session, const char *end)
@@ -132,16 +132,16 @@ static void log_end(const struct session *session, const char *end)
 static void count(struct edge *edge, enum edge_event event)
 {
 	if (event == EDGE_ENDED_BOUNCED)
-		bank_add(pop_own(edge)->counters, POP_REFUSED, 1);
+		bank_add(edge->child->counters, POP_REFUSED, 1);
 	else if (event == EDGE_ENDED_UNFINISHED)
-		bank_add(pop_own(edge)->counters, POP_UNFINISHED, 1);
+		bank_add(edge->child->counters, POP_UNFINISHED, 1);
 	else if (event < EDGE_EVENT_OWN)
-		bank_add(pop_own(edge)->counters, event, 1);
+		bank_add(edge->child->counters, event, 1);
 }
 
 static void set(struct edge *edge, enum edge_gauge gauge, unsigned value)
 {
-	bank_set(pop_own(edge)->counters, POP_COUNTERS + gauge, value);
+	bank_set(edge->child->counters, POP_COUNTERS + gauge, value);
 }
 
 /* ---- all of it ---- */
@@ -197,26 +197,8 @@ static const struct edge_protocol protocol = {
 	.set = set,
 };
 
-int popedge_run(const struct nanny_child *child, uint64_t *counters)
+int popedge_run(const struct nanny_child *child)
 {
-	const struct popsetup *setup = child->setup;
-	const struct edge_rules rules = rules_of(setup);
-	struct popedge_own own = { setup, counters, child->check_fds[0] };
-	const struct edge_start start = {
-		.protocol = &protocol,
-		.rules = &rules,
-		.own = &own,
-		.listeners = child->listeners,
-		.listener_places = child->listener_places,
-		.listener_count = child->listener_count,
-		.queue_fd = child->queue_fd,
-		.keyholder_fd = child->keyholder_fd,
-		.passed = child->passed,
-		.scoreboard = child->scoreboard,
-		.process = child->process,
-		.index = child->index,
-		.confine = child->confine,
-		.context = child->context,
-	};
-	return edge_run(&start);
+	const struct edge_rules rules = rules_of(child->setup);
+	return edge_run(child, &protocol, &rules, NULL);
 }

@@ -8,15 +8,14 @@
  *       poplogin.c -> a capsule into the workers' queue.
  */
 
-#include "integration/mail/base/nanny/nanny_program.h"
-#include "integration/mail/pop-front/setup/popsetup.h"
+#include "integration/mail/base/handover/nanny_child.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* In a process of its own, with the edge's own block of counters. Returns an exit status. */
-int popedge_run(const struct nanny_child *child, uint64_t *counters);
+/* In a process of its own. Returns an exit status. */
+int popedge_run(const struct nanny_child *child);
 
 #ifdef __cplusplus
 }

@@ -80,14 +80,14 @@ static void count_failure(struct session *session)
 
 static bool is_listed(const struct session *session)
 {
-	return pop_own(session->edge)->setup->login.refuses_listed &&
+	return pop_setup(session->edge)->login.refuses_listed &&
 	       (session->facts.action == JUDGE_REJECT || session->facts.action == JUDGE_DEFER);
 }
 
 static bool has_failed_often(const struct session *session)
 {
 	const struct pop_edge *edge = pop_edge(session);
-	const struct popsetup *setup = pop_own(session->edge)->setup;
+	const struct popsetup *setup = pop_setup(session->edge);
 	if (networks_contain(&setup->limits.unlimited,
 			     dnsblv6_addr_from_bytes(session->facts.client_ip.bytes)))
 		return false;
@@ -163,7 +163,7 @@ enum pop3_action poplogin_begin(struct session *session)
 
 void poplogin_ask(struct session *session)
 {
-	const struct popsetup *setup = pop_own(session->edge)->setup;
+	const struct popsetup *setup = pop_setup(session->edge);
 	exchange_wait(session, setup->login.timeout_ms);
 	asking_add(pop_edge(session)->asking, &pop_session(session)->wait,
 		   &session->facts.client_ip);

@@ -29,7 +29,9 @@ static const char context[] = "pop-front";
 _Static_assert(BASE64_SIZE(NONCE_BYTES) < CHECK_NONCE_SIZE, "a nonce has room");
 
 struct checker {
-	const struct checker_start *start;
+	const struct nanny_child *child;
+	const struct popsetup_login *login;
+	const struct checker_keys *keys;
 	struct users *users;
 	struct logincache *cache;
 	struct users_password *password;
@@ -45,13 +47,13 @@ struct known {
 
 static void count(const struct checker *checker, enum popcount_number number)
 {
-	bank_add(checker->start->counters, number, 1);
+	bank_add(checker->child->counters, number, 1);
 }
 
 /* No user gets in then: one line says so, and one that it is over. */
 static void note_users(struct checker *checker, int found)
 {
-	const char *path = checker->start->setup->login.users;
+	const char *path = checker->login->users;
 	if (found < 0 && !checker->has_failed)
 		log_error(context, "users not read, path=%s (%s)", path, users_strerror(found));
 	else if (found >= 0 && checker->has_failed)
@@ -118,7 +120,7 @@ static bool find_keys(struct checker *checker, const char *user, struct known *r
 		return scram_text_parse(text, strlen(text), ret_keys) == NULL;
 	/* A user's are the same however the name is written. */
 	const char *name = ret_known->mailbox[0] != '\0' ? ret_known->mailbox : user;
-	return scram_mock(checker->start->secret, CHECKER_SECRET_SIZE, name, MOCK_ITERATIONS,
+	return scram_mock(checker->keys->salts, sizeof(checker->keys->salts), name, MOCK_ITERATIONS,
 			  ret_keys);
 }
 
@@ -196,7 +198,7 @@ void checker_answer(struct checker *checker, const struct check_request *request
 		ret_reply->answer = (uint8_t)answer_final(checker, request, ret_reply);
 	}
 	if (ret_reply->answer == CHECK_YES &&
-	    !ticket_make(checker->start->ticket_key, ret_reply->mailbox, clock_now_us(),
+	    !ticket_make(checker->keys->tickets, ret_reply->mailbox, clock_now_us(),
 			 &ret_reply->ticket))
 		ret_reply->answer = CHECK_FAILED;
 	/* A name that is known is told with the right password alone. */
@@ -231,15 +233,15 @@ static bool serve_edge(struct checker *checker, int fd)
 
 static int serve(struct checker *checker)
 {
-	const struct checker_start *start = checker->start;
+	const struct nanny_child *child = checker->child;
 	struct pollfd pollers[LISTENERS_EDGES_MAX];
-	unsigned open_count = start->socket_count;
-	for (unsigned i = 0; i < start->socket_count; i++)
-		pollers[i] = (struct pollfd){ .fd = start->sockets[i], .events = POLLIN };
+	unsigned open_count = child->check_count;
+	for (unsigned i = 0; i < child->check_count; i++)
+		pollers[i] = (struct pollfd){ .fd = child->check_fds[i], .events = POLLIN };
 	while (open_count > 0) {
-		if (poll(pollers, start->socket_count, -1) < 0 && errno != EINTR)
+		if (poll(pollers, child->check_count, -1) < 0 && errno != EINTR)
 			return EX_OSERR;
-		for (unsigned i = 0; i < start->socket_count; i++) {
+		for (unsigned i = 0; i < child->check_count; i++) {
 			if (pollers[i].fd < 0 || pollers[i].revents == 0)
 				continue;
 			if (serve_edge(checker, pollers[i].fd))
@@ -253,13 +255,17 @@ static int serve(struct checker *checker)
 
 /* ---- begin and end ---- */
 
-int checker_open(const struct checker_start *start, struct checker **ret_checker)
+int checker_open(const struct nanny_child *child, const struct checker_keys *keys,
+		 struct checker **ret_checker)
 {
-	const struct popsetup_login *login = &start->setup->login;
+	const struct popsetup *setup = child->setup;
+	const struct popsetup_login *login = &setup->login;
 	struct checker *checker = calloc(1, sizeof(*checker));
 	if (checker == NULL)
 		return EX_OSERR;
-	checker->start = start;
+	checker->child = child;
+	checker->login = login;
+	checker->keys = keys;
 	const int ret = users_open(login->users, &checker->users);
 	if (ret != 0) {
 		log_error(context, "users not opened, path=%s (%s)", login->users,
@@ -270,7 +276,7 @@ int checker_open(const struct checker_start *start, struct checker **ret_checker
 	if (logincache_new(login->cache_ms, &checker->cache) != 0 ||
 	    users_password_new(&checker->password) != 0) {
 		log_error(context, "checker not started, index=%u (no memory, or no hash of crypt)",
-			  start->index);
+			  child->index);
 		checker_close(checker);
 		return EX_OSERR;
 	}
@@ -289,14 +295,14 @@ void checker_close(struct checker *checker)
 	free(checker);
 }
 
-int checker_run(const struct checker_start *start)
+int checker_run(const struct nanny_child *child, const struct checker_keys *keys)
 {
 	struct checker *checker = NULL;
 	/* Sessions that are logged in go first. */
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
-	int status = checker_open(start, &checker);
-	if (status == EX_OK && start->confine != NULL)
-		status = start->confine(start->context);
+	int status = checker_open(child, keys, &checker);
+	if (status == EX_OK && child->confine != NULL)
+		status = child->confine(child->context);
 	if (status == EX_OK)
 		status = serve(checker);
 	checker_close(checker);

@@ -17,6 +17,7 @@
  * checker_answer() is apart for tests. Nothing is logged about a password.
  */
 
+#include "integration/mail/base/handover/nanny_child.h"
 #include "integration/mail/pop-front/login/check.h"
 #include "integration/mail/pop-front/setup/popsetup.h"
 
@@ -24,29 +25,20 @@
 extern "C" {
 #endif
 
-#define CHECKER_SECRET_SIZE 32
-
-struct checker_start {
-	const struct popsetup *setup;
-	const uint8_t
-		*secret; /* CHECKER_SECRET_SIZE bytes, the same for all: salts of unknown names */
-	const uint8_t *ticket_key; /* of ticket.h; workers have the same */
-	const int *sockets;	   /* to each edge */
-	unsigned socket_count;
-	uint64_t *counters; /* of the checker's own block; may be NULL */
-	unsigned index;
-	/* Called when all is open. 0, or an exit status, which is returned. May be NULL. */
-	int (*confine)(void *context);
-	void *context;
+/* The same for all. */
+struct checker_keys {
+	uint8_t salts[32];		  /* of unknown names */
+	uint8_t tickets[TICKET_KEY_SIZE]; /* workers have it, too */
 };
 
 /* In a process of its own. Returns an exit status, when all edges have ended; SIGTERM ends it, too. */
-int checker_run(const struct checker_start *start);
+int checker_run(const struct nanny_child *child, const struct checker_keys *keys);
 
 struct checker; /* opaque */
 
 /* EX_OK, or an exit status with a line of the log. */
-int checker_open(const struct checker_start *start, struct checker **ret_checker);
+int checker_open(const struct nanny_child *child, const struct checker_keys *keys,
+		 struct checker **ret_checker);
 /* Takes NULL. */
 void checker_close(struct checker *checker);
 /* Any request of that size may be given. */

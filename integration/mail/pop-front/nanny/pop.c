@@ -24,10 +24,7 @@ static const char context[] = "pop-front";
  * What no edge knows, drawn once: a login of one generation may wait for a worker of the next. Each
  * process has its own copy.
  */
-static struct keys {
-	uint8_t salts[CHECKER_SECRET_SIZE];
-	uint8_t tickets[TICKET_KEY_SIZE];
-} keys;
+static struct checker_keys keys;
 
 /* ---- the configuration ---- */
 
@@ -101,39 +98,18 @@ static int prepare(const void *own)
 
 static int run_checker(const struct nanny_child *child)
 {
-	const struct checker_start start = {
-		.setup = child->setup,
-		.secret = keys.salts,
-		.ticket_key = keys.tickets,
-		.sockets = child->check_fds,
-		.socket_count = child->check_count,
-		.counters = child->counters,
-		.index = child->index,
-		.confine = child->confine,
-		.context = child->context,
-	};
-	return checker_run(&start);
+	return checker_run(child, &keys);
 }
 
 static int run_edge(const struct nanny_child *child)
 {
 	explicit_bzero(&keys, sizeof(keys));
-	return popedge_run(child, child->counters);
+	return popedge_run(child);
 }
 
 static int run_worker(const struct nanny_child *child)
 {
-	const struct popworker_start start = {
-		.setup = child->setup,
-		.ticket_key = keys.tickets,
-		.queue_fd = child->queue_fd,
-		.counters = child->counters,
-		.scoreboard = child->scoreboard,
-		.process = child->process,
-		.confine = child->confine,
-		.context = child->context,
-	};
-	return popworker_run(&start);
+	return popworker_run(child, keys.tickets);
 }
 
 int pop_run(const struct daemon_command *command)

@@ -18,7 +18,9 @@ static const char context[] = "pop-front";
 #define LATE_MS 1000
 
 struct popworker {
-	const struct popworker_start *start;
+	const struct nanny_child *child;
+	const struct popsetup *setup;
+	const uint8_t *ticket_key;
 	struct intake intake;
 	struct popvisit *visit;
 	struct popcapsule capsule;
@@ -40,25 +42,25 @@ static int receive(struct popworker *worker, int *ret_fd)
 /* One that an edge would have put off by now. */
 static bool is_late(const struct popworker *worker)
 {
-	const uint64_t patience_ms = worker->start->setup->pop.queue_timeout_ms + LATE_MS;
+	const uint64_t patience_ms = worker->setup->pop.queue_timeout_ms + LATE_MS;
 	return clock_now_us() > worker->capsule.queued_at_us + patience_ms * 1000;
 }
 
 /* A checker has said that the login was right, no longer ago than a client may have taken since. */
 static bool is_logged_in(const struct popworker *worker)
 {
-	const struct popsetup *setup = worker->start->setup;
+	const struct popsetup *setup = worker->setup;
 	const struct popcapsule *capsule = &worker->capsule;
 	const uint64_t age_max_ms = (uint64_t)setup->limits.login_timeout_ms +
 				    setup->login.delay_ms + setup->pop.queue_timeout_ms + LATE_MS;
-	return ticket_is_good(worker->start->ticket_key, capsule->mailbox, &capsule->ticket,
+	return ticket_is_good(worker->ticket_key, capsule->mailbox, &capsule->ticket,
 			      clock_now_us(), age_max_ms * 1000);
 }
 
 /* One session, if there is one. 0 or a status. */
 static int take_session(struct popworker *worker)
 {
-	uint64_t *counters = worker->start->counters;
+	uint64_t *counters = worker->child->counters;
 	int fd = -1;
 	const int ret = receive(worker, &fd);
 	if (ret != 0)
@@ -89,7 +91,7 @@ static int judge(const struct popworker *worker, int ret)
 	if (ret == -EPIPE && *intake_told() != 0)
 		return EX_OK;
 	if (ret == SEAL_EBAD || ret == SEAL_EVERSION || ret == SEAL_EVALUE || ret == -EMFILE) {
-		bank_add(worker->start->counters, POP_CAPSULES_BAD, 1);
+		bank_add(worker->child->counters, POP_CAPSULES_BAD, 1);
 		log_error(context, "session lost on its way to a worker (%s)", seal_strerror(ret));
 		return -1;
 	}
@@ -99,7 +101,7 @@ static int judge(const struct popworker *worker, int ret)
 
 static int work(struct popworker *worker)
 {
-	const unsigned sessions_max = worker->start->setup->pop.sessions_per_worker;
+	const unsigned sessions_max = worker->setup->pop.sessions_per_worker;
 	unsigned done = 0;
 	while (*intake_told() == 0 && done < sessions_max) {
 		const int ret = take_session(worker);
@@ -109,30 +111,32 @@ static int work(struct popworker *worker)
 		done += ret == 0 ? 1 : 0;
 	}
 	if (*intake_told() == 0)
-		bank_add(worker->start->counters, POP_RETIRED, 1);
+		bank_add(worker->child->counters, POP_RETIRED, 1);
 	return EX_OK;
 }
 
 static int begin(struct popworker *worker)
 {
-	const struct popworker_start *start = worker->start;
-	const struct popvisit_parts parts = { start->setup, start->counters, intake_told() };
+	const struct nanny_child *child = worker->child;
+	const struct popvisit_parts parts = { worker->setup, child->counters, intake_told() };
 	if (popvisit_new(&parts, &worker->visit) != 0) {
 		log_error(context, "worker not started (out of memory)");
 		return EX_OSERR;
 	}
 	/* It is about to be: a session that comes first finds it so. */
-	scoreboard_set(start->scoreboard, SCOREBOARD_IDLE, start->process, true);
-	return start->confine != NULL ? start->confine(start->context) : EX_OK;
+	scoreboard_set(child->scoreboard, SCOREBOARD_IDLE, child->process, true);
+	return child->confine != NULL ? child->confine(child->context) : EX_OK;
 }
 
-int popworker_run(const struct popworker_start *start)
+int popworker_run(const struct nanny_child *child, const uint8_t *ticket_key)
 {
 	struct popworker *worker = calloc(1, sizeof(*worker));
 	if (worker == NULL)
 		return EX_OSERR;
-	worker->start = start;
-	worker->intake = (struct intake){ start->queue_fd, start->scoreboard, start->process, -1 };
+	worker->child = child;
+	worker->setup = child->setup;
+	worker->ticket_key = ticket_key;
+	worker->intake = (struct intake){ child->queue_fd, child->scoreboard, child->process, -1 };
 	intake_set_signals();
 	int status = begin(worker);
 	if (status == EX_OK)

@@ -50,5 +50,5 @@ int pack_hand_over(struct session *session, const struct handover_fds *fds)
 {
 	struct capsule *capsule = &smtp_edge_of(session)->capsule;
 	fill(session, capsule);
-	return capsule_send(session->edge->start->queue_fd, capsule, fds);
+	return capsule_send(session->edge->child->queue_fd, capsule, fds);
 }

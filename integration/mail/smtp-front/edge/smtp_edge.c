@@ -84,8 +84,8 @@ static int open_files(struct edge *base)
 {
 	struct smtp_edge *edge = smtp_edge(base);
 	int ret = 0;
-	edge->start = base->start->own;
-	edge->setup = edge->start->setup;
+	edge->setup = base->child->setup;
+	edge->hop = base->own;
 	make_dialogue_rules(edge);
 	if (edge->setup->trust.users[0] != '\0')
 		ret = users_open(edge->setup->trust.users, &edge->users);
@@ -173,12 +173,12 @@ static void count(struct edge *edge, enum edge_event event)
 		[EDGE_ENDED_UNFINISHED - EDGE_EVENT_OWN] = TALLY_UNFINISHED,
 	};
 	const unsigned number = event < EDGE_EVENT_OWN ? event : own[event - EDGE_EVENT_OWN];
-	bank_add(smtp_edge(edge)->start->counters, number, 1);
+	bank_add(edge->child->counters, number, 1);
 }
 
 static void set(struct edge *edge, enum edge_gauge gauge, unsigned value)
 {
-	bank_set(smtp_edge(edge)->start->counters, TALLY_COUNT + gauge, value);
+	bank_set(edge->child->counters, TALLY_COUNT + gauge, value);
 }
 
 static const struct edge_protocol protocol = {
@@ -206,12 +206,8 @@ static const struct edge_protocol protocol = {
 	.set = set,
 };
 
-int smtp_edge_run(const struct smtp_edge_start *start)
+int smtp_edge_run(const struct nanny_child *child, struct hopstate *hop)
 {
-	const struct edge_rules rules = rules_of(start->setup);
-	struct smtp_edge_start own = *start;
-	own.edge.protocol = &protocol;
-	own.edge.rules = &rules;
-	own.edge.own = &own;
-	return edge_run(&own.edge);
+	const struct edge_rules rules = rules_of(child->setup);
+	return edge_run(child, &protocol, &rules, hop);
 }

@@ -14,17 +14,20 @@
  *     pack         the capsule of a session
  *     refusals     the lines of the log about refused commands
  *     smtp_parts.h what they share
- *     smtp_start.h what the process gives them
  */
 
-#include "integration/mail/smtp-front/edge/smtp_start.h"
+#include "integration/mail/base/handover/nanny_child.h"
+#include "integration/mail/smtp-front/recipients/hopstate.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* In a process of its own, after fork(). Returns an exit status. */
-int smtp_edge_run(const struct smtp_edge_start *start);
+/*
+ * In a process of its own, after fork(), when the setup's library is started. hop is of all processes,
+ * and may be NULL. Returns an exit status.
+ */
+int smtp_edge_run(const struct nanny_child *child, struct hopstate *hop);
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,9 @@
 
 #include "integration/mail/base/edge/edge_parts.h"
 #include "integration/mail/base/users/users.h"
-#include "integration/mail/smtp-front/edge/smtp_start.h"
+#include "integration/mail/smtp-front/facts/tally.h"
+#include "integration/mail/smtp-front/recipients/hopstate.h"
+#include "integration/mail/smtp-front/setup/setup.h"
 #include "integration/mail/smtp-front/handover/capsule.h"
 #include "integration/mail/smtp-front/recipients/callforward.h"
 #include "lib/smtp/dialogue.h"
@@ -50,8 +52,8 @@ union smtp_far {
 
 struct smtp_edge {
 	struct edge edge;
-	const struct smtp_edge_start *start;
 	const struct setup *setup;
+	struct hopstate *hop;
 	struct users *users;		 /* NULL: the next hop is asked */
 	struct callforward *forward;	 /* NULL: users are */
 	struct dialogue_limits rules[2]; /* without and with XCLIENT */
@@ -83,7 +85,7 @@ static inline struct smtp_kept *smtp_kept(const struct session *session)
 
 static inline uint64_t *smtp_counters(const struct session *session)
 {
-	return smtp_edge_of(session)->start->counters;
+	return session->edge->child->counters;
 }
 
 #ifdef __cplusplus

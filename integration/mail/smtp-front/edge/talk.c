@@ -18,7 +18,7 @@ static const struct dialogue_limits *rules_of(const struct session *session)
 {
 	struct smtp_edge *edge = smtp_edge_of(session);
 	struct dialogue_limits *rules = &edge->rules[session->facts.is_xclient ? 1 : 0];
-	rules->withheld = hopstate_lacks(edge->start->hop);
+	rules->withheld = hopstate_lacks(edge->hop);
 	return rules;
 }
 

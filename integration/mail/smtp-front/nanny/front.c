@@ -152,25 +152,7 @@ static void unshare_all(void *own)
 static int run_edge(const struct nanny_child *child)
 {
 	const struct shared *shared = child->shared;
-	const struct smtp_edge_start start = {
-		.edge = {
-			.listeners = child->listeners,
-			.listener_places = child->listener_places,
-			.listener_count = child->listener_count,
-			.queue_fd = child->queue_fd,
-			.keyholder_fd = child->keyholder_fd,
-			.scoreboard = child->scoreboard,
-			.process = child->process,
-			.passed = child->passed,
-			.index = child->index,
-			.confine = child->confine,
-			.context = child->context,
-		},
-		.setup = child->setup,
-		.counters = child->counters,
-		.hop = shared->hop,
-	};
-	return smtp_edge_run(&start);
+	return smtp_edge_run(child, shared->hop);
 }
 
 /* What workers ask for a process that decodes the archives of a mail. */
@@ -186,21 +168,9 @@ static int run_template(const struct nanny_child *child)
 static int run_worker(const struct nanny_child *child)
 {
 	const struct shared *shared = child->shared;
-	struct worker_start start = {
-		.setup = child->setup,
-		.queue_fd = child->queue_fd,
-		.hop = shared->hop,
-		.delivered = shared->delivered,
-		.ask_fd = shared->template_ends[TEMPLATE_ASK],
-		.counters = child->counters,
-		.scoreboard = child->scoreboard,
-		.process = child->process,
-		.passed = child->passed,
-		.index = child->index,
-		.confine = child->confine,
-		.context = child->context,
-	};
-	return worker_run(&start);
+	const struct worker_shared own = { shared->hop, shared->delivered,
+					   shared->template_ends[TEMPLATE_ASK] };
+	return worker_run(child, &own);
 }
 
 /* It has no process of its own that could set its gauge. */

@@ -21,7 +21,8 @@ static const char context[] = "smtp-front";
 #define LATE_MS 1000
 
 struct worker {
-	const struct worker_start *start;
+	const struct nanny_child *child;
+	const struct worker_shared *shared;
 	struct setup_sink asker_setup;
 	struct visit_parts parts;
 	struct visit *visit;
@@ -35,7 +36,7 @@ struct worker {
  */
 static int open_asker(struct worker *worker)
 {
-	const struct setup *setup = worker->start->setup;
+	const struct setup *setup = worker->parts.setup;
 	uint64_t seed = 0;
 
 	if (setup->trust.users[0] != '\0')
@@ -60,12 +61,12 @@ static int open_asker(struct worker *worker)
 /* Behind this nothing is opened by name. */
 static int open_parts(struct worker *worker)
 {
-	const struct setup *setup = worker->start->setup;
+	const struct setup *setup = worker->child->setup;
 
 	worker->parts.setup = setup;
-	worker->parts.counters = worker->start->counters;
-	worker->parts.passed = worker->start->passed;
-	worker->parts.scoreboard = worker->start->scoreboard;
+	worker->parts.counters = worker->child->counters;
+	worker->parts.passed = worker->child->passed;
+	worker->parts.scoreboard = worker->child->scoreboard;
 	worker->parts.is_told = intake_told();
 	int ret = sink_open(&setup->sink, setup->front.hostname, &worker->parts.sink);
 	if (ret < 0) {
@@ -73,7 +74,7 @@ static int open_parts(struct worker *worker)
 			  strerror(-ret));
 		return EX_NOINPUT;
 	}
-	sink_share(worker->parts.sink, worker->start->hop, worker->start->delivered);
+	sink_share(worker->parts.sink, worker->shared->hop, worker->shared->delivered);
 	ret = open_asker(worker);
 	if (ret < 0) {
 		const bool is_list = setup->trust.users[0] != '\0';
@@ -83,7 +84,7 @@ static int open_parts(struct worker *worker)
 		return EX_NOINPUT;
 	}
 	if (setup->scan.is_on) {
-		ret = scanner_open(&setup->scan, context, worker->start->ask_fd,
+		ret = scanner_open(&setup->scan, context, worker->shared->ask_fd,
 				   &worker->parts.scanner);
 		if (ret != EX_OK)
 			return ret;
@@ -124,14 +125,14 @@ static int receive(struct worker *worker, int *ret_fd)
 /* One that an edge would have put off by now. */
 static bool is_late(const struct worker *worker)
 {
-	const uint64_t patience_ms = worker->start->setup->front.queue_timeout_ms + LATE_MS;
+	const uint64_t patience_ms = worker->parts.setup->front.queue_timeout_ms + LATE_MS;
 	return clock_now_us() > worker->capsule->queued_at_us + patience_ms * 1000;
 }
 
 /* One session, if there is one. Returns how much of the worker's life it has taken. */
 static unsigned take_session(struct worker *worker, int *ret_status)
 {
-	uint64_t *counters = worker->start->counters;
+	uint64_t *counters = worker->child->counters;
 	int fd = -1;
 	unsigned mail_count = 0;
 
@@ -150,7 +151,7 @@ static unsigned take_session(struct worker *worker, int *ret_status)
 
 static int work(struct worker *worker)
 {
-	const unsigned mails_max = worker->start->setup->front.mails_per_worker;
+	const unsigned mails_max = worker->parts.setup->front.mails_per_worker;
 	unsigned done = 0;
 
 	while (*intake_told() == 0 && (mails_max == 0 || done < mails_max)) {
@@ -164,7 +165,7 @@ static int work(struct worker *worker)
 			return EX_OK;
 		if (status == SEAL_EBAD || status == SEAL_EVERSION || status == SEAL_EVALUE ||
 		    status == -EMFILE) {
-			bank_add(worker->start->counters, TALLY_CAPSULES_BAD, 1);
+			bank_add(worker->child->counters, TALLY_CAPSULES_BAD, 1);
 			log_error(context, "session lost on its way to a worker (%s)",
 				  seal_strerror(status));
 			continue;
@@ -173,35 +174,36 @@ static int work(struct worker *worker)
 		return EX_OSERR;
 	}
 	if (*intake_told() == 0)
-		bank_add(worker->start->counters, TALLY_RETIRED, 1);
+		bank_add(worker->child->counters, TALLY_RETIRED, 1);
 	return EX_OK;
 }
 
 /* One of a generation is enough; sessions that come now are the others'. */
 static void probe_hop(struct worker *worker)
 {
-	const struct worker_start *start = worker->start;
+	const struct nanny_child *child = worker->child;
 
-	if (start->index != 0)
+	if (child->index != 0)
 		return;
-	scoreboard_set(start->scoreboard, SCOREBOARD_IDLE, start->process, false);
+	scoreboard_set(child->scoreboard, SCOREBOARD_IDLE, child->process, false);
 	sink_probe(worker->parts.sink);
 }
 
-int worker_run(const struct worker_start *start)
+int worker_run(const struct nanny_child *child, const struct worker_shared *shared)
 {
 	struct worker worker = {
-		.start = start,
-		.intake = { start->queue_fd, start->scoreboard, start->process, -1 },
+		.child = child,
+		.shared = shared,
+		.intake = { child->queue_fd, child->scoreboard, child->process, -1 },
 	};
 
 	intake_set_signals();
 	int status = open_parts(&worker);
 	/* It is about to be: a session that comes first finds it so. */
 	if (status == EX_OK)
-		scoreboard_set(start->scoreboard, SCOREBOARD_IDLE, start->process, true);
-	if (status == EX_OK && start->confine != NULL)
-		status = start->confine(start->context);
+		scoreboard_set(child->scoreboard, SCOREBOARD_IDLE, child->process, true);
+	if (status == EX_OK && child->confine != NULL)
+		status = child->confine(child->context);
 	if (status == EX_OK) {
 		probe_hop(&worker);
 		status = work(&worker);

@@ -15,10 +15,9 @@
  * SIGTERM must not be blocked. SIGINT and SIGHUP are the nanny's and ignored.
  */
 
-#include "integration/mail/base/handover/scoreboard.h"
+#include "integration/mail/base/handover/nanny_child.h"
 #include "integration/mail/smtp-front/sinks/delivered.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
-#include "integration/mail/base/handover/passed.h"
 #include "integration/mail/smtp-front/setup/setup.h"
 #include "integration/mail/smtp-front/facts/tally.h"
 
@@ -26,23 +25,11 @@
 extern "C" {
 #endif
 
-struct worker_start {
-	const struct setup *setup;
-	int queue_fd;		       /* the end of the queue to read from; stays the caller's */
-	uint64_t *counters;	       /* of the worker's own slot; may be NULL */
-	struct passed *passed;	       /* of all processes; may be NULL */
-	struct scoreboard *scoreboard; /* may be NULL */
-	size_t process;		       /* the worker's own, of the scoreboard */
-	struct hopstate *hop;	       /* of all workers; may be NULL */
-	struct delivered *delivered;   /* the same */
-	int ask_fd;		       /* of the scanner's template; -1: mails are not scanned */
-	unsigned index;		       /* of the worker: 0, 1, ... */
-	/*
-	 * Called when all that is outside has been opened: gives up root and system calls. 0, or an
-	 * exit status, which is returned. May be NULL.
-	 */
-	int (*confine)(void *context);
-	void *context;
+/* What all workers have. A plain value; borrowed. */
+struct worker_shared {
+	struct hopstate *hop;	     /* may be NULL */
+	struct delivered *delivered; /* the same */
+	int ask_fd;		     /* of the scanner's template; -1: mails are not scanned */
 };
 
 /*
@@ -50,7 +37,7 @@ struct worker_start {
  * or was told to end; EX_NOINPUT when the sink or the recipients cannot be opened, and EX_OSERR
  * without memory or when the queue cannot be read, which is logged.
  */
-int worker_run(const struct worker_start *start);
+int worker_run(const struct nanny_child *child, const struct worker_shared *shared);
 
 #ifdef __cplusplus
 }

@@ -67,12 +67,13 @@ class worker_fixture
 	int run()
 	{
 		silence();
-		worker_start start = {};
-		start.setup = setup.get();
-		start.queue_fd = queue[1];
-		start.counters = bank_block(&bank, 0);
-		start.scoreboard = scoreboard;
-		return worker_run(&start);
+		nanny_child given = {};
+		const worker_shared shared = { nullptr, nullptr, -1 };
+		given.setup = setup.get();
+		given.queue_fd = queue[1];
+		given.counters = bank_block(&bank, 0);
+		given.scoreboard = scoreboard;
+		return worker_run(&given, &shared);
 	}
 	// A session at its first recipient, put into the queue. The client's end.
 	int connect(int hold = -1, const std::string &recipient = "john@example.org")
