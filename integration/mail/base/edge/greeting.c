@@ -88,6 +88,8 @@ static void ask(struct session *session)
 	session->facts.has_verdict = false;
 	session->has_judgement = false;
 	session->facts.action = JUDGE_PASS;
+	session->facts.verdict = DNSBLV6_CLEAR;
+	session->facts.score = 0;
 	session->facts.is_exempt = judge_exempts(judge, &session->facts.client_ip);
 	if (session->facts.is_exempt)
 		session_count(session, EDGE_EXEMPT);
