@@ -278,8 +278,6 @@ class words
 		rules.sessions_max = 16;
 		rules.edges = 1;
 		rules.drain_ms = 60000;
-		rules.proxy = &proxies;
-		rules.unlimited = &unlimited;
 		rules.network.prefix_ipv4 = 24;
 		rules.network.prefix_ipv6 = 56;
 		rules.network.site_multiple = 1;
@@ -298,8 +296,7 @@ class words
 		for (int fd : { listeners_[0], listeners_[1], queue[0], queue[1] })
 			close(fd);
 		scoreboard_close(scoreboard_);
-		networks_deinit(&proxies);
-		networks_deinit(&unlimited);
+		networks_deinit(&rules.proxy);
 		munmap(seen, sizeof(observed));
 	}
 	words(const words &) = delete;
@@ -329,9 +326,6 @@ class words
 	{
 		return process_->wait();
 	}
-
-	networks proxies = {};
-	networks unlimited = {};
 
       private:
 	files certificates_;
@@ -574,7 +568,7 @@ TEST_CASE("what speaks no TLS at such a place hears nothing", "[mail][edge][tls]
 TEST_CASE("a handshake may come in one segment with a PROXY header", "[mail][edge][tls]")
 {
 	words served;
-	served.proxies = nets("127.0.0.0/8\n");
+	served.rules.proxy = nets("127.0.0.0/8\n");
 	served.begin();
 
 	// A ClientHello, as OpenSSL makes it, kept back until the header is before it.
@@ -610,7 +604,7 @@ TEST_CASE("a handshake may come in one segment with a PROXY header", "[mail][edg
 TEST_CASE("a handshake may come while the end of a PROXY header is read", "[mail][edge][tls]")
 {
 	words served;
-	served.proxies = nets("127.0.0.0/8\n");
+	served.rules.proxy = nets("127.0.0.0/8\n");
 	served.begin();
 	const std::string header = proxy_header(4711);
 

@@ -79,8 +79,8 @@ TEST_CASE("every item of pop.conf.sample is one when its comment is taken away",
 	CHECK(std::string(file.setup.pop.hostname) == "mail.example.org");
 	CHECK(file.setup.pop.clear_count == 2);
 	CHECK(std::string(file.setup.pop.metrics) == "/run/pop-front/metrics.prom");
-	CHECK(file.setup.pop.proxy.count == 1);
-	CHECK(file.setup.limits.unlimited.count == 1);
+	CHECK(file.setup.edge.proxy.count == 1);
+	CHECK(file.setup.edge.unlimited.count == 1);
 	CHECK(file.setup.has_zones);
 }
 

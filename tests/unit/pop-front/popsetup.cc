@@ -69,23 +69,24 @@ TEST_CASE("users, a place and TLS or the word that it is not needed must be conf
 	CAPTURE(file.error.reason);
 	REQUIRE(file.status == 0);
 	const popsetup_pop &pop = file.setup.pop;
+	const edge_rules &edge = file.setup.edge;
 	char hostname[MAILSETUP_HOSTNAME_MAX + 1] = "";
 	gethostname(hostname, MAILSETUP_HOSTNAME_MAX);
 	CHECK(std::string(pop.hostname) == hostname);
 	CHECK(pop.place_count == 1);
 	CHECK(port_of(pop.places[0]) == 110);
-	CHECK(pop.edges >= 1);
+	CHECK(edge.edges >= 1);
 	CHECK(pop.workers == 50);
 	CHECK(pop.sessions_per_worker == 1000);
-	CHECK(pop.sessions_max == 10000);
-	CHECK_FALSE(pop.refuses_at_capacity);
-	CHECK(pop.queue_timeout_ms == 30000);
-	CHECK(pop.batching_ms == 4);
-	CHECK(pop.drain_ms == 30000);
+	CHECK(edge.sessions_max == 10000);
+	CHECK_FALSE(edge.refuses_at_capacity);
+	CHECK(edge.queue_timeout_ms == 30000);
+	CHECK(edge.batching_ms == 4);
+	CHECK(edge.drain_ms == 30000);
 	CHECK(std::string(pop.metrics).empty());
 	CHECK(std::string(pop.chroot).empty());
 	CHECK(pop.log_level == LOG_LEVEL_INFO);
-	CHECK(pop.proxy.count == 0);
+	CHECK(edge.proxy.count == 0);
 	CHECK_FALSE(file.setup.has_zones);
 	CHECK(file.setup.tls.chains == nullptr);
 	CHECK(std::string(file.setup.store.text) == "/run/mail-stored/socket");
@@ -103,7 +104,7 @@ TEST_CASE("a login has its defaults", "[pop][setup]")
 	CHECK(login.cache_ms == 3600000);
 	CHECK(login.failures_max == 3);
 	CHECK(login.failure_rate == 60);
-	CHECK(login.delay_ms == 2000);
+	CHECK(file.setup.edge.tarpit_ms == 2000);
 	CHECK(login.timeout_ms == 30000);
 	CHECK(login.refuses_listed);
 	CHECK_FALSE(login.requires_tls);
@@ -114,10 +115,11 @@ TEST_CASE("limits of pop-front have their defaults", "[pop][setup]")
 	const parsed file(POP + LOGIN);
 	REQUIRE(file.status == 0);
 	const popsetup_limits &limits = file.setup.limits;
-	CHECK(limits.login_timeout_ms == 60000);
-	CHECK(limits.stress_timeout_ms == 10000);
-	CHECK(limits.stress_share == 80);
-	CHECK(limits.session_timeout_ms == 180000);
+	const edge_rules &edge = file.setup.edge;
+	CHECK(edge.command_timeout_ms == 60000);
+	CHECK(edge.stress_timeout_ms == 10000);
+	CHECK(edge.stress_share == 80);
+	CHECK(edge.session_timeout_ms == 180000);
 	// RFC 1939, part 3: at least ten minutes.
 	CHECK(limits.idle_timeout_ms == 600000);
 	CHECK(limits.send_timeout_ms == 180000);
@@ -125,12 +127,12 @@ TEST_CASE("limits of pop-front have their defaults", "[pop][setup]")
 	CHECK(limits.errors_max == 20);
 	CHECK(limits.commands_max == 0);
 	CHECK(limits.messages_max == 1000000);
-	CHECK(limits.network.prefix_ipv4 == 24);
-	CHECK(limits.network.prefix_ipv6 == 56);
-	CHECK(limits.network.prefix_ipv6_site == 48);
-	CHECK(limits.network.site_multiple == 2);
-	CHECK(limits.network.connections_max == 100);
-	CHECK(limits.network.rate_max == 600);
+	CHECK(edge.network.prefix_ipv4 == 24);
+	CHECK(edge.network.prefix_ipv6 == 56);
+	CHECK(edge.network.prefix_ipv6_site == 48);
+	CHECK(edge.network.site_multiple == 2);
+	CHECK(edge.network.connections_max == 100);
+	CHECK(edge.network.rate_max == 600);
 }
 
 TEST_CASE("places of listen come first, those of listen-tls behind them", "[pop][setup]")
@@ -192,7 +194,7 @@ TEST_CASE("a network has a fifth of pop-front's workers, or none are counted", "
 	CAPTURE(std::get<0>(row));
 	const parsed file(POP + std::get<0>(row) + LOGIN);
 	REQUIRE(file.status == 0);
-	CHECK(file.setup.limits.network.held_max == std::get<1>(row));
+	CHECK(file.setup.edge.network.held_max == std::get<1>(row));
 }
 
 TEST_CASE("a role of pop-front without a user of its own has that of edges", "[pop][setup]")
@@ -217,8 +219,8 @@ TEST_CASE("networks of pop.conf are read, and zones", "[pop][setup]")
 			  "library:\n    zones: [ bl6.example ]\n");
 	CAPTURE(file.error.line, file.error.reason);
 	REQUIRE(file.status == 0);
-	CHECK(file.setup.pop.proxy.count == 2);
-	CHECK(file.setup.limits.unlimited.count == 1);
+	CHECK(file.setup.edge.proxy.count == 2);
+	CHECK(file.setup.edge.unlimited.count == 1);
 	CHECK(file.setup.has_zones);
 }
 
@@ -409,7 +411,7 @@ TEST_CASE("as many edges there are as processors", "[mail][mailsetup]")
 	CHECK(count >= 1);
 	CHECK(count <= LISTENERS_EDGES_MAX);
 	const parsed file(POP + LOGIN);
-	CHECK(file.setup.pop.edges == count);
+	CHECK(file.setup.edge.edges == count);
 	const parsed three(POP + "    edges: 3\n" + LOGIN);
-	CHECK(three.setup.pop.edges == 3);
+	CHECK(three.setup.edge.edges == 3);
 }

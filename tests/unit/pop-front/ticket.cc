@@ -54,7 +54,7 @@ heard worker_says(const ticket &shown)
 	uint8_t bytes[HANDOVER_SIZE_MAX];
 	size_t size = 0;
 	setup->pop.sessions_per_worker = 1;
-	setup->limits.login_timeout_ms = 60000;
+	setup->edge.command_timeout_ms = 60000;
 	setup->limits.send_timeout_ms = 10000;
 	capsule->dialogue.state = POP3_AT_LOGIN_ASKED;
 	capsule->dialogue.way = POP3_WAY_PLAIN;

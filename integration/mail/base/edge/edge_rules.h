@@ -4,10 +4,11 @@
 /*
  * edge_rules.h - what a server's configuration says to its edges.
  *
- * Flow: the server's setup -> its edge_rules, made before edge_run() -> all parts of an edge, which
- *       read them and change nothing.
+ * Flow: the rows of the server's configuration -> the edge_rules of its setup, to which the edge's
+ *       process adds what is not written there -> edge_run() -> all parts of an edge, which read them
+ *       and change nothing.
  *
- * A plain value. Pointers are borrowed until edge_run() returns. Times are in milliseconds, and 0
+ * A plain value. Pointers, those of networks too, are borrowed. Times are in milliseconds, and 0
  * is "none" or "no limit" but where something else is said.
  */
 
@@ -30,19 +31,16 @@ struct edge_rules {
 	unsigned drain_ms;     /* for sessions that are open at SIGTERM */
 
 	/* Networks. */
-	const struct networks *proxy;	  /* clients that must send a PROXY header first */
-	const struct networks *xclient;	  /* clients that may name others; NULL: none */
-	const struct networks *unlimited; /* clients that the limits are not for */
+	struct networks proxy;	     /* clients that must send a PROXY header first */
+	struct networks xclient;     /* clients that may name others */
+	struct networks unlimited;   /* clients that the limits are not for */
 	struct limits_rules network; /* of one edge, but for held_max: by workers, of all edges */
 
 	/* Before the banner. */
 	unsigned greet_pause_ms; /* silence; with TLS from the start the client may break it */
 	/* For so long the pause is left out for clients that a worker has praised; 0: it never is. */
 	unsigned greet_cache_ms;
-	bool refuses_early; /* a client that breaks it; else that is noted */
-	bool has_zones;	    /* the library is started, and the judge's client may be called */
-	const struct judge *judge; /* exempts own networks also without zones */
-	struct dnsblv6 *client;	   /* the judge's */
+	bool ignores_early; /* a client that breaks it, but for noting it; else it is refused */
 
 	/* Dialogues. */
 	unsigned command_timeout_ms; /* never 0 */
@@ -52,11 +50,14 @@ struct edge_rules {
 	unsigned tarpit_ms;	     /* pause before each refusal */
 
 	/* Workers. */
-	bool refuses_at_capacity;   /* with no worker idle at once; else after queue_timeout_ms */
-	unsigned queue_timeout_ms;  /* 0: until the next tick */
-	unsigned worker_silence_ms; /* the longest of a worker that lives: for relays; never 0 */
+	bool refuses_at_capacity;  /* with no worker idle at once; else after queue_timeout_ms */
+	unsigned queue_timeout_ms; /* 0: until the next tick */
 
-	/* TLS. */
+	/* What is in no row. */
+	bool has_zones; /* the library is started, and the judge's client may be called */
+	const struct judge *judge;  /* exempts own networks also without zones */
+	struct dnsblv6 *client;	    /* the judge's */
+	unsigned worker_silence_ms; /* the longest of a worker that lives: for relays; never 0 */
 	unsigned certificate_count; /* 0: there is none */
 	const struct keys_chains *chains;
 	uint32_t

@@ -127,7 +127,7 @@ void greeting_judge_again(struct session *session)
 static bool count_connection(struct session *session, enum edge_refusal *ret_refusal)
 {
 	struct edge *edge = session->edge;
-	if (networks_contain(edge->rules->unlimited, address_of(&session->facts.client_ip)))
+	if (networks_contain(&edge->rules->unlimited, address_of(&session->facts.client_ip)))
 		return true;
 	bool is_counted = false;
 	switch (limits_enter(edge->limits, &session->facts.client_ip, session_now(session),
@@ -176,12 +176,11 @@ static void turn_away(struct session *session, enum edge_refusal refusal)
 /* The client's address is known. */
 static void enter(struct session *session)
 {
-	const struct networks *xclient = session->edge->rules->xclient;
 	enum edge_refusal refusal = EDGE_CONNECTIONS;
 	bool is_taken = count_connection(session, &refusal);
 	session_enter(session, SESSION_PAUSE);
-	session->facts.is_xclient =
-		xclient != NULL && networks_contain(xclient, address_of(&session->facts.client_ip));
+	session->facts.is_xclient = networks_contain(&session->edge->rules->xclient,
+						     address_of(&session->facts.client_ip));
 	if (!is_taken) {
 		turn_away(session, refusal);
 		return;
@@ -204,7 +203,7 @@ static void enter(struct session *session)
 static void take_early(struct session *session)
 {
 	session_count(session, EDGE_EARLY_TALKER);
-	if (session->edge->rules->refuses_early) {
+	if (!session->edge->rules->ignores_early) {
 		session_refuse(session, EDGE_EARLY_INPUT, "early");
 		return;
 	}
@@ -275,7 +274,7 @@ static void read_proxy(struct session *session)
 
 void greeting_begin(struct session *session)
 {
-	const struct networks *proxy = session->edge->rules->proxy;
+	const struct networks *proxy = &session->edge->rules->proxy;
 	if (!networks_contain(proxy, address_of(&session->facts.client_ip))) {
 		enter(session);
 		return;

@@ -30,7 +30,7 @@ static void set_asked(void *context, unsigned count)
 static int open_failures(struct pop_edge *pop)
 {
 	const struct popsetup *setup = pop_setup(&pop->edge);
-	struct limits_rules rules = setup->limits.network;
+	struct limits_rules rules = setup->edge.network;
 	uint64_t seed = 0;
 	rules.connections_max = rules.held_max = 0;
 	rules.rate_max = setup->login.failure_rate;
@@ -149,30 +149,16 @@ static void set(struct edge *edge, enum edge_gauge gauge, unsigned value)
 static struct edge_rules rules_of(const struct popsetup *setup)
 {
 	const struct popsetup_pop *pop = &setup->pop;
-	const struct popsetup_limits *limits = &setup->limits;
-	return (struct edge_rules){
-		.sessions_max = pop->sessions_max,
-		.edges = pop->edges,
-		.batching_ms = pop->batching_ms,
-		.drain_ms = pop->drain_ms,
-		.proxy = &pop->proxy,
-		.unlimited = &limits->unlimited,
-		.network = limits->network,
-		.has_zones = setup->has_zones,
-		.judge = &setup->judge,
-		.client = setup->handle.client,
-		.command_timeout_ms = limits->login_timeout_ms,
-		.stress_timeout_ms = limits->stress_timeout_ms,
-		.stress_share = limits->stress_share,
-		.session_timeout_ms = limits->session_timeout_ms,
-		.tarpit_ms = setup->login.delay_ms,
-		.refuses_at_capacity = pop->refuses_at_capacity,
-		.queue_timeout_ms = pop->queue_timeout_ms,
-		.worker_silence_ms = poplimits_silence_ms(setup),
-		.certificate_count = setup->tls.certificate_count,
-		.chains = setup->tls.chains,
-		.tls_places = ((UINT32_C(1) << pop->tls_count) - 1) << pop->clear_count,
-	};
+	struct edge_rules rules = setup->edge;
+	rules.ignores_early = true;
+	rules.has_zones = setup->has_zones;
+	rules.judge = &setup->judge;
+	rules.client = setup->handle.client;
+	rules.worker_silence_ms = poplimits_silence_ms(setup);
+	rules.certificate_count = setup->tls.certificate_count;
+	rules.chains = setup->tls.chains;
+	rules.tls_places = ((UINT32_C(1) << pop->tls_count) - 1) << pop->clear_count;
+	return rules;
 }
 
 static const struct edge_protocol protocol = {

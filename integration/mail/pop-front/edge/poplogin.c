@@ -88,7 +88,7 @@ static bool has_failed_often(const struct session *session)
 {
 	const struct pop_edge *edge = pop_edge(session);
 	const struct popsetup *setup = pop_setup(session->edge);
-	if (networks_contain(&setup->limits.unlimited,
+	if (networks_contain(&setup->edge.unlimited,
 			     dnsblv6_addr_from_bytes(session->facts.client_ip.bytes)))
 		return false;
 	return !limits_may_enter(edge->failures, &session->facts.client_ip, session_now(session));

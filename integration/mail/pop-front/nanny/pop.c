@@ -33,14 +33,14 @@ static struct nanny_values values_of(const void *own)
 	const struct popsetup *setup = own;
 	const struct popsetup_pop *pop = &setup->pop;
 	return (struct nanny_values){
-		.listeners = { pop->places, pop->place_count, pop->edges },
+		.listeners = { pop->places, pop->place_count, setup->edge.edges },
 		.workers = pop->workers,
 		.checkers = setup->login.checkers,
 		.certificate_count = setup->tls.certificate_count,
 		.chains = setup->tls.chains,
-		.sessions_max = pop->sessions_max,
+		.sessions_max = setup->edge.sessions_max,
 		.queue_bytes = QUEUE_BYTES,
-		.drain_ms = pop->drain_ms,
+		.drain_ms = setup->edge.drain_ms,
 		.log_level = pop->log_level,
 		.metrics = pop->metrics,
 	};

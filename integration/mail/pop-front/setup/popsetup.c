@@ -66,17 +66,17 @@ static const struct conf_item pop_items[] = {
 	OWNER_USER("check-user", struct popsetup, pop.check_owner),
 	OWNER_USER("key-user", struct popsetup, pop.key_owner),
 	{ "chroot", CONF_PATH, CONF_AT(struct popsetup, pop.chroot) },
-	NUMBER("edges", pop.edges, 0, LISTENERS_EDGES_MAX, "0"),
+	NUMBER("edges", edge.edges, 0, LISTENERS_EDGES_MAX, "0"),
 	NUMBER("workers", pop.workers, 1, POPSETUP_WORKERS_MAX, "50"),
 	NUMBER("sessions-per-worker", pop.sessions_per_worker, 1, 1000000, "1000"),
-	NUMBER("sessions", pop.sessions_max, 1, 1000000, "10000"),
-	CHOICE("at-capacity", pop.refuses_at_capacity, capacities, "wait"),
-	TIME("queue-timeout", pop.queue_timeout_ms, 0, HOUR_MS, "30s"),
-	TIME("gather", pop.batching_ms, 0, 50, "4ms"),
-	TIME("drain", pop.drain_ms, 0, HOUR_MS, "30s"),
+	NUMBER("sessions", edge.sessions_max, 1, 1000000, "10000"),
+	CHOICE("at-capacity", edge.refuses_at_capacity, capacities, "wait"),
+	TIME("queue-timeout", edge.queue_timeout_ms, 0, HOUR_MS, "30s"),
+	TIME("gather", edge.batching_ms, 0, 50, "4ms"),
+	TIME("drain", edge.drain_ms, 0, HOUR_MS, "30s"),
 	{ "metrics", CONF_PATH, CONF_AT(struct popsetup, pop.metrics) },
 	CHOICE("log-level", pop.log_level, conf_log_levels, "info"),
-	NETWORKS_ROW("proxy", struct popsetup, pop.proxy),
+	NETWORKS_ROW("proxy", struct popsetup, edge.proxy),
 };
 
 static const struct conf_item store_items[] = {
@@ -93,32 +93,32 @@ static const struct conf_item login_items[] = {
 	TIME("cache", login.cache_ms, 0, DAY_MS, "1h"),
 	NUMBER("failures", login.failures_max, 1, 1000, "3"),
 	NUMBER("failure-rate", login.failure_rate, 0, 1000000, "60"),
-	TIME("delay", login.delay_ms, 0, MINUTE_MS, "2s"),
+	TIME("delay", edge.tarpit_ms, 0, MINUTE_MS, "2s"),
 	TIME("timeout", login.timeout_ms, 100, HOUR_MS, "30s"),
 	CHOICE("require-tls", login.requires_tls, conf_no_yes, "yes"),
 	CHOICE("refuse-listed", login.refuses_listed, conf_no_yes, "yes"),
 };
 
 static const struct conf_item limits_items[] = {
-	TIME("login-timeout", limits.login_timeout_ms, 100, HOUR_MS, "1m"),
-	TIME("stress-timeout", limits.stress_timeout_ms, 100, HOUR_MS, "10s"),
-	NUMBER("stress-share", limits.stress_share, 1, 100, "80"),
-	TIME("session-timeout", limits.session_timeout_ms, 100, DAY_MS, "3m"),
+	TIME("login-timeout", edge.command_timeout_ms, 100, HOUR_MS, "1m"),
+	TIME("stress-timeout", edge.stress_timeout_ms, 100, HOUR_MS, "10s"),
+	NUMBER("stress-share", edge.stress_share, 1, 100, "80"),
+	TIME("session-timeout", edge.session_timeout_ms, 100, DAY_MS, "3m"),
 	TIME("idle-timeout", limits.idle_timeout_ms, 100, DAY_MS, "10m"),
 	TIME("send-timeout", limits.send_timeout_ms, 100, HOUR_MS, "3m"),
 	TIME("worker-timeout", limits.worker_timeout_ms, 100, DAY_MS, "4h"),
 	NUMBER("errors", limits.errors_max, 1, 10000, "20"),
 	NUMBER("commands", limits.commands_max, 0, INT_MAX, "0"),
 	NUMBER("messages", limits.messages_max, 1, 10000000, "1000000"),
-	NUMBER("prefix-ipv4", limits.network.prefix_ipv4, 8, 32, "24"),
-	NUMBER("prefix-ipv6", limits.network.prefix_ipv6, 16, 128, "56"),
-	NUMBER("prefix-ipv6-site", limits.network.prefix_ipv6_site, 0, 64, "48"),
-	NUMBER("site-multiple", limits.network.site_multiple, 1, 1000, "2"),
-	NUMBER("connections", limits.network.connections_max, 0, 1000000, "100"),
+	NUMBER("prefix-ipv4", edge.network.prefix_ipv4, 8, 32, "24"),
+	NUMBER("prefix-ipv6", edge.network.prefix_ipv6, 16, 128, "56"),
+	NUMBER("prefix-ipv6-site", edge.network.prefix_ipv6_site, 0, 64, "48"),
+	NUMBER("site-multiple", edge.network.site_multiple, 1, 1000, "2"),
+	NUMBER("connections", edge.network.connections_max, 0, 1000000, "100"),
 	/* The default follows from others: MAILSETUP_FIFTH. */
-	NUMBER("workers", limits.network.held_max, 0, POPSETUP_WORKERS_MAX, NULL),
-	NUMBER("rate", limits.network.rate_max, 0, 1000000, "600"),
-	NETWORKS_ROW("unlimited", struct popsetup, limits.unlimited),
+	NUMBER("workers", edge.network.held_max, 0, POPSETUP_WORKERS_MAX, NULL),
+	NUMBER("rate", edge.network.rate_max, 0, 1000000, "600"),
+	NETWORKS_ROW("unlimited", struct popsetup, edge.unlimited),
 };
 
 static const struct conf_item tls_items[] = {
@@ -172,7 +172,7 @@ static const char *check(const struct popsetup *setup)
 		return "pop: \"listen-tls\" needs \"certificates\" in section tls";
 	if (setup->pop.clear_count > 0 && setup->login.requires_tls && !has_tls)
 		return "login: \"require-tls\" needs \"certificates\" in section tls";
-	if (setup->limits.stress_timeout_ms > setup->limits.login_timeout_ms)
+	if (setup->edge.stress_timeout_ms > setup->edge.command_timeout_ms)
 		return "limits: \"stress-timeout\" is longer than \"login-timeout\"";
 	return NULL;
 }
@@ -192,12 +192,12 @@ static void complete(struct popsetup *setup)
 	memcpy(pop->places + pop->clear_count, pop->tls_places,
 	       pop->tls_count * sizeof(pop->places[0]));
 	pop->place_count = pop->clear_count + pop->tls_count;
-	if (pop->edges == 0)
-		pop->edges = mailsetup_count_cores();
-	mailsetup_complete_network(&setup->limits.network, pop->workers);
+	if (setup->edge.edges == 0)
+		setup->edge.edges = mailsetup_count_cores();
+	mailsetup_complete_network(&setup->edge.network, pop->workers);
 	complete_owners(pop);
-	networks_sort(&pop->proxy);
-	networks_sort(&setup->limits.unlimited);
+	networks_sort(&setup->edge.proxy);
+	networks_sort(&setup->edge.unlimited);
 	setup->has_zones = setup->handle.lists[HANDLE_ZONES][0] != '\0';
 }
 
@@ -207,7 +207,7 @@ int popsetup_parse(const char *text, size_t text_size, void *ret_setup,
 	struct popsetup *setup = ret_setup;
 	memset(setup, 0, sizeof(*setup));
 	gethostname(setup->pop.hostname, MAILSETUP_HOSTNAME_MAX);
-	setup->limits.network.held_max = MAILSETUP_FIFTH;
+	setup->edge.network.held_max = MAILSETUP_FIFTH;
 	int ret = program_parse_rows(text, text_size, &popsetup_table, setup, &setup->handle,
 				     &setup->judge, reterr_error);
 	if (ret != 0)
@@ -225,8 +225,8 @@ int popsetup_parse(const char *text, size_t text_size, void *ret_setup,
 void popsetup_deinit(void *data)
 {
 	struct popsetup *setup = data;
-	networks_deinit(&setup->pop.proxy);
-	networks_deinit(&setup->limits.unlimited);
+	networks_deinit(&setup->edge.proxy);
+	networks_deinit(&setup->edge.unlimited);
 	mailsetup_free_chains(&setup->tls);
 	judge_deinit(&setup->judge);
 	handle_deinit(&setup->handle);

@@ -30,6 +30,7 @@
 #include "integration/common/networks.h"
 #include "integration/common/owner.h"
 #include "integration/common/program.h"
+#include "integration/mail/base/edge/edge_rules.h"
 #include "integration/mail/base/setup/mailsetup.h"
 
 #ifdef __cplusplus
@@ -39,7 +40,7 @@ extern "C" {
 #define POPSETUP_WORKERS_MAX  1024
 #define POPSETUP_CHECKERS_MAX 64
 
-/* Section "pop". */
+/* Section "pop", but for what is an edge's. */
 struct popsetup_pop {
 	char hostname[MAILSETUP_HOSTNAME_MAX + 1];
 	/* Those of "listen" first, then those of "listen-tls". */
@@ -53,20 +54,13 @@ struct popsetup_pop {
 	struct owner check_owner;
 	struct owner key_owner;
 	char chroot[PROGRAM_PATH_MAX + 1]; /* "": none */
-	unsigned edges;			   /* never 0 */
 	unsigned workers;
 	unsigned sessions_per_worker;
-	unsigned sessions_max; /* of each edge */
-	bool refuses_at_capacity;
-	unsigned queue_timeout_ms;
-	unsigned batching_ms;
-	unsigned drain_ms;
 	char metrics[PROGRAM_PATH_MAX + 1]; /* "": none */
 	int log_level;
-	struct networks proxy;
 };
 
-/* Section "login". */
+/* The same of section "login". */
 struct popsetup_login {
 	char users[PROGRAM_PATH_MAX + 1];
 	unsigned ways; /* enum pop3_way */
@@ -74,29 +68,23 @@ struct popsetup_login {
 	unsigned cache_ms; /* a password that was right is taken again without its hash; 0: never */
 	unsigned failures_max; /* of a session */
 	unsigned failure_rate; /* in a minute, of a network, in one edge; 0: any number */
-	unsigned delay_ms;     /* before the answer to a wrong one */
 	unsigned timeout_ms;   /* for an answer of a checker */
 	bool requires_tls;
 	bool refuses_listed; /* a client that the zones list may not log in */
 };
 
-/* Section "limits". 0 is "no limit". */
+/* The same of section "limits". 0 is "no limit". */
 struct popsetup_limits {
-	unsigned login_timeout_ms; /* for each command before the login; never 0 */
-	unsigned stress_timeout_ms;
-	unsigned stress_share;
-	unsigned session_timeout_ms; /* all of it before the login */
-	unsigned idle_timeout_ms;    /* behind it; RFC 1939 wants 10 minutes */
-	unsigned send_timeout_ms;    /* for a client that takes nothing of a mail */
-	unsigned worker_timeout_ms;  /* all of it behind the login */
+	unsigned idle_timeout_ms;   /* behind it; RFC 1939 wants 10 minutes */
+	unsigned send_timeout_ms;   /* for a client that takes nothing of a mail */
+	unsigned worker_timeout_ms; /* all of it behind the login */
 	unsigned errors_max;
 	unsigned commands_max;
-	unsigned messages_max;	     /* of a maildrop that a session sees */
-	struct limits_rules network; /* held_max: by workers, of all edges */
-	struct networks unlimited;
+	unsigned messages_max; /* of a maildrop that a session sees */
 };
 
 struct popsetup {
+	struct edge_rules edge; /* of sections "pop", "login" and "limits", as the items have it */
 	struct popsetup_pop pop;
 	struct place store; /* mail-stored's socket */
 	unsigned store_timeout_ms;

@@ -389,7 +389,7 @@ static int64_t idle_deadline(const struct popvisit *visit, int64_t since_ms)
 {
 	const struct popsetup *setup = visit->parts.setup;
 	const unsigned idle_ms =
-		is_told(visit) ? setup->pop.drain_ms : setup->limits.idle_timeout_ms;
+		is_told(visit) ? setup->edge.drain_ms : setup->limits.idle_timeout_ms;
 	const int64_t due_ms = since_ms + idle_ms;
 	return due_ms < visit->end_ms ? due_ms : visit->end_ms;
 }

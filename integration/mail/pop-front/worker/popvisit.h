@@ -13,7 +13,7 @@
  * way deletes nothing (RFC 1939, part 6).
  *
  * A client that says nothing for limits.idle_timeout_ms is left without a word (part 3). When the
- * worker is told to end, one that is silent for pop.drain_ms is told so; one that goes on is served.
+ * worker is told to end, one that is silent for edge.drain_ms is told so; one that goes on is served.
  *
  * A handle with memory of its own, which is used for all sessions of a worker.
  */

@@ -42,7 +42,7 @@ static int receive(struct popworker *worker, int *ret_fd)
 /* One that an edge would have put off by now. */
 static bool is_late(const struct popworker *worker)
 {
-	const uint64_t patience_ms = worker->setup->pop.queue_timeout_ms + LATE_MS;
+	const uint64_t patience_ms = worker->setup->edge.queue_timeout_ms + LATE_MS;
 	return clock_now_us() > worker->capsule.queued_at_us + patience_ms * 1000;
 }
 
@@ -51,8 +51,8 @@ static bool is_logged_in(const struct popworker *worker)
 {
 	const struct popsetup *setup = worker->setup;
 	const struct popcapsule *capsule = &worker->capsule;
-	const uint64_t age_max_ms = (uint64_t)setup->limits.login_timeout_ms +
-				    setup->login.delay_ms + setup->pop.queue_timeout_ms + LATE_MS;
+	const uint64_t age_max_ms = (uint64_t)setup->edge.command_timeout_ms +
+				    setup->edge.tarpit_ms + setup->edge.queue_timeout_ms + LATE_MS;
 	return ticket_is_good(worker->ticket_key, capsule->mailbox, &capsule->ticket,
 			      clock_now_us(), age_max_ms * 1000);
 }

@@ -21,41 +21,16 @@ _Static_assert(EDGE_REPLY_MAX >= DIALOGUE_REPLY_MAX, "a reply does not fit");
 
 /* ---- the configuration ---- */
 
-static void take_limits(struct edge_rules *rules, const struct setup_limits *limits)
-{
-	rules->unlimited = &limits->unlimited;
-	rules->network = limits->network;
-	rules->greet_pause_ms = limits->greet_pause_ms;
-	rules->greet_cache_ms = limits->greet_cache_ms;
-	rules->refuses_early = limits->early_talker == SETUP_TALKER_REJECT;
-	rules->command_timeout_ms = limits->command_timeout_ms;
-	rules->stress_timeout_ms = limits->stress_timeout_ms;
-	rules->stress_share = limits->stress_share;
-	rules->session_timeout_ms = limits->session_timeout_ms;
-	rules->tarpit_ms = limits->tarpit_ms;
-}
-
 static struct edge_rules rules_of(const struct setup *setup)
 {
-	const struct setup_front *front = &setup->front;
-	struct edge_rules rules = {
-		.sessions_max = front->sessions_max,
-		.edges = front->edges,
-		.batching_ms = front->batching_ms,
-		.drain_ms = front->drain_ms,
-		.proxy = &front->proxy,
-		.xclient = &front->xclient,
-		.has_zones = setup->has_zones,
-		.judge = &setup->judge,
-		.client = setup->handle.client,
-		.refuses_at_capacity = front->at_capacity == SETUP_REFUSE,
-		.queue_timeout_ms = front->queue_timeout_ms,
-		.worker_silence_ms = setup->limits.command_timeout_ms +
-				     setup->limits.data_timeout_ms + setup->sink.timeout_ms,
-		.certificate_count = setup->tls.certificate_count,
-		.chains = setup->tls.chains,
-	};
-	take_limits(&rules, &setup->limits);
+	struct edge_rules rules = setup->edge;
+	rules.has_zones = setup->has_zones;
+	rules.judge = &setup->judge;
+	rules.client = setup->handle.client;
+	rules.worker_silence_ms = setup->edge.command_timeout_ms + setup->limits.data_timeout_ms +
+				  setup->sink.timeout_ms;
+	rules.certificate_count = setup->tls.certificate_count;
+	rules.chains = setup->tls.chains;
 	return rules;
 }
 

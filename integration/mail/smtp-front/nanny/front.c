@@ -35,14 +35,14 @@ static struct nanny_values values_of(const void *own)
 	const struct setup *setup = own;
 	const struct setup_front *front = &setup->front;
 	return (struct nanny_values){
-		.listeners = { front->places, front->place_count, front->edges },
+		.listeners = { front->places, front->place_count, setup->edge.edges },
 		.workers = front->workers,
 		.checkers = setup->scan.is_on,
 		.certificate_count = setup->tls.certificate_count,
 		.chains = setup->tls.chains,
-		.sessions_max = front->sessions_max,
+		.sessions_max = setup->edge.sessions_max,
 		.queue_bytes = front->queue_bytes,
-		.drain_ms = front->drain_ms,
+		.drain_ms = setup->edge.drain_ms,
 		.log_level = front->log_level,
 		.metrics = front->metrics,
 	};

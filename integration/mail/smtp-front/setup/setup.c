@@ -41,25 +41,25 @@ static const struct conf_item front_items[] = {
 	OWNER_USER("worker-user", struct setup, front.worker_owner),
 	OWNER_USER("key-user", struct setup, front.key_owner),
 	{ "chroot", CONF_PATH, CONF_AT(struct setup, front.chroot) },
-	NUMBER("edges", front.edges, 0, LISTENERS_EDGES_MAX, "0"),
+	NUMBER("edges", edge.edges, 0, LISTENERS_EDGES_MAX, "0"),
 	NUMBER("workers", front.workers, 1, SETUP_WORKERS_MAX, "100"),
 	NUMBER("mails-per-worker", front.mails_per_worker, 1, 1000000, "100"),
-	NUMBER("sessions", front.sessions_max, 1, 1000000, "10000"),
-	CHOICE("at-capacity", front.at_capacity, capacities, "wait"),
+	NUMBER("sessions", edge.sessions_max, 1, 1000000, "10000"),
+	CHOICE("at-capacity", edge.refuses_at_capacity, capacities, "wait"),
 	SIZE("queue-size", front.queue_bytes, 16 << 10, 64 << 20, "256K"),
-	TIME("queue-timeout", front.queue_timeout_ms, 0, HOUR_MS, "30s"),
-	TIME("gather", front.batching_ms, 0, BATCHING_MAX_MS, "4ms"),
-	TIME("drain", front.drain_ms, 0, HOUR_MS, "30s"),
+	TIME("queue-timeout", edge.queue_timeout_ms, 0, HOUR_MS, "30s"),
+	TIME("gather", edge.batching_ms, 0, BATCHING_MAX_MS, "4ms"),
+	TIME("drain", edge.drain_ms, 0, HOUR_MS, "30s"),
 	{ "metrics", CONF_PATH, CONF_AT(struct setup, front.metrics) },
 	CHOICE("log-level", front.log_level, conf_log_levels, "info"),
-	NETWORKS_ROW("proxy", struct setup, front.proxy),
-	NETWORKS_ROW("xclient", struct setup, front.xclient),
+	NETWORKS_ROW("proxy", struct setup, edge.proxy),
+	NETWORKS_ROW("xclient", struct setup, edge.xclient),
 };
 
 static const struct conf_item limits_items[] = {
-	TIME("greet-pause", limits.greet_pause_ms, 0, MINUTE_MS, "2s"),
-	TIME("greet-cache", limits.greet_cache_ms, 0, INT64_C(30) * DAY_MS, "1d"),
-	CHOICE("early-talker", limits.early_talker, talkers, "reject"),
+	TIME("greet-pause", edge.greet_pause_ms, 0, MINUTE_MS, "2s"),
+	TIME("greet-cache", edge.greet_cache_ms, 0, INT64_C(30) * DAY_MS, "1d"),
+	CHOICE("early-talker", edge.ignores_early, talkers, "reject"),
 	CHOICE("bare-newline", limits.bare_newline, newlines, "reject"),
 	NETWORKS_ROW("bare-newline-exclusions", struct setup, limits.normalized),
 	SIZE("size", limits.size_max, 1 << 10, INT64_C(1) << 40, "50M"),
@@ -68,24 +68,23 @@ static const struct conf_item limits_items[] = {
 	NUMBER("junk-commands", limits.junk_max, 1, 1000000, "100"),
 	NUMBER("errors", limits.errors_max, 1, 10000, "10"),
 	NUMBER("mails", limits.mails_max, 1, 10000, "1000"),
-	NUMBER("prefix-ipv4", limits.network.prefix_ipv4, 8, 32, "24"),
-	NUMBER("prefix-ipv6", limits.network.prefix_ipv6, 16, 128, "56"),
-	NUMBER("prefix-ipv6-site", limits.network.prefix_ipv6_site, 0, 64, "48"),
-	NUMBER("site-multiple", limits.network.site_multiple, 1, 1000, "2"),
-	NUMBER("connections", limits.network.connections_max, 0, 1000000, "100"),
+	NUMBER("prefix-ipv4", edge.network.prefix_ipv4, 8, 32, "24"),
+	NUMBER("prefix-ipv6", edge.network.prefix_ipv6, 16, 128, "56"),
+	NUMBER("prefix-ipv6-site", edge.network.prefix_ipv6_site, 0, 64, "48"),
+	NUMBER("site-multiple", edge.network.site_multiple, 1, 1000, "2"),
+	NUMBER("connections", edge.network.connections_max, 0, 1000000, "100"),
 	/* The default follows from others: MAILSETUP_FIFTH. */
-	NUMBER("workers", limits.network.held_max, 0, SETUP_WORKERS_MAX, NULL),
-	NUMBER("rate", limits.network.rate_max, 0, 1000000, "600"),
-	NETWORKS_ROW("unlimited", struct setup, limits.unlimited),
-	TIME("tarpit", limits.tarpit_ms, 0, MINUTE_MS, "0"),
-	TIME("command-timeout", limits.command_timeout_ms, 100, HOUR_MS,
-	     "5m"), /* RFC 5321 4.5.3.2 */
-	TIME("stress-timeout", limits.stress_timeout_ms, 100, HOUR_MS, "10s"),
-	NUMBER("stress-share", limits.stress_share, 1, 100, "80"),
+	NUMBER("workers", edge.network.held_max, 0, SETUP_WORKERS_MAX, NULL),
+	NUMBER("rate", edge.network.rate_max, 0, 1000000, "600"),
+	NETWORKS_ROW("unlimited", struct setup, edge.unlimited),
+	TIME("tarpit", edge.tarpit_ms, 0, MINUTE_MS, "0"),
+	TIME("command-timeout", edge.command_timeout_ms, 100, HOUR_MS, "5m"), /* RFC 5321 4.5.3.2 */
+	TIME("stress-timeout", edge.stress_timeout_ms, 100, HOUR_MS, "10s"),
+	NUMBER("stress-share", edge.stress_share, 1, 100, "80"),
 	TIME("data-timeout", limits.data_timeout_ms, 100, HOUR_MS, "3m"),
 	/* Half of what a line of 9,600 baud has. */
 	NUMBER("data-rate", limits.data_rate, 0, 1000000, "500"),
-	TIME("session-timeout", limits.session_timeout_ms, 100, DAY_MS, "10m"),
+	TIME("session-timeout", edge.session_timeout_ms, 100, DAY_MS, "10m"),
 	TIME("give-way", limits.give_way_ms, 100, HOUR_MS, "1s"),
 	NUMBER("stress-data-rate", limits.stress_data_rate, 0, 1000000, "5000"),
 	TIME("worker-timeout", limits.worker_timeout_ms, 100, DAY_MS, "1h"),
@@ -171,7 +170,6 @@ static const char *check_trust(const struct setup *setup)
 
 static const char *check(const struct setup *setup)
 {
-	const struct setup_limits *limits = &setup->limits;
 	const char *reason = check_sink(&setup->sink);
 	if (reason == NULL)
 		reason = check_trust(setup);
@@ -182,7 +180,7 @@ static const char *check(const struct setup *setup)
 	if (setup->scan.is_on && setup->sink.kind == SETUP_SINK_POSTFIX)
 		return "scan: with sink postfix no mail comes by here: a mail-proxy before it "
 		       "scans";
-	if (limits->stress_timeout_ms > limits->command_timeout_ms)
+	if (setup->edge.stress_timeout_ms > setup->edge.command_timeout_ms)
 		return "limits: \"stress-timeout\" is longer than \"command-timeout\"";
 	return NULL;
 }
@@ -203,18 +201,18 @@ static void complete_recipients(struct setup *setup)
 static void complete(struct setup *setup)
 {
 	struct setup_front *front = &setup->front;
-	mailsetup_complete_network(&setup->limits.network, front->workers);
+	mailsetup_complete_network(&setup->edge.network, front->workers);
 	complete_recipients(setup);
-	if (front->edges == 0)
-		front->edges = mailsetup_count_cores();
+	if (setup->edge.edges == 0)
+		setup->edge.edges = mailsetup_count_cores();
 	if (front->worker_owner.user[0] == '\0')
 		front->worker_owner = front->edge_owner;
 	if (front->key_owner.user[0] == '\0')
 		front->key_owner = front->edge_owner;
-	networks_sort(&front->proxy);
-	networks_sort(&front->xclient);
+	networks_sort(&setup->edge.proxy);
+	networks_sort(&setup->edge.xclient);
 	networks_sort(&setup->limits.normalized);
-	networks_sort(&setup->limits.unlimited);
+	networks_sort(&setup->edge.unlimited);
 	setup->has_zones = setup->handle.lists[HANDLE_ZONES][0] != '\0';
 }
 
@@ -242,7 +240,7 @@ int setup_parse(const char *text, size_t text_size, void *ret_setup,
 	struct setup *setup = ret_setup;
 	memset(setup, 0, sizeof(*setup));
 	gethostname(setup->front.hostname, MAILSETUP_HOSTNAME_MAX);
-	setup->limits.network.held_max = MAILSETUP_FIFTH;
+	setup->edge.network.held_max = MAILSETUP_FIFTH;
 	int ret = program_parse_rows(text, text_size, &setup_table, setup, &setup->handle,
 				     &setup->judge, reterr_error);
 	return ret == 0 ? finish(setup, reterr_error) : ret;
@@ -251,10 +249,10 @@ int setup_parse(const char *text, size_t text_size, void *ret_setup,
 void setup_deinit(void *data)
 {
 	struct setup *setup = data;
-	networks_deinit(&setup->front.proxy);
-	networks_deinit(&setup->front.xclient);
+	networks_deinit(&setup->edge.proxy);
+	networks_deinit(&setup->edge.xclient);
 	networks_deinit(&setup->limits.normalized);
-	networks_deinit(&setup->limits.unlimited);
+	networks_deinit(&setup->edge.unlimited);
 	mailsetup_free_chains(&setup->tls);
 	judge_deinit(&setup->judge);
 	handle_deinit(&setup->handle);

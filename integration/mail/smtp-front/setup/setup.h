@@ -34,6 +34,7 @@
 #include "integration/common/networks.h"
 #include "integration/common/owner.h"
 #include "integration/common/program.h"
+#include "integration/mail/base/edge/edge_rules.h"
 #include "integration/mail/base/scan/scan_settings.h"
 #include "integration/mail/base/setup/mailsetup.h"
 
@@ -43,17 +44,6 @@ extern "C" {
 
 #define SETUP_PATH_MAX	  512
 #define SETUP_WORKERS_MAX 1024
-
-/* What an edge does with a session that has proved itself when no worker is idle. */
-enum setup_capacity {
-	SETUP_WAIT,   /* keeps it for queue_timeout_ms, then 421 */
-	SETUP_REFUSE, /* 421 at once */
-};
-
-enum setup_talker {
-	SETUP_TALKER_REJECT, /* 521 and the end */
-	SETUP_TALKER_IGNORE, /* counts and logs it */
-};
 
 /* What happens to lone LFs of a client, in commands and in mails. */
 enum setup_newline {
@@ -78,7 +68,7 @@ enum setup_maildir {
 	SETUP_MAILDIR_RECIPIENT, /* in "to" there is one for each recipient */
 };
 
-/* Section "front". */
+/* Section "front", but for what is an edge's. */
 struct setup_front {
 	char hostname[MAILSETUP_HOSTNAME_MAX + 1]; /* the machine's name unless given */
 	struct place places[LISTENERS_PLACES_MAX];
@@ -87,43 +77,25 @@ struct setup_front {
 	struct owner worker_owner;	 /* "worker-user", else "user" */
 	struct owner key_owner;		 /* "key-user", else "user" */
 	char chroot[SETUP_PATH_MAX + 1]; /* "": none */
-	unsigned edges;			 /* never 0: that has become the number of cores */
 	unsigned workers;
 	unsigned mails_per_worker;
-	unsigned sessions_max; /* of each edge */
-	enum setup_capacity at_capacity;
-	uint64_t queue_bytes; /* of sessions on their way, in the kernel's buffer */
-	unsigned queue_timeout_ms;
-	unsigned batching_ms;		  /* rests of a busy edge; 0: none */
-	unsigned drain_ms;		  /* for sessions that are open at SIGTERM and SIGHUP */
+	uint64_t queue_bytes;		  /* of sessions on their way, in the kernel's buffer */
 	char metrics[SETUP_PATH_MAX + 1]; /* "": none */
 	int log_level;
-	struct networks proxy;	 /* clients that must send a PROXY header first */
-	struct networks xclient; /* clients that may say XCLIENT */
 };
 
-/* Section "limits". 0 is "no limit" or "none" but where something else is said. */
+/* The same of section "limits". 0 is "no limit" or "none" but where something else is said. */
 struct setup_limits {
-	unsigned greet_pause_ms; /* silence before the banner */
-	unsigned greet_cache_ms; /* so long it is spared clients whose mail was taken; 0: never */
-	enum setup_talker early_talker;
 	enum setup_newline bare_newline;
-	struct networks normalized;  /* clients whose lone LFs are taken as CR LF in any case */
-	uint64_t size_max;	     /* bytes of a mail; never 0 */
-	unsigned recipients_max;     /* of a mail; never 0 */
-	unsigned commands_max;	     /* of a session, and for each mail again; never 0 */
-	unsigned junk_max;	     /* that bring no mail nearer, since the last one; never 0 */
-	unsigned errors_max;	     /* the same */
-	unsigned mails_max;	     /* the same */
-	struct limits_rules network; /* held_max: by workers, of all edges */
-	struct networks unlimited;   /* clients that is not for */
-	unsigned tarpit_ms;	     /* pause before each refusal, in the edge */
-	unsigned command_timeout_ms;
-	unsigned stress_timeout_ms;  /* instead of it, when under stress */
-	unsigned stress_share;	     /* per cent of sessions_max from which on it is stress */
-	unsigned data_timeout_ms;    /* silence within a mail */
-	unsigned data_rate;	     /* bytes of a mail in a second, at least; 0: any */
-	unsigned session_timeout_ms; /* all of it in the edge */
+	struct networks normalized; /* clients whose lone LFs are taken as CR LF in any case */
+	uint64_t size_max;	    /* bytes of a mail; never 0 */
+	unsigned recipients_max;    /* of a mail; never 0 */
+	unsigned commands_max;	    /* of a session, and for each mail again; never 0 */
+	unsigned junk_max;	    /* that bring no mail nearer, since the last one; never 0 */
+	unsigned errors_max;	    /* the same */
+	unsigned mails_max;	    /* the same */
+	unsigned data_timeout_ms;   /* silence within a mail */
+	unsigned data_rate;	    /* bytes of a mail in a second, at least; 0: any */
 	/* In a worker. */
 	unsigned give_way_ms;	    /* silence while other sessions wait for a worker */
 	unsigned stress_data_rate;  /* then, in place of data_rate */
@@ -151,6 +123,7 @@ struct setup_sink {
 };
 
 struct setup {
+	struct edge_rules edge; /* of sections "front" and "limits", as the items have it */
 	struct setup_front front;
 	struct setup_limits limits;
 	struct setup_trust trust;

@@ -57,7 +57,7 @@ void transact_look(struct visit *visit, struct sink *sink)
 
 void transact_let_by(const struct visit *visit)
 {
-	const uint64_t keep_ms = visit->parts.setup->limits.greet_cache_ms;
+	const uint64_t keep_ms = visit->parts.setup->edge.greet_cache_ms;
 	if (passed_confirm(visit->parts.passed, &visit->capsule->facts.client_ip,
 			   (uint64_t)stream_deadline(0), keep_ms))
 		transact_count(visit, TALLY_PASSED, 1);
@@ -304,7 +304,7 @@ static bool begin_parcel(struct visit *visit)
 	const struct pace_rules rules = {
 		.scoreboard = visit->parts.scoreboard,
 		.timeout_ms = limits->data_timeout_ms,
-		.stress_timeout_ms = limits->stress_timeout_ms,
+		.stress_timeout_ms = visit->parts.setup->edge.stress_timeout_ms,
 		.rate = limits->data_rate,
 		.stress_rate = limits->stress_data_rate,
 		.end_ms = visit_last_end(visit),

@@ -22,7 +22,7 @@
 
 int64_t visit_deadline(const struct visit *visit)
 {
-	return stream_deadline(visit->parts.setup->limits.command_timeout_ms);
+	return stream_deadline(visit->parts.setup->edge.command_timeout_ms);
 }
 
 void visit_end(struct visit *visit, const char *word, bool lingers)
@@ -118,7 +118,7 @@ static int64_t end_of_told(struct visit *visit, int64_t began_ms)
 	if (visit->told_ms == 0)
 		visit->told_ms = stream_deadline(0);
 	const int64_t late_ms =
-		visit->told_ms + (is_between_mails(visit) ? 0 : parts->setup->front.drain_ms);
+		visit->told_ms + (is_between_mails(visit) ? 0 : parts->setup->edge.drain_ms);
 	return (late_ms > began_ms ? late_ms : began_ms) + HANDOUT_MS;
 }
 
@@ -126,8 +126,8 @@ static int64_t end_of_told(struct visit *visit, int64_t began_ms)
 static struct patience patience_of(struct visit *visit, int64_t began_ms, int64_t wait_ms)
 {
 	const struct visit_parts *parts = &visit->parts;
-	const struct setup_limits *limits = &parts->setup->limits;
-	struct patience patience = { began_ms + limits->command_timeout_ms, -ETIMEDOUT };
+	const struct edge_rules *edge = &parts->setup->edge;
+	struct patience patience = { began_ms + edge->command_timeout_ms, -ETIMEDOUT };
 
 	shorten(&patience,
 		is_between_mails(visit) ? visit->first_ms + whole_time_ms(visit)
@@ -136,15 +136,15 @@ static struct patience patience_of(struct visit *visit, int64_t began_ms, int64_
 	if (parts->is_told != NULL && *parts->is_told != 0)
 		shorten(&patience, end_of_told(visit, began_ms), -ESHUTDOWN);
 	if (scoreboard_count(parts->scoreboard, SCOREBOARD_WAITING) > 0) {
-		shorten(&patience, began_ms + limits->give_way_ms, -EBUSY);
-		shorten(&patience, wait_ms + limits->stress_timeout_ms - visit->waited_ms, -EBUSY);
+		shorten(&patience, began_ms + parts->setup->limits.give_way_ms, -EBUSY);
+		shorten(&patience, wait_ms + edge->stress_timeout_ms - visit->waited_ms, -EBUSY);
 	}
 	return patience;
 }
 
 static int wait_bytes(struct visit *visit, int64_t deadline_ms)
 {
-	const int64_t began_ms = deadline_ms - visit->parts.setup->limits.command_timeout_ms;
+	const int64_t began_ms = deadline_ms - visit->parts.setup->edge.command_timeout_ms;
 	const int64_t wait_ms = stream_deadline(0);
 	struct patience patience = { 0, 0 };
 	/* With all of the time: what is not taken at the end of a wait is lost. */

@@ -17,11 +17,11 @@
  * mail is committed, and the client may send it again: that is logged.
  *
  * When the worker is told to end meanwhile, a client that is silent is told 421, 4.3.2: at once,
- * but for a moment in which it may say QUIT, when it has no mail begun, else after front.drain_ms.
+ * but for a moment in which it may say QUIT, when it has no mail begun, else after edge.drain_ms.
  * A client that goes on is served.
  *
  * While other sessions wait for a worker (scoreboard.h) a silent client gives way: it is told 421 when
- * it says nothing for limits.give_way_ms, or has taken limits.stress_timeout_ms for all its
+ * it says nothing for limits.give_way_ms, or has taken edge.stress_timeout_ms for all its
  * commands since its last mail. The time of the whole session is limits.worker_timeout_ms: behind
  * it no other mail is begun, and one that has begun must end in as long again.
  *

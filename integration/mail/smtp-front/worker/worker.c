@@ -125,7 +125,7 @@ static int receive(struct worker *worker, int *ret_fd)
 /* One that an edge would have put off by now. */
 static bool is_late(const struct worker *worker)
 {
-	const uint64_t patience_ms = worker->parts.setup->front.queue_timeout_ms + LATE_MS;
+	const uint64_t patience_ms = worker->parts.setup->edge.queue_timeout_ms + LATE_MS;
 	return clock_now_us() > worker->capsule->queued_at_us + patience_ms * 1000;
 }
 

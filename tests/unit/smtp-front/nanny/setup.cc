@@ -56,9 +56,9 @@ TEST_CASE("a source of recipients and a sink are all that must be configured", "
 	REQUIRE(front.place_count == 2);
 	CHECK(std::string(front.places[0].text) == "0.0.0.0@25");
 	CHECK(front.places[1].address.ss_family == AF_INET6);
-	CHECK(front.edges >= 1);
+	CHECK(file.setup.edge.edges >= 1);
 	CHECK(front.workers == 100);
-	CHECK(file.setup.limits.greet_pause_ms == 2000);
+	CHECK(file.setup.edge.greet_pause_ms == 2000);
 	CHECK(file.setup.limits.size_max == UINT64_C(50) << 20);
 	CHECK(file.setup.tls.certificate_count == 0);
 	CHECK(file.setup.tls.chains == nullptr);
@@ -103,6 +103,7 @@ TEST_CASE("the sample of smtp-front has the defaults", "[front][setup]")
 	REQUIRE(file.status == 0);
 	const struct setup_front &front = file.setup.front;
 	const struct setup_front &expected = defaults.setup.front;
+	CHECK(memcmp(&file.setup.edge, &defaults.setup.edge, sizeof(file.setup.edge)) == 0);
 	CHECK(memcmp(&file.setup.limits, &defaults.setup.limits, sizeof(file.setup.limits)) == 0);
 	CHECK(memcmp(&file.setup.trust, &defaults.setup.trust, sizeof(file.setup.trust)) == 0);
 	CHECK(memcmp(&file.setup.tls, &defaults.setup.tls, sizeof(file.setup.tls)) == 0);
@@ -111,15 +112,9 @@ TEST_CASE("the sample of smtp-front has the defaults", "[front][setup]")
 	CHECK(front.place_count == expected.place_count);
 	CHECK(std::string(front.places[1].text) == expected.places[1].text);
 	CHECK(std::string(front.hostname) == expected.hostname);
-	CHECK(front.edges == expected.edges);
 	CHECK(front.workers == expected.workers);
 	CHECK(front.mails_per_worker == expected.mails_per_worker);
-	CHECK(front.sessions_max == expected.sessions_max);
-	CHECK(front.at_capacity == expected.at_capacity);
 	CHECK(front.queue_bytes == expected.queue_bytes);
-	CHECK(front.queue_timeout_ms == expected.queue_timeout_ms);
-	CHECK(front.batching_ms == expected.batching_ms);
-	CHECK(front.drain_ms == expected.drain_ms);
 	CHECK(front.log_level == expected.log_level);
 	CHECK(file.setup.judge.deadline_ms == defaults.setup.judge.deadline_ms);
 	CHECK(std::string(file.setup.judge.reject_text) == defaults.setup.judge.reject_text);
@@ -139,8 +134,8 @@ TEST_CASE("every item of the sample is one when its comment is taken away", "[fr
 	REQUIRE(file.status == 0);
 	CHECK(std::string(file.setup.front.hostname) == "mx.example.org");
 	CHECK(std::string(file.setup.front.metrics) == "/run/smtp-front/metrics.prom");
-	CHECK(file.setup.front.proxy.count == 1);
-	CHECK(file.setup.limits.unlimited.count == 1);
+	CHECK(file.setup.edge.proxy.count == 1);
+	CHECK(file.setup.edge.unlimited.count == 1);
 	CHECK(file.setup.limits.normalized.count == 1);
 	CHECK(file.setup.has_zones);
 }
@@ -203,7 +198,7 @@ TEST_CASE("a network has a fifth of the workers, or none are counted where conne
 	}));
 	const parsed file(std::get<0>(row) + TRUST + SINK);
 	REQUIRE(file.status == 0);
-	CHECK(file.setup.limits.network.held_max == std::get<1>(row));
+	CHECK(file.setup.edge.network.held_max == std::get<1>(row));
 }
 
 TEST_CASE("a role without a user of its own has that of edges", "[front][setup]")

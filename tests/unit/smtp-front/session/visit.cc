@@ -35,11 +35,11 @@ class visit_fixture
 		setup_->limits.commands_max = 100;
 		setup_->limits.errors_max = 5;
 		setup_->limits.mails_max = 5;
-		setup_->limits.command_timeout_ms = 20000;
+		setup_->edge.command_timeout_ms = 20000;
 		setup_->limits.data_timeout_ms = 20000;
 		setup_->limits.data_rate = 500;
 		setup_->limits.give_way_ms = 20000;
-		setup_->limits.stress_timeout_ms = 20000;
+		setup_->edge.stress_timeout_ms = 20000;
 		setup_->sink.kind = SETUP_SINK_MAILDIR;
 		box.path().copy(setup_->sink.to.text, SETUP_PATH_MAX);
 		REQUIRE(sink_open(&setup_->sink, setup_->front.hostname, &sink_) == 0);
@@ -133,6 +133,10 @@ class visit_fixture
 		}
 		CHECK(std::filesystem::is_empty(box.file("tmp")));
 		return found;
+	}
+	edge_rules &rules()
+	{
+		return setup_->edge;
 	}
 	setup_limits &limits()
 	{
@@ -305,7 +309,7 @@ TEST_CASE("a chunk that is too large is refused, small ones are read over", "[fr
 TEST_CASE("a client that is silent amid a refused chunk is told once", "[front][visit]")
 {
 	visit_fixture visit;
-	visit.limits().command_timeout_ms = 30;
+	visit.rules().command_timeout_ms = 30;
 	const std::string size = std::to_string(visit.limits().size_max + 1);
 	CHECK(codes(visit.talk("", "BDAT " + size + " LAST\r\nhalf")) == "250 421");
 }
@@ -341,7 +345,7 @@ TEST_CASE("a client that is silent is told so", "[front][visit]")
 	const std::string text = GENERATE("", "NOOP", "DATA\r\nhalf", "BDAT 10\r\nhalf");
 	CAPTURE(text);
 	visit_fixture visit;
-	visit.limits().command_timeout_ms = 30;
+	visit.rules().command_timeout_ms = 30;
 	visit.limits().data_timeout_ms = 30;
 	const std::string heard = visit.talk("", text);
 	CHECK(heard.substr(heard.rfind("\r\n", heard.size() - 3) + 2, 9) == "421 4.4.2");
@@ -381,14 +385,14 @@ TEST_CASE("a silent client gives way while others wait, and only then", "[front]
 	CAPTURE(text);
 	visit_fixture visit;
 	visit.limits().give_way_ms = 30;
-	visit.limits().command_timeout_ms = 3600000; // longer than the test may take
+	visit.rules().command_timeout_ms = 3600000; // longer than the test may take
 	scoreboard_set(visit.scoreboard, SCOREBOARD_WAITING, 0, true);
 	const std::string heard = visit.talk("", text);
 	CHECK(heard.substr(heard.rfind("\r\n", heard.size() - 3) + 2, 9) == "421 4.3.2");
 	CHECK(visit.counters[TALLY_GAVE_WAY] == 1);
 	visit_fixture other;
 	other.limits().give_way_ms = 30;
-	other.limits().command_timeout_ms = 300;
+	other.rules().command_timeout_ms = 300;
 	const std::string patient = other.talk("", "NOOP\r\n");
 	CHECK(patient.find("421 4.4.2") != std::string::npos);
 	CHECK(other.counters[TALLY_GAVE_WAY] == 0);
@@ -397,7 +401,7 @@ TEST_CASE("a silent client gives way while others wait, and only then", "[front]
 TEST_CASE("commands now and then do not help a client that others wait for", "[front][visit]")
 {
 	visit_fixture visit;
-	visit.limits().stress_timeout_ms = 300;
+	visit.rules().stress_timeout_ms = 300;
 	scoreboard_set(visit.scoreboard, SCOREBOARD_WAITING, 0, true);
 	const std::string heard = visit.drip("", 20, UINT_MAX, "", "NOOP\r\n");
 	CHECK(heard.substr(heard.rfind("\r\n", heard.size() - 3) + 2, 9) == "421 4.3.2");
@@ -406,7 +410,7 @@ TEST_CASE("commands now and then do not help a client that others wait for", "[f
 TEST_CASE("within a mail a client has less time while others wait", "[front][visit]")
 {
 	visit_fixture visit;
-	visit.limits().stress_timeout_ms = 30;
+	visit.rules().stress_timeout_ms = 30;
 	visit.limits().data_timeout_ms = 3600000;
 	scoreboard_set(visit.scoreboard, SCOREBOARD_WAITING, 0, true);
 	CHECK(codes(visit.talk("", "DATA\r\nhalf")) == "250 354 421");

@@ -43,13 +43,13 @@ class worker_fixture
 	{
 		std::strcpy(setup->front.hostname, "mx.example.org");
 		setup->front.mails_per_worker = 3;
-		setup->front.queue_timeout_ms = 20000;
+		setup->edge.queue_timeout_ms = 20000;
 		setup->limits.size_max = 1000000;
 		setup->limits.recipients_max = 10;
 		setup->limits.commands_max = 100;
 		setup->limits.errors_max = 10;
 		setup->limits.mails_max = 10;
-		setup->limits.command_timeout_ms = 20000;
+		setup->edge.command_timeout_ms = 20000;
 		setup->limits.data_timeout_ms = 20000;
 		setup->sink.kind = SETUP_SINK_NULL;
 		REQUIRE(handover_open(65536, queue) == 0);
@@ -265,7 +265,7 @@ TEST_CASE("a worker that is told to end does not wait for a client who is silent
 {
 	worker_fixture front;
 	// Longer than the test may take.
-	front.setup->limits.command_timeout_ms = 3600000;
+	front.setup->edge.command_timeout_ms = 3600000;
 	std::string text;
 	const int client = front.connect();
 	const auto hear = [&](const std::string &end) {
@@ -276,14 +276,14 @@ TEST_CASE("a worker that is told to end does not wait for a client who is silent
 	child worker([&] { return front.run(); });
 	SECTION("between two mails")
 	{
-		front.setup->front.drain_ms = 3600000;
+		front.setup->edge.drain_ms = 3600000;
 		say(client, MAIL);
 		hear("250 2.0.0");
 		CHECK(text.find("250 2.0.0") != std::string::npos);
 	}
 	SECTION("nor between MAIL and DATA, when the time for that is over")
 	{
-		front.setup->front.drain_ms = 0;
+		front.setup->edge.drain_ms = 0;
 		hear("250 2.1.5");
 		CHECK(text.find("250 2.1.5") != std::string::npos);
 	}
