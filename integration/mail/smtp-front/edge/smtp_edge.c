@@ -38,19 +38,13 @@ static struct edge_rules rules_of(const struct setup *setup)
 static void make_dialogue_rules(struct smtp_edge *edge)
 {
 	const struct setup *setup = edge->setup;
-	for (unsigned i = 0; i < 2; i++)
-		edge->rules[i] = (struct dialogue_limits){
-			.size_max = setup->limits.size_max,
-			.recipients_max = setup->limits.recipients_max,
-			.errors_max = setup->limits.errors_max,
-			.commands_max = setup->limits.commands_max,
-			.junk_max = setup->limits.junk_max,
-			.mails_max = setup->limits.mails_max,
-			.offers_tls = setup->tls.certificate_count > 0,
-			.requires_tls = setup->tls.is_required,
-			.offers_xclient = i == 1,
-			.hostname = setup->front.hostname,
-		};
+	struct dialogue_limits *rules = edge->rules;
+	rules[0] = setup->dialogue;
+	rules[0].offers_tls = setup->tls.certificate_count > 0;
+	rules[0].requires_tls = setup->tls.is_required;
+	rules[0].hostname = setup->front.hostname;
+	rules[1] = rules[0];
+	rules[1].offers_xclient = true;
 }
 
 /* ---- the process ---- */

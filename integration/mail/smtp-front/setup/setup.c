@@ -62,12 +62,12 @@ static const struct conf_item limits_items[] = {
 	CHOICE("early-talker", edge.ignores_early, talkers, "reject"),
 	CHOICE("bare-newline", limits.bare_newline, newlines, "reject"),
 	NETWORKS_ROW("bare-newline-exclusions", struct setup, limits.normalized),
-	SIZE("size", limits.size_max, 1 << 10, INT64_C(1) << 40, "50M"),
-	NUMBER("recipients", limits.recipients_max, 1, 10000, "100"),
-	NUMBER("commands", limits.commands_max, 1, 1000000, "1000"),
-	NUMBER("junk-commands", limits.junk_max, 1, 1000000, "100"),
-	NUMBER("errors", limits.errors_max, 1, 10000, "10"),
-	NUMBER("mails", limits.mails_max, 1, 10000, "1000"),
+	SIZE("size", dialogue.size_max, 1 << 10, INT64_C(1) << 40, "50M"),
+	NUMBER("recipients", dialogue.recipients_max, 1, 10000, "100"),
+	NUMBER("commands", dialogue.commands_max, 1, 1000000, "1000"),
+	NUMBER("junk-commands", dialogue.junk_max, 1, 1000000, "100"),
+	NUMBER("errors", dialogue.errors_max, 1, 10000, "10"),
+	NUMBER("mails", dialogue.mails_max, 1, 10000, "1000"),
 	NUMBER("prefix-ipv4", edge.network.prefix_ipv4, 8, 32, "24"),
 	NUMBER("prefix-ipv6", edge.network.prefix_ipv6, 16, 128, "56"),
 	NUMBER("prefix-ipv6-site", edge.network.prefix_ipv6_site, 0, 64, "48"),
@@ -190,8 +190,8 @@ static void complete_recipients(struct setup *setup)
 {
 	const unsigned lmtp_max = setup->sink.lmtp_recipients_max;
 	if (setup->sink.kind == SETUP_SINK_LMTP && lmtp_max > 0 &&
-	    lmtp_max < setup->limits.recipients_max)
-		setup->limits.recipients_max = lmtp_max;
+	    lmtp_max < setup->dialogue.recipients_max)
+		setup->dialogue.recipients_max = lmtp_max;
 }
 
 /*

@@ -37,6 +37,7 @@
 #include "integration/mail/base/edge/edge_rules.h"
 #include "integration/mail/base/scan/scan_settings.h"
 #include "integration/mail/base/setup/mailsetup.h"
+#include "lib/smtp/dialogue.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -68,7 +69,7 @@ enum setup_maildir {
 	SETUP_MAILDIR_RECIPIENT, /* in "to" there is one for each recipient */
 };
 
-/* Section "front", but for what is an edge's. */
+/* Section "front", but for what is of edges and dialogues. */
 struct setup_front {
 	char hostname[MAILSETUP_HOSTNAME_MAX + 1]; /* the machine's name unless given */
 	struct place places[LISTENERS_PLACES_MAX];
@@ -88,12 +89,6 @@ struct setup_front {
 struct setup_limits {
 	enum setup_newline bare_newline;
 	struct networks normalized; /* clients whose lone LFs are taken as CR LF in any case */
-	uint64_t size_max;	    /* bytes of a mail; never 0 */
-	unsigned recipients_max;    /* of a mail; never 0 */
-	unsigned commands_max;	    /* of a session, and for each mail again; never 0 */
-	unsigned junk_max;	    /* that bring no mail nearer, since the last one; never 0 */
-	unsigned errors_max;	    /* the same */
-	unsigned mails_max;	    /* the same */
 	unsigned data_timeout_ms;   /* silence within a mail */
 	unsigned data_rate;	    /* bytes of a mail in a second, at least; 0: any */
 	/* In a worker. */
@@ -117,13 +112,15 @@ struct setup_sink {
 	enum setup_tell tell;
 	unsigned connect_timeout_ms;	    /* for the connection, and for the greeting */
 	unsigned timeout_ms;		    /* for each step of the next hop behind that */
-	unsigned lmtp_recipients_max;	    /* of a mail; 0: limits.recipients_max */
+	unsigned lmtp_recipients_max;	    /* of a mail; 0: dialogue.recipients_max */
 	char delivered[SETUP_PATH_MAX + 1]; /* a file of delivered.h; "": memory */
 	enum setup_maildir maildir;
 };
 
 struct setup {
-	struct edge_rules edge; /* of sections "front" and "limits", as the items have it */
+	/* Of sections "front" and "limits", as the items have it; the limits of a dialogue are never 0. */
+	struct edge_rules edge;
+	struct dialogue_limits dialogue;
 	struct setup_front front;
 	struct setup_limits limits;
 	struct setup_trust trust;

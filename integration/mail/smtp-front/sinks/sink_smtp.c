@@ -230,16 +230,16 @@ static bool refuse_unoffered(const struct sink_smtp *smtp, const struct envelope
 	return false;
 }
 
-struct command {
+struct hop_command {
 	char text[REMOTE_COMMAND_MAX];
 	size_t size;
 };
 
-static void add(struct command *command, const char *format, ...)
+static void add(struct hop_command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* The sum of the maxima of envelope.h is below the room. */
-static void add(struct command *command, const char *format, ...)
+static void add(struct hop_command *command, const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
@@ -250,7 +250,7 @@ static void add(struct command *command, const char *format, ...)
 }
 
 static void make_mail(const struct sink_smtp *smtp, const struct envelope *envelope,
-		      struct command *command)
+		      struct hop_command *command)
 {
 	static const char *const rets[] = {
 		[ENVELOPE_RET_FULL] = "FULL", [ENVELOPE_RET_HDRS] = "HDRS"
@@ -295,7 +295,7 @@ static void smtp_abort(struct sink *sink)
 static bool try_mail(struct sink_smtp *smtp, const struct envelope *envelope,
 		     struct sink_reply *reply)
 {
-	struct command command = { .size = 0 };
+	struct hop_command command = { .size = 0 };
 
 	if (!get_connected(smtp, reply) || refuse_unoffered(smtp, envelope, reply))
 		return false;
@@ -365,7 +365,7 @@ static bool smtp_mail(struct sink *sink, const struct envelope *envelope, struct
 /* ---- RCPT ---- */
 
 static void make_recipient(const struct sink_smtp *smtp, const struct recipient *recipient,
-			   struct command *command)
+			   struct hop_command *command)
 {
 	static const char *const words[] = { "NEVER", "SUCCESS", "FAILURE", "DELAY" };
 	const char *separator = " NOTIFY=";
@@ -387,7 +387,7 @@ static void make_recipient(const struct sink_smtp *smtp, const struct recipient 
 static bool name_recipient(struct sink_smtp *smtp, const struct recipient *recipient,
 			   struct sink_reply *reply)
 {
-	struct command command = { .size = 0 };
+	struct hop_command command = { .size = 0 };
 
 	make_recipient(smtp, recipient, &command);
 	if (!replay(smtp, command.text, "RCPT", reply))

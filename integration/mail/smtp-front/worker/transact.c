@@ -320,7 +320,7 @@ static bool begin_parcel(struct visit *visit)
 	make_header(visit);
 	make_scan_facts(visit);
 	const bool is_fine = parcel_begin(&visit->parcel, &visit->screen, &mail, &visit->stream,
-					  limits->size_max, &rules);
+					  visit->limits.size_max, &rules);
 	visit->parcel.body.takes_lf = visit->takes_lf;
 	transact_look(visit, visit->parts.sink);
 	return is_fine;

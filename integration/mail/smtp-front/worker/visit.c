@@ -437,18 +437,9 @@ int visit_new(const struct visit_parts *parts, struct visit **ret_visit)
 	const struct screen_parts screen_parts = { parts->sink, parts->scanner, &setup->scan };
 	visit->parts = *parts;
 	screen_init(&visit->screen, &screen_parts);
-	visit->limits = (struct dialogue_limits){
-		.size_max = setup->limits.size_max,
-		.recipients_max = setup->limits.recipients_max,
-		.errors_max = setup->limits.errors_max,
-		.commands_max = setup->limits.commands_max,
-		.junk_max = setup->limits.junk_max,
-		.mails_max = setup->limits.mails_max,
-		.offers_tls = false,
-		/* The edge has seen to that, and in a worker TLS cannot begin any more. */
-		.requires_tls = false,
-		.hostname = setup->front.hostname,
-	};
+	/* Without TLS: the edge has seen to that, and in a worker it cannot begin any more. */
+	visit->limits = setup->dialogue;
+	visit->limits.hostname = setup->front.hostname;
 	*ret_visit = visit;
 	return 0;
 }

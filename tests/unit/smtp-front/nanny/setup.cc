@@ -59,7 +59,7 @@ TEST_CASE("a source of recipients and a sink are all that must be configured", "
 	CHECK(file.setup.edge.edges >= 1);
 	CHECK(front.workers == 100);
 	CHECK(file.setup.edge.greet_pause_ms == 2000);
-	CHECK(file.setup.limits.size_max == UINT64_C(50) << 20);
+	CHECK(file.setup.dialogue.size_max == UINT64_C(50) << 20);
 	CHECK(file.setup.tls.certificate_count == 0);
 	CHECK(file.setup.tls.chains == nullptr);
 	CHECK(file.setup.sink.kind == SETUP_SINK_SMTP);
@@ -104,6 +104,8 @@ TEST_CASE("the sample of smtp-front has the defaults", "[front][setup]")
 	const struct setup_front &front = file.setup.front;
 	const struct setup_front &expected = defaults.setup.front;
 	CHECK(memcmp(&file.setup.edge, &defaults.setup.edge, sizeof(file.setup.edge)) == 0);
+	CHECK(memcmp(&file.setup.dialogue, &defaults.setup.dialogue, sizeof(file.setup.dialogue)) ==
+	      0);
 	CHECK(memcmp(&file.setup.limits, &defaults.setup.limits, sizeof(file.setup.limits)) == 0);
 	CHECK(memcmp(&file.setup.trust, &defaults.setup.trust, sizeof(file.setup.trust)) == 0);
 	CHECK(memcmp(&file.setup.tls, &defaults.setup.tls, sizeof(file.setup.tls)) == 0);

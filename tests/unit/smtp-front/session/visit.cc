@@ -30,11 +30,11 @@ class visit_fixture
 	{
 		setup_ = std::make_unique<struct setup>();
 		std::strcpy(setup_->front.hostname, "mx.example.org");
-		setup_->limits.size_max = 100000;
-		setup_->limits.recipients_max = 3;
-		setup_->limits.commands_max = 100;
-		setup_->limits.errors_max = 5;
-		setup_->limits.mails_max = 5;
+		setup_->dialogue.size_max = 100000;
+		setup_->dialogue.recipients_max = 3;
+		setup_->dialogue.commands_max = 100;
+		setup_->dialogue.errors_max = 5;
+		setup_->dialogue.mails_max = 5;
 		setup_->edge.command_timeout_ms = 20000;
 		setup_->limits.data_timeout_ms = 20000;
 		setup_->limits.data_rate = 500;
@@ -137,6 +137,10 @@ class visit_fixture
 	edge_rules &rules()
 	{
 		return setup_->edge;
+	}
+	dialogue_limits &dialogue()
+	{
+		return setup_->dialogue;
 	}
 	setup_limits &limits()
 	{
@@ -273,7 +277,7 @@ TEST_CASE("a mail above the limit is refused at its end, and the next one is fin
 	  "[front][visit]")
 {
 	visit_fixture visit;
-	const std::string large(visit.limits().size_max, 'x');
+	const std::string large(visit.dialogue().size_max, 'x');
 	CHECK(codes(visit.talk("", "DATA\r\n" + large +
 					   "\r\n.\r\nMAIL FROM:<>\r\nRCPT TO:<john@example.org>\r\n"
 					   "DATA\r\nfine\r\n.\r\nQUIT\r\n")) ==
@@ -294,7 +298,7 @@ TEST_CASE("a mail far above the limit ends the session before its end", "[front]
 TEST_CASE("a chunk that is too large is refused, small ones are read over", "[front][visit]")
 {
 	visit_fixture visit;
-	const std::string large(visit.limits().size_max + 1, 'x');
+	const std::string large(visit.dialogue().size_max + 1, 'x');
 	const std::string size = std::to_string(large.size());
 	CHECK(codes(visit.talk("", "BDAT 2\r\na\nBDAT " + size + " LAST\r\n" + large)) ==
 	      "250 521");
@@ -310,7 +314,7 @@ TEST_CASE("a client that is silent amid a refused chunk is told once", "[front][
 {
 	visit_fixture visit;
 	visit.rules().command_timeout_ms = 30;
-	const std::string size = std::to_string(visit.limits().size_max + 1);
+	const std::string size = std::to_string(visit.dialogue().size_max + 1);
 	CHECK(codes(visit.talk("", "BDAT " + size + " LAST\r\nhalf")) == "250 421");
 }
 

@@ -44,11 +44,11 @@ class worker_fixture
 		std::strcpy(setup->front.hostname, "mx.example.org");
 		setup->front.mails_per_worker = 3;
 		setup->edge.queue_timeout_ms = 20000;
-		setup->limits.size_max = 1000000;
-		setup->limits.recipients_max = 10;
-		setup->limits.commands_max = 100;
-		setup->limits.errors_max = 10;
-		setup->limits.mails_max = 10;
+		setup->dialogue.size_max = 1000000;
+		setup->dialogue.recipients_max = 10;
+		setup->dialogue.commands_max = 100;
+		setup->dialogue.errors_max = 10;
+		setup->dialogue.mails_max = 10;
 		setup->edge.command_timeout_ms = 20000;
 		setup->limits.data_timeout_ms = 20000;
 		setup->sink.kind = SETUP_SINK_NULL;
