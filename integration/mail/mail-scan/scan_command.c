@@ -18,11 +18,7 @@ struct scan_options {
 	const char *database;
 	const char *peers[SCAN_PEER_COUNT];
 	unsigned piece;
-	unsigned cpu_ms;
-	uint64_t total;
-	uint64_t ratio;
-	uint64_t spool;
-	unsigned members;
+	struct scan_settings settings;
 	bool is_mail;
 	bool is_recursive;
 	bool is_quiet;
@@ -59,23 +55,23 @@ static const struct options_bound scan_rows[] = {
 	{ { 0, "milter", "SOCKET", "a milter" },
 	  OPTIONS_AT(struct scan_options, peers[SCAN_MILTER]) },
 	{ { 0, "limit-cpu", "MS", "of a process that opens the archives of a file; 5000" },
-	  OPTIONS_AT(struct scan_options, cpu_ms),
+	  OPTIONS_AT(struct scan_options, settings.cpu_ms),
 	  .min = 1,
 	  .max = 3600000 },
 	{ { 0, "limit-total", "BYTES", "that may come out of a file; 268435456" },
-	  OPTIONS_AT(struct scan_options, total),
+	  OPTIONS_AT(struct scan_options, settings.budget.total_left),
 	  .min = 1,
 	  .max = BYTES_MAX },
 	{ { 0, "limit-ratio", "NUMBER", "of what comes out to what went in; 200" },
-	  OPTIONS_AT(struct scan_options, ratio),
+	  OPTIONS_AT(struct scan_options, settings.budget.ratio),
 	  .min = 1,
 	  .max = 1000000 },
 	{ { 0, "limit-spool", "BYTES", "of archives that are opened when whole; 33554432" },
-	  OPTIONS_AT(struct scan_options, spool),
+	  OPTIONS_AT(struct scan_options, settings.budget.spool_left),
 	  .min = 1,
 	  .max = UINT64_C(1) << 32 },
 	{ { 0, "limit-members", "NUMBER", "of the archives of a file; 10000" },
-	  OPTIONS_AT(struct scan_options, members),
+	  OPTIONS_AT(struct scan_options, settings.budget.members_left),
 	  .min = 1,
 	  .max = 10000000 },
 };
@@ -90,7 +86,6 @@ static const struct options_table scan_table = {
 
 struct run {
 	struct scan_options options;
-	struct scan_settings settings;
 	struct scanner *scanner;
 	unsigned long long file_count;
 	unsigned long long found_count;
@@ -188,7 +183,7 @@ static void renew_scanner(struct run *run)
 		return;
 	scanner_close(run->scanner);
 	run->scanner = NULL;
-	(void)scanner_open(&run->settings, "mail-scan", -1, &run->scanner);
+	(void)scanner_open(&run->options.settings, "mail-scan", -1, &run->scanner);
 }
 
 static void scan_fd(struct run *run, const char *path, int fd)
@@ -272,24 +267,15 @@ static void scan_tree(struct run *run, char *path)
 	fts_close(tree);
 }
 
-static void make_settings(struct run *run)
+static void take_texts(struct scan_options *options)
 {
-	const struct scan_options *options = &run->options;
-	struct scan_settings *settings = &run->settings;
-	scan_settings_init(settings);
+	struct scan_settings *settings = &options->settings;
 	if (strlen(options->database) >= sizeof(settings->signatures))
 		options_fail(&scan_table, "the database's path is too long");
 	snprintf(settings->signatures, sizeof(settings->signatures), "%s", options->database);
 	for (unsigned i = 0; i < SCAN_PEER_COUNT; i++)
 		snprintf(settings->peers[i], sizeof(settings->peers[i]), "%s",
 			 options->peers[i] != NULL ? options->peers[i] : "");
-	settings->mails = 1;
-	settings->decoders = 1;
-	settings->cpu_ms = options->cpu_ms;
-	settings->budget.total_left = options->total;
-	settings->budget.ratio = options->ratio;
-	settings->budget.spool_left = options->spool;
-	settings->budget.members_left = options->members;
 }
 
 static void print_summary(const struct run *run)
@@ -302,19 +288,17 @@ static void print_summary(const struct run *run)
 int scan_command(int argc, char **argv)
 {
 	static struct run run;
-	const struct unpack_budget usual = UNPACK_BUDGET;
-	run.options = (struct scan_options){ .database = TOOL_DATABASE,
-					     .piece = SCAN_PIECE_MAX,
-					     .cpu_ms = 5000,
-					     .total = usual.total_left,
-					     .ratio = usual.ratio,
-					     .spool = usual.spool_left,
-					     .members = usual.members_left };
-	options_parse(&scan_table, argc, argv, &run.options);
-	make_settings(&run);
+	struct scan_options *options = &run.options;
+	options->database = TOOL_DATABASE;
+	options->piece = SCAN_PIECE_MAX;
+	scan_settings_init(&options->settings);
+	options->settings.mails = 1;
+	options->settings.decoders = 1;
+	options_parse(&scan_table, argc, argv, options);
+	take_texts(options);
 	/* Before there is a template, which would say the same of a database once more. */
-	if (scanner_check(&run.settings, "mail-scan") != 0 ||
-	    scanner_open(&run.settings, "mail-scan", -1, &run.scanner) != 0)
+	if (scanner_check(&options->settings, "mail-scan") != 0 ||
+	    scanner_open(&options->settings, "mail-scan", -1, &run.scanner) != 0)
 		return TOOL_FAILED;
 	for (int i = optind; i < argc; i++) {
 		if (strcmp(argv[i], "-") == 0)
@@ -325,7 +309,7 @@ int scan_command(int argc, char **argv)
 	if (optind == argc)
 		scan_fd(&run, "stdin", STDIN_FILENO);
 	scanner_close(run.scanner);
-	if (!run.options.is_quiet && !run.options.is_without_summary)
+	if (!options->is_quiet && !options->is_without_summary)
 		print_summary(&run);
 	return run.found_count > 0 ? TOOL_FOUND : run.failed_count > 0 ? TOOL_FAILED : TOOL_CLEAN;
 }
