@@ -234,16 +234,6 @@ static int deliver(struct copies *copies, const struct target *target,
 	return ret == 0 ? forget(copies, target->copy_box, entry) : ret;
 }
 
-/* One that is damaged is left out, and the others go on. */
-static int name_mail(struct copies *copies, const struct mailentry *entry, int ret)
-{
-	char id[MAILID_TEXT_SIZE];
-	mailid_format(&entry->id, id);
-	(void)tool_fail_mail(copies->store, "mail not copied", id, ret);
-	copies->is_damaged = copies->is_damaged || ret == MAILSTORE_EDAMAGED;
-	return ret == MAILSTORE_EDAMAGED ? 0 : ret;
-}
-
 static int copy_mail(struct copies *copies, struct target target, const struct mailentry *entry)
 {
 	struct tool_mail mail;
@@ -261,7 +251,9 @@ static int copy_mail(struct copies *copies, struct target target, const struct m
 	tool_free_mail(&mail);
 	if (ret == MAILSTORE_EMAIL)
 		return 0; /* it was deleted meanwhile */
-	return ret == 0 || ret == MAILSTORE_EAWAY ? ret : name_mail(copies, entry, ret);
+	if (ret == 0 || ret == MAILSTORE_EAWAY)
+		return ret;
+	return tool_leave_out(copies->store, "mail not copied", entry, ret, &copies->is_damaged);
 }
 
 /* ---- one mailbox of one node ---- */

@@ -108,15 +108,7 @@ static int export_to_maildir(struct exchange *exchange, const struct mailentry *
 	return ret;
 }
 
-/* One that is damaged is left out, and named: `mail-store cat` has what is left of it. */
-static void name_damaged(struct exchange *exchange, const struct mailentry *entry)
-{
-	char id[MAILID_TEXT_SIZE];
-	mailid_format(&entry->id, id);
-	exchange->is_damaged = true;
-	(void)tool_fail_mail(exchange->store, "mail not exported", id, MAILSTORE_EDAMAGED);
-}
-
+/* One that is damaged is left out: `mail-store cat` has what is left of it. */
 static int export_piece(void *context, const struct mailentry *entries, size_t count)
 {
 	struct exchange *exchange = context;
@@ -125,10 +117,9 @@ static int export_piece(void *context, const struct mailentry *entries, size_t c
 		ret = exchange->out != NULL ? export_to_mbox(exchange, &entries[i])
 					    : export_to_maildir(exchange, &entries[i]);
 		exchange->count += ret == 0;
-		if (ret == MAILSTORE_EDAMAGED) {
-			name_damaged(exchange, &entries[i]);
-			ret = 0;
-		}
+		if (ret == MAILSTORE_EDAMAGED)
+			ret = tool_leave_out(exchange->store, "mail not exported", &entries[i], ret,
+					     &exchange->is_damaged);
 		if (ret == MAILSTORE_EMAIL)
 			ret = 0; /* it was deleted meanwhile, by a daemon's client */
 		progress_step(&exchange->progress, "mails exported", exchange->count,

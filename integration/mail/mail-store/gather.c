@@ -162,15 +162,6 @@ static int bring(struct gather *gather, const struct mailentry *entry)
 	return ret;
 }
 
-static int name_mail(struct gather *gather, const struct mailentry *entry, int ret)
-{
-	char id[MAILID_TEXT_SIZE];
-	mailid_format(&entry->id, id);
-	(void)tool_fail_mail(gather->store, "mail not brought", id, ret);
-	gather->is_damaged = gather->is_damaged || ret == MAILSTORE_EDAMAGED;
-	return ret == MAILSTORE_EDAMAGED ? 0 : ret;
-}
-
 static int take_piece(void *context, const struct mailentry *entries, size_t count)
 {
 	struct gather *gather = context;
@@ -182,7 +173,8 @@ static int take_piece(void *context, const struct mailentry *entries, size_t cou
 		if (ret == MAILSTORE_EMAIL)
 			ret = 0; /* it was deleted meanwhile */
 		else if (ret != 0 && ret != -ECANCELED)
-			ret = name_mail(gather, &entries[i], ret);
+			ret = tool_leave_out(gather->store, "mail not brought", &entries[i], ret,
+					     &gather->is_damaged);
 	}
 	return ret;
 }

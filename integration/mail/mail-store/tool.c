@@ -45,6 +45,18 @@ int tool_fail_mail(const char *store, const char *what, const char *id, int stat
 	return mailstore_exit_status(status);
 }
 
+int tool_leave_out(const char *store, const char *what, const struct mailentry *entry, int status,
+		   bool *is_damaged)
+{
+	char id[MAILID_TEXT_SIZE];
+	mailid_format(&entry->id, id);
+	(void)tool_fail_mail(store, what, id, status);
+	if (status != MAILSTORE_EDAMAGED)
+		return status;
+	*is_damaged = true;
+	return 0;
+}
+
 int tool_fail_after(const char *store, const char *what, uint64_t count, int status)
 {
 	log_error(NULL, "%s, store=%s mails=%" PRIu64 " (%s)", what, store, count,

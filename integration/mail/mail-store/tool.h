@@ -61,6 +61,12 @@ int tool_fail_open(const char *store, int status);
 int tool_fail(const char *store, const char *what, int status);
 /* The same of one mail, whose id stands as it was written. */
 int tool_fail_mail(const char *store, const char *what, const char *id, int status);
+/*
+ * The same of one that a list has; 0 for one that is damaged, and *is_damaged: it is left out, and the
+ * others go on. Else status.
+ */
+int tool_leave_out(const char *store, const char *what, const struct mailentry *entry, int status,
+		   bool *is_damaged);
 /* The same of a work that was done for count mails before it failed. */
 int tool_fail_after(const char *store, const char *what, uint64_t count, int status);
 /* NULL and a line of the log when it is no mailbox name. */
