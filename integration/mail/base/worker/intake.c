@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/base/worker/intake.h"
 
+#include <errno.h>
+#include <sysexits.h>
 #include <unistd.h>
+
+#include "integration/mail/base/facts/bank.h"
+#include "integration/mail/base/handover/seal.h"
+#include "lib/common/log.h"
+#include "lib/process/clock.h"
 
 static volatile sig_atomic_t is_told_to_end;
 
@@ -59,4 +66,29 @@ int intake_receive(struct intake *intake, uint8_t *ret_bytes, size_t *ret_size, 
 	intake->hold_fd = fds.hold;
 	*ret_fd = fds.connection;
 	return 0;
+}
+
+int intake_judge(const char *context, int status, uint64_t *counters, unsigned lost_number)
+{
+	if (status >= 0 || status == -EAGAIN || status == -EINTR)
+		return -1;
+	/* There are neither edges nor a nanny. An edge may also have shut what it shares:
+	   that is an error, after which the next worker comes with a pause. */
+	if (status == -EPIPE && is_told_to_end != 0)
+		return EX_OK;
+	if (status == SEAL_EBAD || status == SEAL_EVERSION || status == SEAL_EVALUE ||
+	    status == -EMFILE) {
+		bank_add(counters, lost_number, 1);
+		log_error(context, "session lost on its way to a worker (%s)",
+			  seal_strerror(status));
+		return -1;
+	}
+	log_error(context, "hand-over socket not read (%s)", seal_strerror(status));
+	return EX_OSERR;
+}
+
+bool intake_is_late(uint64_t queued_at_us, unsigned queue_timeout_ms)
+{
+	const uint64_t patience_ms = (uint64_t)queue_timeout_ms + INTAKE_LATE_MS;
+	return clock_now_us() > queued_at_us + patience_ms * 1000;
 }

@@ -8,10 +8,11 @@
  *       intake_receive() again, which tells the edge that the last one is over.
  *
  * Lies in the memory of its owner; the queue and the scoreboard are borrowed. One worker is one
- * process with one intake. Nothing here logs or allocates.
+ * process with one intake. Nothing here allocates.
  */
 
 #include <signal.h>
+#include <stdbool.h>
 
 #include "integration/mail/base/handover/handover.h"
 #include "integration/mail/base/handover/scoreboard.h"
@@ -41,6 +42,15 @@ const volatile sig_atomic_t *intake_told(void);
  * are for another try.
  */
 int intake_receive(struct intake *intake, uint8_t *ret_bytes, size_t *ret_size, int *ret_fd);
+/*
+ * What a worker does after a status of intake_receive(), or of what decodes its message: -1 when it goes
+ * on, else the exit status. A message that is lost is logged, and counted.
+ */
+int intake_judge(const char *context, int status, uint64_t *counters, unsigned lost_number);
+/* An edge looks at its clock now and then, and a queue takes some time. */
+#define INTAKE_LATE_MS 1000
+/* Would an edge have put it off by now? */
+bool intake_is_late(uint64_t queued_at_us, unsigned queue_timeout_ms);
 /* The session that came last is over: its edge learns that its network has one less. */
 void intake_let_go(struct intake *intake);
 

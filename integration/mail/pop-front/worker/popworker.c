@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/pop-front/worker/popworker.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -13,9 +12,6 @@
 #include "lib/process/clock.h"
 
 static const char context[] = "pop-front";
-
-/* An edge looks at its clock now and then, and a queue takes some time. */
-#define LATE_MS 1000
 
 struct popworker {
 	const struct nanny_child *child;
@@ -39,20 +35,14 @@ static int receive(struct popworker *worker, int *ret_fd)
 	return ret;
 }
 
-/* One that an edge would have put off by now. */
-static bool is_late(const struct popworker *worker)
-{
-	const uint64_t patience_ms = worker->setup->edge.queue_timeout_ms + LATE_MS;
-	return clock_now_us() > worker->capsule.queued_at_us + patience_ms * 1000;
-}
-
 /* A checker has said that the login was right, no longer ago than a client may have taken since. */
 static bool is_logged_in(const struct popworker *worker)
 {
 	const struct popsetup *setup = worker->setup;
 	const struct popcapsule *capsule = &worker->capsule;
 	const uint64_t age_max_ms = (uint64_t)setup->edge.command_timeout_ms +
-				    setup->edge.tarpit_ms + setup->edge.queue_timeout_ms + LATE_MS;
+				    setup->edge.tarpit_ms + setup->edge.queue_timeout_ms +
+				    INTAKE_LATE_MS;
 	return ticket_is_good(worker->ticket_key, capsule->mailbox, &capsule->ticket,
 			      clock_now_us(), age_max_ms * 1000);
 }
@@ -72,7 +62,8 @@ static int take_session(struct popworker *worker)
 		log_error(context, "session refused, mailbox=%s (no checker has let it in)",
 			  worker->capsule.mailbox);
 		(void)close(fd);
-	} else if (is_late(worker)) {
+	} else if (intake_is_late(worker->capsule.queued_at_us,
+				  worker->setup->edge.queue_timeout_ms)) {
 		bank_add(counters, POP_QUEUE_LATE, 1);
 		popvisit_put_off(worker->visit, &worker->capsule, fd);
 	} else {
@@ -82,30 +73,14 @@ static int take_session(struct popworker *worker)
 	return 0;
 }
 
-/* An exit status, or -1: the worker goes on. */
-static int judge(const struct popworker *worker, int ret)
-{
-	if (ret == 0 || ret == -EAGAIN || ret == -EINTR)
-		return -1;
-	/* There are neither edges nor a nanny. */
-	if (ret == -EPIPE && *intake_told() != 0)
-		return EX_OK;
-	if (ret == SEAL_EBAD || ret == SEAL_EVERSION || ret == SEAL_EVALUE || ret == -EMFILE) {
-		bank_add(worker->child->counters, POP_CAPSULES_BAD, 1);
-		log_error(context, "session lost on its way to a worker (%s)", seal_strerror(ret));
-		return -1;
-	}
-	log_error(context, "hand-over socket not read (%s)", seal_strerror(ret));
-	return EX_OSERR;
-}
-
 static int work(struct popworker *worker)
 {
 	const unsigned sessions_max = worker->setup->pop.sessions_per_worker;
 	unsigned done = 0;
 	while (*intake_told() == 0 && done < sessions_max) {
 		const int ret = take_session(worker);
-		const int status = judge(worker, ret);
+		const int status =
+			intake_judge(context, ret, worker->child->counters, POP_CAPSULES_BAD);
 		if (status >= 0)
 			return status;
 		done += ret == 0 ? 1 : 0;

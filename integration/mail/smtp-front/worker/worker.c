@@ -13,12 +13,8 @@
 #include "integration/mail/base/users/users.h"
 #include "integration/mail/smtp-front/worker/visit.h"
 #include "lib/common/log.h"
-#include "lib/process/clock.h"
 
 static const char context[] = "smtp-front";
-
-/* An edge looks at its clock now and then, and a queue takes some time. */
-#define LATE_MS 1000
 
 struct worker {
 	const struct nanny_child *child;
@@ -122,13 +118,6 @@ static int receive(struct worker *worker, int *ret_fd)
 	return ret;
 }
 
-/* One that an edge would have put off by now. */
-static bool is_late(const struct worker *worker)
-{
-	const uint64_t patience_ms = worker->parts.setup->edge.queue_timeout_ms + LATE_MS;
-	return clock_now_us() > worker->capsule->queued_at_us + patience_ms * 1000;
-}
-
 /* One session, if there is one. Returns how much of the worker's life it has taken. */
 static unsigned take_session(struct worker *worker, int *ret_status)
 {
@@ -141,7 +130,8 @@ static unsigned take_session(struct worker *worker, int *ret_status)
 		return 0;
 	bank_add(counters, TALLY_TAKEN, 1);
 	bank_set(counters, TALLY_BUSY, 1);
-	if (is_late(worker))
+	if (intake_is_late(worker->capsule->queued_at_us,
+			   worker->parts.setup->edge.queue_timeout_ms))
 		visit_put_off(worker->visit, worker->capsule, fd);
 	else
 		mail_count = visit_finish(worker->visit, worker->capsule, fd);
@@ -157,21 +147,10 @@ static int work(struct worker *worker)
 	while (*intake_told() == 0 && (mails_max == 0 || done < mails_max)) {
 		int status = 0;
 		done += take_session(worker, &status);
-		if (status >= 0 || status == -EAGAIN || status == -EINTR)
-			continue;
-		/* There are neither edges nor a nanny. An edge may also have shut what it shares:
-		   that is an error, after which the next worker comes with a pause. */
-		if (status == -EPIPE && *intake_told() != 0)
-			return EX_OK;
-		if (status == SEAL_EBAD || status == SEAL_EVERSION || status == SEAL_EVALUE ||
-		    status == -EMFILE) {
-			bank_add(worker->child->counters, TALLY_CAPSULES_BAD, 1);
-			log_error(context, "session lost on its way to a worker (%s)",
-				  seal_strerror(status));
-			continue;
-		}
-		log_error(context, "hand-over socket not read (%s)", seal_strerror(status));
-		return EX_OSERR;
+		const int end =
+			intake_judge(context, status, worker->child->counters, TALLY_CAPSULES_BAD);
+		if (end >= 0)
+			return end;
 	}
 	if (*intake_told() == 0)
 		bank_add(worker->child->counters, TALLY_RETIRED, 1);
