@@ -25,6 +25,11 @@ extern "C" {
 
 #define MAILSETUP_HOSTNAME_MAX 253 /* RFC 1035, as text */
 
+/* Of rows. */
+#define MINUTE_MS 60000
+#define HOUR_MS	  (60 * MINUTE_MS)
+#define DAY_MS	  (24 * HOUR_MS)
+
 /* member has MAILSETUP_HOSTNAME_MAX + 1 bytes. As in a banner: a domain name. */
 const char *mailsetup_take_hostname(void *member, const struct conf_value *value);
 
@@ -54,6 +59,17 @@ void mailsetup_free_chains(struct mailsetup_tls *tls);
  */
 #define MAILSETUP_FIFTH UINT_MAX
 void mailsetup_complete_network(struct limits_rules *network, unsigned workers);
+/* Rows of section "limits": what a network is, and what it may have; member is a struct limits_rules. */
+#define MAILSETUP_NETWORK_ROWS(type, member)                                                       \
+	CONF_RANGE(CONF_NUMBER, type, "prefix-ipv4", member.prefix_ipv4, 8, 32, "24"),             \
+		CONF_RANGE(CONF_NUMBER, type, "prefix-ipv6", member.prefix_ipv6, 16, 128, "56"),   \
+		CONF_RANGE(CONF_NUMBER, type, "prefix-ipv6-site", member.prefix_ipv6_site, 0, 64,  \
+			   "48"),                                                                  \
+		CONF_RANGE(CONF_NUMBER, type, "site-multiple", member.site_multiple, 1, 1000,      \
+			   "2"),                                                                   \
+		CONF_RANGE(CONF_NUMBER, type, "connections", member.connections_max, 0, 1000000,   \
+			   "100"),                                                                 \
+		CONF_RANGE(CONF_NUMBER, type, "rate", member.rate_max, 0, 1000000, "600")
 
 /* Processors that this process may use, LISTENERS_EDGES_MAX at most: as many edges there are. */
 unsigned mailsetup_count_cores(void);

@@ -8,10 +8,6 @@
 
 /* ---- the table ---- */
 
-#define MINUTE_MS 60000
-#define HOUR_MS	  (60 * MINUTE_MS)
-#define DAY_MS	  (24 * HOUR_MS)
-
 #define NUMBER(...) CONF_RANGE(CONF_NUMBER, struct proxysetup, __VA_ARGS__)
 #define TIME(...)   CONF_RANGE(CONF_MS, struct proxysetup, __VA_ARGS__)
 #define SIZE(...)   CONF_RANGE(CONF_SIZE, struct proxysetup, __VA_ARGS__)
@@ -74,12 +70,7 @@ static const struct conf_item limits_items[] = {
 	SIZE("size", limits.size_max, 0, INT64_MAX, "0"),
 	NUMBER("errors", limits.errors_max, 0, 10000, "20"),
 	NUMBER("commands", limits.commands_max, 0, INT_MAX, "0"),
-	NUMBER("prefix-ipv4", limits.network.prefix_ipv4, 8, 32, "24"),
-	NUMBER("prefix-ipv6", limits.network.prefix_ipv6, 16, 128, "56"),
-	NUMBER("prefix-ipv6-site", limits.network.prefix_ipv6_site, 0, 64, "48"),
-	NUMBER("site-multiple", limits.network.site_multiple, 1, 1000, "2"),
-	NUMBER("connections", limits.network.connections_max, 0, 1000000, "100"),
-	NUMBER("rate", limits.network.rate_max, 0, 1000000, "600"),
+	MAILSETUP_NETWORK_ROWS(struct proxysetup, limits.network),
 	NETWORKS_ROW("unlimited", struct proxysetup, limits.unlimited),
 };
 

@@ -44,10 +44,6 @@ static const char *take_way(void *member, const struct conf_value *value)
 
 /* ---- the table ---- */
 
-#define MINUTE_MS 60000
-#define HOUR_MS	  (60 * MINUTE_MS)
-#define DAY_MS	  (24 * HOUR_MS)
-
 #define NUMBER(...) CONF_RANGE(CONF_NUMBER, struct popsetup, __VA_ARGS__)
 #define TIME(...)   CONF_RANGE(CONF_MS, struct popsetup, __VA_ARGS__)
 #define CHOICE(...) CONF_ONE_OF(struct popsetup, __VA_ARGS__)
@@ -110,14 +106,9 @@ static const struct conf_item limits_items[] = {
 	NUMBER("errors", limits.errors_max, 1, 10000, "20"),
 	NUMBER("commands", limits.commands_max, 0, INT_MAX, "0"),
 	NUMBER("messages", limits.messages_max, 1, 10000000, "1000000"),
-	NUMBER("prefix-ipv4", edge.network.prefix_ipv4, 8, 32, "24"),
-	NUMBER("prefix-ipv6", edge.network.prefix_ipv6, 16, 128, "56"),
-	NUMBER("prefix-ipv6-site", edge.network.prefix_ipv6_site, 0, 64, "48"),
-	NUMBER("site-multiple", edge.network.site_multiple, 1, 1000, "2"),
-	NUMBER("connections", edge.network.connections_max, 0, 1000000, "100"),
+	MAILSETUP_NETWORK_ROWS(struct popsetup, edge.network),
 	/* The default follows from others: MAILSETUP_FIFTH. */
 	NUMBER("workers", edge.network.held_max, 0, POPSETUP_WORKERS_MAX, NULL),
-	NUMBER("rate", edge.network.rate_max, 0, 1000000, "600"),
 	NETWORKS_ROW("unlimited", struct popsetup, edge.unlimited),
 };
 

@@ -16,9 +16,6 @@ static const char *take_listen(void *data, const struct conf_value *value)
 /* ---- the table ---- */
 
 #define BATCHING_MAX_MS 50
-#define MINUTE_MS	60000
-#define HOUR_MS		(60 * MINUTE_MS)
-#define DAY_MS		(24 * HOUR_MS)
 
 #define NUMBER(...) CONF_RANGE(CONF_NUMBER, struct setup, __VA_ARGS__)
 #define TIME(...)   CONF_RANGE(CONF_MS, struct setup, __VA_ARGS__)
@@ -68,14 +65,9 @@ static const struct conf_item limits_items[] = {
 	NUMBER("junk-commands", dialogue.junk_max, 1, 1000000, "100"),
 	NUMBER("errors", dialogue.errors_max, 1, 10000, "10"),
 	NUMBER("mails", dialogue.mails_max, 1, 10000, "1000"),
-	NUMBER("prefix-ipv4", edge.network.prefix_ipv4, 8, 32, "24"),
-	NUMBER("prefix-ipv6", edge.network.prefix_ipv6, 16, 128, "56"),
-	NUMBER("prefix-ipv6-site", edge.network.prefix_ipv6_site, 0, 64, "48"),
-	NUMBER("site-multiple", edge.network.site_multiple, 1, 1000, "2"),
-	NUMBER("connections", edge.network.connections_max, 0, 1000000, "100"),
+	MAILSETUP_NETWORK_ROWS(struct setup, edge.network),
 	/* The default follows from others: MAILSETUP_FIFTH. */
 	NUMBER("workers", edge.network.held_max, 0, SETUP_WORKERS_MAX, NULL),
-	NUMBER("rate", edge.network.rate_max, 0, 1000000, "600"),
 	NETWORKS_ROW("unlimited", struct setup, edge.unlimited),
 	TIME("tarpit", edge.tarpit_ms, 0, MINUTE_MS, "0"),
 	TIME("command-timeout", edge.command_timeout_ms, 100, HOUR_MS, "5m"), /* RFC 5321 4.5.3.2 */
