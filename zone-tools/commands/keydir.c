@@ -334,23 +334,29 @@ static int make_key(struct keydir *dir, struct rollover_key *ret_key)
 {
 	uint16_t taken[ROLLOVER_KEYS_MAX];
 	struct key *key = NULL;
-	if (dir->rollover.key_count == 0) {
+	const bool is_first = dir->rollover.key_count == 0;
+	if (is_first) {
 		int found = take_left_key(dir, ret_key);
 		if (found != DNSBLV6_ENOTFOUND)
 			return found;
 	}
-	dir->is_made = access(dir->directory, F_OK) != 0;
+	bool is_made = access(dir->directory, F_OK) != 0;
 	for (size_t i = 0; i < dir->rollover.key_count; i++)
 		taken[i] = rollover_key_tag(&dir->rollover.keys[i]);
 	int ret = keyring_make(dir->directory, &dir->zone, choose_algorithm(dir), taken,
 			       dir->rollover.key_count, &key, dir->made_path);
 	if (ret != DNSBLV6_OK) {
 		dir->made_path[0] = '\0';
+		if (is_made)
+			(void)rmdir(dir->directory);
 		return ret;
 	}
-	if (dir->is_made)
+	if (is_made)
 		handover_give(dir->directory);
 	handover_give(dir->made_path);
+	/* Another build may take the first one at once, and sign its store with it. */
+	if (is_first)
+		dir->made_path[0] = '\0';
 	take_key(dir, key, ret_key);
 	return DNSBLV6_OK;
 }
@@ -506,14 +512,11 @@ static void end_plan(struct keydir *dir, bool is_written)
 		remove_files(dir);
 	if (!is_written && dir->made_path[0] != '\0')
 		keyring_remove(dir->made_path);
-	if (!is_written && dir->is_made)
-		(void)rmdir(dir->directory); /* unless another run's key is in it by now */
 	for (size_t i = 0; i < dir->key_count; i++)
 		key_free(dir->keys[i]);
 	dir->key_count = 0;
 	dir->step_count = 0;
 	dir->made_path[0] = '\0';
-	dir->is_made = false;
 }
 
 int keydir_settle(struct keydir *dir, struct keyset *set, const struct resign_job *how)

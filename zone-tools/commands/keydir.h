@@ -10,9 +10,9 @@
  *       resign.h or builder.h with the keyset of keydir_fill(), writes the state with the zone ->
  *       keydir_close() tells of the steps, and removes keys and files that are left over.
  *
- * A new key's file is written before the store, and taken away again when the store is not. What is
- * wrong with a key that the zone can do without, with the directory or with a parent is one warning, and
- * no step.
+ * A new key's file is written before the store, and taken away again when the store is not, but for
+ * the first one, which the next build takes. What is wrong with a key that the zone can do without, with
+ * the directory or with a parent is one warning, and no step.
  */
 
 #include "zone-tools/chain/resign.h"
@@ -58,8 +58,8 @@ struct keydir {
 	size_t key_count;
 	enum rollover_step steps[4]; /* made in memory */
 	size_t step_count;
-	char made_path[KEYRING_PATH_MAX]; /* of a key made in this run; empty: none */
-	bool is_made;			  /* the directory, in this run */
+	char made_path
+		[KEYRING_PATH_MAX]; /* of a key made in this run that goes when it fails; empty: none */
 	struct store_settings *recalled;
 };
 

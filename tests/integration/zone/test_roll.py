@@ -93,6 +93,16 @@ class ByHand(Rolling):
         self.build_at(2 * HOUR)
         self.assertEqual([key.tag for key in self.state_at(2 * HOUR)], [key.tag])
 
+    def test_the_first_key_stays_when_the_store_is_not_written(self):
+        """Another build may have taken it meanwhile, and have signed its store with it."""
+        store, self.store = self.store, self.path("missing/bl6.mdb")
+        self.build_at(0, expect=EX_NOINPUT)
+        there = os.listdir(self.keys)
+        self.assertEqual(len(there), 1)
+        self.store = store
+        self.build_at(MINUTE)
+        self.assertEqual(os.listdir(self.keys), there)
+
     def go_through(self, start, steps):
         """Each step by hand, refused before; returns at what distance the last one was made."""
         offset_s = DAY
