@@ -28,15 +28,9 @@
 static const char context[] = "dnsblv6d";
 
 static const struct options_bound rows[] = DAEMON_ROWS(DNSBLV6D_CONF);
-
-static const struct options_table table = {
-	.program = "dnsblv6d",
-	.libraries = DNSBLV6D_LIBRARIES,
-	.usage = DAEMON_USAGE,
-	.summary = "Serves DNS blacklists out of stores that dnsblv6-zone builds.",
-	.bound = rows,
-	.row_count = DAEMON_ROW_COUNT,
-};
+static const struct options_table table =
+	DAEMON_TABLE(rows, "dnsblv6d", DNSBLV6D_LIBRARIES,
+		     "Serves DNS blacklists out of stores that dnsblv6-zone builds.");
 
 static int bind_sockets(struct listener *listener, struct settings *settings)
 {

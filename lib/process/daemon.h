@@ -9,9 +9,8 @@
  *       may do -> daemon_drop_privileges() -> the daemon's own work.
  *
  *     static const struct options_bound rows[] = DAEMON_ROWS("/etc/dnsblv6/dnsblv6d.conf");
- *     static const struct options_table table = {
- *             .program = "dnsblv6d", .usage = DAEMON_USAGE,
- *             .bound = rows, .row_count = DAEMON_ROW_COUNT, ... };
+ *     static const struct options_table table =
+ *             DAEMON_TABLE(rows, "dnsblv6d", DNSBLV6D_LIBRARIES, "Serves DNS blacklists ...");
  *
  * For one thread, before there are others.
  */
@@ -26,8 +25,6 @@
 extern "C" {
 #endif
 
-#define DAEMON_USAGE	 "[--config FILE] [--check]"
-#define DAEMON_ROW_COUNT 2
 struct daemon_command {
 	const char *config_path; /* borrowed from argv, or the default */
 	bool is_check;
@@ -43,6 +40,14 @@ struct daemon_command {
 			{ 'n', "check", NULL, "check the configuration and exit" },                \
 				OPTIONS_AT(struct daemon_command, is_check)                        \
 		}                                                                                  \
+	}
+
+/* A struct options_table of these rows; the texts are its members of that name. */
+#define DAEMON_TABLE(daemon_rows, program_text, libraries_text, summary_text)                      \
+	{                                                                                          \
+		.program = program_text, .libraries = libraries_text,                              \
+		.usage = "[--config FILE] [--check]", .summary = summary_text,                     \
+		.bound = daemon_rows, .row_count = sizeof(daemon_rows) / sizeof((daemon_rows)[0])  \
 	}
 
 /* Exits on wrong use, --help and --version, as options_next() does. table has DAEMON_ROWS. */

@@ -26,15 +26,9 @@ static const char context[] = "dnsblv6-cached";
 #define OWN_DESCRIPTORS 544
 
 static const struct options_bound rows[] = DAEMON_ROWS(DNSBLV6_CACHED_CONF);
-
-static const struct options_table table = {
-	.program = "dnsblv6-cached",
-	.libraries = DNSBLV6_CACHED_LIBRARIES,
-	.usage = DAEMON_USAGE,
-	.summary = "Asks DNS blacklists for all processes of a machine that link libdnsblv6.",
-	.bound = rows,
-	.row_count = DAEMON_ROW_COUNT,
-};
+static const struct options_table table =
+	DAEMON_TABLE(rows, "dnsblv6-cached", DNSBLV6_CACHED_LIBRARIES,
+		     "Asks DNS blacklists for all processes of a machine that link libdnsblv6.");
 
 static const struct counts_label labels[] = { CALLERS_COUNTER_MAP(COUNTS_LABEL) };
 

@@ -20,15 +20,9 @@ static const char context[] = "dnsblv6-translate";
 #define OWN_DESCRIPTORS 544
 
 static const struct options_bound rows[] = DAEMON_ROWS(DNSBLV6_TRANSLATE_CONF);
-
-static const struct options_table table = {
-	.program = "dnsblv6-translate",
-	.libraries = DNSBLV6_TRANSLATE_LIBRARIES,
-	.usage = DAEMON_USAGE,
-	.summary = "Answers classic DNS blacklist questions out of bitmaps.",
-	.bound = rows,
-	.row_count = DAEMON_ROW_COUNT,
-};
+static const struct options_table table =
+	DAEMON_TABLE(rows, "dnsblv6-translate", DNSBLV6_TRANSLATE_LIBRARIES,
+		     "Answers classic DNS blacklist questions out of bitmaps.");
 
 static int open_listener(struct listener *listener, struct translate_setup *setup)
 {

@@ -25,15 +25,9 @@
 static const char context[] = "dnsblv6-milter";
 
 static const struct options_bound rows[] = DAEMON_ROWS(DNSBLV6_MILTER_CONF);
-
-static const struct options_table table = {
-	.program = "dnsblv6-milter",
-	.libraries = DNSBLV6_MILTER_LIBRARIES,
-	.usage = DAEMON_USAGE,
-	.summary = "Judges SMTP clients by DNS blacklists, for Postfix and sendmail.",
-	.bound = rows,
-	.row_count = DAEMON_ROW_COUNT,
-};
+static const struct options_table table =
+	DAEMON_TABLE(rows, "dnsblv6-milter", DNSBLV6_MILTER_LIBRARIES,
+		     "Judges SMTP clients by DNS blacklists, for Postfix and sendmail.");
 
 #define PROBE_MS 1 /* only sends: answers come later */
 

@@ -27,15 +27,9 @@
 static const char context[] = "dnsblv6-filter";
 
 static const struct options_bound rows[] = DAEMON_ROWS(DNSBLV6_FILTER_CONF);
-
-static const struct options_table table = {
-	.program = "dnsblv6-filter",
-	.libraries = DNSBLV6_FILTER_LIBRARIES,
-	.usage = DAEMON_USAGE,
-	.summary = "Refuses clients of OpenSMTPD that DNS blacklists list; smtpd starts it.",
-	.bound = rows,
-	.row_count = DAEMON_ROW_COUNT,
-};
+static const struct options_table table =
+	DAEMON_TABLE(rows, "dnsblv6-filter", DNSBLV6_FILTER_LIBRARIES,
+		     "Refuses clients of OpenSMTPD that DNS blacklists list; smtpd starts it.");
 
 #define UNREAD_MAX (1 << 20) /* bytes said that OpenSMTPD may leave unread */
 

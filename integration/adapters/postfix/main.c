@@ -28,15 +28,9 @@ static const char context[] = "dnsblv6-policy";
 #define OWN_DESCRIPTORS 560
 
 static const struct options_bound rows[] = DAEMON_ROWS(DNSBLV6_POLICY_CONF);
-
-static const struct options_table table = {
-	.program = "dnsblv6-policy",
-	.libraries = DNSBLV6_POLICY_LIBRARIES,
-	.usage = DAEMON_USAGE,
-	.summary = "Tells Postfix and Exim which clients DNS blacklists have, and what to do.",
-	.bound = rows,
-	.row_count = DAEMON_ROW_COUNT,
-};
+static const struct options_table table =
+	DAEMON_TABLE(rows, "dnsblv6-policy", DNSBLV6_POLICY_LIBRARIES,
+		     "Tells Postfix and Exim which clients DNS blacklists have, and what to do.");
 
 static const struct counts_label labels[] = { PEERS_COUNTER_MAP(COUNTS_LABEL) };
 

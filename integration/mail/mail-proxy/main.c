@@ -9,15 +9,9 @@
 #include "lib/common/options.h"
 
 static const struct options_bound rows[] = DAEMON_ROWS(MAIL_PROXY_CONF);
-
-static const struct options_table table = {
-	.program = "mail-proxy",
-	.libraries = MAIL_PROXY_LIBRARIES,
-	.usage = DAEMON_USAGE,
-	.summary = "Stands between mail clients and any mail server, and scans mails as they flow.",
-	.bound = rows,
-	.row_count = DAEMON_ROW_COUNT,
-};
+static const struct options_table table = DAEMON_TABLE(
+	rows, "mail-proxy", MAIL_PROXY_LIBRARIES,
+	"Stands between mail clients and any mail server, and scans mails as they flow.");
 
 int main(int argc, char **argv)
 {

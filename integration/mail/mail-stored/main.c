@@ -28,15 +28,9 @@ static const char context[] = "mail-stored";
 #define CLUSTER_DESCRIPTORS 2048
 
 static const struct options_bound rows[] = DAEMON_ROWS(MAIL_STORED_CONF);
-
-static const struct options_table table = {
-	.program = "mail-stored",
-	.libraries = MAIL_STORED_LIBRARIES,
-	.usage = DAEMON_USAGE,
-	.summary = "Has a mail store open, and takes mail for it by LMTP and from smtp-front.",
-	.bound = rows,
-	.row_count = DAEMON_ROW_COUNT,
-};
+static const struct options_table table =
+	DAEMON_TABLE(rows, "mail-stored", MAIL_STORED_LIBRARIES,
+		     "Has a mail store open, and takes mail for it by LMTP and from smtp-front.");
 
 /* Mailboxes would be looked for where they are not. */
 static int check_spread(const struct stored_setup *setup)

@@ -9,15 +9,9 @@
 #include "lib/common/options.h"
 
 static const struct options_bound rows[] = DAEMON_ROWS(POP_FRONT_CONF);
-
-static const struct options_table table = {
-	.program = "pop-front",
-	.libraries = POP_FRONT_LIBRARIES,
-	.usage = DAEMON_USAGE,
-	.summary = "Has POP3 sessions, and gives a process to those whose login was right.",
-	.bound = rows,
-	.row_count = DAEMON_ROW_COUNT,
-};
+static const struct options_table table =
+	DAEMON_TABLE(rows, "pop-front", POP_FRONT_LIBRARIES,
+		     "Has POP3 sessions, and gives a process to those whose login was right.");
 
 int main(int argc, char **argv)
 {

@@ -30,15 +30,9 @@
 static const char context[] = "mail-scan-milter";
 
 static const struct options_bound rows[] = DAEMON_ROWS(MAIL_SCAN_MILTER_CONF);
-
-static const struct options_table table = {
-	.program = "mail-scan-milter",
-	.libraries = MAIL_SCAN_MILTER_LIBRARIES,
-	.usage = DAEMON_USAGE,
-	.summary = "Scans mails as they flow, for Postfix and sendmail.",
-	.bound = rows,
-	.row_count = DAEMON_ROW_COUNT,
-};
+static const struct options_table table =
+	DAEMON_TABLE(rows, "mail-scan-milter", MAIL_SCAN_MILTER_LIBRARIES,
+		     "Scans mails as they flow, for Postfix and sendmail.");
 
 #define REFRESH_MS 60000
 

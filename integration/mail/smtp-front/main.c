@@ -9,15 +9,9 @@
 #include "lib/common/options.h"
 
 static const struct options_bound rows[] = DAEMON_ROWS(SMTP_FRONT_CONF);
-
-static const struct options_table table = {
-	.program = "smtp-front",
-	.libraries = SMTP_FRONT_LIBRARIES,
-	.usage = DAEMON_USAGE,
-	.summary = "Takes SMTP sessions, and gives a process to those that have proved themselves.",
-	.bound = rows,
-	.row_count = DAEMON_ROW_COUNT,
-};
+static const struct options_table table = DAEMON_TABLE(
+	rows, "smtp-front", SMTP_FRONT_LIBRARIES,
+	"Takes SMTP sessions, and gives a process to those that have proved themselves.");
 
 int main(int argc, char **argv)
 {
