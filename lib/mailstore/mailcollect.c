@@ -15,8 +15,6 @@
  */
 #include "lib/mailstore/mailstore.h"
 
-#include "lib/mailstore/mailstore.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
