@@ -13,6 +13,7 @@
 #include "lib/process/daemon.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -97,12 +98,12 @@ static int check(void *data)
 /* A start makes no directory but the store's own; those below /run come with it, as the service manager makes them. */
 static void check_parent(const char *path)
 {
-	char parent[STORED_PATH_MAX + 1];
+	char copy[STORED_PATH_MAX + 1];
 	struct stat st;
-	const char *slash = strrchr(path, '/');
 	if (path[0] != '/' || strncmp(path, "/run/", strlen("/run/")) == 0)
 		return;
-	snprintf(parent, sizeof(parent), "%.*s", slash == path ? 1 : (int)(slash - path), path);
+	snprintf(copy, sizeof(copy), "%s", path);
+	const char *parent = dirname(copy);
 	const int error = stat(parent, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
 	if (error != 0)
 		log_warning(context, "directory not there, path=%s (%s)", parent, strerror(error));

@@ -669,7 +669,7 @@ class Processes(Case):
     def test_a_check_says_which_directories_a_start_would_miss(self):
         store = Stored(self, is_started=False)
         places = [self.path(f"missing-{name}/place") for name in ("store", "socket", "lmtp")]
-        config = store.write_config(stored={"directory": places[0], "socket": places[1]},
+        config = store.write_config(stored={"directory": places[0] + "/", "socket": places[1]},
                                     lmtp={"listen": f"[ {places[2]}, /run/missing/lmtp ]"})
         result = subprocess.run([program("mail-stored"), "--check", "--config", config], capture_output=True,
                                 text=True, timeout=DEADLINE_S, check=False)
