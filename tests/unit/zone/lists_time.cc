@@ -321,6 +321,23 @@ TEST_CASE("an update makes lists younger and never older", "[zone-tools][updater
 	CHECK(store.lists_s() == 3060);
 }
 
+TEST_CASE("a time that a clock ahead has left is none to an update",
+	  "[zone-tools][updater][lists_time]")
+{
+	const uint64_t year_s = 365 * 86400;
+	const uint32_t address = GENERATE(0xc0000201, 0xc0000207);
+	CAPTURE(address);
+	dated_store store;
+	store.build(1000);
+	store.now_s = NOW_S + year_s;
+	CHECK(store.update(0xc0000201, NOW_S + year_s) == CHAIN_EUNCHANGED);
+	CHECK(store.lists_s() == NOW_S + year_s);
+	store.now_s = NOW_S;
+	CHECK(store.update(address, NOW_S) ==
+	      (address == 0xc0000201 ? CHAIN_EUNCHANGED : DNSBLV6_OK));
+	CHECK(store.lists_s() == NOW_S);
+}
+
 TEST_CASE("a rollback brings back how old the lists of a version were",
 	  "[zone-tools][rollback][lists_time]")
 {
