@@ -373,6 +373,29 @@ static int read_variable(struct rbldnsd *reader, unsigned number, const char *te
 
 /* ---- $DATASET ---- */
 
+static bool is_below(const struct dnsblv6_labels *name, const struct dnsblv6_labels *above)
+{
+	size_t at = 0;
+	while (at < name->size && name->size - at > above->size)
+		at += 1U + name->wire[at];
+	return at > 0 && name->size - at == above->size &&
+	       memcmp(name->wire + at, above->wire, above->size) == 0;
+}
+
+/* Addresses of the zone, or of a sub-zone above or below it, have names with that label. */
+static bool has_label_of_addresses(const struct listing *listing, const struct dnsblv6_labels *name)
+{
+	for (size_t i = 0; i < listing->origin_count; i++) {
+		const struct dnsblv6_labels *known = &listing->origins[i];
+		if ((is_below(name, known) &&
+		     dnsblv6_name_is_reserved(name->wire, name->size - known->size)) ||
+		    (is_below(known, name) &&
+		     dnsblv6_name_is_reserved(known->wire, known->size - name->size)))
+			return true;
+	}
+	return false;
+}
+
 /*
  * The sub-zone of that name, or the zone itself for "@". rbldnsd allows a
  * sub-zone with the name of addresses, which it then hides.
@@ -396,7 +419,7 @@ static int add_sub_zone(struct rbldnsd *reader, const char *word, size_t size,
 		*ret_fault = "sub-zone is not a domain name";
 		return DNSBLV6_OK;
 	}
-	if (dnsblv6_name_is_reserved(labels.wire, labels.size)) {
+	if (has_label_of_addresses(listing, &labels)) {
 		*ret_fault = "sub-zone has a name that addresses need";
 		return DNSBLV6_OK;
 	}

@@ -486,6 +486,24 @@ TEST_CASE("a $DATASET line that is wrong says so", "[zone-tools][rbldnsd]")
 					 "\" (" + s.reason + ")\n");
 }
 
+TEST_CASE("a sub-zone of a sub-zone does not take the names of its addresses",
+	  "[zone-tools][rbldnsd]")
+{
+	const char *inner = GENERATE("a.sub", "10.SUB", "x.a.sub", "ip6.sub");
+	const bool is_inner_first = GENERATE(true, false);
+	CAPTURE(inner, is_inner_first);
+	const std::string second = is_inner_first ? "Sub" : inner;
+	lists read;
+	read.add("combined", "$DATASET ip4set @ " + std::string(is_inner_first ? inner : "Sub") +
+				     "\n192.0.2.1\n$DATASET ip4set " + second + "\n192.0.2.2\n");
+	CHECK(read.findings() == "error: [list0:3] line refused, text=\"$DATASET ip4set " + second +
+					 "\" (sub-zone has a name that addresses need)\n");
+	// Nothing is there that they could take: no list has that name.
+	lists apart;
+	apart.add("combined", "$DATASET ip4set w.sub a.subs a.other sub\n192.0.2.1\n");
+	CHECK(apart.findings() == "");
+}
+
 TEST_CASE("a sub-zone does not take the names of addresses", "[zone-tools][rbldnsd]")
 {
 	const char *name = GENERATE("127", "x.127", "255", "0", "F", "x.a", "IP6", "x.ip6", "*",
