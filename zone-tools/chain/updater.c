@@ -696,7 +696,8 @@ static int put_segments(struct updater *updater)
 
 static int put_facts(struct updater *updater)
 {
-	int ret = lists_time_raise(updater->writer, updater->job->lists_s, updater->job->now_s);
+	int ret = lists_time_raise(updater->writer, updater->job->lists_s,
+				   updater->job->now_s + CLOCK_BACK_S);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	return chain_put_version(updater->chain, &updater->facts, updater->job->keyset,
@@ -788,7 +789,8 @@ int updater_run(const struct updater_job *job, struct updater_result *ret_result
 	if (ret == DNSBLV6_OK)
 		ret = writer_run(job->path, &zone_store, write_all, &updater);
 	if (ret == CHAIN_EUNCHANGED && !job->is_dry_run) {
-		int renewed = lists_time_renew_younger(job->path, job->lists_s, job->now_s);
+		int renewed = lists_time_renew_younger(job->path, job->lists_s,
+						       job->now_s + CLOCK_BACK_S);
 		ret = renewed == DNSBLV6_OK ? ret : renewed;
 	}
 	if (ret == CHAIN_EDRYRUN)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/records/lists_time.h"
 
-#include "zone-tools/records/clock.h"
-
 #include "lib/format/record.h"
 #include "lib/store/tables.h"
 
@@ -39,19 +37,19 @@ int lists_time_put(struct writer *writer, uint64_t written_s)
 			  sizeof(data));
 }
 
-/* A clock that was ahead has left a time that all others would be older than: it is none. */
-static int get_past(struct writer *writer, uint64_t now_s, uint64_t *ret_written_s)
+/* A later time is that of a clock that was ahead: all others would be older, and it is none. */
+static int get_until(struct writer *writer, uint64_t latest_s, uint64_t *ret_written_s)
 {
 	int ret = lists_time_get(writer, ret_written_s);
-	if (ret == DNSBLV6_OK && *ret_written_s > now_s + CLOCK_BACK_S)
+	if (ret == DNSBLV6_OK && *ret_written_s > latest_s)
 		*ret_written_s = 0;
 	return ret;
 }
 
-int lists_time_raise(struct writer *writer, uint64_t written_s, uint64_t now_s)
+int lists_time_raise(struct writer *writer, uint64_t written_s, uint64_t latest_s)
 {
 	uint64_t before_s;
-	int ret = get_past(writer, now_s, &before_s);
+	int ret = get_until(writer, latest_s, &before_s);
 	return ret == DNSBLV6_OK && written_s > before_s ? lists_time_put(writer, written_s) : ret;
 }
 
@@ -60,7 +58,7 @@ int lists_time_raise(struct writer *writer, uint64_t written_s, uint64_t now_s)
 struct renewal {
 	uint32_t serial;
 	uint64_t written_s;
-	uint64_t now_s;
+	uint64_t latest_s;
 };
 
 static int renew(struct writer *writer, void *context)
@@ -86,7 +84,7 @@ static int renew_younger(struct writer *writer, void *context)
 {
 	const struct renewal *renewal = context;
 	uint64_t before_s;
-	int ret = get_past(writer, renewal->now_s, &before_s);
+	int ret = get_until(writer, renewal->latest_s, &before_s);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	bool is_younger =
@@ -101,9 +99,9 @@ int lists_time_renew(const char *path, uint32_t serial, uint64_t written_s)
 	return ret == NOTHING_TO_DO ? DNSBLV6_OK : ret;
 }
 
-int lists_time_renew_younger(const char *path, uint64_t written_s, uint64_t now_s)
+int lists_time_renew_younger(const char *path, uint64_t written_s, uint64_t latest_s)
 {
-	struct renewal renewal = { .written_s = written_s, .now_s = now_s };
+	struct renewal renewal = { .written_s = written_s, .latest_s = latest_s };
 	int ret = writer_run(path, &zone_store, renew_younger, &renewal);
 	return ret == NOTHING_TO_DO ? DNSBLV6_OK : ret;
 }

@@ -19,8 +19,8 @@ extern "C" {
 /* As the transaction stands. STORE_ECORRUPT, or a status of lib/lmdb. */
 int lists_time_get(struct writer *writer, uint64_t *ret_written_s);
 int lists_time_put(struct writer *writer, uint64_t written_s);
-/* What is added to lists makes them younger, and never older, unless they are of later than now_s. */
-int lists_time_raise(struct writer *writer, uint64_t written_s, uint64_t now_s);
+/* What is added to lists makes them younger, and never older, unless they are of later than latest_s. */
+int lists_time_raise(struct writer *writer, uint64_t written_s, uint64_t latest_s);
 
 /*
  * For a version that is published already, in a transaction of its own: the lists have been
@@ -32,7 +32,7 @@ int lists_time_renew(const char *path, uint32_t serial, uint64_t written_s);
  * The same for what is listed already and was added again, beside any version, and not for less than a
  * minute: that may be many times a second, and servers index a zone at each commit.
  */
-int lists_time_renew_younger(const char *path, uint64_t written_s, uint64_t now_s);
+int lists_time_renew_younger(const char *path, uint64_t written_s, uint64_t latest_s);
 
 #ifdef __cplusplus
 }
