@@ -57,6 +57,13 @@ int commands_exit_status(int status)
 	}
 }
 
+int commands_end(const char *place, const char *what, int status)
+{
+	if (status != DNSBLV6_OK)
+		log_error(place, "%s (%s)", what, chain_strerror(status));
+	return commands_exit_status(status);
+}
+
 /* What has become of the process that had the store. */
 static int end_fence(const char *store, const char *done, int ret, int status)
 {

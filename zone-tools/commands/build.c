@@ -338,12 +338,6 @@ static int check_style(struct build *build)
 	return EX_DATAERR;
 }
 
-static int refuse_store(const struct build *build, int ret)
-{
-	log_error(build->store, "store not replaced (%s)", chain_strerror(ret));
-	return commands_exit_status(ret);
-}
-
 /* What the store holds now; none is fine, a damaged one is not ours to overwrite. */
 static int look_at_facts(struct build *build)
 {
@@ -351,7 +345,7 @@ static int look_at_facts(struct build *build)
 	if (ret == -ENOENT || ret == STORE_EUNFINISHED)
 		return EX_OK;
 	if (ret != DNSBLV6_OK)
-		return refuse_store(build, ret);
+		return commands_end(build->store, "store not replaced", ret);
 	build->is_there = true;
 	return check_style(build);
 }
@@ -361,8 +355,7 @@ static int look_at_store(struct build *build)
 	int status = look_at_facts(build);
 	if (status != EX_OK || !build->is_there)
 		return status;
-	int ret = recall_settings(build);
-	return ret == DNSBLV6_OK ? EX_OK : refuse_store(build, ret);
+	return commands_end(build->store, "store not replaced", recall_settings(build));
 }
 
 /* ---- the steps ---- */
@@ -419,9 +412,7 @@ static int make_plan(struct build *build)
 		ret = plan_add_names(&build->plan, &build->listing, &build->spec, &build->findings);
 	if (ret == DNSBLV6_OK)
 		guard_rest(&build->plan.counts, &build->listing, &build->findings);
-	else
-		log_error(build->zone, "zone not built (%s)", chain_strerror(ret));
-	return commands_exit_status(ret);
+	return commands_end(build->zone, "zone not built", ret);
 }
 
 static int refuse(struct build *build)
@@ -549,10 +540,8 @@ static int show_difference(const struct build *build)
 	if (!build->is_dry_run || !build->is_there || build->is_quiet)
 		return EX_OK;
 	int ret = compare_store(&job, &result);
-	if (ret != DNSBLV6_OK) {
-		log_error(build->store, "store not read (%s)", chain_strerror(ret));
-		return commands_exit_status(ret);
-	}
+	if (ret != DNSBLV6_OK)
+		return commands_end(build->store, "store not read", ret);
 	printf("difference of %s: added=%" PRIu64 " removed=%" PRIu64 " others=%" PRIu64
 	       " names=%" PRIu64 "\n",
 	       build->zone, result.added_count, result.removed_count,
@@ -638,9 +627,8 @@ static int plan_classic(const struct build *build, struct build *classic)
 	classic->plan.names = (struct names_plan){ 0 };
 	int ret = plan_add_names(&classic->plan, &classic->listing, &classic->spec,
 				 &classic->findings);
-	if (ret != DNSBLV6_OK)
-		log_error(classic->zone, "zone not built (%s)", chain_strerror(ret));
-	return ret == DNSBLV6_OK ? check_limits(classic) : commands_exit_status(ret);
+	return ret == DNSBLV6_OK ? check_limits(classic)
+				 : commands_end(classic->zone, "zone not built", ret);
 }
 
 static void end_classic(struct build *classic)

@@ -199,10 +199,7 @@ static int recall_value(struct check *check)
 	int ret = store_settings_read(check->store, &check->recalled);
 	if (ret == DNSBLV6_OK && check->sources.value == NULL)
 		check->sources.value = store_settings_get(&check->recalled, "value");
-	if (ret == DNSBLV6_OK || ret == DNSBLV6_ENOTFOUND)
-		return EX_OK;
-	log_error(check->store, "store not read (%s)", store_strerror(ret));
-	return commands_exit_status(ret);
+	return ret == DNSBLV6_ENOTFOUND ? EX_OK : commands_end(check->store, "store not read", ret);
 }
 
 /* ---- lists ---- */
@@ -234,9 +231,7 @@ static int compare(struct check *check, const struct listing *listing, const str
 	int ret = compare_store(&job, &result);
 	if (ret == DNSBLV6_OK)
 		tell_difference(check, &result);
-	else
-		log_error(check->store, "store not read (%s)", store_strerror(ret));
-	return commands_exit_status(ret);
+	return commands_end(check->store, "store not read", ret);
 }
 
 static int check_lists(struct check *check, const struct dnsblv6_facts *before)

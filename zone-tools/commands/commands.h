@@ -43,6 +43,8 @@ int commands_fence(const char *store, const char *done, int (*run)(void *context
 
 /* The sysexits value for a status of lib/store, builder.h, key.h or -errno. */
 int commands_exit_status(int status);
+/* The same, and, where it is not EX_OK, a line that says of place what has failed, and why. */
+int commands_end(const char *place, const char *what, int status);
 
 #ifdef __cplusplus
 }

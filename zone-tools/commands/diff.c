@@ -55,10 +55,8 @@ static int verify(const struct diff *diff)
 	for (unsigned i = 0; i < 2; i++) {
 		struct dnsblv6_facts facts;
 		int ret = verify_store(diff->paths[i], &zone_store, &facts);
-		if (ret != DNSBLV6_OK) {
-			log_error(diff->paths[i], "store not read (%s)", store_strerror(ret));
-			return commands_exit_status(ret);
-		}
+		if (ret != DNSBLV6_OK)
+			return commands_end(diff->paths[i], "store not read", ret);
 	}
 	return EX_OK;
 }
@@ -82,10 +80,8 @@ static int compare(void *context)
 				   .stream = stdout };
 	struct compare_result result;
 	int ret = compare_store(&job, &result);
-	if (ret != DNSBLV6_OK) {
-		log_error(diff->both, "store not read (%s)", store_strerror(ret));
-		return commands_exit_status(ret);
-	}
+	if (ret != DNSBLV6_OK)
+		return commands_end(diff->both, "store not read", ret);
 	return compare_is_same(&result) ? EX_OK : 1;
 }
 

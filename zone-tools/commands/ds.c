@@ -11,7 +11,6 @@
 
 #include "zone-tools/keys/anchor.h"
 
-#include "lib/common/log.h"
 #include "lib/common/version.h"
 
 #include <stdio.h>
@@ -50,16 +49,12 @@ static int run_command(int argc, char **argv)
 	options_parse_alone(&table, argc, argv, &ds);
 
 	int ret = key_read(ds.file, &key);
-	if (ret != DNSBLV6_OK) {
-		log_error(ds.file, "key not read (%s)", key_strerror(ret));
-		return commands_exit_status(ret);
-	}
+	if (ret != DNSBLV6_OK)
+		return commands_end(ds.file, "key not read", ret);
 	ret = ds.is_dnskey ? anchor_print_dnskey(stdout, &ds.zone, key)
 			   : anchor_print_ds(stdout, &ds.zone, key);
-	if (ret != DNSBLV6_OK)
-		log_error(NULL, "output not written (%s)", key_strerror(ret));
 	key_free(key);
-	return commands_exit_status(ret);
+	return commands_end(NULL, "output not written", ret);
 }
 
 int ds_command(int argc, char **argv)

@@ -11,14 +11,12 @@
 #include "zone-tools/reading/contents.h"
 #include "zone-tools/reading/zonefile.h"
 
-#include "lib/common/log.h"
 #include "lib/common/options.h"
 #include "lib/common/version.h"
 #include "lib/store/tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <sysexits.h>
 
 struct dump {
 	const char *store;
@@ -218,12 +216,7 @@ static int print_all(struct dump *dump)
 static int read_store(void *context)
 {
 	struct dump *dump = context;
-	int ret = print_all(dump);
-	if (ret != DNSBLV6_OK) {
-		log_error(dump->store, "store not read (%s)", store_strerror(ret));
-		return commands_exit_status(ret);
-	}
-	return EX_OK;
+	return commands_end(dump->store, "store not read", print_all(dump));
 }
 
 static int run_command(int argc, char **argv)

@@ -16,7 +16,6 @@
 #include "zone-tools/reading/versions.h"
 #include "zone-tools/plan/ranges.h"
 
-#include "lib/common/log.h"
 #include "lib/common/options.h"
 #include "lib/common/utc.h"
 #include "lib/common/version.h"
@@ -28,7 +27,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
 enum { COUNT = 10, SHOWN = 20 }; /* changes; prefixes of each */
 
@@ -433,12 +431,7 @@ static int print_all(struct history_log *log)
 static int read_store(void *context)
 {
 	struct history_log *log = context;
-	int ret = print_all(log);
-	if (ret != DNSBLV6_OK) {
-		log_error(log->store, "store not read (%s)", chain_strerror(ret));
-		return commands_exit_status(ret);
-	}
-	return EX_OK;
+	return commands_end(log->store, "store not read", print_all(log));
 }
 
 static int run_command(int argc, char **argv)

@@ -135,9 +135,7 @@ static int recall(struct keydir *dir)
 		if (reason != NULL)
 			return refuse_setting(dir, setting, reason);
 	}
-	if (ret != DNSBLV6_OK)
-		log_error(dir->store, "keys not read (%s)", chain_strerror(ret));
-	return commands_exit_status(ret);
+	return commands_end(dir->store, "keys not read", ret);
 }
 
 /* ---- keys ---- */
@@ -523,7 +521,6 @@ int keydir_settle(struct keydir *dir, struct keyset *set, const struct resign_jo
 {
 	struct resign_result result;
 	struct resign_job job = *how;
-	char keys[KEYSET_TEXT_SIZE];
 	if (!has_steps(dir) || !dir->state.is_there || !keyset_is_signed(&dir->state.published))
 		return EX_OK;
 	int status = keydir_fill(dir, set);
@@ -533,11 +530,8 @@ int keydir_settle(struct keydir *dir, struct keyset *set, const struct resign_jo
 	job.keyset = set;
 	job.now_s = dir->now_s;
 	int ret = resign_store(&job, &result);
-	if (ret != DNSBLV6_OK) {
-		keyset_describe(set, ret, keys);
-		log_error(dir->store, "store not signed %s(%s)", keys, chain_strerror(ret));
-		return commands_exit_status(ret);
-	}
+	if (ret != DNSBLV6_OK)
+		return keyfiles_end(set, dir->store, "store not signed", ret);
 	end_plan(dir, true);
 	status = read_state(dir, NULL);
 	return status == EX_OK ? read_keys(dir) : status;

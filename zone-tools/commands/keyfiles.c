@@ -3,6 +3,8 @@
 
 #include "zone-tools/commands/commands.h"
 
+#include "zone-tools/chain/chain.h"
+
 #include "lib/common/log.h"
 
 #include <errno.h>
@@ -80,10 +82,8 @@ int keyfiles_read(struct keyfiles *files)
 		int ret = key_read(files->paths[i], &key);
 		files->set.keys[i] = key;
 		files->set.key_count = i + 1;
-		if (ret != DNSBLV6_OK) {
-			log_error(files->paths[i], "key not read (%s)", key_strerror(ret));
-			return commands_exit_status(ret);
-		}
+		if (ret != DNSBLV6_OK)
+			return commands_end(files->paths[i], "key not read", ret);
 		const char *problem = find_conflict(files, i);
 		if (problem != NULL) {
 			log_error(files->paths[i], "key not taken (%s)", problem);
@@ -91,6 +91,14 @@ int keyfiles_read(struct keyfiles *files)
 		}
 	}
 	return EX_OK;
+}
+
+int keyfiles_end(const struct keyset *set, const char *store, const char *what, int status)
+{
+	char keys[KEYSET_TEXT_SIZE];
+	keyset_describe(set, status, keys);
+	log_error(store, "%s %s(%s)", what, keys, chain_strerror(status));
+	return commands_exit_status(status);
 }
 
 void keyfiles_report_kept(const struct keyfiles *files, const char *store)

@@ -37,6 +37,9 @@ const char *keyfiles_withdraw(void *member, const char *text);
  */
 int keyfiles_read(struct keyfiles *files);
 
+/* As commands_end() of a status that is not DNSBLV6_OK; where keys are the reason, the line names them. */
+int keyfiles_end(const struct keyset *set, const char *store, const char *what, int status);
+
 /* When the store has been written: warns of each key that was kept without its file. */
 void keyfiles_report_kept(const struct keyfiles *files, const char *store);
 void keyfiles_deinit(struct keyfiles *files);

@@ -10,10 +10,10 @@
 #include "zone-tools/keys/anchor.h"
 #include "zone-tools/zones/handover.h"
 
-#include "lib/common/log.h"
 #include "lib/common/version.h"
 
 #include <stdio.h>
+#include <sysexits.h>
 
 struct keygen {
 	struct dnsblv6_labels zone;
@@ -59,16 +59,13 @@ int keygen_command(int argc, char **argv)
 	int ret = key_generate(keygen.algorithm, &key);
 	if (ret == DNSBLV6_OK)
 		ret = key_write(key, keygen.file);
-	if (ret != DNSBLV6_OK) {
-		log_error(keygen.file, "key not written (%s)", key_strerror(ret));
-		key_free(key);
-		return commands_exit_status(ret);
+	int status = commands_end(keygen.file, "key not written", ret);
+	if (status == EX_OK) {
+		handover_give(keygen.file);
+		/* The key stays: "ds" prints the record again. */
+		ret = anchor_print_ds(stdout, &keygen.zone, key);
+		status = commands_end(NULL, "output not written", ret);
 	}
-	handover_give(keygen.file);
-	/* The key stays: "ds" prints the record again. */
-	ret = anchor_print_ds(stdout, &keygen.zone, key);
-	if (ret != DNSBLV6_OK)
-		log_error(NULL, "output not written (%s)", key_strerror(ret));
 	key_free(key);
-	return commands_exit_status(ret);
+	return status;
 }

@@ -282,12 +282,10 @@ static int make_key(const struct migrate *migrate, const char *zone)
 		ret = key_generate(KEY_ECDSAP256SHA256, &key);
 	if (ret == DNSBLV6_OK)
 		ret = key_write(key, path);
-	if (ret != DNSBLV6_OK)
-		log_error(path, "key not written (%s)", key_strerror(ret));
-	else
+	if (ret == DNSBLV6_OK)
 		handover_give(path);
 	key_free(key);
-	return commands_exit_status(ret);
+	return commands_end(path, "key not written", ret);
 }
 
 static int make_keys(const struct migrate *migrate)
@@ -306,8 +304,7 @@ static int check_file(const char *path)
 {
 	if (path == NULL || access(path, F_OK) != 0)
 		return EX_OK;
-	log_error(path, "file not written (%s)", strerror(EEXIST));
-	return commands_exit_status(-EEXIST);
+	return commands_end(path, "file not written", -EEXIST);
 }
 
 static int write_file(const char *path, const char *text)
@@ -318,9 +315,7 @@ static int write_file(const char *path, const char *text)
 	}
 	int ret = wholefile_write(AT_FDCWD, path, text, strlen(text), 0644,
 				  WHOLEFILE_FIRST | WHOLEFILE_LASTS);
-	if (ret != 0)
-		log_error(path, "file not written (%s)", strerror(-ret));
-	return commands_exit_status(ret);
+	return commands_end(path, "file not written", ret);
 }
 
 /* Where the second is not written the first is not left: another run would take it for the operator's. */

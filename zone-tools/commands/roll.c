@@ -154,15 +154,11 @@ static int run(struct roll *roll)
 {
 	struct dnsblv6_facts facts;
 	int ret = verify_store(roll->store, &zone_store, &facts);
-	if (ret != DNSBLV6_OK) {
-		log_error(roll->store, "keys not read (%s)", chain_strerror(ret));
-		return commands_exit_status(ret);
-	}
+	if (ret != DNSBLV6_OK)
+		return commands_end(roll->store, "keys not read", ret);
 	int status = keydir_open(&roll->keydir, roll->store, NULL, true, roll->now_s);
-	if (status == EX_OK && !keyset_is_signed(&roll->keydir.state.published)) {
-		log_error(roll->store, "keys not read (%s)", chain_strerror(KEYSET_EUNSIGNED));
-		return EX_DATAERR;
-	}
+	if (status == EX_OK && !keyset_is_signed(&roll->keydir.state.published))
+		return commands_end(roll->store, "keys not read", KEYSET_EUNSIGNED);
 	if (status == EX_OK && roll->step != ROLLOVER_NONE)
 		status = make_step(roll);
 	return status == EX_OK ? print_state(roll) : status;

@@ -134,7 +134,6 @@ static int prepare_keys(struct rollback *rollback)
 static int run(struct rollback *rollback)
 {
 	struct rollback_result result;
-	char keys[KEYSET_TEXT_SIZE];
 	int ret = load_version(rollback);
 	int status = ret == DNSBLV6_OK ? prepare_keys(rollback) : EX_OK;
 	if (status != EX_OK)
@@ -143,12 +142,9 @@ static int run(struct rollback *rollback)
 		ret = rollback_run(&rollback->job, &result);
 	if (ret == CHAIN_EREFUSED)
 		return refuse(rollback);
-	if (ret != DNSBLV6_OK && ret != CHAIN_EUNCHANGED) {
-		keyset_describe(&rollback->keyfiles.set, ret, keys);
-		log_error(rollback->job.path, "store not rolled back %s(%s)", keys,
-			  chain_strerror(ret));
-		return commands_exit_status(ret);
-	}
+	if (ret != DNSBLV6_OK && ret != CHAIN_EUNCHANGED)
+		return keyfiles_end(&rollback->keyfiles.set, rollback->job.path,
+				    "store not rolled back", ret);
 	if (ret == DNSBLV6_OK && !rollback->job.is_dry_run && rollback->keydir.directory == NULL)
 		keyfiles_report_kept(&rollback->keyfiles, rollback->job.path);
 	if (ret == CHAIN_EUNCHANGED && !rollback->is_quiet)

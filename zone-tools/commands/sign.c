@@ -14,7 +14,6 @@
 #include "zone-tools/chain/resign.h"
 #include "zone-tools/base/findings.h"
 
-#include "lib/common/log.h"
 #include "lib/common/options.h"
 #include "lib/common/version.h"
 #include "lib/lmdb/verify.h"
@@ -97,7 +96,6 @@ static int run(struct sign *sign)
 	struct resign_result result;
 	struct dnsblv6_facts facts;
 	char zone[DNSBLV6_NAME_TEXT_SIZE];
-	char keys[KEYSET_TEXT_SIZE];
 	/* Before anything is written over it. */
 	int ret = verify_store(sign->job.path, &zone_store, &facts);
 	int status = ret == DNSBLV6_OK ? prepare_keys(sign) : EX_OK;
@@ -106,11 +104,8 @@ static int run(struct sign *sign)
 	if (ret == DNSBLV6_OK)
 		ret = resign_store(&sign->job, &result);
 	progress_end(&sign->progress);
-	if (ret != DNSBLV6_OK) {
-		keyset_describe(&sign->keyfiles.set, ret, keys);
-		log_error(sign->job.path, "store not signed %s(%s)", keys, chain_strerror(ret));
-		return commands_exit_status(ret);
-	}
+	if (ret != DNSBLV6_OK)
+		return keyfiles_end(&sign->keyfiles.set, sign->job.path, "store not signed", ret);
 	sign->is_written = true;
 	if (sign->keydir.directory == NULL)
 		keyfiles_report_kept(&sign->keyfiles, sign->job.path);

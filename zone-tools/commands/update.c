@@ -136,7 +136,7 @@ static int read_changes(struct update *update)
 	int ret = changes_read(update->sources, update->source_count, &update->options,
 			       &update->findings, &update->changes, &update->job.lists_s);
 	if (ret == -ENOMEM)
-		log_error(update->job.path, "store not changed (%s)", chain_strerror(ret));
+		return commands_end(update->job.path, "store not changed", ret);
 	if (ret != DNSBLV6_OK)
 		return commands_exit_status(ret);
 	if (update->findings.refusal_count > 0)
@@ -186,7 +186,6 @@ static int change_store(struct update *update)
 		update->job.value = &update->value;
 	}
 	struct updater_result result;
-	char keys[KEYSET_TEXT_SIZE];
 	update->job.changes = &update->changes;
 	update->job.subzone = &update->subzone;
 	update->job.keyset = &update->keyfiles.set;
@@ -212,9 +211,7 @@ static int change_store(struct update *update)
 	}
 	if (ret == CHAIN_EREFUSED)
 		return fflush(stdout), refuse(update);
-	keyset_describe(&update->keyfiles.set, ret, keys);
-	log_error(update->job.path, "store not changed %s(%s)", keys, chain_strerror(ret));
-	return commands_exit_status(ret);
+	return keyfiles_end(&update->keyfiles.set, update->job.path, "store not changed", ret);
 }
 
 static int change_fenced(void *context)
