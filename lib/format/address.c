@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "lib/format/address.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/format/ascii.h"
-#include "lib/format/hex.h"
 
 #define IPV4_MAPPED (0xffffull << 32) /* the middle of ::ffff:0:0/96, as part of lo */
 
@@ -100,100 +100,25 @@ static int parse_ipv4(const char *text, size_t text_size, uint32_t *ret_ipv4)
 	return DNSBLV6_OK;
 }
 
-/* The groups of an IPv6 address as they are read. */
-struct group_reader {
-	uint16_t groups[GROUPS];
-	unsigned count;
-	unsigned gap; /* groups before "::"; GROUPS + 1 when there is none */
-};
-
-static bool add_group(struct group_reader *reader, unsigned group)
-{
-	if (reader->count == GROUPS)
-		return false;
-	reader->groups[reader->count++] = (uint16_t)group;
-	return true;
-}
-
-/* One to four hex digits. Returns how many were read, 0 when there is none or a fifth. */
-static size_t parse_group(const char *text, size_t text_size, unsigned *ret_group)
-{
-	unsigned group = 0;
-	size_t i = 0;
-	while (i < text_size && hex_value(text[i]) >= 0) {
-		if (i == 4)
-			return 0;
-		group = group << 4 | (unsigned)hex_value(text[i++]);
-	}
-	*ret_group = group;
-	return i;
-}
-
-static int add_dotted_tail(struct group_reader *reader, const char *text, size_t text_size)
-{
-	uint32_t ipv4;
-	int ret = parse_ipv4(text, text_size, &ipv4);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	return add_group(reader, ipv4 >> 16) && add_group(reader, ipv4 & 0xffff) ? DNSBLV6_OK
-										 : DNSBLV6_EADDRESS;
-}
-
-static int read_groups(struct group_reader *reader, const char *text, size_t text_size)
-{
-	size_t i = 0;
-
-	if (text_size >= 2 && text[0] == ':' && text[1] == ':') {
-		reader->gap = 0;
-		i = 2;
-	}
-	while (i < text_size) {
-		unsigned group;
-		size_t digits = parse_group(text + i, text_size - i, &group);
-		if (i + digits < text_size && text[i + digits] == '.')
-			return add_dotted_tail(reader, text + i, text_size - i);
-		if (digits == 0 || !add_group(reader, group))
-			return DNSBLV6_EADDRESS;
-		i += digits;
-		if (i == text_size)
-			break;
-		if (text[i++] != ':' || i == text_size)
-			return DNSBLV6_EADDRESS;
-		if (text[i] == ':') {
-			if (reader->gap <= GROUPS)
-				return DNSBLV6_EADDRESS;
-			reader->gap = reader->count;
-			i++;
-		}
-	}
-	return DNSBLV6_OK;
-}
-
 static int parse_ipv6(const char *text, size_t text_size, struct dnsblv6_addr *ret_addr)
 {
-	struct group_reader reader = { .gap = GROUPS + 1 };
-	int ret = read_groups(&reader, text, text_size);
-	if (ret != DNSBLV6_OK)
-		return ret;
-
-	bool has_gap = reader.gap <= GROUPS;
-	if (has_gap ? reader.count == GROUPS : reader.count != GROUPS)
+	char copy[INET6_ADDRSTRLEN] = "";
+	uint8_t bytes[16];
+	if (text_size >= sizeof(copy))
 		return DNSBLV6_EADDRESS;
-
-	uint16_t groups[GROUPS] = { 0 };
-	unsigned head = has_gap ? reader.gap : GROUPS;
-	unsigned tail = reader.count - (has_gap ? head : GROUPS);
-	memcpy(groups, reader.groups, head * sizeof(groups[0]));
-	memcpy(groups + GROUPS - tail, reader.groups + reader.count - tail,
-	       tail * sizeof(groups[0]));
-
-	struct dnsblv6_addr addr = { 0, 0 };
-	for (unsigned i = 0; i < GROUPS / 2; i++) {
-		addr.hi = addr.hi << 16 | groups[i];
-		addr.lo = addr.lo << 16 | groups[GROUPS / 2 + i];
+	memcpy(copy, text, text_size);
+	if (strlen(copy) != text_size)
+		return DNSBLV6_EADDRESS;
+	if (inet_pton(AF_INET6, copy, bytes) == 1) {
+		*ret_addr = dnsblv6_addr_from_bytes(bytes);
+		return DNSBLV6_OK;
 	}
-	*ret_addr = addr;
-	return DNSBLV6_OK;
+	/* What is wrong with octets has a name. */
+	const char *tail = strrchr(copy, ':') + 1;
+	uint32_t ipv4;
+	int ret = strchr(tail, '.') != NULL ? parse_ipv4(tail, strlen(tail), &ipv4)
+					    : DNSBLV6_EADDRESS;
+	return ret == DNSBLV6_OK ? DNSBLV6_EADDRESS : ret;
 }
 
 int dnsblv6_addr_parse(const char *text, size_t text_size, struct dnsblv6_addr *ret_addr)
