@@ -4,7 +4,7 @@
 /*
  * core.h - a message of a client in, and what becomes of it.
  *
- * Flow: answer.bpf.c or native.c has a message in wire -> xdp_answer() -> it is sent, dropped, or
+ * Flow: answer.bpf.c, or a test, has a message in wire -> xdp_answer() -> it is sent, dropped, or
  *       goes on to the sockets as it came -> xdp_count().
  *
  * A version or the configuration may move meanwhile: then what was made is dropped.

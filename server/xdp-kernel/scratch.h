@@ -133,7 +133,7 @@ struct xdp_scratch {
 #endif
 };
 
-/* ---- what answer.bpf.c and native.c have each in their own way ---- */
+/* ---- what answer.bpf.c and tests/lib/xdp_native.c have each in their own way ---- */
 
 /* NULL when there is none of that number. */
 XDP_INLINE const struct xdp_line *xdp_get_line(const struct xdp_scratch *scratch, uint32_t number);

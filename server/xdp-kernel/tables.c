@@ -10,6 +10,11 @@
 #include "lib/dns/peer.h"
 #include "server/askers/ratelimit.h"
 
+_Static_assert(sizeof(struct xdp_line) == XDP_LINE_SIZE, "a line is what a cache has at once");
+_Static_assert(sizeof(struct xdp_counts) == sizeof(struct xdp_other_counts), "both are a line");
+_Static_assert(sizeof(struct xdp_version) % 4 == 0 && sizeof(struct xdp_zone) % 8 == 0,
+	       "BPF aligns as this machine does");
+
 #define NS_PER_S UINT64_C(1000000000)
 
 /* ---- what the program looks at while it changes ---- */

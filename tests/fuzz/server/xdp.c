@@ -9,7 +9,7 @@
 #include "lib/dns/peer.h"
 #include "server/answer/answer.h"
 #include "server/xdp-kernel/fill.h"
-#include "server/xdp-kernel/native.h"
+#include "tests/lib/xdp_native.h"
 #include "server/xdp-kernel/tables.h"
 #include "server/zone/catalog.h"
 #include "tests/fuzz/server/stores.h"

@@ -5,7 +5,7 @@
 // store of a server's decision, and the program's core to ask beside it.
 
 #include "server/xdp-kernel/fill.h"
-#include "server/xdp-kernel/native.h"
+#include "tests/lib/xdp_native.h"
 #include "server/xdp-kernel/tables.h"
 #include "tests/lib/child.hh"
 #include "tests/unit/server/fixture.hh"

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "server/xdp-kernel/native.h"
+#include "tests/lib/xdp_native.h"
 
 #include "server/xdp-kernel/core.h"
-
-_Static_assert(sizeof(struct xdp_line) == XDP_LINE_SIZE, "a line is what a cache has at once");
-_Static_assert(sizeof(struct xdp_counts) == sizeof(struct xdp_other_counts), "both are a line");
-_Static_assert(sizeof(struct xdp_version) % 4 == 0 && sizeof(struct xdp_zone) % 8 == 0,
-	       "BPF aligns as this machine does");
 
 /* ---- what the maps are in the program ---- */
 

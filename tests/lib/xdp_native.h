@@ -2,14 +2,15 @@
 #pragma once
 
 /*
- * native.h - the program in the network driver, compiled for this machine and for memory of a process.
+ * xdp_native.h - the program in the network driver, compiled for this machine and for memory of a
+ *                process.
  *
  * Flow: a test has tables as layout.h says, and a question -> xdp_native_answer() says what the
  *       program would send.
  *
- * It is the same source as in answer.bpf.c, from the first byte of the DNS message on; what
- * lies before it, the packet, the program alone takes apart. So tests and fuzzers can ask millions
- * of questions without the kernel, and under sanitizers. Nothing of it is in dnsblv6d.
+ * It is the same source as in server/xdp-kernel/answer.bpf.c, from the first byte of the DNS message
+ * on; what lies before it, the packet, the program alone takes apart. So tests and fuzzers can ask
+ * millions of questions without the kernel, and under sanitizers. Nothing of it is in dnsblv6d.
  *
  * The tables are borrowed. Nothing here allocates or locks; each thread has its own counts and
  * buckets.
