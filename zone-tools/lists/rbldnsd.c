@@ -208,10 +208,8 @@ int rbldnsd_add_once(struct rbldnsd *reader, struct dnsblv6_prefix prefix, uint3
 
 	struct entry entry = { .first = prefix.first, .prefix_len = prefix.prefix_len };
 	uint32_t *slot = find_prefix(table, dataset->entries, &entry);
-	if (*slot != 0) {
-		reading_warn(reader->reading, "line ignored", "prefix is listed before");
-		return DNSBLV6_OK;
-	}
+	if (*slot != 0)
+		return reading_warn(reader->reading, "line ignored", "prefix is listed before");
 	ret = dataset_add_loose(dataset, prefix, value);
 	if (ret == DNSBLV6_OK)
 		*slot = (uint32_t)++table->count;
@@ -219,11 +217,6 @@ int rbldnsd_add_once(struct rbldnsd *reader, struct dnsblv6_prefix prefix, uint3
 }
 
 /* ---- entries ---- */
-
-static bool is_comment(char c)
-{
-	return c == '#' || c == ';';
-}
 
 /*
  * rbldnsd keeps ranges as /32, /24, /16 and /8, and the narrowest of these
@@ -296,7 +289,7 @@ int rbldnsd_read_value(struct rbldnsd *reader, const char *at, uint32_t *ret_num
 	*ret_number = set->default_number;
 	at = rbldnsd_skip_blanks(at);
 	/* A tset has one value; rbldnsd passes over what its lines say beyond the address. */
-	if (types[set->type].is_tset || *at == '\0' || is_comment(*at))
+	if (types[set->type].is_tset || rbldnsd_is_end(*at))
 		return DNSBLV6_OK;
 	struct dnsblv6_value fallback = rbldnsd_default(reader);
 	return rbldnsd_keep_value(reader, at, &fallback, ret_number, ret_fault);
@@ -308,7 +301,7 @@ static const char *read_address(struct rbldnsd *reader, bool is_exclusion, const
 	const char *fault = rbldnsd_address_parse(reader->set.type, is_exclusion, at, ret_range);
 	if (fault != NULL)
 		return fault;
-	if (**at != '\0' && !ascii_is_blank(**at) && !is_comment(**at) && **at != ':')
+	if (!rbldnsd_is_behind_address(**at))
 		return "what follows the address does not belong there";
 	if (ret_range->has_host_bits && !reader->reading->options->cut_host_bits)
 		return dnsblv6_strerror(DNSBLV6_EHOSTBITS);
@@ -324,20 +317,16 @@ static int read_entry(struct rbldnsd *reader, const char *at)
 
 	struct rbldnsd_range range;
 	const char *fault = read_address(reader, is_exclusion, &at, &range);
-	if (fault == NULL && is_too_large(reader, &range)) {
-		reading_warn(reading, "line ignored", "range larger than $MAXRANGE4");
-		return DNSBLV6_OK;
-	}
+	if (fault == NULL && is_too_large(reader, &range))
+		return reading_warn(reading, "line ignored", "range larger than $MAXRANGE4");
 	uint32_t value = ENTRY_EXCLUDED;
 	int ret = DNSBLV6_OK;
 	if (fault == NULL && !is_exclusion)
 		ret = rbldnsd_read_value(reader, at, &value, &fault);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	if (fault != NULL) {
-		reading_refuse_line(reading, fault);
-		return DNSBLV6_OK;
-	}
+	if (fault != NULL)
+		return reading_refuse_line(reading, fault);
 	if (!reading_accepts(reading, range.first, range.last, is_exclusion))
 		return DNSBLV6_OK;
 	return add_entry(reader, &range, value);
@@ -347,19 +336,16 @@ static int read_entry(struct rbldnsd *reader, const char *at)
 static int read_default(struct rbldnsd *reader, const char *text)
 {
 	struct rbldnsd_set *set = &reader->set;
-	if (types[set->type].is_tset && set->has_default_line) {
-		reading_warn(reader->reading, "line ignored",
-			     "only the first default value of this dataset counts");
-		return DNSBLV6_OK;
-	}
+	if (types[set->type].is_tset && set->has_default_line)
+		return reading_warn(reader->reading, "line ignored",
+				    "only the first default value of this dataset counts");
 	const char *fault;
 	int ret = rbldnsd_keep_value(reader, text, &built_in_value, &set->default_number, &fault);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	if (fault != NULL)
-		reading_refuse_line(reader->reading, fault);
-	else
-		set->has_default_line = true;
+		return reading_refuse_line(reader->reading, fault);
+	set->has_default_line = true;
 	return DNSBLV6_OK;
 }
 
@@ -396,9 +382,8 @@ static int read_in_dataset(struct rbldnsd *reader, const char *line)
 	if (!reader->has_set || reader->is_detached) {
 		/* rbldnsd does not load such a file at all: no case for --max-bad-lines. */
 		reader->is_lost = true;
-		findings_add(reader->reading->findings, FINDING_REFUSAL, reader->reading->place,
-			     "line refused", reader->reading->line, reader->reading->line_size,
-			     "no $DATASET before it in this file");
+		reading_refuse(reader->reading, "line refused",
+			       "no $DATASET before it in this file");
 		return DNSBLV6_OK;
 	}
 	return read_content(reader, line);
@@ -407,13 +392,13 @@ static int read_in_dataset(struct rbldnsd *reader, const char *line)
 int rbldnsd_read_line(struct rbldnsd *reader, const char *line)
 {
 	line = rbldnsd_skip_blanks(line);
-	bool is_marked = (is_comment(line[0]) || line[0] == ':') && line[1] == '$';
+	bool is_marked = strspn(line, "#;:") > 0 && line[1] == '$';
 	if (line[0] == '$' || is_marked) {
 		int ret = rbldnsd_special_read(reader, line + 1 + is_marked, is_marked);
 		reader->is_detached = false;
 		return ret;
 	}
-	if (line[0] == '\0' || is_comment(line[0]))
+	if (rbldnsd_is_end(line[0]))
 		return DNSBLV6_OK;
 	return read_in_dataset(reader, line);
 }

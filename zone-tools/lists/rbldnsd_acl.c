@@ -57,30 +57,23 @@ static int read_default(struct rbldnsd *reader, const char *at)
 	int ret = read_value(reader, at, &number, &fault);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	if (fault != NULL) {
-		reading_refuse_line(reader->reading, fault);
-		return DNSBLV6_OK;
-	}
+	if (fault != NULL)
+		return reading_refuse_line(reader->reading, fault);
 	reader->set.action_number = number;
 	if (reader->set.raw.values[number].a != 0)
 		reader->set.default_number = number;
 	return DNSBLV6_OK;
 }
 
-static bool is_behind_address(char c)
-{
-	return rbldnsd_is_end(c) || ascii_is_blank(c) || c == ':';
-}
-
 static const char *read_client(const char **at, struct rbldnsd_range *ret_range)
 {
 	const char *start = *at;
 	const char *fault = rbldnsd_address_parse(RBLDNSD_IP4TRIE, false, at, ret_range);
-	if (fault == NULL && is_behind_address(**at))
+	if (fault == NULL && rbldnsd_is_behind_address(**at))
 		return NULL;
 	*at = start;
 	if (rbldnsd_address_parse(RBLDNSD_IP6TRIE, false, at, ret_range) == NULL &&
-	    is_behind_address(**at))
+	    rbldnsd_is_behind_address(**at))
 		return NULL;
 	return fault != NULL ? fault : "what follows the address does not belong there";
 }
@@ -104,10 +97,8 @@ int rbldnsd_acl_read(struct rbldnsd *reader, const char *line)
 		ret = read_value(reader, at, &number, &fault);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	if (fault != NULL) {
-		reading_refuse_line(reading, fault);
-		return DNSBLV6_OK;
-	}
+	if (fault != NULL)
+		return reading_refuse_line(reading, fault);
 	reading->listed_count++;
 	struct dnsblv6_prefix prefix = { range.first, range.prefix_len };
 	return rbldnsd_add_once(reader, prefix, number);

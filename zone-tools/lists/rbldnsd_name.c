@@ -119,10 +119,8 @@ int rbldnsd_name_read(struct rbldnsd *reader, const char *line)
 		ret = rbldnsd_read_value(reader, at, &value, &fault);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	if (fault != NULL) {
-		reading_refuse_line(reading, fault);
-		return DNSBLV6_OK;
-	}
+	if (fault != NULL)
+		return reading_refuse_line(reading, fault);
 	reading->listed_count += !is_exclusion;
 	return dataset_add_name(reading->listing, reader->set.dataset, &name, reach, value);
 }
@@ -254,10 +252,8 @@ int rbldnsd_record_read(struct rbldnsd *reader, const char *line)
 		fault = "not a TTL";
 	if (fault == NULL)
 		fault = read_rr(at, &rr, &rdata);
-	if (fault != NULL) {
-		reading_refuse_line(reading, fault);
-		return DNSBLV6_OK;
-	}
+	if (fault != NULL)
+		return reading_refuse_line(reading, fault);
 	if (rdata.is_cut)
 		reading_warn(reading, "text cut", "it is longer than 255 bytes");
 	reading->listed_count++;

@@ -62,6 +62,12 @@ static inline bool rbldnsd_is_end(char c)
 	return c == '\0' || c == '#' || c == ';';
 }
 
+/* May it stand behind an address? A colon begins a value. */
+static inline bool rbldnsd_is_behind_address(char c)
+{
+	return rbldnsd_is_end(c) || ascii_is_blank(c) || c == ':';
+}
+
 static inline const char *rbldnsd_skip_blanks(const char *at)
 {
 	return at + strspn(at, " \t");

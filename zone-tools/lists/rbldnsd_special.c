@@ -8,12 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
-/*
- * Each reader of a line gets what stands behind its keyword and returns
- * DNSBLV6_OK or -ENOMEM; what is wrong with the line goes to *ret_fault.
- */
-typedef int special_fn(struct rbldnsd *reader, const char *at, const char **ret_fault);
+/* Gets what stands behind its keyword; DNSBLV6_OK, after a finding if need be, or -ENOMEM. */
+typedef int special_fn(struct rbldnsd *reader, const char *at);
 
 #define TTL_MAX 0x7fffffffu /* RFC 2181 section 8 */
 
@@ -140,36 +138,30 @@ static const char *take_soa_numbers(const char **at, struct zone_lines *soa)
 		       : NULL;
 }
 
-static int read_soa(struct rbldnsd *reader, const char *at, const char **ret_fault)
+static int read_soa(struct rbldnsd *reader, const char *at)
 {
 	struct zone_lines *zone = &reader->reading->listing->zone;
 	if (reader->type == RBLDNSD_ACL)
-		*ret_fault = not_in_acl;
-	if (zone->has_soa || *ret_fault != NULL)
+		return reading_refuse_line(reader->reading, not_in_acl);
+	if (zone->has_soa)
 		return DNSBLV6_OK; /* only the first one counts */
 
 	struct zone_lines soa = *zone;
-	if (!rbldnsd_take_ttl(&at, list_ttl(reader), &soa.soa_ttl)) {
-		*ret_fault = soa_usage;
+	if (!rbldnsd_take_ttl(&at, list_ttl(reader), &soa.soa_ttl))
+		return reading_refuse_line(reader->reading, soa_usage);
+	const char *fault = NULL;
+	soa.soa_primary = take_name(&at, &fault);
+	soa.soa_mailbox = soa.soa_primary != NULL ? take_name(&at, &fault) : NULL;
+	soa.has_soa = soa.soa_mailbox != NULL;
+	if (soa.has_soa)
+		fault = take_soa_numbers(&at, &soa);
+	if (soa.has_soa && fault == NULL) {
+		*zone = soa;
 		return DNSBLV6_OK;
 	}
-	soa.soa_primary = take_name(&at, ret_fault);
-	if (soa.soa_primary == NULL)
-		return *ret_fault != NULL ? DNSBLV6_OK : -ENOMEM;
-	soa.soa_mailbox = take_name(&at, ret_fault);
-	if (soa.soa_mailbox == NULL) {
-		free(soa.soa_primary);
-		return *ret_fault != NULL ? DNSBLV6_OK : -ENOMEM;
-	}
-	*ret_fault = take_soa_numbers(&at, &soa);
-	if (*ret_fault != NULL) {
-		free(soa.soa_primary);
-		free(soa.soa_mailbox);
-		return DNSBLV6_OK;
-	}
-	soa.has_soa = true;
-	*zone = soa;
-	return DNSBLV6_OK;
+	free(soa.soa_primary);
+	free(soa.soa_mailbox);
+	return fault != NULL ? reading_refuse_line(reader->reading, fault) : -ENOMEM;
 }
 
 static bool has_ns(const struct zone_lines *zone, const char *name)
@@ -194,73 +186,69 @@ static void add_ns(struct rbldnsd *reader, char *name)
 	}
 }
 
-static int read_ns(struct rbldnsd *reader, const char *at, const char **ret_fault)
+static int read_ns(struct rbldnsd *reader, const char *at)
 {
 	struct zone_lines *zone = &reader->reading->listing->zone;
 	if (reader->type == RBLDNSD_ACL)
-		*ret_fault = not_in_acl;
-	if (zone->ns_count > 0 || *ret_fault != NULL)
+		return reading_refuse_line(reader->reading, not_in_acl);
+	if (zone->ns_count > 0)
 		return DNSBLV6_OK; /* only the first line counts */
 	uint32_t ttl;
-	if (!rbldnsd_take_ttl(&at, list_ttl(reader), &ttl) || *at == '\0') {
-		*ret_fault = "$NS takes ttl and names";
-		return DNSBLV6_OK;
-	}
+	if (!rbldnsd_take_ttl(&at, list_ttl(reader), &ttl) || *at == '\0')
+		return reading_refuse_line(reader->reading, "$NS takes ttl and names");
 	zone->ns_ttl = ttl;
 	while (*at != '\0') {
 		if (*at == '-') {
 			at = rbldnsd_skip_blanks(at + rbldnsd_word_size(at)); /* commented out */
 			continue;
 		}
-		char *name = take_name(&at, ret_fault);
+		const char *fault = NULL;
+		char *name = take_name(&at, &fault);
 		if (name == NULL)
-			return *ret_fault != NULL ? DNSBLV6_OK : -ENOMEM;
+			return fault != NULL ? reading_refuse_line(reader->reading, fault)
+					     : -ENOMEM;
 		add_ns(reader, name);
 	}
 	return DNSBLV6_OK;
 }
 
-static int read_ttl(struct rbldnsd *reader, const char *at, const char **ret_fault)
+static int read_ttl(struct rbldnsd *reader, const char *at)
 {
 	uint32_t ttl;
-	if (rbldnsd_take_ttl(&at, LISTING_TTL_DEFAULT, &ttl) && *at == '\0')
-		scope_of(reader)->ttl = ttl;
-	else
-		*ret_fault = "$TTL takes a time";
+	if (!rbldnsd_take_ttl(&at, LISTING_TTL_DEFAULT, &ttl) || *at != '\0')
+		return reading_refuse_line(reader->reading, "$TTL takes a time");
+	scope_of(reader)->ttl = ttl;
 	return DNSBLV6_OK;
 }
 
 /* ---- $MAXRANGE4 ---- */
 
-static int read_range_max(struct rbldnsd *reader, const char *at, const char **ret_fault)
+static int read_range_max(struct rbldnsd *reader, const char *at)
 {
 	uint32_t size;
 	bool is_prefix_len = *at == '/';
 	at += is_prefix_len;
-	if (!take_number(&at, &size) || *at != '\0' || size == 0 || (is_prefix_len && size > 32)) {
-		*ret_fault = "$MAXRANGE4 takes a number of addresses, or /len";
-		return DNSBLV6_OK;
-	}
+	if (!take_number(&at, &size) || *at != '\0' || size == 0 || (is_prefix_len && size > 32))
+		return reading_refuse_line(reader->reading,
+					   "$MAXRANGE4 takes a number of addresses, or /len");
 	if (is_prefix_len)
 		size = 1u << (32 - size);
 	if (reader->range_max != 0 && reader->range_max < size)
-		reading_warn(reader->reading, "line ignored", "$MAXRANGE4 cannot be raised");
-	else
-		reader->range_max = size;
+		return reading_warn(reader->reading, "line ignored", "$MAXRANGE4 cannot be raised");
+	reader->range_max = size;
 	return DNSBLV6_OK;
 }
 
 /* ---- $TIMESTAMP ---- */
 
 /* One to digits_max digits from min to max, and a colon or dash behind them if there is one. */
-static bool take_field(const char **at, unsigned digits_max, unsigned min, unsigned max,
-		       unsigned *ret_field)
+static bool take_field(const char **at, unsigned digits_max, int min, int max, int *ret_field)
 {
-	unsigned field = 0;
+	int field = 0;
 	if (!ascii_is_digit(**at))
 		return false;
 	for (unsigned i = 0; i < digits_max && ascii_is_digit(**at); i++)
-		field = field * 10 + (unsigned)(*(*at)++ - '0');
+		field = field * 10 + (*(*at)++ - '0');
 	if (field < min || field > max)
 		return false;
 	*at += **at == ':' || **at == '-';
@@ -268,31 +256,11 @@ static bool take_field(const char **at, unsigned digits_max, unsigned min, unsig
 	return true;
 }
 
-static bool take_optional_field(const char **at, unsigned max, unsigned *ret_field)
+static bool take_optional_field(const char **at, int max, int *ret_field)
 {
 	if (**at == '\0' || ascii_is_blank(**at))
 		return true;
 	return take_field(at, 2, 0, max, ret_field);
-}
-
-static bool is_leap(unsigned year)
-{
-	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-}
-
-static unsigned days_in(unsigned year, unsigned month)
-{
-	static const uint8_t days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-	return month == 2 && is_leap(year) ? 29 : days[month - 1];
-}
-
-/* Before the first of January of that year, since 1970. */
-static uint64_t days_before(unsigned year)
-{
-	uint64_t days = 0;
-	for (unsigned i = 1970; i < year; i++)
-		days += is_leap(i) ? 366 : 365;
-	return days;
 }
 
 /* yyyy:mm:dd[:hh[:mi[:ss]]] in UTC, delimiters optional; "0", "-" and ":" mean none. */
@@ -303,20 +271,19 @@ static bool take_stamp(const char **at, uint64_t *ret_stamp_s)
 		(*at)++;
 		return take_word_end(at);
 	}
-	unsigned year, month, day;
-	unsigned hour = 0, minute = 0, second = 0;
+	int year, month;
+	struct tm tm = { 0 };
 	if (!take_field(at, 4, 1970, 2038, &year) || !take_field(at, 2, 1, 12, &month) ||
-	    !take_field(at, 2, 1, days_in(year, month), &day))
+	    !take_field(at, 2, 1, 31, &tm.tm_mday))
 		return false;
-	if (!take_optional_field(at, 23, &hour) || !take_optional_field(at, 59, &minute) ||
-	    !take_optional_field(at, 59, &second))
+	if (!take_optional_field(at, 23, &tm.tm_hour) || !take_optional_field(at, 59, &tm.tm_min) ||
+	    !take_optional_field(at, 59, &tm.tm_sec))
 		return false;
-
-	uint64_t days = days_before(year) + day - 1;
-	for (unsigned i = 1; i < month; i++)
-		days += days_in(year, i);
-	*ret_stamp_s = ((days * 24 + hour) * 60 + minute) * 60 + second;
-	return take_word_end(at);
+	tm.tm_year = year - 1900;
+	tm.tm_mon = month - 1;
+	*ret_stamp_s = (uint64_t)timegm(&tm);
+	bool has_day = tm.tm_mon == month - 1; /* or else that day is one of the next month */
+	return has_day && take_word_end(at);
 }
 
 static bool take_expiry(const char **at, uint64_t stamp_s, uint64_t *ret_expires_s)
@@ -334,21 +301,19 @@ static bool take_expiry(const char **at, uint64_t stamp_s, uint64_t *ret_expires
 /* Not a matter of one line: these refuse the list, whatever --max-bad-lines says. */
 static void refuse_list(struct rbldnsd *reader, const char *reason)
 {
-	const struct reading *reading = reader->reading;
-	findings_add(reading->findings, FINDING_REFUSAL, reading->place, "list refused",
-		     reading->line, reading->line_size, reason);
+	reading_refuse(reader->reading, "list refused", reason);
 }
 
-static int read_timestamp(struct rbldnsd *reader, const char *at, const char **ret_fault)
+static int read_timestamp(struct rbldnsd *reader, const char *at)
 {
 	uint64_t now_s = reader->reading->options->now_s;
 	uint64_t stamp_s;
 	uint64_t expires_s = 0;
 	if (!take_stamp(&at, &stamp_s) ||
-	    (*at != '\0' && (!take_expiry(&at, stamp_s, &expires_s) || *at != '\0'))) {
-		*ret_fault = "$TIMESTAMP takes yyyy:mm:dd[:hh[:mi[:ss]]] and when it expires";
-		return DNSBLV6_OK;
-	}
+	    (*at != '\0' && (!take_expiry(&at, stamp_s, &expires_s) || *at != '\0')))
+		return reading_refuse_line(
+			reader->reading,
+			"$TIMESTAMP takes yyyy:mm:dd[:hh[:mi[:ss]]] and when it expires");
 	if (stamp_s > now_s)
 		refuse_list(reader, "time stamp lies in the future");
 	if (expires_s != 0 && expires_s <= now_s)
@@ -432,11 +397,6 @@ static int add_sub_zone(struct rbldnsd *reader, const char *word, size_t size,
 	return ret == DNSBLV6_OK ? dataset_add_origin(dataset, origin) : ret;
 }
 
-static bool is_end_or_comment(const char *at)
-{
-	return *at == '\0' || *at == '#' || *at == ';';
-}
-
 /* Opens the dataset, or says why it is none. */
 static int open_dataset(struct rbldnsd *reader, const char *word, size_t size)
 {
@@ -455,16 +415,14 @@ static int open_dataset(struct rbldnsd *reader, const char *word, size_t size)
 	return DNSBLV6_OK;
 }
 
-static int read_dataset(struct rbldnsd *reader, const char *at, const char **ret_fault)
+static int read_dataset(struct rbldnsd *reader, const char *at)
 {
-	if (reader->type != RBLDNSD_COMBINED) {
-		*ret_fault = "$DATASET belongs in a combined list";
-		return DNSBLV6_OK;
-	}
+	if (reader->type != RBLDNSD_COMBINED)
+		return reading_refuse_line(reader->reading, "$DATASET belongs in a combined list");
 	int ret = rbldnsd_end(reader);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	if (is_end_or_comment(at)) {
+	if (rbldnsd_is_end(*at)) {
 		refuse_list(reader, "$DATASET takes a type and sub-zones");
 		reader->is_lost = true;
 		return DNSBLV6_OK;
@@ -475,12 +433,13 @@ static int read_dataset(struct rbldnsd *reader, const char *at, const char **ret
 		return ret;
 
 	at = rbldnsd_skip_blanks(at + size);
-	if (is_end_or_comment(at))
-		*ret_fault = "no sub-zone; \"@\" is the zone itself";
-	for (; ret == DNSBLV6_OK && !is_end_or_comment(at); at = rbldnsd_skip_blanks(at + size)) {
+	const char *fault = rbldnsd_is_end(*at) ? "no sub-zone; \"@\" is the zone itself" : NULL;
+	for (; ret == DNSBLV6_OK && !rbldnsd_is_end(*at); at = rbldnsd_skip_blanks(at + size)) {
 		size = rbldnsd_word_size(at);
-		ret = add_sub_zone(reader, at, size, ret_fault);
+		ret = add_sub_zone(reader, at, size, &fault);
 	}
+	if (ret == DNSBLV6_OK && fault != NULL)
+		return reading_refuse_line(reader->reading, fault);
 	return ret;
 }
 
@@ -518,14 +477,10 @@ int rbldnsd_special_read(struct rbldnsd *reader, const char *line, bool is_marke
 			reader, *line == '=' ? RBLDNSD_VARIABLE_BASE : (unsigned)(*line - '0'), at);
 
 	const struct special_row *special = find_special(line, size);
-	if (special == NULL && is_marked) {
-		/* "#$Id$" and the like: to the author of the list, a comment. */
-		reading_warn(reader->reading, "line ignored", "unknown special entry");
-		return DNSBLV6_OK;
-	}
-	const char *fault = special == NULL ? "unknown special entry" : NULL;
-	int ret = special != NULL ? special->read(reader, at, &fault) : DNSBLV6_OK;
-	if (fault != NULL)
-		reading_refuse_line(reader->reading, fault);
-	return ret;
+	if (special != NULL)
+		return special->read(reader, at);
+	/* "#$Id$" and the like: to the author of the list, a comment. */
+	if (is_marked)
+		return reading_warn(reader->reading, "line ignored", "unknown special entry");
+	return reading_refuse_line(reader->reading, "unknown special entry");
 }

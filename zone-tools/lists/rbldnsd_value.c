@@ -8,12 +8,6 @@
 
 /* ---- reading ---- */
 
-static void skip_blanks(const char **at)
-{
-	while (**at == ' ' || **at == '\t')
-		(*at)++;
-}
-
 static bool set_text(struct dnsblv6_value *value, const char *text)
 {
 	size_t size = strlen(text);
@@ -35,11 +29,10 @@ const char *rbldnsd_value_parse(const char *text, const struct dnsblv6_value *fa
 		const char *fault = rbldnsd_address_parse_a(&text, &value.a);
 		if (fault != NULL)
 			return fault;
-		skip_blanks(&text);
+		text += strspn(text, " \t");
 		if (*text == ':') {
 			text++;
-			skip_blanks(&text);
-			is_cut = set_text(&value, text);
+			is_cut = set_text(&value, text + strspn(text, " \t"));
 		} else if (*text != '\0') {
 			return "no colon between A value and text";
 		}

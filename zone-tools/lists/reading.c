@@ -14,16 +14,24 @@ void reading_note_time(struct reading *reading, uint64_t written_s)
 		reading->listing->written_s = written_s;
 }
 
-void reading_refuse_line(struct reading *reading, const char *reason)
+int reading_refuse_line(struct reading *reading, const char *reason)
 {
 	findings_add_bad_line(reading->findings, reading->place, reading->line, reading->line_size,
 			      reason);
+	return DNSBLV6_OK;
 }
 
-void reading_warn(struct reading *reading, const char *what, const char *reason)
+void reading_refuse(struct reading *reading, const char *what, const char *reason)
+{
+	findings_add(reading->findings, FINDING_REFUSAL, reading->place, what, reading->line,
+		     reading->line_size, reason);
+}
+
+int reading_warn(struct reading *reading, const char *what, const char *reason)
 {
 	findings_add(reading->findings, FINDING_WARNING, reading->place, what, reading->line,
 		     reading->line_size, reason);
+	return DNSBLV6_OK;
 }
 
 /*

@@ -52,10 +52,12 @@ struct reading {
 
 /* What is read was written then; a clock ahead of ours cannot make a list newer than now. */
 void reading_note_time(struct reading *reading, uint64_t written_s);
-/* The line cannot be read: a refusal, or a warning while --max-bad-lines lasts. */
-void reading_refuse_line(struct reading *reading, const char *reason);
-/* The line was ignored, or understood in a way worth saying. */
-void reading_warn(struct reading *reading, const char *what, const char *reason);
+/* The line cannot be read: a refusal, or a warning while --max-bad-lines lasts. DNSBLV6_OK. */
+int reading_refuse_line(struct reading *reading, const char *reason);
+/* What --max-bad-lines does not excuse. */
+void reading_refuse(struct reading *reading, const char *what, const char *reason);
+/* The line was ignored, or understood in a way worth saying. DNSBLV6_OK. */
+int reading_warn(struct reading *reading, const char *what, const char *reason);
 /*
  * False, after a finding, when guard.h has something against this range; then
  * it is not to be added.

@@ -31,10 +31,8 @@ static int read_plain_line(struct reading *reading, const struct sink *sink)
 	struct plain_entry entry;
 	const char *fault =
 		plain_parse(reading->line, reading->line_size, reading->options, &entry);
-	if (fault != NULL) {
-		reading_refuse_line(reading, fault);
-		return DNSBLV6_OK;
-	}
+	if (fault != NULL)
+		return reading_refuse_line(reading, fault);
 	bool is_exclusion = entry.kind == PLAIN_EXCLUDED;
 	if (entry.kind == PLAIN_BLANK ||
 	    !reading_accepts(reading, entry.first, entry.last, is_exclusion))
@@ -63,9 +61,8 @@ static bool is_cut(struct reading *reading, const struct listfile_line *line)
 	reading->listing->has_unterminated = true;
 	if (reading->options->allow_unterminated)
 		return false;
-	findings_add(reading->findings, FINDING_REFUSAL, reading->place, "line refused", line->text,
-		     line->text_size,
-		     "no line feed behind it: is the file cut short? --allow-unterminated");
+	reading_refuse(reading, "line refused",
+		       "no line feed behind it: is the file cut short? --allow-unterminated");
 	return true;
 }
 
@@ -77,10 +74,8 @@ static int read_line(struct reading *reading, struct listfile_line *line, const 
 	reading->line_size = line->text_size;
 	if (line->fault == NULL && is_cut(reading, line))
 		return DNSBLV6_OK;
-	if (line->fault != NULL) {
-		reading_refuse_line(reading, line->fault);
-		return DNSBLV6_OK;
-	}
+	if (line->fault != NULL)
+		return reading_refuse_line(reading, line->fault);
 	return sink->rbldnsd != NULL ? rbldnsd_read_line(sink->rbldnsd, line->text)
 				     : read_plain_line(reading, sink);
 }
@@ -416,12 +411,6 @@ int sources_read_except(struct listing *listing, const struct sources_options *o
 	return ret;
 }
 
-static const char *explain_kind(enum plain_kind kind)
-{
-	return kind == PLAIN_EXCLUDED ? "! stands in a file, and is for that file alone"
-				      : "neither an address nor a file";
-}
-
 int sources_read_entry(struct listing *listing, const char *text, const char *where,
 		       const struct sources_options *options, struct findings *findings)
 {
@@ -434,10 +423,11 @@ int sources_read_entry(struct listing *listing, const char *text, const char *wh
 	struct sink sink;
 	struct plain_entry entry;
 	if (plain_parse(text, reading.line_size, options, &entry) == NULL &&
-	    entry.kind != PLAIN_LISTED) {
-		reading_refuse_line(&reading, explain_kind(entry.kind));
-		return DNSBLV6_OK;
-	}
+	    entry.kind != PLAIN_LISTED)
+		return reading_refuse_line(
+			&reading, entry.kind == PLAIN_EXCLUDED
+					  ? "! stands in a file, and is for that file alone"
+					  : "neither an address nor a file");
 	reading_note_time(&reading, options->now_s);
 	int ret = begin_plain(&reading, &sink);
 	return ret == DNSBLV6_OK ? read_plain_line(&reading, &sink) : ret;
