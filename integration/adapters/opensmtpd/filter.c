@@ -30,7 +30,8 @@ static void stop_asking(struct filter *filter, struct session *session)
 
 void filter_deinit(struct filter *filter)
 {
-	for (struct session *at = filter->sessions.oldest; at != NULL; at = at->newer)
+	struct session *at = TAILQ_FIRST(&filter->sessions.all);
+	for (; at != NULL; at = TAILQ_NEXT(at, of_all))
 		stop_asking(filter, at);
 	sessions_deinit(&filter->sessions);
 }
@@ -160,7 +161,7 @@ static void make_room(struct filter *filter)
 			    "more sessions than configured, sessions=%zu (the oldest pass)",
 			    sessions->count_max);
 	filter->has_said_full = true;
-	forget(filter, sessions->oldest);
+	forget(filter, TAILQ_FIRST(&sessions->all));
 }
 
 static void take_connect(struct filter *filter, const struct line *line)

@@ -8,6 +8,7 @@
 int sessions_init(struct sessions *ret_sessions, size_t count_max)
 {
 	memset(ret_sessions, 0, sizeof(*ret_sessions));
+	TAILQ_INIT(&ret_sessions->all);
 	ret_sessions->count_max = count_max;
 	ret_sessions->bucket_count = 1;
 	while (ret_sessions->bucket_count < count_max)
@@ -25,27 +26,26 @@ static void free_session(struct session *session)
 
 void sessions_deinit(struct sessions *sessions)
 {
-	struct session *session = sessions->oldest;
-	while (session != NULL) {
-		struct session *newer = session->newer;
-		free_session(session);
-		session = newer;
+	struct session *next;
+	for (struct session *at = TAILQ_FIRST(&sessions->all); at != NULL; at = next) {
+		next = TAILQ_NEXT(at, of_all);
+		free_session(at);
 	}
 	free(sessions->buckets);
 	memset(sessions, 0, sizeof(*sessions));
 }
 
 /* OpenSMTPD counts in the high half; the low one is random. */
-static struct session **bucket_of(const struct sessions *sessions, uint64_t id)
+static struct sessions_bucket *bucket_of(const struct sessions *sessions, uint64_t id)
 {
-	return &sessions->buckets[(id ^ id >> 32) & (sessions->bucket_count - 1)].first;
+	return &sessions->buckets[(id ^ id >> 32) & (sessions->bucket_count - 1)];
 }
 
 struct session *sessions_find(const struct sessions *sessions, uint64_t id)
 {
-	struct session *session = *bucket_of(sessions, id);
+	struct session *session = LIST_FIRST(bucket_of(sessions, id));
 	while (session != NULL && session->id != id)
-		session = session->following;
+		session = LIST_NEXT(session, of_bucket);
 	return session;
 }
 
@@ -54,34 +54,17 @@ struct session *sessions_add(struct sessions *sessions, uint64_t id)
 	struct session *session = calloc(1, sizeof(*session));
 	if (session == NULL)
 		return NULL;
-	struct session **bucket = bucket_of(sessions, id);
 	session->id = id;
-	session->following = *bucket;
-	*bucket = session;
-	session->older = sessions->newest;
-	if (sessions->newest != NULL)
-		sessions->newest->newer = session;
-	else
-		sessions->oldest = session;
-	sessions->newest = session;
+	LIST_INSERT_HEAD(bucket_of(sessions, id), session, of_bucket);
+	TAILQ_INSERT_TAIL(&sessions->all, session, of_all);
 	sessions->count++;
 	return session;
 }
 
 void sessions_remove(struct sessions *sessions, struct session *session)
 {
-	struct session **at = bucket_of(sessions, session->id);
-	while (*at != session)
-		at = &(*at)->following;
-	*at = session->following;
-	if (session->older != NULL)
-		session->older->newer = session->newer;
-	else
-		sessions->oldest = session->newer;
-	if (session->newer != NULL)
-		session->newer->older = session->older;
-	else
-		sessions->newest = session->older;
+	LIST_REMOVE(session, of_bucket);
+	TAILQ_REMOVE(&sessions->all, session, of_all);
 	sessions->count--;
 	free_session(session);
 }

@@ -12,6 +12,7 @@
  */
 
 #include <stddef.h>
+#include <sys/queue.h>
 
 #include "integration/common/judge.h"
 #include "integration/adapters/opensmtpd/line.h"
@@ -30,22 +31,18 @@ struct session {
 	struct line waiting;
 	struct judgement *judgement; /* its own; NULL: let it pass */
 	void *owner;
-	struct session *following; /* in its bucket */
-	struct session *older;
-	struct session *newer;
+	LIST_ENTRY(session) of_bucket;
+	TAILQ_ENTRY(session) of_all;
 };
 
-struct sessions_bucket {
-	struct session *first;
-};
+LIST_HEAD(sessions_bucket, session);
 
 struct sessions {
 	struct sessions_bucket *buckets;
 	size_t bucket_count; /* a power of two */
 	size_t count;
 	size_t count_max;
-	struct session *oldest;
-	struct session *newest;
+	TAILQ_HEAD(, session) all; /* the oldest first */
 };
 
 /* 0 or -ENOMEM. count_max is 1 to 2^20. */
