@@ -277,6 +277,15 @@ struct dnsblv6_prefix dnsblv6_prefix_of_range(struct dnsblv6_addr first, struct 
 	return best;
 }
 
+bool dnsblv6_prefix_follow(struct dnsblv6_prefix *prefix, struct dnsblv6_addr last)
+{
+	struct dnsblv6_addr end = dnsblv6_prefix_last(*prefix);
+	if (dnsblv6_addr_compare(end, last) >= 0)
+		return false;
+	*prefix = dnsblv6_prefix_of_range(dnsblv6_addr_next(end), last);
+	return true;
+}
+
 struct dnsblv6_prefix dnsblv6_block_of(struct dnsblv6_addr addr)
 {
 	return dnsblv6_prefix_make(addr, dnsblv6_addr_is_ipv4(addr) ? 121 : 57);

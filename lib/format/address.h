@@ -102,11 +102,10 @@ struct dnsblv6_addr dnsblv6_prefix_last(struct dnsblv6_prefix prefix);
 bool dnsblv6_prefix_contains(struct dnsblv6_prefix prefix, struct dnsblv6_addr addr);
 bool dnsblv6_prefix_is_ipv4(struct dnsblv6_prefix prefix);
 
-/*
- * The largest prefix that begins at first and ends at or before last. Calling
- * it again from behind that prefix cuts any range into its fewest prefixes.
- */
+/* The largest prefix that begins at first and ends at or before last. */
 struct dnsblv6_prefix dnsblv6_prefix_of_range(struct dnsblv6_addr first, struct dnsblv6_addr last);
+/* Then the next one up to last, which cuts any range into its fewest prefixes; false: it was the last. */
+bool dnsblv6_prefix_follow(struct dnsblv6_prefix *prefix, struct dnsblv6_addr last);
 
 /* The block whose bitmap holds addr: an IPv4 /25 or an IPv6 /57. */
 struct dnsblv6_prefix dnsblv6_block_of(struct dnsblv6_addr addr);

@@ -288,27 +288,20 @@ int dataset_add_range(struct dataset *dataset, struct dnsblv6_addr first, struct
 		      uint32_t value)
 {
 	bool is_ipv4 = dnsblv6_addr_is_ipv4(first);
-	for (;;) {
-		struct dnsblv6_prefix piece = dnsblv6_prefix_of_range(first, last);
+	struct dnsblv6_prefix piece = dnsblv6_prefix_of_range(first, last);
+	int ret = DNSBLV6_OK;
+	do {
 		/* An IPv6 range may run over the mapped addresses without meaning them. */
-		if (is_ipv4 || !dnsblv6_prefix_is_ipv4(piece)) {
-			int ret = dataset_add_entry(dataset, piece, value);
-			if (ret != DNSBLV6_OK)
-				return ret;
-		}
-		struct dnsblv6_addr piece_last = dnsblv6_prefix_last(piece);
-		if (dnsblv6_addr_compare(piece_last, last) >= 0)
-			return DNSBLV6_OK;
-		first = dnsblv6_addr_next(piece_last);
-	}
+		if (is_ipv4 || !dnsblv6_prefix_is_ipv4(piece))
+			ret = dataset_add_entry(dataset, piece, value);
+	} while (ret == DNSBLV6_OK && dnsblv6_prefix_follow(&piece, last));
+	return ret;
 }
 
 int dataset_add_origin(struct dataset *dataset, uint16_t origin)
 {
-	for (size_t i = 0; i < dataset->origin_count; i++) {
-		if (dataset->origins[i] == origin)
-			return DNSBLV6_OK;
-	}
+	if (dataset_has_origin(dataset, origin))
+		return DNSBLV6_OK;
 	uint16_t *grown = reallocarray(dataset->origins, dataset->origin_count + 1, sizeof(*grown));
 	if (grown == NULL)
 		return -ENOMEM;

@@ -100,10 +100,10 @@ static int print_range(void *context, const struct contents_origin *origin,
 		       struct dnsblv6_addr first, struct dnsblv6_addr last, uint32_t set)
 {
 	struct dump *dump = context;
-	for (;;) {
-		struct dnsblv6_prefix prefix = dnsblv6_prefix_of_range(first, last);
+	struct dnsblv6_prefix prefix = dnsblv6_prefix_of_range(first, last);
+	int ret = DNSBLV6_OK;
+	do {
 		char text[DNSBLV6_PREFIX_TEXT_SIZE];
-		int ret = DNSBLV6_OK;
 		dnsblv6_prefix_format(prefix, text);
 		if (dump->has_values) {
 			ret = print_values(dump, text, origin, set);
@@ -112,11 +112,8 @@ static int print_range(void *context, const struct contents_origin *origin,
 			print_origin(origin);
 			putchar('\n');
 		}
-		struct dnsblv6_addr end = dnsblv6_prefix_last(prefix);
-		if (ret != DNSBLV6_OK || dnsblv6_addr_compare(end, last) >= 0)
-			return ret;
-		first = dnsblv6_addr_next(end);
-	}
+	} while (ret == DNSBLV6_OK && dnsblv6_prefix_follow(&prefix, last));
+	return ret;
 }
 
 static int print_lists(struct dump *dump)
@@ -172,17 +169,14 @@ static int print_client(void *context, const struct contents_origin *origin,
 		dump->ttl = value.ttl;
 		printf("$TTL %" PRIu32 "\n", value.ttl);
 	}
-	for (;;) {
-		struct dnsblv6_prefix prefix = dnsblv6_prefix_of_range(first, last);
+	struct dnsblv6_prefix prefix = dnsblv6_prefix_of_range(first, last);
+	do {
 		char text[DNSBLV6_PREFIX_TEXT_SIZE];
 		dnsblv6_prefix_format(prefix, text);
 		fputs(text, stdout);
 		print_action(&value);
-		struct dnsblv6_addr end = dnsblv6_prefix_last(prefix);
-		if (dnsblv6_addr_compare(end, last) >= 0)
-			return DNSBLV6_OK;
-		first = dnsblv6_addr_next(end);
-	}
+	} while (dnsblv6_prefix_follow(&prefix, last));
+	return DNSBLV6_OK;
 }
 
 /* ---- the command ---- */

@@ -10,17 +10,13 @@ void difference_print(struct difference *difference, char sign, struct dnsblv6_a
 	char list[DNSBLV6_NAME_TEXT_SIZE] = "";
 	if (origin->size > 0)
 		dnsblv6_name_format(origin->wire, origin->size, list);
-	for (;;) {
-		struct dnsblv6_prefix prefix = dnsblv6_prefix_of_range(first, last);
-		struct dnsblv6_addr end = dnsblv6_prefix_last(prefix);
+	struct dnsblv6_prefix prefix = dnsblv6_prefix_of_range(first, last);
+	do {
 		dnsblv6_prefix_format(prefix, text);
 		if (difference->count++ < difference->limit)
 			fprintf(difference->stream, "  %c %s%s%s\n", sign, text,
 				list[0] != '\0' ? "\t" : "", list);
-		if (dnsblv6_addr_compare(end, last) >= 0)
-			return;
-		first = dnsblv6_addr_next(end);
-	}
+	} while (dnsblv6_prefix_follow(&prefix, last));
 }
 
 void difference_end(const struct difference *difference)
