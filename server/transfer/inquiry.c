@@ -19,15 +19,6 @@ enum {
 
 /* ---- one target ---- */
 
-static void stop(struct inquiry *inquiry, struct inquiry_target *target)
-{
-	if (target->fd < 0)
-		return;
-	close(target->fd);
-	target->fd = -1;
-	inquiry->turns.open--;
-}
-
 static void ask(struct inquiry *inquiry, struct inquiry_target *target, uint64_t now_ms)
 {
 	const struct zone *zone = &inquiry->catalog->zones[target->zone];
@@ -35,7 +26,7 @@ static void ask(struct inquiry *inquiry, struct inquiry_target *target, uint64_t
 	bool is_behind = !target->has_wanted || target->last.answered_s == 0 ||
 			 target->last.serial != target->wanted;
 	bool has_hurry = is_behind && now_ms < target->hurry_until_ms;
-	stop(inquiry, target);
+	outward_close(&inquiry->turns, &target->fd);
 	if (outward_is_full(&inquiry->turns)) {
 		outward_wait(&inquiry->turns, (size_t)(target - inquiry->targets));
 		return;
@@ -43,8 +34,7 @@ static void ask(struct inquiry *inquiry, struct inquiry_target *target, uint64_t
 	target->next_ms = now_ms + (has_hurry ? TICK_MS : IDLE_MS);
 	if (getentropy(&target->id, sizeof(target->id)) != 0)
 		return;
-	target->fd = outward_open(inquiry->settings, target->address);
-	inquiry->turns.open += target->fd >= 0;
+	target->fd = outward_open(&inquiry->turns, inquiry->settings, target->address);
 	size_t size = soa_make_question(zone->apex, zone->apex_size, target->id, wire);
 	/* What is lost is asked again. */
 	if (target->fd >= 0)
@@ -66,7 +56,7 @@ static void receive(struct inquiry *inquiry, struct inquiry_target *target, size
 			continue;
 		target->last = (struct followstatus_place){ serial, (uint64_t)time(NULL) };
 		followstatus_put(inquiry->status, index, &target->last);
-		stop(inquiry, target);
+		outward_close(&inquiry->turns, &target->fd);
 	}
 }
 
@@ -96,7 +86,7 @@ static void timer_on_tick(uv_timer_t *timer)
 	for (size_t i = 0; i < inquiry->target_count; i++) {
 		receive(inquiry, &inquiry->targets[i], i);
 		if (inquiry->turns.is_short)
-			stop(inquiry, &inquiry->targets[i]);
+			outward_close(&inquiry->turns, &inquiry->targets[i].fd);
 	}
 	for (size_t i = 0; i < inquiry->target_count; i++)
 		tend(inquiry, (first + i) % inquiry->target_count, now_ms);
@@ -129,7 +119,7 @@ int inquiry_open(struct inquiry *inquiry, uv_loop_t *loop, struct catalog *catal
 void inquiry_close(struct inquiry *inquiry)
 {
 	for (size_t i = 0; i < inquiry->target_count; i++)
-		stop(inquiry, &inquiry->targets[i]);
+		outward_close(&inquiry->turns, &inquiry->targets[i].fd);
 	uv_close((uv_handle_t *)&inquiry->timer, NULL);
 }
 

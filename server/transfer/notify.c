@@ -109,18 +109,9 @@ static void log_target(const struct notify *notify, const struct notify_target *
 		 address, port, target->serial);
 }
 
-static void close_socket(struct notify *notify, struct notify_target *target)
-{
-	if (target->fd < 0)
-		return;
-	close(target->fd);
-	target->fd = -1;
-	notify->turns.open--;
-}
-
 static void stop(struct notify *notify, struct notify_target *target)
 {
-	close_socket(notify, target);
+	outward_close(&notify->turns, &target->fd);
 	target->is_asking = false;
 }
 
@@ -145,10 +136,8 @@ static void send_try(struct notify *notify, struct notify_target *target, uint64
 		now_ms + (target->tries < TRIES_MAX ? (uint64_t)FIRST_TIMEOUT_MS << target->tries
 						    : DOWN_INTERVAL_MS);
 	target->tries++;
-	if (target->fd < 0) {
-		target->fd = outward_open(notify->settings, target->address);
-		notify->turns.open += target->fd >= 0;
-	}
+	if (target->fd < 0)
+		target->fd = outward_open(&notify->turns, notify->settings, target->address);
 	if (target->fd < 0) {
 		take_for(notify, target, true, "NOTIFY cannot be sent");
 		return;
@@ -200,7 +189,7 @@ static void read_answers(struct notify *notify, struct notify_target *target, ui
 	for (int i = 0; i < READS_MAX && target->fd >= 0 && receive(notify, target); i++)
 		continue;
 	if (notify->turns.is_short && now_ms - target->sent_ms >= FIRST_TIMEOUT_MS)
-		close_socket(notify, target);
+		outward_close(&notify->turns, &target->fd);
 }
 
 /* For a socket, until the next tick. */

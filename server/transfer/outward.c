@@ -47,16 +47,26 @@ static int bind_source(int fd, const struct sockaddr_storage *source)
 	return bind(fd, (struct sockaddr *)&any_port, values_address_size(&any_port));
 }
 
-int outward_open(const struct settings *settings, const struct sockaddr_storage *address)
+int outward_open(struct outward_turns *turns, const struct settings *settings,
+		 const struct sockaddr_storage *address)
 {
 	int fd = socket(address->ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;
-	if (bind_source(fd, find_source(settings, address)) == 0 &&
-	    connect(fd, (const struct sockaddr *)address, values_address_size(address)) == 0)
-		return fd;
-	close(fd);
-	return -1;
+	turns->open++;
+	if (bind_source(fd, find_source(settings, address)) != 0 ||
+	    connect(fd, (const struct sockaddr *)address, values_address_size(address)) != 0)
+		outward_close(turns, &fd);
+	return fd;
+}
+
+void outward_close(struct outward_turns *turns, int *fd)
+{
+	if (*fd < 0)
+		return;
+	close(*fd);
+	*fd = -1;
+	turns->open--;
 }
 
 bool outward_is_full(const struct outward_turns *turns)
@@ -78,17 +88,6 @@ size_t outward_begin(struct outward_turns *turns)
 	return turns->first;
 }
 
-size_t outward_count(const struct settings *settings)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < settings->zone_count; i++) {
-		const struct settings_zone *zone = &settings->zones[i];
-		for (size_t k = 0; k < zone->secondaries.count; k++)
-			count += settings->secondaries[zone->secondaries.indices[k]].address_count;
-	}
-	return count;
-}
-
 bool outward_find(const struct settings *settings, size_t index, struct outward_address *ret_found)
 {
 	for (size_t i = 0; i < settings->zone_count; i++) {
@@ -106,4 +105,13 @@ bool outward_find(const struct settings *settings, size_t index, struct outward_
 		}
 	}
 	return false;
+}
+
+size_t outward_count(const struct settings *settings)
+{
+	struct outward_address found;
+	size_t count = 0;
+	while (outward_find(settings, count, &found))
+		count++;
+	return count;
 }

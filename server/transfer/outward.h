@@ -4,7 +4,7 @@
 /*
  * outward.h - sockets by which a server asks its secondaries.
  *
- * Flow: notify.c and inquiry.c -> outward_open() for each address and question.
+ * Flow: notify.c and inquiry.c -> outward_open() for each address and question -> outward_close().
  */
 
 #include "server/settings/settings.h"
@@ -12,12 +12,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/*
- * A UDP socket that is connected, so that only that address and port can answer, from an address
- * that the server listens at: secondaries know it by that. Negative when there is none, or no way.
- */
-int outward_open(const struct settings *settings, const struct sockaddr_storage *address);
 
 /* The sockets of one kind of question: their targets take turns where descriptors are few. */
 struct outward_turns {
@@ -27,6 +21,15 @@ struct outward_turns {
 	bool is_wanted; /* a target waits for one, since this tick began */
 	bool is_short;	/* or since the last one: what may be given up is */
 };
+
+/*
+ * A UDP socket that is connected, so that only that address and port can answer, from an address
+ * that the server listens at: secondaries know it by that. Negative when there is none, or no way.
+ */
+int outward_open(struct outward_turns *turns, const struct settings *settings,
+		 const struct sockaddr_storage *address);
+/* Then *fd is -1, as it may be before. */
+void outward_close(struct outward_turns *turns, int *fd);
 
 bool outward_is_full(const struct outward_turns *turns);
 /* It is, and this target waits: the first that does is the first at the next tick. */
