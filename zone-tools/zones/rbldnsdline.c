@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/zones/rbldnsdline.h"
 
+#include "zone-tools/lists/rbldnsd.h"
 #include "zone-tools/zones/zonesconf.h"
 
 #include "lib/common/values.h"
@@ -168,17 +169,6 @@ static const char *find_zone(struct rbldnsdline *line, const char *name, size_t 
 	return NULL;
 }
 
-static bool is_type(const char *text, size_t size)
-{
-	static const char *const types[] = { "ip4set", "ip4trie", "ip4tset", "ip6trie", "ip6tset",
-					     "dnset",  "generic", "acl",     "combined" };
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		if (strlen(types[i]) == size && strncmp(types[i], text, size) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* As rbldnsd finds it: below -r, and from -w on. */
 static int format_file(const struct rbldnsdline *line, const char *here, const char *file,
 		       size_t size, char *ret_text, size_t text_max)
@@ -233,13 +223,14 @@ static bool is_printable(const char *text)
 static const char *take_zone(struct rbldnsdline *line, char *word, const char *here)
 {
 	char list[LIST_MAX];
+	enum rbldnsd_type known;
 	size_t zone;
 	char *type = strchr(word, ':');
 	char *files = type != NULL ? strchr(type + 1, ':') : NULL;
 	if (files == NULL)
 		return "not of the form ZONE:TYPE:FILE";
 	*type++ = '\0';
-	if (!is_type(type, (size_t)(files - type)))
+	if (rbldnsd_type_find(type, (size_t)(files - type), &known) != DNSBLV6_OK)
 		return "its type is none that is taken over";
 	if (line->list_count == RBLDNSDLINE_LISTS_MAX)
 		return "more than 256 lists";
