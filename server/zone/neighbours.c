@@ -19,18 +19,13 @@ enum {
 
 /* ---- names ---- */
 
-static bool is_hex(uint8_t c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
 /* Of the bytes of a key, which has lower case: is it a label of FORMAT.md 2.4? */
 static bool is_flat_label(const uint8_t *label, size_t size)
 {
 	if ((size != IPV4_DIGITS && size != IPV6_DIGITS) || (label[size - 1] & 0xfe) != '0')
 		return false;
 	for (size_t i = 0; i < size; i++) {
-		if (!is_hex(label[i]))
+		if (hex_value((char)label[i]) < 0)
 			return false;
 	}
 	return true;
