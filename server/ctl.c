@@ -55,8 +55,7 @@ static const struct options_table table = {
 	.usage = "[--socket PATH] [--timeout SECONDS] [--output FILE]\n"
 		 "       status | zones | stats | metrics | driver | top [NUMBER] | reload | stop",
 	.summary = "Asks a running dnsblv6d how it is, and tells it what to do.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 /* What the server has said. */

@@ -125,8 +125,7 @@ static const struct options_table table = {
 	.program = "ways",
 	.usage = "[options] floor|mbox|maildir|hardlinks|store DIRECTORY",
 	.summary = "Delivers mails in one of the ways to keep a mail for many.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 static _Noreturn void fail(const char *what, const char *why)

@@ -13,7 +13,7 @@
  *     };
  *     static const struct options_table table = {
  *             .program = "dnsblv6-zone build",
- *             .usage = "[options] LIST ...", .bound = rows, .row_count = ROWS(rows) };
+ *             .usage = "[options] LIST ...", OPTIONS_ROWS(rows) };
  *
  * Every table also has -h/--help and -V/--version, which options_next() serves
  * itself: help and version go to standard output, exit 0. Wrong use is one
@@ -66,6 +66,8 @@ struct options_table {
 	const struct options_bound *bound; /* row_count of them */
 	size_t row_count;		   /* at most OPTIONS_ROWS_MAX */
 };
+
+#define OPTIONS_ROWS(rows) .bound = (rows), .row_count = sizeof(rows) / sizeof((rows)[0])
 
 #define OPTIONS_ROWS_MAX 48
 

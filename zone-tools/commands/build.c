@@ -205,8 +205,7 @@ static const struct options_table table = {
 		 "       dnsblv6-zone build ZONE [options] [LIST ...]",
 	.summary = "Makes or replaces a store. LIST is a file, - for standard input, or "
 		   "TYPE:FILE[,FILE...]\nwith an rbldnsd dataset TYPE such as ip4set.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 /* The row of that name among those that a store remembers; negative when there is none. */

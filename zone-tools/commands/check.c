@@ -63,8 +63,7 @@ static const struct options_table table = {
 	.libraries = DNSBLV6_LIBRARIES,
 	.usage = "[options] [--store FILE] [LIST ...]",
 	.summary = "Reports every finding, one a line. Exit 0: none; 1: some.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 static void parse_command_line(struct check *check, int argc, char **argv)

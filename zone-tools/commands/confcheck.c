@@ -29,8 +29,7 @@ static const struct options_table table = {
 	.libraries = DNSBLV6_LIBRARIES,
 	.usage = "[--config FILE]",
 	.summary = "Reads zones.conf, says what is wrong with it, and names its zones.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 /* A setting that does nothing without another one, or beside it. */

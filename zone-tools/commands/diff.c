@@ -36,8 +36,7 @@ static const struct options_table table = {
 	.libraries = DNSBLV6_LIBRARIES,
 	.usage = "[options] STORE LATER-STORE",
 	.summary = "Prints what two stores list differently. Exit 0: nothing; 1: something.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 static void parse_command_line(struct diff *diff, int argc, char **argv)

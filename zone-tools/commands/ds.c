@@ -38,8 +38,7 @@ static const struct options_table table = {
 	.libraries = DNSBLV6_LIBRARIES,
 	.usage = "--zone NAME --key FILE [--dnskey]",
 	.summary = "Prints the DS record that the zone above publishes about a key.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 static int run_command(int argc, char **argv)

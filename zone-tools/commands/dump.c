@@ -42,8 +42,7 @@ static const struct options_table table = {
 	.libraries = DNSBLV6_LIBRARIES,
 	.usage = "--store FILE [--values | --clients | --zonefile]",
 	.summary = "Prints what a store lists: one prefix a line, fewest prefixes, in order.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 /* ---- the list ---- */

@@ -68,8 +68,7 @@ static const struct options_table table = {
 	.libraries = DNSBLV6_LIBRARIES,
 	.usage = "--store FILE [options]",
 	.summary = "Prints what changed in a store, the newest change first.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 /* ---- what was listed and what is ---- */

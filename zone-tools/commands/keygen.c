@@ -46,8 +46,7 @@ static const struct options_table table = {
 	.libraries = DNSBLV6_LIBRARIES,
 	.usage = "--zone NAME --key FILE [--algorithm WORD]",
 	.summary = "Makes a key that signs a zone, and prints the DS record for the zone above.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 int keygen_command(int argc, char **argv)

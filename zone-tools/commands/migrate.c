@@ -75,8 +75,7 @@ static const struct options_table table = {
 	.usage = "[options] 'rbldnsd ...'",
 	.summary =
 		"Writes zones.conf and dnsblv6d.conf that do what a command line of rbldnsd does.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 /* ---- the lists of a zone ---- */

@@ -64,8 +64,7 @@ static const struct options_table table = {
 		 "       dnsblv6-zone roll ZONE [--step STEP] [options]",
 	.summary = "Prints the state of the keys of a zone, and when the next step is; or makes a "
 		   "step.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 static void parse_command_line(struct roll *roll, int argc, char **argv)

@@ -60,8 +60,7 @@ static const struct options_table table = {
 	.libraries = DNSBLV6_LIBRARIES,
 	.usage = "--store FILE [--to SERIAL] [options]",
 	.summary = "Publishes an earlier version that the journal has as a new one.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 static void parse_command_line(struct rollback *rollback, int argc, char **argv)

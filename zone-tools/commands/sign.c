@@ -65,8 +65,7 @@ static const struct options_table table = {
 	.libraries = DNSBLV6_LIBRARIES,
 	.usage = "--store FILE --keys DIR | --key FILE [options]",
 	.summary = "Renews the signatures of a store that are due.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 static void parse_command_line(struct sign *sign, int argc, char **argv)

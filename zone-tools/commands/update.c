@@ -105,8 +105,7 @@ static const struct options_table table = {
 	.usage = "--store FILE [--add WHAT ...] [--remove WHAT ...] [options]",
 	.summary = "Changes what a store lists, at a cost that depends on the change alone.\n"
 		   "WHAT may be - for standard input.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 static void parse_command_line(struct update *update, int argc, char **argv)

@@ -94,8 +94,7 @@ static const struct options_table table = {
 	.libraries = DNSBLV6_LIBRARIES,
 	.usage = "[options] [ZONE ...]",
 	.summary = "Stays, and builds zones of zones.conf when their lists change.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 /* ---- zones ---- */

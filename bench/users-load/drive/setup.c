@@ -196,34 +196,32 @@ static const struct options_bound workload_rows[] = {
 	  OPTIONS_AT(struct setup, is_markdown) },
 };
 
-#define ROWS(rows) .bound = (rows), .row_count = sizeof(rows) / sizeof((rows)[0])
-
 static const struct options_table tables[] = {
 	[SETUP_RUN] = { .program = "users-load run",
 			.usage = "--workload FILE --imap HOST:PORT --users N [options]",
 			.summary =
 				"Users at work: sessions of IMAP, and mails; writes what became of "
 				"them.",
-			ROWS(run_rows) },
+			OPTIONS_ROWS(run_rows) },
 	[SETUP_FILL] = { .program = "users-load fill",
 			 .usage = "--workload FILE (--lmtp | --imap) HOST:PORT --users N [options]",
 			 .summary = "Mailboxes as they are before a load.",
-			 ROWS(fill_rows) },
+			 OPTIONS_ROWS(fill_rows) },
 	[SETUP_VERIFY] = { .program = "users-load verify",
 			   .usage = "--workload FILE --imap HOST:PORT --users N [options]",
 			   .summary = "Whether mailboxes have what fill has put there; exit 1 if "
 				      "not.",
-			   ROWS(verify_rows) },
+			   OPTIONS_ROWS(verify_rows) },
 	[SETUP_CHECK] = { .program = "users-load check",
 			  .usage = "--workload FILE --imap HOST:PORT [options]",
 			  .summary =
 				  "Whether a server does what clients of the load want; exit 1 if "
 				  "not.",
-			  ROWS(check_rows) },
+			  OPTIONS_ROWS(check_rows) },
 	[SETUP_WORKLOAD] = { .program = "users-load workload",
 			     .usage = "--workload FILE [--markdown]",
 			     .summary = "The parameters of a load: name, value, source.",
-			     ROWS(workload_rows) },
+			     OPTIONS_ROWS(workload_rows) },
 };
 
 /* ---- what follows ---- */

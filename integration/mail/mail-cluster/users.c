@@ -28,8 +28,7 @@ static const struct options_table table = {
 	.summary = "Gives all nodes the users of a database that smtp-front-users has built, or "
 		   "prints\n"
 		   "which list they have.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 /* ---- put ---- */

@@ -37,8 +37,7 @@ static const struct options_table table = {
 	.libraries = MAIL_HUB_LIBRARIES,
 	.usage = "[--config FILE] [--check | --show PROGRAM]",
 	.summary = "Runs smtp-front, pop-front and mail-stored as one mail server.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 static int check(const struct hub_setup *setup)

@@ -10,8 +10,6 @@
 #include "lib/common/options.h"
 #include "lib/match/compile.h"
 
-#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
-
 struct compile_options {
 	const char *output;
 	bool is_strict;
@@ -29,8 +27,7 @@ static const struct options_table compile_table = {
 	.program = "mail-scan compile",
 	.usage = "[options] -o FILE SIGNATURES ...",
 	.summary = "Makes one database out of files in ClamAV's formats.",
-	.bound = compile_rows,
-	.row_count = COUNT(compile_rows),
+	OPTIONS_ROWS(compile_rows),
 };
 
 static void say(void *context, const char *message)

@@ -12,8 +12,6 @@
 #include "integration/mail/base/scan/scanner.h"
 #include "lib/common/options.h"
 
-#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
-
 struct scan_options {
 	const char *database;
 	const char *peers[SCAN_PEER_COUNT];
@@ -80,8 +78,7 @@ static const struct options_table scan_table = {
 	.usage = "[options] [FILE|DIRECTORY ...]\n       mail-scan compile [options] -o FILE "
 		 "SIGNATURES ...\n       mail-scan info [DATABASE]",
 	.summary = "Looks for signatures in files, in mails, and in what is in them.",
-	.bound = scan_rows,
-	.row_count = COUNT(scan_rows),
+	OPTIONS_ROWS(scan_rows),
 };
 
 struct run {

@@ -55,8 +55,7 @@ static const struct options_table table = {
 	.usage = "--store DIRECTORY [options]",
 	.summary = "Measures how many mails a second a disk commits. Lines: what, mails a second, "
 		   "syncs, bytes written.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 static int make_mail(struct bench *bench)

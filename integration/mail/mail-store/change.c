@@ -38,8 +38,7 @@ static const struct options_table rm_table = {
 	.program = "mail-store rm",
 	.usage = "--store PATH MAILBOX ID ... | --all MAILBOX",
 	.summary = "Deletes mails from a mailbox; other mailboxes keep them.",
-	.bound = rm_rows,
-	.row_count = sizeof(rm_rows) / sizeof(rm_rows[0]),
+	OPTIONS_ROWS(rm_rows),
 };
 
 /* The mail of an id, as the list of its mailbox has it. */
@@ -191,8 +190,7 @@ static const struct options_table collect_table = {
 	.program = "mail-store collect",
 	.usage = "--store PATH [options]",
 	.summary = "Copies what lives out of segments that are mostly dead, and removes them.",
-	.bound = collect_rows,
-	.row_count = sizeof(collect_rows) / sizeof(collect_rows[0]),
+	OPTIONS_ROWS(collect_rows),
 };
 
 static int collect(struct maillayer *layer, const struct collect *options,

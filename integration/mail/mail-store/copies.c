@@ -71,8 +71,7 @@ static const struct options_table table = {
 		"Compares mailboxes with the second copies on other nodes; makes copies that are\n"
 		"missing, restores mails that were lost with their store, under their ids, or\n"
 		"deletes copies of mails that were deleted since then.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 /* ---- lists ---- */

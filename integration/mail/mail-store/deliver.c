@@ -35,8 +35,7 @@ static const struct options_table table = {
 	.usage = "--store PATH [options] MAILBOX ... <mail",
 	.summary = "Puts a mail into mailboxes: it is written once, and on disk when this has "
 		   "ended well.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 static int deliver(struct maillayer *layer, const struct deliver *options,

@@ -35,8 +35,7 @@ static const struct options_table table = {
 	.program = "mail-store fsck",
 	.usage = "--store DIRECTORY [--repair]",
 	.summary = "Reads all of a store, and prints one line for each thing that is wrong.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 static void print_finding(void *context, struct mailplace place, const char *text)

@@ -50,8 +50,7 @@ static const struct options_table table = {
 	.summary =
 		"Brings mails of mailboxes that are at other nodes to the node that the list of\n"
 		"users names by now.",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 /* Its number in the mailbox, at the node that the list names at this moment; 0: there is none. */

@@ -41,8 +41,7 @@ static const struct options_bound rows[] = {
 
 static const struct options_table table = {
 	.program = "fuzz",
-	.bound = rows,
-	.row_count = sizeof(rows) / sizeof(rows[0]),
+	OPTIONS_ROWS(rows),
 };
 
 static void init(void *context)
