@@ -677,14 +677,13 @@ static int write_all(struct writer *writer, void *context)
 {
 	struct builder *builder = context;
 	int (*const steps[])(struct builder *) = {
-		load_before,	begin_recording, clear,	      put_records,
-		put_listed,	put_settings,	 put_keys,    check_changed,
-		put_lists_time, put_facts,	 put_signing,
+		make_signer,   load_before,    begin_recording, clear,
+		put_records,   put_listed,     put_settings,	put_keys,
+		check_changed, put_lists_time, put_facts,	put_signing,
 	};
 	int ret = DNSBLV6_OK;
 	builder->writer = writer;
 	builder->result.record_count = 0;
-	ret = make_signer(builder);
 	for (size_t i = 0; ret == DNSBLV6_OK && i < sizeof(steps) / sizeof(steps[0]); i++)
 		ret = steps[i](builder);
 	return ret == DNSBLV6_OK && builder->job->is_dry_run ? CHAIN_EDRYRUN : ret;

@@ -41,7 +41,7 @@
 struct build {
 	struct spec spec;
 	const char *zone;
-	const char *store;
+	struct builder_job job;
 	char **lists;		   /* ends with NULL, as argv */
 	const char *classic_store; /* for the zone that spec.classic names, or NULL */
 	bool is_quiet;
@@ -51,16 +51,10 @@ struct build {
 	struct store_settings recalled; /* what it remembered; spec has text of it */
 	struct store_settings forgotten;
 	bool has_style; /* on the command line */
-	bool may_change_style;
-	bool is_there; /* the store; then before is of it */
+	bool is_there;	/* the store; then before is of it */
 	struct dnsblv6_facts before;
-	uint32_t lifetime_s;
-	bool trusts_clock;
 	bool is_written;
-	bool is_dry_run;
 	uint64_t lines_max; /* of the difference that a dry run prints */
-	uint64_t max_records;
-	uint64_t now_s;
 	struct sources_options sources;
 	struct guard_limits limits;
 	struct findings findings;
@@ -123,7 +117,7 @@ static const char *take_forget(void *build, const char *argument);
 
 static const struct options_bound rows[] = {
 	{ { 'z', "zone", "NAME", "apex of the zone, such as bl6.example." }, .take = take_zone },
-	{ { 's', "store", "FILE", "store to make or to replace" }, AT(store) },
+	{ { 's', "store", "FILE", "store to make or to replace" }, AT(job.path) },
 	{ { 'n', "ns", "NAME[,ADDRESS...]", "name server of the zone; may be repeated" },
 	  AT(spec),
 	  .take = take_ns,
@@ -133,7 +127,7 @@ static const struct options_bound rows[] = {
 	    "of the owner names: dotted (default), flat, both, both6 or classic" },
 	  .take = take_style },
 	{ { 0, "change-style", NULL, "the names of the store may become those of another style" },
-	  AT(may_change_style),
+	  AT(job.may_change_style),
 	  .is_once = true },
 	{ { 0, "classic", "NAME", "classic zone to name in the metadata" },
 	  AT(spec.classic),
@@ -178,17 +172,17 @@ static const struct options_bound rows[] = {
 	  .max = UINT32_MAX },
 	ROWS_MAX_CHANGE(struct build, limits),
 	ROWS_MAX_LISTED(struct build, limits),
-	ROWS_MAX_RECORDS(struct build, max_records),
+	ROWS_MAX_RECORDS(struct build, job.max_records),
 	ROWS_KEY(struct build, keyfiles, "sign the zone with this key (see keygen)"),
 	ROWS_PUBLISH(struct build, keyfiles, "have this key in the zone as well; may be repeated"),
 	ROWS_WITHDRAW(struct build, keyfiles),
 	ROWS_KEYDIR(struct build, keydir),
-	ROWS_LIFETIME(struct build, lifetime_s),
+	ROWS_LIFETIME(struct build, job.lifetime_s),
 	{ { 0, "unsign", NULL, "a signed zone may become unsigned, or change its keys at once" },
 	  AT(keyfiles.set.may_replace),
 	  .is_once = true },
-	ROWS_TRUST_CLOCK(struct build, trusts_clock),
-	ROWS_DRY_RUN(struct build, is_dry_run),
+	ROWS_TRUST_CLOCK(struct build, job.trusts_clock),
+	ROWS_DRY_RUN(struct build, job.is_dry_run),
 	ROWS_ALL(struct build, lines_max),
 	{ { 0, "zonemd", NULL, "have a digest of the zone in it (RFC 8976)" },
 	  AT(spec.has_zonemd),
@@ -255,7 +249,7 @@ static const char *find_conflict(const struct build *build, struct zonesconf_abo
 	static const char *const keys[] = { "keys",	   "roll-every", "algorithm",
 					    "propagation", "parent",	 NULL };
 	*ret_about = (struct zonesconf_about){ classic, 0 };
-	if (build->classic_store != NULL && strcmp(build->classic_store, build->store) == 0)
+	if (build->classic_store != NULL && strcmp(build->classic_store, build->job.path) == 0)
 		return "--classic-store is the store itself";
 	ret_about->names = publish;
 	if (keyfiles_lack_active(&build->keyfiles))
@@ -274,12 +268,12 @@ static void parse_command_line(struct build *build, int argc, char **argv)
 	build->spec.has_serial = build->spec.serial != 0;
 	if (build->zone == NULL)
 		options_fail(&table, "--zone is missing");
-	if (build->store == NULL)
+	if (build->job.path == NULL)
 		options_fail(&table, "--store is missing");
 	const char *conflict = find_conflict(build, &about);
 	if (conflict != NULL)
 		options_fail(&table, "%s", conflict);
-	if (build->may_change_style && !build->has_style)
+	if (build->job.may_change_style && !build->has_style)
 		options_fail(&table, "--change-style needs --style");
 	if (optind == argc)
 		options_fail(&table, "no LIST given");
@@ -314,7 +308,7 @@ static void recall_ttl(struct build *build)
 static int recall_settings(struct build *build)
 {
 	size_t given_count = build->settings.count;
-	int ret = store_settings_read(build->store, &build->recalled);
+	int ret = store_settings_read(build->job.path, &build->recalled);
 	if (ret == DNSBLV6_ENOTFOUND) {
 		recall_ttl(build);
 		ret = DNSBLV6_OK;
@@ -329,9 +323,9 @@ static int check_style(struct build *build)
 	unsigned before = build->before.style;
 	if (!build->has_style)
 		build->spec.style = (enum dnsblv6_style)before;
-	if (build->may_change_style || (unsigned)build->spec.style == before)
+	if (build->job.may_change_style || (unsigned)build->spec.style == before)
 		return EX_OK;
-	log_error(build->store,
+	log_error(build->job.path,
 		  "store not written, zone=%s style=%s before=%s (--change-style changes it)",
 		  build->zone, word_of_style(build->spec.style), word_of_style(before));
 	return EX_DATAERR;
@@ -340,11 +334,11 @@ static int check_style(struct build *build)
 /* What the store holds now; none is fine, a damaged one is not ours to overwrite. */
 static int look_at_facts(struct build *build)
 {
-	int ret = verify_store(build->store, &zone_store, &build->before);
+	int ret = verify_store(build->job.path, &zone_store, &build->before);
 	if (ret == -ENOENT || ret == STORE_EUNFINISHED)
 		return EX_OK;
 	if (ret != DNSBLV6_OK)
-		return commands_end(build->store, "store not replaced", ret);
+		return commands_end(build->job.path, "store not replaced", ret);
 	build->is_there = true;
 	return check_style(build);
 }
@@ -354,7 +348,7 @@ static int look_at_store(struct build *build)
 	int status = look_at_facts(build);
 	if (status != EX_OK || !build->is_there)
 		return status;
-	return commands_end(build->store, "store not replaced", recall_settings(build));
+	return commands_end(build->job.path, "store not replaced", recall_settings(build));
 }
 
 /* ---- the steps ---- */
@@ -375,15 +369,10 @@ static int read_lists(struct build *build)
 	return status;
 }
 
-static bool has_keys(const struct build *build)
-{
-	return build->keydir.directory != NULL || build->keyfiles.set.key_count > 0;
-}
-
 static void fit_signed_zone(struct build *build)
 {
 	/* When signatures are renewed: signer.c. A secondary that is cut off serves no ended ones. */
-	const uint32_t left_s = build->lifetime_s / 14 * 5;
+	const uint32_t left_s = build->job.lifetime_s / 14 * 5;
 	if (build->spec.expire > left_s)
 		build->spec.expire = left_s;
 	if (spec_has_classic_below(&build->spec))
@@ -396,7 +385,8 @@ static void fit_signed_zone(struct build *build)
 static int complete_spec(struct build *build)
 {
 	const char *problem = spec_complete(&build->spec, &build->listing.zone);
-	if (problem == NULL && has_keys(build))
+	bool has_keys = build->keydir.directory != NULL || build->keyfiles.set.key_count > 0;
+	if (problem == NULL && has_keys)
 		fit_signed_zone(build);
 	if (problem == NULL)
 		return EX_OK;
@@ -418,7 +408,7 @@ static int refuse(struct build *build)
 {
 	progress_end(&build->progress);
 	findings_end(&build->findings);
-	log_error(build->store, "store not written, zone=%s refusals=%" PRIu64, build->zone,
+	log_error(build->job.path, "store not written, zone=%s refusals=%" PRIu64, build->zone,
 		  build->findings.refusal_count);
 	return EX_DATAERR;
 }
@@ -429,15 +419,10 @@ static void report_serial(const struct build *build, const struct builder_result
 	const struct spec *spec = &build->spec;
 	if (spec->has_serial || spec->serial == 0 || spec->serial == result->serial)
 		return;
-	log_warning(build->store,
+	log_warning(build->job.path,
 		    "serial of $SOA is not newer, given=%" PRIu32 " before=%" PRIu32
 		    " (took one more than before)",
 		    spec->serial, result->serial - 1);
-}
-
-static int await(struct build *build, uint32_t serial)
-{
-	return followers_await(&build->secondaries, &build->spec.zone, serial, build->store);
 }
 
 static int report(struct build *build, const struct builder_result *result)
@@ -450,11 +435,14 @@ static int report(struct build *build, const struct builder_result *result)
 		printf("%s %s: ipv4=%" PRIu64 " ipv6=%" PRIu64 " blocks=%" PRIu64 " names=%" PRIu64
 		       " records=%" PRIu64 " changed=%" PRIu64 " signed=%" PRIu64 " serial=%" PRIu32
 		       "\n",
-		       build->is_dry_run ? "would build" : "built", build->zone,
+		       build->job.is_dry_run ? "would build" : "built", build->zone,
 		       build->plan.counts.ipv4, build->plan.counts.ipv6, build->plan.counts.blocks,
 		       build->plan.counts.names, result->record_count, result->changed_count,
 		       result->signature_count, result->serial);
-	return build->is_dry_run ? EX_OK : await(build, result->serial);
+	if (build->job.is_dry_run)
+		return EX_OK;
+	return followers_await(&build->secondaries, &build->spec.zone, result->serial,
+			       build->job.path);
 }
 
 /*
@@ -464,15 +452,16 @@ static int report(struct build *build, const struct builder_result *result)
 static int prepare_keys(struct build *build)
 {
 	struct keydir *keydir = &build->keydir;
-	struct resign_job how = { .lifetime_s = build->lifetime_s,
-				  .trusts_clock = build->trusts_clock,
+	struct resign_job how = { .lifetime_s = build->job.lifetime_s,
+				  .trusts_clock = build->job.trusts_clock,
 				  .findings = &build->findings };
 	if (keydir->directory == NULL)
 		return EX_OK;
-	int status = keydir_open(keydir, build->store, &build->spec.zone, false, build->now_s);
-	if (status == EX_OK && build->is_dry_run && keydir->rollover.key_count == 0)
+	int status =
+		keydir_open(keydir, build->job.path, &build->spec.zone, false, build->job.now_s);
+	if (status == EX_OK && build->job.is_dry_run && keydir->rollover.key_count == 0)
 		return EX_OK;
-	if (status == EX_OK && !build->is_dry_run)
+	if (status == EX_OK && !build->job.is_dry_run)
 		status = keydir_plan(keydir, ROLLOVER_NONE, true);
 	if (status == EX_OK)
 		status = keydir_settle(keydir, &build->keyfiles.set, &how);
@@ -481,46 +470,38 @@ static int prepare_keys(struct build *build)
 
 static int write_here(struct build *build)
 {
-	struct builder_job job = {
-		.path = build->store,
-		.plan = &build->plan,
-		.listing = &build->listing,
-		.spec = &build->spec,
-		.settings = &build->settings,
-		.may_change_style = build->may_change_style,
-		.keyset = &build->keyfiles.set,
-		.lifetime_s = build->lifetime_s,
-		.now_s = build->now_s,
-		.is_dry_run = build->is_dry_run,
-		.trusts_clock = build->trusts_clock,
-		.max_records = build->max_records,
-		.progress = &build->progress,
-		.limits = &build->limits,
-		.findings = &build->findings,
-	};
 	struct builder_result result;
 	char keys[KEYSET_TEXT_SIZE];
+	build->job.plan = &build->plan;
+	build->job.listing = &build->listing;
+	build->job.spec = &build->spec;
+	build->job.settings = &build->settings;
+	build->job.keyset = &build->keyfiles.set;
+	build->job.progress = &build->progress;
+	build->job.limits = &build->limits;
+	build->job.findings = &build->findings;
 	int status = prepare_keys(build);
 	if (status != EX_OK)
 		return progress_end(&build->progress), status;
-	int ret = builder_write(&job, &result);
+	int ret = builder_write(&build->job, &result);
 	progress_end(&build->progress);
 	if (ret == CHAIN_EREFUSED)
 		return refuse(build);
 	if (ret != DNSBLV6_OK) {
 		keyset_describe(&build->keyfiles.set, ret, keys);
-		log_error(build->store, "store not written, zone=%s %s(%s)", build->zone, keys,
+		log_error(build->job.path, "store not written, zone=%s %s(%s)", build->zone, keys,
 			  chain_strerror(ret));
 		return commands_exit_status(ret);
 	}
-	build->is_written = !build->is_dry_run;
-	if (build->keydir.directory == NULL && !build->is_dry_run)
-		keyfiles_report_kept(&build->keyfiles, build->store);
+	build->is_written = !build->job.is_dry_run;
+	if (build->keydir.directory == NULL && !build->job.is_dry_run)
+		keyfiles_report_kept(&build->keyfiles, build->job.path);
 	return report(build, &result);
 }
 
-static int write_store(struct build *build)
+static int write_store(void *context)
 {
+	struct build *build = context;
 	progress_end(&build->progress);
 	int status = write_here(build);
 	keydir_close(&build->keydir, build->is_written);
@@ -530,17 +511,17 @@ static int write_store(struct build *build)
 /* Of a dry run, before limits refuse it: what they refuse is worth seeing. */
 static int show_difference(const struct build *build)
 {
-	struct compare_job job = { .store = build->store,
+	struct compare_job job = { .store = build->job.path,
 				   .listing = &build->listing,
 				   .plan = &build->plan,
 				   .lines_max = build->lines_max,
 				   .stream = stdout };
 	struct compare_result result;
-	if (!build->is_dry_run || !build->is_there || build->is_quiet)
+	if (!build->job.is_dry_run || !build->is_there || build->is_quiet)
 		return EX_OK;
 	int ret = compare_store(&job, &result);
 	if (ret != DNSBLV6_OK)
-		return commands_end(build->store, "store not read", ret);
+		return commands_end(build->job.path, "store not read", ret);
 	printf("difference of %s: added=%" PRIu64 " removed=%" PRIu64 " others=%" PRIu64
 	       " names=%" PRIu64 "\n",
 	       build->zone, result.added_count, result.removed_count,
@@ -557,9 +538,9 @@ static bool is_refused(const struct build *build)
 /* What would be written is looked at as a whole, before any of it is. */
 static int check_limits(struct build *build)
 {
-	guard_totals(&build->plan.counts, build->is_there ? &build->before : NULL, build->store,
+	guard_totals(&build->plan.counts, build->is_there ? &build->before : NULL, build->job.path,
 		     &build->limits, &build->findings);
-	room_check(&build->plan, &build->listing, &build->spec, build->max_records,
+	room_check(&build->plan, &build->listing, &build->spec, build->job.max_records,
 		   &build->findings);
 	return is_refused(build) ? refuse(build) : EX_OK;
 }
@@ -584,7 +565,7 @@ static int begin_classic(const struct build *build, const struct keyfiles *given
 	classic->plan = (struct plan){ 0 };
 	classic->settings = (struct store_settings){ 0 };
 	classic->keyfiles = *given;
-	classic->store = build->classic_store;
+	classic->job.path = build->classic_store;
 	classic->zone = build->spec.classic;
 	classic->has_style = true;
 	classic->is_there = false;
@@ -592,8 +573,9 @@ static int begin_classic(const struct build *build, const struct keyfiles *given
 	classic->spec.classic = NULL;
 	classic->spec.reason = NULL;
 	if (classic->zone == NULL || rows_take_name(&classic->spec.zone, classic->zone) != NULL) {
-		log_error(classic->store, "zone not built (--classic-store needs the zone's name, "
-					  "--classic)");
+		log_error(classic->job.path,
+			  "zone not built (--classic-store needs the zone's name, "
+			  "--classic)");
 		return EX_USAGE;
 	}
 	copy_settings(&build->settings, &classic->settings);
@@ -637,11 +619,6 @@ static void end_classic(struct build *classic)
 	keyfiles_deinit(&classic->keyfiles);
 }
 
-static int write_classic(void *context)
-{
-	return write_store(context);
-}
-
 /*
  * When the lists or the limits refuse one of them, none is written. A secondary that has not got the
  * first does not hold up the second: that one would lose its signatures. The classic store has a fence
@@ -654,7 +631,7 @@ static int write_both(struct build *build, struct build *classic)
 		status = write_store(build);
 	if (status != EX_OK && status != EX_UNAVAILABLE)
 		return status;
-	int other = commands_fence(classic->store, "replaced", write_classic, classic);
+	int other = commands_fence(classic->job.path, "replaced", write_store, classic);
 	return other != EX_OK ? other : status;
 }
 
@@ -700,12 +677,12 @@ static void init(void *context)
 {
 	struct build *build = context;
 	*build = (struct build){ .limits = GUARD_LIMITS_DEFAULT,
-				 .max_records = 16000000,
+				 .job = { .max_records = 16000000,
+					  .lifetime_s = SIGNER_LIFETIME_S,
+					  .now_s = (uint64_t)time(NULL) },
 				 .lines_max = FINDINGS_SHOWN,
-				 .lifetime_s = SIGNER_LIFETIME_S,
-				 .now_s = (uint64_t)time(NULL),
 				 .findings = { .stream = stderr, .limit = FINDINGS_SHOWN } };
-	build->sources.now_s = build->now_s;
+	build->sources.now_s = build->job.now_s;
 	keyfiles_init(&build->keyfiles);
 	keydir_init(&build->keydir);
 }
@@ -745,7 +722,7 @@ static int run_command(int argc, char **argv)
 	if (listing_init(&build.listing) != DNSBLV6_OK)
 		return EX_TEMPFAIL;
 	build.lists = argv + optind;
-	int status = commands_fence(build.store, "replaced", run_fenced, &build);
+	int status = commands_fence(build.job.path, "replaced", run_fenced, &build);
 	keyfiles_deinit(&build.keyfiles);
 	store_settings_deinit(&build.settings);
 	store_settings_deinit(&build.recalled);
