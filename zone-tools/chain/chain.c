@@ -92,6 +92,18 @@ static int next_old(struct chain *chain)
 	return take_old(chain, writer_walk_next(chain->old, &chain->old_key, &chain->old_value));
 }
 
+struct chain_options chain_continue(const struct before *before, struct signer *signer,
+				    struct recorder *recorder)
+{
+	return (struct chain_options){ .link = { .zone = &before->facts.zone,
+						 .signer = signer,
+						 .ttl = before->facts.ttl,
+						 .negative_ttl = before->negative_ttl,
+						 .old_ttl = before->facts.ttl,
+						 .old_negative_ttl = before->negative_ttl },
+				       .recorder = recorder };
+}
+
 int chain_new(struct writer *writer, const struct chain_options *options, struct chain **ret_chain)
 {
 	struct chain *chain = calloc(1, sizeof(*chain));

@@ -54,6 +54,10 @@ struct chain_options {
 	struct recorder *recorder; /* or NULL */
 };
 
+/* Of a version whose TTLs are those of the one before. */
+struct chain_options chain_continue(const struct before *before, struct signer *signer,
+				    struct recorder *recorder);
+
 /* What became of the names. */
 struct chain_result {
 	uint64_t added_count;

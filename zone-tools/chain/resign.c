@@ -87,19 +87,12 @@ static int put_facts(const struct resign *resign, struct writer *writer, struct 
 
 static int put_version(struct resign *resign, struct writer *writer)
 {
-	const struct before *before = &resign->before;
-	struct chain_options options = { .link = { .zone = &before->facts.zone,
-						   .signer = resign->signer,
-						   .ttl = before->facts.ttl,
-						   .negative_ttl = before->negative_ttl,
-						   .old_ttl = before->facts.ttl,
-						   .old_negative_ttl = before->negative_ttl,
-						   .is_key_new = !keyset_has_active(
-							   resign->job->keyset) },
-					 .recorder = resign->recorder };
+	struct chain_options options =
+		chain_continue(&resign->before, resign->signer, resign->recorder);
 	struct writer_walk *walk = NULL;
 	struct chain *chain = NULL;
 	struct chain_result chained;
+	options.link.is_key_new = !keyset_has_active(resign->job->keyset);
 	int ret = writer_walk_open(writer, STORE_RECORDS, &walk);
 	if (ret == DNSBLV6_OK)
 		ret = chain_new(writer, &options, &chain);

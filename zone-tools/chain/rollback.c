@@ -127,15 +127,9 @@ static int put_name(struct rollback *rollback, const struct version_entry *entry
 static int put_records(struct rollback *rollback)
 {
 	const struct version *version = rollback->job->version;
-	const struct before *before = &rollback->before;
 	/* Other TTLs would be other RRs at all names, which no journal keeps. */
-	struct chain_options options = { .link = { .zone = &before->facts.zone,
-						   .signer = rollback->signer,
-						   .ttl = before->facts.ttl,
-						   .negative_ttl = before->negative_ttl,
-						   .old_ttl = before->facts.ttl,
-						   .old_negative_ttl = before->negative_ttl },
-					 .recorder = rollback->recorder };
+	struct chain_options options =
+		chain_continue(&rollback->before, rollback->signer, rollback->recorder);
 	int ret = chain_new(rollback->writer, &options, &rollback->chain);
 	for (size_t i = version_first(version, STORE_RECORDS);
 	     ret == DNSBLV6_OK && i < version->count && version->items[i].table == STORE_RECORDS;

@@ -633,14 +633,8 @@ static int put_parts(struct updater *updater)
 
 static int put_records(struct updater *updater)
 {
-	const struct before *before = &updater->before;
-	struct chain_options options = { .link = { .zone = &before->facts.zone,
-						   .signer = updater->signer,
-						   .ttl = before->facts.ttl,
-						   .negative_ttl = before->negative_ttl,
-						   .old_ttl = before->facts.ttl,
-						   .old_negative_ttl = before->negative_ttl },
-					 .recorder = updater->recorder };
+	struct chain_options options =
+		chain_continue(&updater->before, updater->signer, updater->recorder);
 	int ret = chain_new(updater->writer, &options, &updater->chain);
 	if (ret == DNSBLV6_OK)
 		ret = put_parts(updater);
