@@ -82,40 +82,33 @@ static void refuse_record(struct check *check, struct store_bytes key, const cha
 		     (const char *)key.data, key.size, reason);
 }
 
-static int check_record(struct store_bytes key, struct store_bytes value)
+/* In a signed store one without signatures would be bogus to validators. */
+static int check_bitmap(const struct dnsblv6_signing *signing, struct store_bytes value)
+{
+	struct dnsblv6_bitmap map;
+	struct dnsblv6_signatures signatures;
+	int ret = dnsblv6_record_decode_bitmap(value.data, value.size, &map);
+	if (ret == DNSBLV6_OK && signing->expires_s != 0)
+		ret = dnsblv6_record_decode_signatures(value.data, value.size, &signatures);
+	if (ret == DNSBLV6_OK && signing->other_algorithm != 0)
+		ret = dnsblv6_record_decode_other_signatures(value.data, value.size, &signatures);
+	return ret;
+}
+
+static int check_record(const struct dnsblv6_signing *signing, struct store_bytes key,
+			struct store_bytes value)
 {
 	struct dnsblv6_labels name;
-	struct dnsblv6_bitmap map;
 	struct dnsblv6_rr rr;
 	size_t offset = 0;
 	int ret = dnsblv6_key_to_labels(key.data, key.size, &name);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	if (dnsblv6_record_kind(value.data, value.size) == DNSBLV6_RECORD_BITMAP)
-		return dnsblv6_record_decode_bitmap(value.data, value.size, &map);
+		return check_bitmap(signing, value);
 	while ((ret = dnsblv6_record_next_rr(value.data, value.size, &offset, &rr)) == DNSBLV6_OK)
 		continue;
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
-}
-
-/* In a signed store: a bitmap without signatures would be bogus to validators. */
-static int check_signed(struct store_bytes key, struct store_bytes value)
-{
-	struct dnsblv6_signatures signatures;
-	(void)key;
-	if (dnsblv6_record_kind(value.data, value.size) != DNSBLV6_RECORD_BITMAP)
-		return DNSBLV6_OK;
-	return dnsblv6_record_decode_signatures(value.data, value.size, &signatures);
-}
-
-/* While it is signed with two algorithms. */
-static int check_signed_twice(struct store_bytes key, struct store_bytes value)
-{
-	struct dnsblv6_signatures signatures;
-	(void)key;
-	if (dnsblv6_record_kind(value.data, value.size) != DNSBLV6_RECORD_BITMAP)
-		return DNSBLV6_OK;
-	return dnsblv6_record_decode_other_signatures(value.data, value.size, &signatures);
 }
 
 static int read_signing(struct check *check, struct reader *reader)
@@ -129,22 +122,25 @@ static int read_signing(struct check *check, struct reader *reader)
 				 : ret;
 }
 
-static int check_segment(struct store_bytes key, struct store_bytes value)
+static int check_segment(const struct dnsblv6_signing *signing, struct store_bytes key,
+			 struct store_bytes value)
 {
 	struct dnsblv6_segment segment;
 	uint16_t origin;
+	(void)signing;
 	return dnsblv6_segment_decode(key.data, key.size, value.data, value.size, &origin,
 				      &segment);
 }
 
 static int check_table(struct check *check, struct reader *reader, enum store_table which,
-		       int (*check_entry)(struct store_bytes, struct store_bytes))
+		       int (*check_entry)(const struct dnsblv6_signing *, struct store_bytes,
+					  struct store_bytes))
 {
 	struct store_bytes key;
 	struct store_bytes value;
 	int ret = reader_seek(reader, which, NULL, 0, &key, &value);
 	while (ret == DNSBLV6_OK) {
-		int status = check_entry(key, value);
+		int status = check_entry(&check->signing, key, value);
 		if (status != DNSBLV6_OK)
 			refuse_record(check, key, store_strerror(status));
 		ret = reader_next(reader, which, &key, &value);
@@ -157,10 +153,6 @@ static int check_records(struct check *check, struct reader *reader)
 	int ret = read_signing(check, reader);
 	if (ret == DNSBLV6_OK)
 		ret = check_table(check, reader, STORE_RECORDS, check_record);
-	if (ret == DNSBLV6_OK && check->signing.expires_s != 0)
-		ret = check_table(check, reader, STORE_RECORDS, check_signed);
-	if (ret == DNSBLV6_OK && check->signing.other_algorithm != 0)
-		ret = check_table(check, reader, STORE_RECORDS, check_signed_twice);
 	if (ret == DNSBLV6_OK)
 		ret = check_table(check, reader, STORE_SEGMENTS, check_segment);
 	if (ret == DNSBLV6_OK)
