@@ -445,12 +445,6 @@ int keydir_plan(struct keydir *dir, enum rollover_step wanted, bool asks_parents
 	return status == EX_OK ? make_due_step(dir) : status;
 }
 
-/* Has keydir_plan() made steps? */
-static bool has_steps(const struct keydir *dir)
-{
-	return dir->step_count > 0;
-}
-
 int keydir_fill(const struct keydir *dir, struct keyset *set)
 {
 	const struct key *keys[ROLLOVER_KEYS_MAX] = { NULL, NULL };
@@ -521,7 +515,8 @@ int keydir_settle(struct keydir *dir, struct keyset *set, const struct resign_jo
 {
 	struct resign_result result;
 	struct resign_job job = *how;
-	if (!has_steps(dir) || !dir->state.is_there || !keyset_is_signed(&dir->state.published))
+	if (dir->step_count == 0 || !dir->state.is_there ||
+	    !keyset_is_signed(&dir->state.published))
 		return EX_OK;
 	int status = keydir_fill(dir, set);
 	if (status != EX_OK)

@@ -288,15 +288,6 @@ static char *read_said(int fd)
 	return text;
 }
 
-/* Returns what is behind it. */
-static char *cut_line(char *text)
-{
-	size_t size = strcspn(text, "\n");
-	char *rest = text + size + (text[size] == '\n');
-	text[size] = '\0';
-	return rest;
-}
-
 /* Of a failure the first error, or the first line. */
 static char *find_reason(char *text)
 {
@@ -305,7 +296,7 @@ static char *find_reason(char *text)
 	while (found != NULL && found != text && found[-1] != '\n')
 		found = strstr(found + 1, word);
 	char *line = found != NULL ? found + strlen(word) : text;
-	cut_line(line);
+	line[strcspn(line, "\n")] = '\0';
 	return line;
 }
 
@@ -319,13 +310,13 @@ static void tell_success(const struct running *running, struct watched *watched,
 	uint64_t number = fnv_add(FNV_START, err, strlen(err));
 	if (watched == NULL || schedule_tell(&watched->schedule, number, clock_now_ms()))
 		fputs(err, stderr);
-	while (*out != '\0') {
-		char *rest = cut_line(out);
-		if (!is_recovery && strncmp(out, "nothing ", strlen("nothing ")) == 0)
-			log_debug(running->domain, "%s", out);
+	for (char *line; (line = strsep(&out, "\n")) != NULL;) {
+		if (*line == '\0')
+			continue; /* behind the last one */
+		if (!is_recovery && strncmp(line, "nothing ", strlen("nothing ")) == 0)
+			log_debug(running->domain, "%s", line);
 		else
-			log_info(running->domain, "%s", out);
-		out = rest;
+			log_info(running->domain, "%s", line);
 	}
 }
 
