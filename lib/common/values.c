@@ -147,6 +147,15 @@ socklen_t values_address_size(const struct sockaddr_storage *address)
 					     : sizeof(struct sockaddr_in6);
 }
 
+bool values_is_loopback(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in6 *ipv6 = (const void *)address;
+	const struct sockaddr_in *ipv4 = (const void *)address;
+	return address->ss_family == AF_INET6
+		       ? IN6_IS_ADDR_LOOPBACK(&ipv6->sin6_addr)
+		       : ntohl(ipv4->sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+}
+
 static void set_path(struct place *place)
 {
 	struct sockaddr_un *address = (struct sockaddr_un *)&place->address;

@@ -60,6 +60,8 @@ bool values_parse_address(const char *text, uint16_t default_port, int64_t port_
 			  struct sockaddr_storage *ret_address);
 /* The size of an IPv4 or IPv6 address as calls of the kernel take it. */
 socklen_t values_address_size(const struct sockaddr_storage *address);
+/* Is an IPv4 or IPv6 address the host's own, from which there is no way to another? */
+bool values_is_loopback(const struct sockaddr_storage *address);
 
 /* ADDRESS@PORT, or an absolute path: of a UNIX socket when it is short enough to be one. */
 struct place {

@@ -8,14 +8,6 @@
 
 #include "lib/common/values.h"
 
-static bool is_loopback(const struct sockaddr_storage *address)
-{
-	if (address->ss_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
-	return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> IN_CLASSA_NSHIFT ==
-	       IN_LOOPBACKNET;
-}
-
 /*
  * Secondaries know us by an address we listen at, and may take NOTIFY from no other. From loopback
  * there is no way to another machine. NULL: there is none of that family.
@@ -28,7 +20,7 @@ static const struct sockaddr_storage *find_source(const struct settings *setting
 		const struct sockaddr_storage *source = &settings->listen.all[i];
 		if (source->ss_family != target->ss_family)
 			continue;
-		if (!is_loopback(source) || is_loopback(target))
+		if (!values_is_loopback(source) || values_is_loopback(target))
 			return source;
 		last = last != NULL ? last : source;
 	}

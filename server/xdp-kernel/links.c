@@ -11,6 +11,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "lib/common/values.h"
+
 /* ---- interfaces ---- */
 
 static int ask(int fd, struct ifreq *request, struct xdp_link *ret_link)
@@ -62,15 +64,6 @@ static bool is_wildcard(const struct sockaddr_storage *address)
 					      : ipv4->sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
-static bool is_loopback(const struct sockaddr_storage *address)
-{
-	const struct sockaddr_in6 *ipv6 = (const void *)address;
-	const struct sockaddr_in *ipv4 = (const void *)address;
-	return address->ss_family == AF_INET6
-		       ? IN6_IS_ADDR_LOOPBACK(&ipv6->sin6_addr)
-		       : ntohl(ipv4->sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
-}
-
 /* Nothing but what counts: two of them are alike when their bytes are. */
 static struct sockaddr_storage make_address(const struct sockaddr *address, in_port_t port_be16)
 {
@@ -95,7 +88,7 @@ static struct sockaddr_storage make_address(const struct sockaddr *address, in_p
 static void add(struct expansion *expansion, const struct sockaddr_storage *address)
 {
 	size_t written = expansion->count < expansion->max ? expansion->count : expansion->max;
-	if (is_loopback(address))
+	if (values_is_loopback(address))
 		return;
 	for (size_t i = 0; i < written; i++) {
 		if (memcmp(&expansion->all[i], address, sizeof(*address)) == 0)

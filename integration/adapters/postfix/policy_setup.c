@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/adapters/postfix/policy_setup.h"
 
-#include <netinet/in.h>
 #include <string.h>
-
-static bool is_loopback(const struct sockaddr_storage *address)
-{
-	const struct sockaddr_in *ipv4 = (const struct sockaddr_in *)address;
-	const struct sockaddr_in6 *ipv6 = (const struct sockaddr_in6 *)address;
-	if (address->ss_family == AF_INET)
-		return ntohl(ipv4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-	return address->ss_family == AF_UNIX || IN6_IS_ADDR_LOOPBACK(&ipv6->sin6_addr);
-}
 
 static const char *take_place(struct policy_setup *setup, const struct place *place,
 			      enum setup_protocol protocol)
@@ -21,7 +11,7 @@ static const char *take_place(struct policy_setup *setup, const struct place *pl
 	for (unsigned i = 0; i < setup->place_count; i++)
 		if (strcmp(setup->places[i].place.text, place->text) == 0)
 			return "place is given twice";
-	if (!is_loopback(&place->address))
+	if (place->address.ss_family != AF_UNIX && !values_is_loopback(&place->address))
 		return "permitted are an absolute path, and an address of loopback with @ and a "
 		       "port";
 	setup->places[setup->place_count++] =
