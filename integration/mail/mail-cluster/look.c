@@ -17,8 +17,6 @@
 
 static const struct options_bound rows[] = { CLUSTERTOOL_ROWS };
 
-#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
-
 /* ---- nodes ---- */
 
 int cluster_nodes_command(int argc, char **argv)
@@ -27,8 +25,7 @@ int cluster_nodes_command(int argc, char **argv)
 		.program = "mail-cluster nodes",
 		.usage = "[--store SOCKET]",
 		.summary = "Prints the nodes of the cluster, and when each was heard of.",
-		.bound = rows,
-		.row_count = ROW_COUNT,
+		OPTIONS_ROWS(rows),
 	};
 	struct clustertool tool = { .socket = MAIL_CLUSTER_SOCKET };
 	char *text = NULL;
@@ -69,8 +66,7 @@ int cluster_health_command(int argc, char **argv)
 		.usage = "[--store SOCKET]",
 		.summary =
 			"Prints how the cluster is. Ends with 0: well, 1: degraded, 2: not served.",
-		.bound = rows,
-		.row_count = ROW_COUNT,
+		OPTIONS_ROWS(rows),
 	};
 	struct clustertool tool = { .socket = MAIL_CLUSTER_SOCKET };
 	char *text = NULL;
@@ -111,8 +107,7 @@ int cluster_where_command(int argc, char **argv)
 		.program = "mail-cluster where",
 		.usage = "[--store SOCKET] MAILBOX",
 		.summary = "Prints the node that has a mailbox, or all of them where each has all.",
-		.bound = rows,
-		.row_count = ROW_COUNT,
+		OPTIONS_ROWS(rows),
 	};
 	struct clustertool tool = { .socket = MAIL_CLUSTER_SOCKET };
 	char *text = NULL;

@@ -25,8 +25,7 @@ static const struct options_bound rows[] = {
 	{ { 's', "store", "PATH", "store to read, or a socket" }, OPTIONS_AT(struct look, store) },
 };
 
-#define DAY_S	  86400
-#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+#define DAY_S 86400
 
 /* Bytes that are no printable ASCII, and blanks, as \xHH: names may have any. */
 static void print_name(struct mailname name)
@@ -46,8 +45,7 @@ static const struct options_table ls_table = {
 	.usage = "--store PATH [MAILBOX]",
 	.summary = "Lists mailboxes with their mails and octets, or the mails of one: id, octets, "
 		   "time.",
-	.bound = rows,
-	.row_count = ROW_COUNT,
+	OPTIONS_ROWS(rows),
 };
 
 static int list_boxes(struct maillayer *layer)
@@ -127,8 +125,7 @@ static const struct options_table cat_table = {
 	.program = "mail-store cat",
 	.usage = "--store PATH ID ...",
 	.summary = "Prints mails, byte by byte as they were delivered.",
-	.bound = rows,
-	.row_count = ROW_COUNT,
+	OPTIONS_ROWS(rows),
 };
 
 static int print_mail(struct maillayer *layer, const char *text)
@@ -166,8 +163,7 @@ static const struct options_table stat_table = {
 	.program = "mail-store stat",
 	.usage = "--store PATH",
 	.summary = "Prints what a store holds, and what that costs.",
-	.bound = rows,
-	.row_count = ROW_COUNT,
+	OPTIONS_ROWS(rows),
 };
 
 /* Numbers of those that are there are better than none. */

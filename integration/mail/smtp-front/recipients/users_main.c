@@ -132,8 +132,7 @@ static const struct options_table all = {
 		   "  dump   print the list that a database holds\n"
 		   "  find   look each ADDRESS up\n"
 		   "  hash   read a password and print the word that a list has of it",
-	.bound = rows,
-	.row_count = ROW_COUNT,
+	OPTIONS_ROWS(rows),
 };
 
 static int fail(const char *path, const char *what, int status)
