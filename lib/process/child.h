@@ -52,6 +52,8 @@ void child_block_signals(sigset_t *ret_waited, sigset_t *ret_before);
 int child_wait_signal(const sigset_t *waited, uint64_t until_ms);
 /* For a child: what a terminal or a service manager sends to all but SIGTERM, and SIGPIPE. */
 void child_ignore_signals(void);
+/* Blocks none. */
+void child_unblock_signals(void);
 
 #ifdef __cplusplus
 }

@@ -524,11 +524,9 @@ static void end(struct filler *filler)
 static void set_signals(void)
 {
 	struct sigaction action = { .sa_handler = on_sigterm };
-	sigset_t none;
 	child_ignore_signals();
 	sigaction(SIGTERM, &action, NULL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	child_unblock_signals();
 }
 
 /* Nothing of the store is looked up here by name. */

@@ -206,14 +206,6 @@ static void watch_on_decided(void *context)
 	_exit(EX_OSERR);
 }
 
-static void set_signals(void)
-{
-	child_ignore_signals();
-	sigset_t none;
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 static int open_loop(struct worker *worker)
 {
 	int ret = uv_loop_init(&worker->loop);
@@ -337,7 +329,8 @@ int worker_serve(const struct worker_start *start)
 		return EX_OSERR;
 	worker->start = start;
 	int ret = open_loop(worker);
-	set_signals();
+	child_ignore_signals();
+	child_unblock_signals();
 	if (ret == 0 && !confine(start))
 		return EX_OSERR;
 	if (ret == 0)

@@ -11,6 +11,7 @@
 
 #include "lib/common/log.h"
 #include "lib/dns/peer.h"
+#include "lib/process/child.h"
 
 #define CONNECTION_FD (STDERR_FILENO + 1)
 /* Processes that answer go first when there is not enough of the processor for both. */
@@ -21,13 +22,11 @@
 /* The worker's handlers write into its event loop: not from here. */
 static void reset_signals(void)
 {
-	sigset_t none;
 	for (int number = 1; number < SIGRTMIN; number++)
 		signal(number, SIG_DFL);
 	signal(SIGINT, SIG_IGN); /* a terminal sends it to all; the parent decides */
 	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	child_unblock_signals();
 }
 
 __attribute__((noreturn)) static void

@@ -90,9 +90,7 @@ static size_t let_all_pass(struct guard *guard)
 
 static _Noreturn void be_child(struct guard *guard, int fd)
 {
-	sigset_t none;
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	child_unblock_signals();
 	/* Should the guard be killed, its end of the socket is closed with it. */
 	dup2(fd, STDIN_FILENO);
 	dup2(fd, STDOUT_FILENO);

@@ -158,13 +158,11 @@ void hub_files_run(const struct hub_setup *setup, unsigned program, enum hub_fil
 /* That all is well is said once, for all of them. */
 static void run_check(const struct hub_setup *setup, unsigned program, enum hub_file file)
 {
-	sigset_t none;
 	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0)
 		dup2(fd, STDOUT_FILENO);
 	/* The hub has blocked what it waits for, and with it the signal of child_fork() that its end brings. */
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	child_unblock_signals();
 	unsetenv("NOTIFY_SOCKET");
 	hub_files_run(setup, program, file, true);
 }
