@@ -17,9 +17,10 @@ from harness import DEADLINE_S, SOURCE, Case, main, program
 # By the first of its sections that is here.
 READERS = {"cached": "dnsblv6-cached", "filter": "dnsblv6-filter", "front": "smtp-front", "hub": "mail-hub",
            "listener": "mail-proxy", "lmtp": "mail-stored", "login": "pop-front", "nodes": "mail-stored",
-           "policy": "dnsblv6-policy", "pop": "pop-front", "proxy": "mail-proxy", "server": "dnsblv6d",
-           "sink": "smtp-front", "stored": "mail-stored", "translate": "dnsblv6-translate",
+           "policy": "dnsblv6-policy", "pop": "pop-front", "proxy": "mail-proxy", "secondary": "dnsblv6d",
+           "server": "dnsblv6d", "sink": "smtp-front", "stored": "mail-stored", "translate": "dnsblv6-translate",
            "trust": "smtp-front", "xdp": "dnsblv6d"}
+OTHERS = ("do-not-query-localhost:", "request-xfr:")  # of Unbound and NSD
 ITEM_OF_USER = re.compile(r"^ *#?((?:[a-z]+-)?(?:user|owner)): ([\w-]+)(?::[\w-]+)?$", re.MULTILINE)
 
 
@@ -61,11 +62,11 @@ def blocks_of(path):
 
 
 def snippets():
-    """Blocks that begin with a section; Unbound's begin so, too."""
+    """Blocks that begin with a section."""
     for path in files("*.md", "docs/*.md", "**/README.md", "**/*.[1-8]"):
         for block in blocks_of(path):
             block = re.sub(r"\A(?:\s*#.*\n)*", "", block)
-            if re.match(r"[a-z]+:\n", block) and "do-not-query-localhost" not in block:
+            if re.match(r"[a-z]+:\n", block) and not any(item in block for item in OTHERS):
                 yield Snippet(path, block)
 
 
