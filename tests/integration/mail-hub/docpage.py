@@ -39,8 +39,7 @@ class DocPage:
     def __init__(self, path):
         with open(os.path.join(harness.SOURCE, path), encoding="utf-8") as file:
             parts = re.split(r"^##+ (.*)$", file.read(), flags=re.MULTILINE)
-        self.sections = {title: [re.sub(r"^ {4}", "", block, flags=re.MULTILINE)
-                                 for block in re.findall(r"(?:^ {4}.*\n)+", body, re.MULTILINE)]
+        self.sections = {title: re.findall(r"(?ms)^```\n(.*?)^```$", body)
                          for title, body in zip(parts[1::2], parts[2::2])}
         self.left = {title: self.commands(title) for title in self.sections}
         self.replaced = []
