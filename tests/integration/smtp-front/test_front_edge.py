@@ -185,6 +185,22 @@ class Verdicts(EdgeCase):
         client.say(f"RCPT TO:<{INBOX}>", 250)
         client.say("QUIT", 221)
 
+    def test_of_a_client_that_is_not_judged_a_worker_hears_no_verdict_of_the_one_before(self):
+        authority = mta.Authority(self, [LISTED])
+        self.front(front={"xclient": [f"{outside(CLIENT)}/32"]}, authority=authority,
+                   decision={"exempt": ["192.0.2.77/32"]})
+        client = self.client()
+        client.hello()
+        for address, code in (LISTED, 550), ("192.0.2.77", 250):
+            client.say(f"XCLIENT ADDR={address}", 220)
+            client.say("EHLO other.example", 250)
+            client.say("MAIL FROM:<a@b.example>", 250)
+            client.say(f"RCPT TO:<{INBOX}>", code)
+            client.say("RSET", 250)
+        client.say("QUIT", 221)
+        line, = self.fixture.wait_for_sessions(1)
+        self.assertEqual((line["by"], line["verdict"], line["score"], line["zones"]), ("worker", "exempt", 0, ""))
+
     def test_a_relay_is_to_come_again_for_another_client_behind_a_mail(self):
         self.front(front={"xclient": [f"{outside(CLIENT)}/32"]}, sink={"kind": "maildir"})
         for address in CLEAR, "192.0.2.77":
