@@ -58,8 +58,8 @@ struct keydir {
 	size_t key_count;
 	enum rollover_step steps[4]; /* made in memory */
 	size_t step_count;
-	char made_path
-		[KEYRING_PATH_MAX]; /* of a key made in this run that goes when it fails; empty: none */
+	/* Of a key made in this run that goes when it fails; empty: none. */
+	char made_path[KEYRING_PATH_MAX];
 	struct store_settings *recalled;
 };
 
