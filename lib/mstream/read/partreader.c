@@ -208,7 +208,9 @@ static size_t take_name(struct mstream *mail, struct entity *entity, const uint8
 	}
 	if (!is_there)
 		return used;
-	if (used == size || bytes[used] != ':' || !is_field_name(head->text, head->text_size)) {
+	/* Of a long one the colon may not be there yet. */
+	if (head->text_size == ENTITY_LINE_MAX || bytes[used] != ':' ||
+	    !is_field_name(head->text, head->text_size)) {
 		take_garbage(mail, entity);
 		return used;
 	}

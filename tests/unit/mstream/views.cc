@@ -234,6 +234,9 @@ TEST_CASE("which readings there are does not depend on where a mail is cut", "[m
 		     // Two codings, each with bytes that readers take differently.
 		     std::string("Content-Transfer-Encoding: quoted-printable\n"
 				 "Content-Transfer-Encoding: base64\n\n=3D\n-\n \n\n--c--\n\n"),
+		     // The name of a field, as long as one that is kept, and shorter.
+		     std::string(512, 'x') + ": y\n\nz",
+		     std::string(511, 'x') + ": y\n\nz",
 	     }) {
 		CAPTURE(text);
 		Mail mail;
