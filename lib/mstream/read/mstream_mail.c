@@ -6,6 +6,9 @@
 #include "lib/mstream/read/mstream_state.h"
 #include "lib/mstream/read/partreader.h"
 
+/* Of base64: decoded again for each byte where what reads it may be copied. */
+#define AHEAD_SIZE 64
+
 static const char *const oddity_texts[MSTREAM_ODDITY_COUNT] = {
 	[MSTREAM_TWO_TYPES] = "two types",
 	[MSTREAM_BAD_FIELD] = "bad field",
@@ -235,10 +238,65 @@ static bool is_in_line(const struct entity *entity)
 		entity->line == LINE_DASHES);
 }
 
+/* Is none of set copied, nor what reads its streams, at any of these bytes? */
+static bool are_calm_at(const struct mstream *mail, uint32_t set, const uint8_t *bytes, size_t size)
+{
+	const bool has_dashes =
+		size > 0 && (bytes[0] == '-' || partreader_find_dashes(bytes, size) < size);
+	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
+		const struct entity *entity = &mail->entities[i];
+		if ((set & ENTITY_BIT(i)) != 0 && entity->phase != ENTITY_STOPPED &&
+		    (is_busy(entity) || entity->line == LINE_DASHES ||
+		     (has_dashes && entity->is_watched)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The same of what its streams decode to, which is base64. There are AHEAD_SIZE bytes at most, and none is of
+ * a line of dashes.
+ */
+static bool is_calm(const struct mstream *mail, const struct entity *entity, const uint8_t *bytes,
+		    size_t size)
+{
+	if (entity->phase != ENTITY_BODY || entity->line == LINE_SKIP || entity->is_behind_cr)
+		return false;
+	for (unsigned i = 0; i < entity->stream_count; i++) {
+		const struct leaf_stream *stream = &entity->streams[i];
+		struct base64 decoder = stream->base64;
+		uint8_t out[BASE64_ROOM(AHEAD_SIZE)];
+		size_t used;
+		size_t made;
+		if (!stream->has_nested)
+			continue;
+		if (stream->coding != MSTREAM_BASE64 ||
+		    base64_undo(&decoder, bytes, size, &used, out, &made) != CODING_NONE ||
+		    !are_calm_at(mail, fed_by(mail, FEED_OF(mstream_index(mail, entity), i)), out,
+				 made))
+			return false;
+	}
+	return true;
+}
+
+/* How many bytes set may have when those that are busy are amid mails that are encoded; 0: not known. */
+static size_t calm_size(const struct mstream *mail, uint32_t set, const uint8_t *bytes, size_t size)
+{
+	const size_t some = partreader_find_dashes(bytes, size < AHEAD_SIZE ? size : AHEAD_SIZE);
+	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
+		const struct entity *entity = &mail->entities[i];
+		if ((set & ENTITY_BIT(i)) != 0 && is_busy(entity) &&
+		    !is_calm(mail, entity, bytes, some))
+			return 0;
+	}
+	return some;
+}
+
 /*
  * How many bytes each of set may have before the next has some. One that is copied takes room that another
  * would have had, and which does is not to depend on where the mail is cut: where several may be copied, each
- * has one byte. *ret_busy is one that may be copied while no other may, or ENTITIES_MAX.
+ * has one byte, or as many as surely copy none. *ret_busy is one that may be copied while no other may, or
+ * ENTITIES_MAX.
  */
 static size_t step_size(const struct mstream *mail, uint32_t set, const uint8_t *bytes, size_t size,
 			unsigned *ret_busy)
@@ -265,7 +323,9 @@ static size_t step_size(const struct mstream *mail, uint32_t set, const uint8_t 
 	}
 	if (count <= 1 && !has_dashes)
 		return partreader_find_dashes(bytes, size);
-	size_t some = are_in_line ? partreader_line_size(bytes, size) : 0;
+	size_t some = are_in_line  ? partreader_line_size(bytes, size)
+		      : has_dashes ? 0
+				   : calm_size(mail, set, bytes, size);
 	if (has_dashes && some > room)
 		some = room;
 	return some > 0 ? some : 1;

@@ -244,6 +244,31 @@ TEST_CASE("which readings there are does not depend on where a mail is cut", "[m
 	}
 }
 
+TEST_CASE("mails within two readings do not depend on where a mail is cut", "[mstream][views]")
+{
+	// In base64: a multipart z, text, "--z" behind a CR alone, text, "--z x", which is odd, and "--z--".
+	const std::string coded =
+		"Q29udGVudC1UeXBlOiBtdWx0aXBhcnQvbWl4ZWQ7IGJvdW5kYXJ5PXoNCg0KLS16DQoNCkEgdGV4\r\n"
+		"dCBvZiBzb21lIGxlbmd0aCwgYW5kIHNvIG9uLCB0aGF0IGdvZXMgb24gYW5kIG9uLg0KQSB0ZXh0\r\n"
+		"IG9mIHNvbWUgbGVuZ3RoLCBhbmQgc28gb24sIHRoYXQgZ29lcyBvbiBhbmQgb24uDQpBIGxpbmUN\r\n"
+		"LS16DQoNCm1vcmUNCkFub3RoZXIgdGV4dCBvZiBzb21lIGxlbmd0aCwgYW5kIHNvIG9uLCB0aGF0\r\n"
+		"IGdvZXMgb24uDQpBbm90aGVyIHRleHQgb2Ygc29tZSBsZW5ndGgsIGFuZCBzbyBvbiwgdGhhdCBn\r\n"
+		"b2VzIG9uLg0KLS16IHgNCg0KQg0KLS16LS0NCg==\r\n";
+	for (const std::string type :
+	     { "Content-Type: multipart/mixed; boundary=a\r\n"
+	       "Content-Type: multipart/mixed; boundary=b\r\n",
+	       "Content-Type: multipart/mixed; boundary=a; boundary=b\r\n" }) {
+		Mail mail;
+		read_all(type +
+				 "\r\n--a\r\n--b\r\n"
+				 "Content-Type: message/rfc822\r\n"
+				 "Content-Transfer-Encoding: base64\r\n\r\n" +
+				 coded + "--b--\r\n--a--\r\n",
+			 mail);
+		CHECK(mail.is_odd("bad boundary 1.1"));
+	}
+}
+
 TEST_CASE("a short mail of any lines is the same in pieces", "[mstream][views]")
 {
 	const std::vector<std::string> lines = {
