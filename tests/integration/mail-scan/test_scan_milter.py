@@ -281,6 +281,8 @@ class ScanMilter(Case):
             good = file.read()
         refused = r"^error: \[mail-scan-milter\] signatures not opened, "
         self.expect_log(refused)
+        # The template of decoders has opened them by then.
+        self.assertRegex(self.ask(bad), rf"^reject - {NAME}")
         # As cp does it, over the one that is in use.
         self.write("mail.signatures", good[:100])
         for count, content in enumerate((good[:-64], b"none", good), 1):
