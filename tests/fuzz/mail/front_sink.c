@@ -44,7 +44,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum command { HELLO, HELO, XCLIENT, MAIL, RCPT, DATA, END, RSET, QUIT, COMMANDS, NONE };
+enum hop_command { HELLO, HELO, XCLIENT, MAIL, RCPT, DATA, END, RSET, QUIT, COMMANDS, NONE };
 enum hearing { PROXY, COMMAND_LINES, CONTENT };
 
 /* One connection at a time. */
@@ -57,7 +57,7 @@ struct server {
 	size_t read_size; /* of it, by the client */
 	bool is_closing;
 	enum hearing hearing;
-	enum command last;
+	enum hop_command last;
 	size_t reply_at;     /* of what is said, where that to the last command begins */
 	size_t hello_at;     /* the same to EHLO */
 	int data_code;	     /* of that to DATA, when RSET has come behind it */
@@ -163,7 +163,7 @@ static void go_on(struct server *server)
 	speak(server);
 }
 
-static enum command find_command(const struct run *run)
+static enum hop_command find_command(const struct run *run)
 {
 	const char *const beginnings[COMMANDS] = {
 		[HELLO] = run->setup.kind == SETUP_SINK_LMTP ? "LHLO " : "EHLO ",
@@ -178,7 +178,7 @@ static enum command find_command(const struct run *run)
 	};
 	for (unsigned i = 0; i < COMMANDS; i++) {
 		if (strncmp(run->server.line, beginnings[i], strlen(beginnings[i])) == 0)
-			return (enum command)i;
+			return (enum hop_command)i;
 	}
 	return NONE;
 }
@@ -201,7 +201,7 @@ static void learn(struct run *run, int code)
 		server->is_open = false;
 }
 
-static void check_place(const struct run *run, enum command command, int code)
+static void check_place(const struct run *run, enum hop_command command, int code)
 {
 	static const unsigned before[COMMANDS] = {
 		[HELLO] = 1U << NONE | 1U << XCLIENT,
@@ -255,7 +255,7 @@ static void check_words(const struct run *run)
 static void hear_line(struct run *run)
 {
 	struct server *server = &run->server;
-	const enum command command = find_command(run);
+	const enum hop_command command = find_command(run);
 	if (command != QUIT) {
 		const int code = last_reply(server);
 		learn(run, code);
@@ -442,7 +442,7 @@ static void take_reply(struct run *run, bool is_good, const struct sink_reply *r
 }
 
 /* Of a command that is replayed: what is said of it is what was said to it. */
-static void check_replayed(const struct run *run, enum command command, bool is_good,
+static void check_replayed(const struct run *run, enum hop_command command, bool is_good,
 			   const struct sink_reply *reply)
 {
 	const bool is_said = run->server.last == command;
