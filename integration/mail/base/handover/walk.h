@@ -30,7 +30,7 @@ struct walk {
 /* The value itself, or the one that is read: big-endian, of so many bytes. */
 uint64_t walk_number(struct walk *walk, unsigned size, uint64_t value);
 bool walk_flag(struct walk *walk, bool value);
-/* When it writes, what it is given stays as it is; so do the next. */
+/* A walk that writes leaves the bytes as they are, here and below. */
 void walk_bytes(struct walk *walk, void *bytes, size_t size);
 /* With the size before them, as two bytes; the size, which is at most room. */
 size_t walk_sized(struct walk *walk, void *bytes, size_t size, size_t room);

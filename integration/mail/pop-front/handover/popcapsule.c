@@ -104,7 +104,7 @@ int popcapsule_encode(const struct popcapsule *capsule, uint8_t *ret_bytes, size
 	if (!is_valid(capsule))
 		return SEAL_EVALUE;
 	memset(ret_bytes, 0, SEAL_SIZE);
-	/* It is read alone. */
+	/* Each member gets its own value again, so the capsule is not constant memory. */
 	walk_all(&walk, (struct popcapsule *)(uintptr_t)capsule);
 	assert(!walk.has_failed && walk.at <= HANDOVER_SIZE_MAX);
 	seal_put(ret_bytes, walk.at, MAGIC, VERSION);

@@ -203,7 +203,7 @@ int capsule_encode(const struct capsule *capsule, uint8_t *ret_bytes, size_t *re
 	if (!is_valid(capsule))
 		return SEAL_EVALUE;
 	seal_put_number(ret_bytes + AT_KIND, 2, capsule->kind);
-	/* It is read alone. */
+	/* Each member gets its own value again, so the capsule is not constant memory. */
 	walk_all(&walk, (struct capsule *)(uintptr_t)capsule);
 	assert(!walk.has_failed && walk.at <= CAPSULE_SIZE_MAX);
 	seal_put(ret_bytes, walk.at, MAGIC, VERSION);
