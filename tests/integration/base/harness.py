@@ -581,6 +581,15 @@ class Case(unittest.TestCase):
         pid = os.getpid()
         self.host = f"127.{1 + pid % 250}.{pid // 250 % 250}.{1 + pid // 62500 % 250}"
 
+    def run(self, result=None):
+        """Of a test that is interrupted nothing is left either, which unittest sees to for errors alone."""
+        try:
+            return super().run(result)
+        except KeyboardInterrupt:
+            self.doCleanups()
+            self.doClassCleanups()
+            raise
+
     def _end_processes(self):
         reports = []
         for process in reversed(self.processes):
@@ -776,6 +785,7 @@ def main(has_own_network=False):
     enter_own_network().
     """
     print(f"DNSBLV6_SEED={SEED}")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as SIGINT: see Case.run()
     if has_own_network:
         enter_own_network()
     result = unittest.main(verbosity=2, exit=False).result
