@@ -46,6 +46,8 @@ PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "f
            "fe80::/10", "fec0::/10", "::1/128", "::ffff:0:0/96")
 DNS64_PREFIX = "64:ff9b::/96"
 OFF, ON, EXCEPTED = "off", "on", "on, zone excepted"
+# QNAME minimisation, protection against rebinding, DNS64; each resolver in each is a row.
+SETTINGS = list(itertools.product((False, True), (OFF, ON, EXCEPTED), (False, True)))
 
 ROOT_ZONE = f"""\
 . 3600 SOA a.root. nobody.root. 1 3600 600 86400 60
@@ -258,7 +260,6 @@ class Matrix(Case):
     # ---- the table ----
 
     def rows(self):
-        settings = list(itertools.product((False, True), (OFF, ON, EXCEPTED), (False, True)))
         for resolver in resolvers.VALIDATORS:
             try:
                 peer({"Unbound": "unbound", "BIND": "named", "Knot Resolver": "kresd",
@@ -267,7 +268,7 @@ class Matrix(Case):
                 with self.subTest(resolver=resolver):
                     raise reason
                 continue
-            for setting in settings:
+            for setting in SETTINGS:
                 with self.subTest(resolver=resolver, setting=setting):
                     yield resolver, setting, self.measure(resolver, *setting)
 
@@ -280,6 +281,7 @@ class Matrix(Case):
             page = file.read()
         head, table = page.split(MARK)
         if IS_WRITING:
+            self.assertEqual(len(lines), len(SETTINGS) * len(resolvers.VALIDATORS), "docs/resolvers.md stays as it was")
             with open(PAGE, "w", encoding="utf-8") as file:
                 file.write(head + MARK + TABLE_HEAD + "".join(lines))
             return
