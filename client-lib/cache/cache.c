@@ -40,7 +40,7 @@ static struct cache_slot encode(const struct cache *cache, struct cache_key key,
 	slot.meta = expires_s << CACHE_EXPIRY_SHIFT |
 		    (uint64_t)(entry->kind & 15) << CACHE_KIND_SHIFT | flags << CACHE_FLAGS_SHIFT |
 		    (uint64_t)class_of(entry->ttl_s) << CACHE_CLASS_SHIFT;
-	slot.meta |= cache_slot_sum(cache, &slot) & CACHE_SUM_MAX;
+	slot.meta |= cache_slot_sum(cache, &slot, cache_era(cache, key.word)) & CACHE_SUM_MAX;
 	return slot;
 }
 
@@ -312,6 +312,13 @@ void cache_begin_era(struct cache *cache, unsigned zone)
 	uint64_t *word = word_of(cache, zone, CACHE_ZONE_ERA);
 	__atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
 	copy_words(cache, word, sizeof(*word));
+}
+
+uint32_t cache_read_clock(struct cache *cache, uint32_t second)
+{
+	uint32_t now_s = cache_clock_now_s(cache);
+	cache_store(&cache->recent, (uint64_t)second << 32 | now_s);
+	return now_s;
 }
 
 uint32_t cache_now_s(const struct cache *cache)

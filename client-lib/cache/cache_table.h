@@ -78,6 +78,7 @@ struct cache {
 	uint64_t seed[2];
 	uint64_t factors[4]; /* of cache_slot_sum(); odd, and random as the seed is */
 	uint64_t epoch_s;
+	uint64_t recent; /* atomic; of cache_recent_s() */
 	uint8_t *marks;
 	bool is_writable;
 	uint64_t *header;
@@ -237,30 +238,30 @@ static inline uint32_t cache_slot_fresh_s(const struct cache *cache, const struc
 /* A bitmap that is not stale, by one comparison. */
 static inline bool cache_slot_is_bitmap(const struct cache_slot *slot)
 {
-	const uint64_t wanted = (uint64_t)CACHE_BITMAP << CACHE_KIND_SHIFT;
-	const uint64_t mask = 15ull << CACHE_KIND_SHIFT | (uint64_t)CACHE_FLAG_STALE
-								  << CACHE_FLAGS_SHIFT;
-	return (slot->meta & mask) == wanted;
+	const uint32_t wanted = CACHE_BITMAP << (CACHE_KIND_SHIFT - CACHE_SUM_BITS);
+	const uint32_t mask = 15u << (CACHE_KIND_SHIFT - CACHE_SUM_BITS) |
+			      CACHE_FLAG_STALE << (CACHE_FLAGS_SHIFT - CACHE_SUM_BITS);
+	return ((uint32_t)(slot->meta >> CACHE_SUM_BITS) & mask) == wanted;
 }
 
-/* As dnsblv6_bitmap_get() of the payload, without memory between. */
-static inline unsigned cache_slot_bit(const struct cache_slot *slot, unsigned host_index)
+/* dnsblv6_bitmap_get() of the payload, without memory between: all ones, or 0. */
+static inline uint64_t cache_slot_mask(const struct cache_slot *slot, unsigned host_index)
 {
 	uint64_t half = host_index < 64 ? slot->head : slot->tail;
-	return (unsigned)(be64toh(half) >> (63 - host_index % 64)) & 1;
+	return -(be64toh(half) << host_index % 64 >> 63);
 }
 
 /*
- * Over everything but itself, and the era of the slot's zone: each word times a random odd number of
+ * Over everything but itself, and the era of the slot's zone, cache_era(): each word times a random odd number of
  * its own, of which the upper bits count, so that any other word makes another sum but in one of
  * 2^24 tables. The last bit of a word changes the last bit of its product alone: tail is mixed, so
  * that its own and that of head do not cancel out. Two eras next to each other never have the same
  * sum. Bits above CACHE_SUM_BITS mean nothing.
  */
-static inline uint64_t cache_slot_sum(const struct cache *cache, const struct cache_slot *slot)
+static inline uint64_t cache_slot_sum(const struct cache *cache, const struct cache_slot *slot,
+				      uint64_t era)
 {
 	const uint64_t *factors = cache->factors;
-	uint64_t era = cache_load(cache->header + CACHE_WORD_ERA + (slot->key >> CACHE_ZONE_SHIFT));
 	uint64_t sum = slot->key * factors[0] + slot->head * factors[1] +
 		       (slot->tail ^ slot->tail >> 32) * factors[2] +
 		       (slot->meta >> CACHE_SUM_BITS) * factors[3];
@@ -277,16 +278,23 @@ static inline struct cache_slot cache_read_slot(const uint64_t *words)
 	return slot;
 }
 
-/* Was all of it put at one time and in this era? Of a slot that was used. */
-static inline bool cache_slot_fits(const struct cache *cache, const struct cache_slot *slot)
+static inline uint64_t cache_era(const struct cache *cache, uint64_t key_word)
 {
-	return (cache_slot_sum(cache, slot) - slot->meta) << (64 - CACHE_SUM_BITS) == 0;
+	return cache_load(cache->header + CACHE_WORD_ERA + (key_word >> CACHE_ZONE_SHIFT));
+}
+
+/* Was all of it put at one time and in this era? Of a slot that was used. */
+static inline bool cache_slot_fits(const struct cache *cache, const struct cache_slot *slot,
+				   uint64_t era)
+{
+	return (cache_slot_sum(cache, slot, era) - slot->meta) << (64 - CACHE_SUM_BITS) == 0;
 }
 
 static inline bool cache_slot_is_whole(const struct cache *cache, const struct cache_slot *slot)
 {
 	unsigned kind = cache_slot_kind(slot);
-	return kind >= CACHE_BITMAP && kind <= CACHE_PAIRS && cache_slot_fits(cache, slot);
+	return kind >= CACHE_BITMAP && kind <= CACHE_PAIRS &&
+	       cache_slot_fits(cache, slot, cache_era(cache, slot->key));
 }
 
 /* ---- a set ---- */
@@ -420,10 +428,8 @@ static inline bool cache_find(const struct cache *cache, const uint64_t *set, st
 
 static inline void cache_mark_slot(const struct cache *cache, uint8_t *marks, unsigned place)
 {
-	if (!cache->is_writable)
-		return;
 	/* Most marks are there already, and reading them takes no cache line from others. */
-	if ((__atomic_load_n(marks, __ATOMIC_RELAXED) & 1u << place) == 0)
+	if ((__atomic_load_n(marks, __ATOMIC_RELAXED) & 1u << place) == 0 && cache->is_writable)
 		__atomic_fetch_or(marks, (uint8_t)(1u << place), __ATOMIC_RELAXED);
 }
 
@@ -463,6 +469,29 @@ static inline uint32_t cache_clock_now_s(const struct cache *cache)
 {
 	uint64_t now_s = cache_clock_s();
 	return now_s > cache->epoch_s ? (uint32_t)(now_s - cache->epoch_s) : 0;
+}
+
+/* cache_now_s() for cache_recent_s(): once in each second of the wall's clock. */
+uint32_t cache_read_clock(struct cache *cache, uint32_t second);
+
+/*
+ * cache_now_s(), or what it was up to a second ago. The C library's time() is where clock_gettime()
+ * has a loop and two calls, so that it tells whether another second has begun; not more, as it is
+ * the wall's clock, which is set: one that is set back into the second that it showed at the last
+ * look keeps an old time for the rest of that second. Other C libraries have no such time().
+ */
+static inline uint32_t cache_recent_s(struct cache *cache)
+{
+#ifdef __GLIBC__
+	uint32_t second = (uint32_t)time(NULL);
+	uint64_t recent = cache_load(&cache->recent);
+
+	if (__builtin_expect(recent >> 32 != second, 0))
+		return cache_read_clock(cache, second);
+	return (uint32_t)recent;
+#else
+	return cache_clock_now_s(cache);
+#endif
 }
 
 #ifdef __cplusplus

@@ -401,7 +401,7 @@ uint32_t ranges_left_s(const struct cache *cache, unsigned zone, enum dnsblv6_st
 		struct cache_slot node;
 		if (cache_find(cache, sets[i], keys[i], &node) &&
 		    cache_slot_kind(&node) == CACHE_RANGE && cache_slot_expiry(&node) > now_s &&
-		    cache_slot_bit(&node, (unsigned)(number & NODE_MASK)) != 0)
+		    cache_slot_mask(&node, (unsigned)(number & NODE_MASK)) != 0)
 			return cache_slot_expiry(&node) - now_s;
 	}
 	return 0;

@@ -287,12 +287,6 @@ static void on_wake(struct waiter *waiter, const struct cache_entry *entry)
 
 /* ---- starting ---- */
 
-int engine_look(const struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
-		struct dnsblv6_result *ret_result)
-{
-	return look_address(&engine->all, ip, entries, ret_result);
-}
-
 int engine_look_topic(const struct engine *engine, const struct topic *topic, uint64_t entries,
 		      struct dnsblv6_result *ret_result)
 {

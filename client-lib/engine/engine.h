@@ -4,7 +4,7 @@
 /*
  * engine.h - one address and many zones become one result.
  *
- * Flow: client.c -> engine_look() (cache alone) or engine_start() -> look.h, then fetch.h
+ * Flow: client.c -> look_address() (cache alone) or engine_start() -> look.h, then fetch.h
  *       -> engine_process() -> verdict.h -> the result.
  *
  * Per zone there is a state machine (health.h) that decides whether the zone may give
@@ -22,8 +22,8 @@
  * engine_life.c how an engine begins, is forked, ends, and what it tells about itself.
  *
  * The engine is one thread's at a time (client.c has the lock), but
- * engine_look(), which any thread may call at any time: it reads the cache and
- * the zones' words in it (cache_zone_get()), and nothing that changes.
+ * look_address() and engine_look_topic(), which any thread may call at any time: they read the
+ * cache and the zones' words in it (cache_zone_get()), and nothing that changes.
  */
 
 #include "client-lib/config/topic.h"
@@ -85,12 +85,9 @@ int engine_new(const struct config *config, dnsblv6_log_fn log, void *log_contex
 void engine_free(struct engine *engine);
 
 /*
- * As dnsblv6_peek(); entries is a set, as config_entries() takes it, and -EINVAL one of nothing.
- * Where is_due is set, engine_start() starts what is due.
+ * As look_address(), of any topic. entries is a set, as config_entries() takes it; one of nothing
+ * is clear.
  */
-int engine_look(const struct engine *engine, const struct dnsblv6_ip *ip, uint64_t entries,
-		struct dnsblv6_result *ret_result);
-/* The same of any topic; a set of nothing is clear. */
 int engine_look_topic(const struct engine *engine, const struct topic *topic, uint64_t entries,
 		      struct dnsblv6_result *ret_result);
 

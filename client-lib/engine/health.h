@@ -165,10 +165,11 @@ static inline uint32_t health_age_s(const struct health_word *parts, uint32_t no
 /* Is it well, asked for bitmaps, and has it that family? So are most words. */
 static inline bool health_is_plain(uint64_t word, bool is_ipv4)
 {
-	uint64_t family = is_ipv4 ? 1u << 5 : 1u << 6;
-	/* Of the two bits of the mode one is set. */
-	return (word & (7 | family)) == (DNSBLV6_ZONE_OK | family) &&
-	       ((word >> 3 ^ word >> 4) & 1) != 0;
+	/* State, mode and, as bit 5, the family; of the two bits of the mode one is set. */
+	const uint64_t plain = 1ull << (DNSBLV6_ZONE_OK | 1 << 3 | 1 << 5) |
+			       1ull << (DNSBLV6_ZONE_OK | 2 << 3 | 1 << 5);
+	uint64_t said = is_ipv4 ? word : (word & 31) | (word >> 1 & 1 << 5);
+	return (plain >> (said & 63) & 1) != 0;
 }
 
 /* Does a zone in this state get no questions? */

@@ -12,6 +12,8 @@
 #define FAILURE_BITS  50 /* of an index there */
 #define SPREAD	      0x9e3779b97f4a7c15ull
 
+#define UNLIKELY(what) __builtin_expect(what, 0)
+
 struct cache_key look_key(const struct cache *cache, unsigned zone, bool is_block,
 			  struct dnsblv6_addr addr)
 {
@@ -338,11 +340,11 @@ int look_all_at_length(const struct zones *all, uint64_t hi, uint64_t lo, uint64
 /* What is asked, and in which cache. Registers: all that has it is inlined into its user. */
 struct glance {
 	const struct zones *all;
-	const struct cache *cache; /* the daemon's, where it has one, or our own */
-	const int *indices;	   /* of our zones in it; NULL: the same */
-	uint64_t word;		   /* cache_block_word() */
-	uint64_t block;		   /* key in the zone with index 0 */
-	uint64_t hash;		   /* of that */
+	struct cache *cache; /* the daemon's, where it has one, or our own */
+	const int *indices;  /* of our zones in it; NULL: the same */
+	uint64_t word;	     /* cache_block_word() */
+	uint64_t block;	     /* key in the zone with index 0 */
+	uint64_t hash;	     /* of that */
 	uint32_t now_s;
 	bool is_ipv4;
 };
@@ -361,18 +363,17 @@ struct target {
 	const uint64_t *set; /* of its block; on its way */
 	uint8_t *marks;	     /* of that */
 	struct cache_key key;
+	uint64_t *place; /* of the zone's word in the header */
 	uint64_t word;
 };
 
 static inline __attribute__((always_inline)) void begin(const struct zones *all,
 							const struct shared_table *table,
-							uint64_t hi, uint64_t lo,
+							bool is_ipv4, uint64_t word,
 							struct glance *ret_glance)
 {
-	uint64_t word = cache_block_word(hi, lo);
-	bool is_ipv4 = cache_is_ipv4(hi, lo);
 	uint64_t block = cache_key_of_word(0, is_ipv4, word).word;
-	const struct cache *cache = table != NULL ? table->cache : all->cache;
+	struct cache *cache = table != NULL ? table->cache : all->cache;
 
 	*ret_glance = (struct glance){
 		.all = all,
@@ -389,25 +390,23 @@ static inline __attribute__((always_inline)) void begin(const struct zones *all,
 static inline __attribute__((always_inline)) bool
 aim(const struct glance *glance, const struct verdict_zone *zone, struct target *ret_target)
 {
-	int index = glance->indices == NULL ? (int)zone->index : glance->indices[zone->index];
+	unsigned index = zone->index;
 
-	if (index < 0)
-		return false;
+	if (glance->indices != NULL) {
+		if (glance->indices[index] < 0)
+			return false;
+		index = (unsigned)glance->indices[index];
+	}
 	ret_target->zone = zone;
-	ret_target->key = cache_move_key(glance->block, (unsigned)index);
-	uint64_t place =
-		cache_hash_index(glance->cache, cache_move_hash(glance->hash, (unsigned)index));
-	ret_target->set = glance->cache->slots + place * CACHE_SET_WORDS;
-	ret_target->marks = glance->cache->marks + place;
+	ret_target->key = cache_move_key(glance->block, index);
+	uint64_t set = cache_hash_index(glance->cache, cache_move_hash(glance->hash, index));
+	ret_target->set = glance->cache->slots + set * CACHE_SET_WORDS;
+	ret_target->marks = glance->cache->marks + set;
 	cache_fetch_set(ret_target->set);
-	ret_target->word = cache_load_zone_word(glance->cache, (unsigned)index);
+	ret_target->place = glance->cache->header + CACHE_WORD_ZONE + index;
+	ret_target->word = __atomic_load_n(ret_target->place, __ATOMIC_ACQUIRE);
 	return (glance->indices == NULL || !zone->wants_secure) &&
 	       health_is_plain(ret_target->word, glance->is_ipv4);
-}
-
-static inline uint64_t all_or_none(bool is_all)
-{
-	return -(uint64_t)is_all;
 }
 
 /*
@@ -422,12 +421,13 @@ take_slot(const struct glance *glance, const struct target *target, const uint64
 	const struct verdict_zone *zone = target->zone;
 	struct cache_slot slot = cache_read_found(words, target->key);
 	int64_t left_s = (int64_t)cache_slot_expiry(&slot) - glance->now_s;
+	uint64_t era = cache_load(target->place + CACHE_WORD_ERA - CACHE_WORD_ZONE);
 
 	if (!cache_slot_is_bitmap(&slot) || left_s < cache_slot_fresh_s(glance->cache, &slot) ||
-	    !cache_slot_fits(glance->cache, &slot))
+	    !cache_slot_fits(glance->cache, &slot, era))
 		return false;
-	uint64_t is_listed = all_or_none(cache_slot_bit(&slot, (unsigned)glance->word & 127));
-	uint64_t is_secure = all_or_none((cache_slot_flags(&slot) & CACHE_FLAG_SECURE) != 0);
+	uint64_t is_listed = cache_slot_mask(&slot, (unsigned)glance->word & 127);
+	uint64_t is_secure = -(uint64_t)(cache_slot_flags(&slot) & CACHE_FLAG_SECURE);
 	found->listed |= zone->bitmap_entries & is_listed;
 	found->score += zone->bitmap_weight & (int64_t)is_listed;
 	found->secure |= zone->entries & is_secure;
@@ -495,7 +495,7 @@ glance_zones(struct glance *glance, uint64_t entries, struct found *found)
 		else if (wanted != 0)
 			left |= 1ull << zone->index;
 	}
-	glance->now_s = cache_clock_now_s(glance->cache);
+	glance->now_s = cache_recent_s(glance->cache);
 	for (const struct target *target = targets; target < last; target++) {
 		if (!glance_zone(glance, target, found))
 			left |= 1ull << target->zone->index;
@@ -528,11 +528,11 @@ int look_all(const struct zones *all, uint64_t hi, uint64_t lo, uint64_t entries
 	struct found found = { .ttl_s = UINT32_MAX };
 	struct glance glance;
 
-	begin(all, table, hi, lo, &glance);
+	begin(all, table, cache_is_ipv4(hi, lo), cache_block_word(hi, lo), &glance);
 	uint64_t left = glance_zones(&glance, entries, &found);
 	verdict_init(ret_result);
 	fill(&found, ret_result);
-	if (left != 0)
+	if (left != 0 || found.answered == 0)
 		return add_zones(all, table, left, hi, lo, entries, ret_result);
 	verdict_finish_whole(all->config, found.score, ret_result);
 	return DNSBLV6_OK;
@@ -548,26 +548,54 @@ static __attribute__((noinline)) int look_any(const struct zones *all, struct dn
 			scope_entries(all->config, CONFIG_ADDRESS, addr, zones), ret_result);
 }
 
-/* Most handles ask one zone: for that one, all that is not memory is done while memory comes. */
-int look_address(const struct zones *all, const struct dnsblv6_ip *ip, uint64_t zones,
-		 struct dnsblv6_result *ret_result)
+/* scope_is_private() without a call. */
+static inline bool is_private(struct dnsblv6_addr addr, bool is_ipv4)
 {
-	struct dnsblv6_addr addr = dnsblv6_addr_from_bytes(ip->bytes);
+	return is_ipv4 ? scope_is_private4((uint32_t)addr.lo) : scope_is_private(addr);
+}
+
+/*
+ * The one zone of most handles, without a branch that is taken where the answer is in the cache.
+ * Memory comes while all else is done that does not need it.
+ */
+static inline __attribute__((always_inline)) int look_single(const struct zones *all,
+							     struct dnsblv6_addr addr, bool is_ipv4,
+							     uint64_t zones,
+							     struct dnsblv6_result *ret_result)
+{
 	struct found found = { .ttl_s = UINT32_MAX };
 	struct glance glance;
 	struct target target;
 
-	if (all->single == NULL || zones != 0 || is_loopback(addr.hi, addr.lo) ||
-	    (!all->config->asks_private && scope_is_private(addr)))
+	begin(all, NULL, is_ipv4, is_ipv4 ? (uint32_t)addr.lo : addr.hi, &glance);
+	bool is_plain = aim(&glance, all->single, &target);
+	if (UNLIKELY(!is_plain) || UNLIKELY(zones != 0) ||
+	    UNLIKELY(is_ipv4 && is_loopback(addr.hi, addr.lo)) ||
+	    UNLIKELY(!all->config->asks_private && is_private(addr, is_ipv4)))
 		return look_any(all, addr, zones, ret_result);
-	begin(all, NULL, addr.hi, addr.lo, &glance);
-	if (!aim(&glance, all->single, &target))
-		return look_any(all, addr, zones, ret_result);
-	verdict_init(ret_result);
-	glance.now_s = cache_clock_now_s(glance.cache);
-	if (!glance_zone(&glance, &target, &found))
+	verdict_init_whole(ret_result);
+	glance.now_s = cache_recent_s(glance.cache);
+	if (UNLIKELY(!glance_zone(&glance, &target, &found)))
 		return look_any(all, addr, zones, ret_result);
 	fill(&found, ret_result);
 	verdict_finish_whole(all->config, found.score, ret_result);
 	return DNSBLV6_OK;
+}
+
+static __attribute__((noinline)) int look_single6(const struct zones *all, struct dnsblv6_addr addr,
+						  uint64_t zones, struct dnsblv6_result *ret_result)
+{
+	return look_single(all, addr, false, zones, ret_result);
+}
+
+int look_address(const struct zones *all, const struct dnsblv6_ip *ip, uint64_t zones,
+		 struct dnsblv6_result *ret_result)
+{
+	struct dnsblv6_addr addr = dnsblv6_addr_from_bytes(ip->bytes);
+
+	if (UNLIKELY(all->single == NULL))
+		return look_any(all, addr, zones, ret_result);
+	if (UNLIKELY(!cache_is_ipv4(addr.hi, addr.lo)))
+		return look_single6(all, addr, zones, ret_result);
+	return look_single(all, addr, true, zones, ret_result);
 }

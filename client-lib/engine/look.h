@@ -4,7 +4,7 @@
 /*
  * look.h - what the caches know about an address: the daemon's first, then our own.
  *
- * Flow: engine_look() -> look_address(); engine_start() before it asks -> look_all(), look_zone()
+ * Flow: client.c -> look_address(); engine_start() before it asks -> look_all(), look_zone()
  *       -> cache.h, ranges.h -> verdict.h
  * No system call, lock or allocation; any thread. Reads of struct zones only what does not change
  * after engine_new().
@@ -47,7 +47,10 @@ bool look_shared(const struct zone *zone, struct dnsblv6_addr addr, bool takes_e
  */
 int look_all(const struct zones *all, uint64_t hi, uint64_t lo, uint64_t entries,
 	     struct dnsblv6_result *ret_result);
-/* What dnsblv6_peek_zones() returns and writes. -EINVAL: the set has no zone of addresses. */
+/*
+ * What dnsblv6_peek_zones() returns and writes. -EINVAL: the set has no zone of addresses. Where
+ * is_due is set, engine_start() starts what is due.
+ */
 int look_address(const struct zones *all, const struct dnsblv6_ip *ip, uint64_t zones,
 		 struct dnsblv6_result *ret_result);
 /* look_all() without the short way that it takes for zones that are well: to compare. */

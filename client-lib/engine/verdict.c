@@ -179,6 +179,8 @@ void verdict_finish(const struct config *config, uint64_t entries, struct dnsblv
 	if (result->zones_failed != 0)
 		counted |= find_failed(config, result->zones_failed, CONFIG_CLOSED);
 	int64_t score = counted == 0 ? 0 : sum_weights(config, counted);
-	verdict_set_score(score, result);
+	result->score = (int32_t)score; /* the weights of all entries are within it */
+	if (result->ttl_s == UINT32_MAX)
+		result->ttl_s = 0;
 	result->verdict = choose(config, entries, result);
 }

@@ -41,6 +41,17 @@ static inline void verdict_init(struct dnsblv6_result *ret_result)
 	ret_result->ttl_s = UINT32_MAX;
 }
 
+/* All that is zero when every entry has answered by a bitmap, and the rest is written anyway. */
+static inline void verdict_init_whole(struct dnsblv6_result *ret_result)
+{
+	ret_result->zones_failed = 0;
+	ret_result->zones_stale = 0;
+	ret_result->elapsed_us = 0;
+	ret_result->queries = 0;
+	memset(ret_result->reserved, 0,
+	       sizeof(*ret_result) - offsetof(struct dnsblv6_result, reserved));
+}
+
 /* entries: a subset of zone->entries. ttl_s is what is left of the answer. */
 void verdict_add_answer(const struct config *config, const struct verdict_zone *zone,
 			uint64_t entries, const struct cache_entry *entry, struct dnsblv6_addr addr,
@@ -50,19 +61,11 @@ void verdict_add_failure(uint64_t entries, struct dnsblv6_result *result);
 /* Score, TTL and verdict. Entries that are neither answered nor failed count for nothing. */
 void verdict_finish(const struct config *config, uint64_t entries, struct dnsblv6_result *result);
 
-/* Score and TTL. The weights of all entries together are within the score. */
-static inline void verdict_set_score(int64_t score, struct dnsblv6_result *result)
-{
-	result->score = (int32_t)score;
-	if (result->ttl_s == UINT32_MAX)
-		result->ttl_s = 0;
-}
-
 /* verdict_finish() where every entry has answered, and score is the sum of those that list. */
 static inline void verdict_finish_whole(const struct config *config, int64_t score,
 					struct dnsblv6_result *result)
 {
-	verdict_set_score(score, result);
+	result->score = (int32_t)score;
 	result->verdict = result->score >= config->threshold ? DNSBLV6_LISTED : DNSBLV6_CLEAR;
 }
 

@@ -143,6 +143,25 @@ TEST_CASE("what has expired is still got, and says when it did", "[client][cache
 	CHECK(cache_now_s(table.get()) > 0);
 }
 
+TEST_CASE("the recent second is this one or the one before", "[client][cache]")
+{
+	cache_ptr table = new_cache();
+	const auto is_near = [&] {
+		const uint32_t before = cache_now_s(table.get());
+		const uint32_t recent = cache_recent_s(table.get());
+		return recent + 1 >= before && recent <= cache_now_s(table.get());
+	};
+	const uint32_t end_s = cache_now_s(table.get()) + 3;
+	bool is_always_near = true;
+	while (cache_now_s(table.get()) < end_s)
+		is_always_near = is_always_near && is_near();
+	CHECK(is_always_near);
+	for (int64_t seconds : { 1, 2, 3600, 100000 }) {
+		test_clock::pass(seconds);
+		CHECK(is_near());
+	}
+}
+
 TEST_CASE("a TTL is kept as a class that is not above it, an expiry as far as it goes",
 	  "[client][cache]")
 {

@@ -495,14 +495,28 @@ TEST_CASE("there are no more requests than were allowed", "[client][engine]")
 	CHECK(first.calls == 0);
 }
 
-TEST_CASE("steps of the wall clock are not seen, since it is never read", "[client][engine]")
+TEST_CASE("steps of the wall clock are not seen", "[client][engine]")
 {
 	inquiry client;
 	add_lists(client);
+	dnsblv6_result result;
 	test_clock::wall_reads = 0;
 	CHECK(client.check("192.0.2.1").verdict == DNSBLV6_LISTED);
 	CHECK(client.check("2001:db8::1").verdict == DNSBLV6_CLEAR);
+	for (int64_t seconds : { 1, 100000, -200000 }) {
+		test_clock::set_wall(seconds);
+		CHECK(client.look("192.0.2.1", result) == 0);
+		CHECK(result.verdict == DNSBLV6_LISTED);
+	}
 	CHECK(test_clock::wall_reads == 0);
+
+	// It is set back by as much as has passed: an hour is seen as soon as another second is.
+	test_clock::pass(90000);
+	test_clock::set_wall(-90000);
+	const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+	while (client.look("192.0.2.1", result) == 0 && std::chrono::steady_clock::now() < end)
+		usleep(10000);
+	CHECK(client.look("192.0.2.1", result) == -EAGAIN);
 }
 
 TEST_CASE("what is cached is told by engine_process(), and not before", "[client][engine]")

@@ -10,6 +10,7 @@
 // something happens, time stands still; expire() lets it pass.
 
 #include "client-lib/engine/engine.h"
+#include "client-lib/engine/look.h"
 
 #include <poll.h>
 
@@ -155,7 +156,7 @@ class inquiry
 	int look(const std::string &address, dnsblv6_result &result)
 	{
 		const dnsblv6_ip parsed = ip(address);
-		return engine_look(get(), &parsed, 0, &result);
+		return look_address(&get()->all, &parsed, 0, &result);
 	}
 	dnsblv6_zone_state state(unsigned entry = 0)
 	{

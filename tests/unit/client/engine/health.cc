@@ -112,6 +112,19 @@ health_probe make_sick(dnsblv6_zone_state state)
 }
 } // namespace
 
+TEST_CASE("a plain zone is well, asked for bitmaps, and has the family", "[client][engine][health]")
+{
+	for (uint64_t word = 0; word < 1u << 10; word++) {
+		const health_word parts = health_unpack(word);
+		const bool is_well = parts.state == DNSBLV6_ZONE_OK && (word >> 3 & 3) % 3 != 0;
+		CAPTURE(word);
+		for (uint64_t upper : { UINT64_C(0), ~UINT64_C(0) << 10 }) {
+			CHECK(health_is_plain(word | upper, true) == (is_well && parts.has_ipv4));
+			CHECK(health_is_plain(word | upper, false) == (is_well && parts.has_ipv6));
+		}
+	}
+}
+
 TEST_CASE("a word says that a zone has both kinds of names", "[client][engine][health]")
 {
 	const auto mode = GENERATE(HEALTH_BOTH, HEALTH_BOTH6);

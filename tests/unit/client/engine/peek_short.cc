@@ -213,6 +213,15 @@ struct said {
 	}
 };
 
+// The clock is read anew by both: look_address() may use what it was up to a second ago.
+void forget_clock(const zones &parts)
+{
+	const shared_table *table = parts.shared != nullptr ? shared_get(parts.shared) : nullptr;
+	parts.cache->recent = 0;
+	if (table != nullptr)
+		table->cache->recent = 0;
+}
+
 // Both ways within one second of all clocks.
 void look_twice(chance &world, dnsblv6_addr addr, uint64_t wanted, said &at_length, said &quick)
 {
@@ -223,6 +232,7 @@ void look_twice(chance &world, dnsblv6_addr addr, uint64_t wanted, said &at_leng
 	uint64_t before = 0;
 	do {
 		before = cache_clock_s();
+		forget_clock(parts);
 		at_length.status =
 			look_all_at_length(&parts, addr.hi, addr.lo, entries, &at_length.result);
 		quick.status = look_address(&parts, &ip, wanted, &quick.result);
