@@ -286,6 +286,20 @@ class Alone(WatchCase):
         self.assertEqual(self.master_file(), before)
         self.assertEqual(watch.stop(), 0)
 
+    def test_a_serial_that_never_grows_is_told_once(self):
+        soa = "$SOA 3600 ns1.example.net. hostmaster.example.net. 1 2h 15m 7d 10m\n$NS 3600 ns1.example.net.\n"
+        self.write("other-list", soa + "192.0.2.1\n")
+        self.write("zones.conf", f"zone:\n  - domain: {OTHER}\n    store: {self.other}\n"
+                   f"    list: ip4set:{self.other_list}\n")
+        watch = self.watch()
+        self.built(watch, 1, OTHER)
+        for count in range(2, 5):
+            self.append(self.other_list, f"192.0.2.{count}\n")
+            self.built(watch, count, OTHER)
+        self.assertEqual(watch.stop(), 0)
+        self.expect_log(r"serial of \$SOA is not newer")
+        self.assertEqual(watch.log().count("serial of $SOA"), 1)
+
     def test_the_end_of_refusals_is_told_though_nothing_has_changed(self):
         self.configure()
         watch = self.watch("bl6.example")
