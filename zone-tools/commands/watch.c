@@ -4,8 +4,9 @@
  * watch.c - dnsblv6-zone watch: builds the zones of zones.conf whenever their lists change.
  *
  * One loop without any state on disk: what the lists look like (lookout.h) -> what is due
- * (schedule.h) -> a process that builds or signs one zone -> what it said, as lines of ours. Zones
- * are built one after the other. A process that crashes over a list or a store takes nothing with it.
+ * (schedule.h) -> a process that builds or signs one zone -> what it said, as lines of ours. Two zones
+ * are built at a time: one that takes long, or waits for a secondary, does not hold up the others. A
+ * process that crashes over a list or a store takes nothing with it.
  */
 
 #include "zone-tools/commands/build.h"
@@ -41,6 +42,7 @@ enum {
 	LATE_LEAST_MS = 10000, /* a job may take so long, whatever --refresh says */
 	PATIENCE_MS = 10000,   /* for a process that was told to end */
 	SAID_MAX = 64 * 1024,  /* bytes of what a process has said that are read */
+	PLACES = 2, /* processes at a time: each may take as much memory as a zone needs */
 };
 
 struct watched {
@@ -52,7 +54,7 @@ struct watched {
 struct running {
 	struct crew_slot slot; /* pid 0: none */
 	enum schedule_job job;
-	uint64_t late_ms; /* from when on others wait too long; SCHEDULE_NEVER: that was said */
+	uint64_t late_ms; /* from when on it takes too long; SCHEDULE_NEVER: that was said */
 	char *domain;	  /* ours */
 	int out;	  /* what it says, in memory */
 	int err;
@@ -68,7 +70,7 @@ struct watch {
 	struct zonesconf conf;
 	struct watched *zones;
 	struct lookout lookout;
-	struct running running;
+	struct running running[PLACES];
 	size_t next; /* where the search for something due begins: each zone in its turn */
 	sigset_t waited;
 	sigset_t before;
@@ -228,9 +230,9 @@ static void close_running(struct running *running)
 }
 
 /* In the process: its streams are in memory, and its signals are what they were. */
-static int run_child(const struct watch *watch, const struct watched *watched)
+static int run_child(const struct watch *watch, const struct running *running,
+		     const struct watched *watched)
 {
-	const struct running *running = &watch->running;
 	sigprocmask(SIG_SETMASK, &watch->before, NULL);
 	close(watch->signals);
 	if (dup2(running->out, STDOUT_FILENO) < 0 || dup2(running->err, STDERR_FILENO) < 0)
@@ -251,9 +253,9 @@ static uint64_t late_after_ms(const struct watch *watch)
 	return watch->pace.refresh_ms > LATE_LEAST_MS ? watch->pace.refresh_ms : LATE_LEAST_MS;
 }
 
-static void start(struct watch *watch, struct watched *watched, enum schedule_job job)
+static void start(const struct watch *watch, struct running *running, struct watched *watched,
+		  enum schedule_job job)
 {
-	struct running *running = &watch->running;
 	running->job = job;
 	if (job == SCHEDULE_BUILD && schedule_is_restless(&watched->schedule))
 		log_info(watched->zone->domain,
@@ -268,7 +270,7 @@ static void start(struct watch *watch, struct watched *watched, enum schedule_jo
 	if (ret == 0)
 		ret = child_fork(&running->slot);
 	if (ret == 0)
-		_exit(run_child(watch, watched));
+		_exit(run_child(watch, running, watched));
 	if (ret > 0)
 		return;
 	uint64_t again_ms = schedule_end(&watched->schedule, job, false, clock_now_ms());
@@ -343,9 +345,8 @@ static bool is_good(int status)
 	       (WEXITSTATUS(status) == EX_OK || WEXITSTATUS(status) == EX_UNAVAILABLE);
 }
 
-static void end_job(struct watch *watch, int status)
+static void end_job(const struct watch *watch, struct running *running, int status)
 {
-	struct running *running = &watch->running;
 	struct watched *watched = find_zone(watch, running->domain);
 	char *out = read_said(running->out);
 	char *err = read_said(running->err);
@@ -371,9 +372,12 @@ static void end_job(struct watch *watch, int status)
 static void reap(struct watch *watch)
 {
 	int status = 0;
-	if (watch->running.slot.pid != 0 &&
-	    waitpid(watch->running.slot.pid, &status, WNOHANG) == watch->running.slot.pid)
-		end_job(watch, status);
+	for (size_t i = 0; i < PLACES; i++) {
+		struct running *running = &watch->running[i];
+		if (running->slot.pid != 0 &&
+		    waitpid(running->slot.pid, &status, WNOHANG) == running->slot.pid)
+			end_job(watch, running, status);
+	}
 }
 
 /*
@@ -382,42 +386,70 @@ static void reap(struct watch *watch)
  */
 static void tell_late(struct watch *watch)
 {
-	struct running *running = &watch->running;
-	if (running->slot.pid == 0 || clock_now_ms() < running->late_ms)
-		return;
-	running->late_ms = SCHEDULE_NEVER;
-	log_warning(running->domain,
-		    "zone not %s yet, pid=%d after=%" PRIu64 "s (other zones wait for it)",
-		    job_word(running->job), (int)running->slot.pid, late_after_ms(watch) / 1000);
+	for (size_t i = 0; i < PLACES; i++) {
+		struct running *running = &watch->running[i];
+		if (running->slot.pid == 0 || clock_now_ms() < running->late_ms)
+			continue;
+		running->late_ms = SCHEDULE_NEVER;
+		log_warning(running->domain,
+			    "zone not %s yet, pid=%d after=%" PRIu64 "s (it has one of two places)",
+			    job_word(running->job), (int)running->slot.pid,
+			    late_after_ms(watch) / 1000);
+	}
 }
 
 /* ---- the loop ---- */
 
+static struct running *find_place(struct watch *watch)
+{
+	for (size_t i = 0; i < PLACES; i++) {
+		if (watch->running[i].slot.pid == 0)
+			return &watch->running[i];
+	}
+	return NULL;
+}
+
+/* Is it ours, and no process at work on it? */
+static bool may_start(const struct watch *watch, const struct watched *watched)
+{
+	for (size_t i = 0; watched->zone != NULL && i < PLACES; i++) {
+		const char *domain = watch->running[i].domain;
+		if (domain != NULL && strcmp(domain, watched->zone->domain) == 0)
+			return false;
+	}
+	return watched->zone != NULL;
+}
+
 static void start_due(struct watch *watch)
 {
 	uint64_t now_ms = clock_now_ms();
-	for (size_t i = 0; i < watch->conf.count && watch->running.slot.pid == 0; i++) {
+	struct running *place = find_place(watch);
+	for (size_t i = 0; place != NULL && i < watch->conf.count; i++) {
 		size_t index = (watch->next + i) % watch->conf.count;
 		struct watched *watched = &watch->zones[index];
-		if (watched->zone == NULL)
+		if (!may_start(watch, watched))
 			continue;
 		enum schedule_job job = schedule_due(&watched->schedule, now_ms);
 		if (job == SCHEDULE_NONE)
 			continue;
 		watch->next = index + 1;
-		start(watch, watched, job);
+		start(watch, place, watched, job);
 		return;
 	}
 }
 
-static int timeout_ms(const struct watch *watch)
+static int timeout_ms(struct watch *watch)
 {
 	uint64_t now_ms = clock_now_ms();
 	uint64_t next_ms = now_ms + (watch->lookout.is_blind ? BLIND_MS : LOOK_MS);
-	if (watch->running.slot.pid != 0 && watch->running.late_ms < next_ms)
-		next_ms = watch->running.late_ms;
-	for (size_t i = 0; watch->running.slot.pid == 0 && i < watch->conf.count; i++) {
-		if (watch->zones[i].zone == NULL)
+	const bool has_place = find_place(watch) != NULL;
+	for (size_t i = 0; i < PLACES; i++) {
+		const struct running *running = &watch->running[i];
+		if (running->slot.pid != 0 && running->late_ms < next_ms)
+			next_ms = running->late_ms;
+	}
+	for (size_t i = 0; has_place && i < watch->conf.count; i++) {
+		if (!may_start(watch, &watch->zones[i]))
 			continue;
 		uint64_t due_ms = schedule_next_ms(&watch->zones[i].schedule);
 		next_ms = due_ms < next_ms ? due_ms : next_ms;
@@ -463,9 +495,13 @@ static void wait_and_look(struct watch *watch)
 static void stop(struct watch *watch)
 {
 	systemd_notify("STOPPING=1");
-	if (watch->running.slot.pid != 0) {
-		kill(watch->running.slot.pid, SIGTERM);
-		child_wait(watch->running.slot.pid, PATIENCE_MS);
+	for (size_t i = 0; i < PLACES; i++) {
+		if (watch->running[i].slot.pid != 0)
+			kill(watch->running[i].slot.pid, SIGTERM);
+	}
+	for (size_t i = 0; i < PLACES; i++) {
+		if (watch->running[i].slot.pid != 0)
+			child_wait(watch->running[i].slot.pid, PATIENCE_MS);
 	}
 	log_info("dnsblv6-zone", "watch has ended");
 }
@@ -501,7 +537,7 @@ int watch_command(int argc, char **argv)
 			       .settle_s = 1,
 			       .refresh_s = 3600,
 			       .lookout = { .fd = -1 },
-			       .running = { .out = -1, .err = -1 } };
+			       .running = { { .out = -1, .err = -1 }, { .out = -1, .err = -1 } } };
 	parse_command_line(&watch, argc, argv);
 	child_block_signals(&watch.waited, &watch.before);
 	watch.signals = signalfd(-1, &watch.waited, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -510,7 +546,8 @@ int watch_command(int argc, char **argv)
 		return EX_OSERR;
 	}
 	int status = run(&watch);
-	close_running(&watch.running);
+	for (size_t i = 0; i < PLACES; i++)
+		close_running(&watch.running[i]);
 	lookout_close(&watch.lookout);
 	close(watch.signals);
 	free(watch.zones);
