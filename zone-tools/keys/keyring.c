@@ -32,11 +32,13 @@ const char *keyring_strerror(int status)
 int keyring_path(const char *directory, const struct dnsblv6_labels *zone, uint8_t algorithm,
 		 uint16_t tag, char *ret_path)
 {
-	char name[DNSBLV6_NAME_TEXT_SIZE];
-	dnsblv6_name_format(zone->wire, zone->size, name);
-	for (char *c = name; *c != '\0'; c++) {
-		if (!isalnum((unsigned char)*c) && *c != '-' && *c != '.')
-			*c = '_';
+	char text[DNSBLV6_NAME_TEXT_SIZE];
+	char name[3 * sizeof(text)];
+	char *out = name;
+	dnsblv6_name_format(zone->wire, zone->size, text);
+	for (const char *c = text; *c != '\0'; c++) {
+		bool is_plain = isalnum((unsigned char)*c) || strchr("-._", *c) != NULL;
+		out += snprintf(out, 4, is_plain ? "%c" : "%%%02x", (unsigned)(unsigned char)*c);
 	}
 	int size = snprintf(ret_path, KEYRING_PATH_MAX, "%s/%s.+%u+%u.pem", directory, name,
 			    algorithm, tag);

@@ -8,8 +8,8 @@
  *       left behind. key.h writes and reads the file.
  *
  * A file is called after its zone, its algorithm and its tag, such as bl6.example.+13+23543.pem, so
- * that zones may share a directory. A byte of the zone's name that is no letter, digit, "-" or "."
- * is "_" there; which key it is, its DNSKEY says.
+ * that zones may share a directory. A byte of the zone's name that is no letter, digit, "-", "." or "_"
+ * is "%" and two hexadecimal digits there; which key it is, its DNSKEY says.
  */
 
 #include "zone-tools/keys/key.h"

@@ -248,6 +248,17 @@ class Beside(Rolling):
         self.assertEqual(self.states_at(), ["active"])
         self.verify_at(MINUTE, "bl.example.")
 
+    def test_zones_whose_names_differ_in_special_characters_have_keys_of_their_own(self):
+        found = []
+        for number, zone in enumerate(("a_b.example.", "a+b.example.", r"a\047b.example.", "a_047b.example.", "a%2fb.example.")):
+            self.store = self.path(f"{number}.mdb")
+            self.run_zone("build", "--zone", zone, "--store", self.store, "--ns", "ns1.example.net.", "--keys", self.keys,
+                          self.list)
+            found += [(key.tag, key.algorithm) for key in self.state_at()]
+        self.assertEqual(sorted(os.listdir(self.keys)), sorted(
+            f"{zone}.example.+{algorithm}+{tag}.pem" for (tag, algorithm), zone in
+            zip(found, ("a_b", "a%2bb", "a%2fb", "a_047b", "a%252fb"))))
+
     def test_a_version_that_comes_back_keeps_the_keys_that_there_are(self):
         self.build_at(0)
         self.step_at(0, "ds-seen")
