@@ -276,6 +276,9 @@ bool listfile_written(const struct listfile *file, uint64_t *ret_written_s)
 	time_t written_s = file->opened.st_mtim.tv_sec;
 	if (!S_ISREG(file->opened.st_mode))
 		return false;
+	/* A program can give a file a time to come, but not a change of its inode. */
+	if (written_s > file->opened.st_ctim.tv_sec)
+		written_s = file->opened.st_ctim.tv_sec;
 	*ret_written_s = written_s > 0 ? (uint64_t)written_s : 0;
 	return true;
 }

@@ -59,7 +59,10 @@ int listfile_next(struct listfile *file, struct listfile_line *ret_line);
 /* How much of the file as it is on the disk has been read, and all of it: 0 when that is not known. */
 uint64_t listfile_offset(const struct listfile *file);
 uint64_t listfile_size(const struct listfile *file);
-/* When it was written last, as Unix time, 0 before 1970; false of what is no regular file. */
+/*
+ * When it was written last, as Unix time, 0 before 1970; false of what is no regular file. A time that was
+ * to come when the file was given it is none: then it is when that was.
+ */
 bool listfile_written(const struct listfile *file, uint64_t *ret_written_s);
 /* Of the line read last, from 1. */
 uint64_t listfile_line_number(const struct listfile *file);

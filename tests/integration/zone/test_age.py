@@ -96,6 +96,18 @@ class Built(AgeCase):
         self.assertEqual(self.server.log().count("] serving, "), 1)
         self.assert_sound()
 
+    def test_a_file_of_a_time_to_come_grows_older_from_when_it_was_given_that(self):
+        self.date(self.now + 30 * DAY_S)
+        self.rebuild()
+        self.start_server()
+        written = self.written()
+        self.assertAlmostEqual(written, self.now, delta=60)
+        self.run_zone_at(10 * DAY_S, "build", "--zone", ZONE, "--store", self.store, "--ns", "ns1.example.net.", *self.keys,
+                         self.list)
+        self.expect_log("signatures are not valid yet")
+        wait_for(lambda: self.metric("built_timestamp_seconds") > self.now + 9 * DAY_S, "the build")
+        self.assertEqual(self.written(), written)
+
     def test_the_youngest_of_several_lists_counts_and_no_exception(self):
         other = self.write("other", "192.0.2.9\n")
         never = self.write("never", "203.0.113.1\n")
