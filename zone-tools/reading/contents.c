@@ -177,7 +177,18 @@ struct output {
 	bool has_testpoints;
 	contents_fn fn;
 	void *context;
+	bool has_range; /* that what follows may go on with: an update cuts segments at the ends of its regions */
+	struct dnsblv6_segment range;
 };
+
+static int put_range(struct output *output)
+{
+	const struct dnsblv6_segment *range = &output->range;
+	if (!output->has_range)
+		return DNSBLV6_OK;
+	output->has_range = false;
+	return output->fn(output->context, output->origin, range->first, range->last, range->set);
+}
 
 static bool is_testpoint(struct dnsblv6_addr first, struct dnsblv6_addr last)
 {
@@ -190,12 +201,20 @@ static bool is_testpoint(struct dnsblv6_addr first, struct dnsblv6_addr last)
 	return false;
 }
 
-static int put(const struct output *output, struct dnsblv6_addr first, struct dnsblv6_addr last,
+static int put(struct output *output, struct dnsblv6_addr first, struct dnsblv6_addr last,
 	       uint32_t set)
 {
 	if (set == DNSBLV6_SET_NONE || (!output->has_testpoints && is_testpoint(first, last)))
 		return DNSBLV6_OK;
-	return output->fn(output->context, output->origin, first, last, set);
+	if (output->has_range && output->range.set == set &&
+	    dnsblv6_addr_compare(dnsblv6_addr_next(output->range.last), first) == 0) {
+		output->range.last = last;
+		return DNSBLV6_OK;
+	}
+	int ret = put_range(output);
+	output->range = (struct dnsblv6_segment){ first, last, set };
+	output->has_range = true;
+	return ret;
 }
 
 static struct dnsblv6_addr smaller(struct dnsblv6_addr a, struct dnsblv6_addr b)
@@ -203,8 +222,8 @@ static struct dnsblv6_addr smaller(struct dnsblv6_addr a, struct dnsblv6_addr b)
 	return dnsblv6_addr_compare(a, b) <= 0 ? a : b;
 }
 
-static int walk_range(const struct output *output, struct segments *segments,
-		      struct dnsblv6_addr first, struct dnsblv6_addr last)
+static int walk_range(struct output *output, struct segments *segments, struct dnsblv6_addr first,
+		      struct dnsblv6_addr last)
 {
 	uint32_t default_set = output->origin->origin.default_set;
 	int ret = DNSBLV6_OK;
@@ -230,7 +249,7 @@ static int walk_range(const struct output *output, struct segments *segments,
 }
 
 /* In a zone of classic names segments say it all. */
-static int walk_segments(const struct output *output, struct segments *segments)
+static int walk_segments(struct output *output, struct segments *segments)
 {
 	int ret = first_segment(segments);
 	while (ret == DNSBLV6_OK && segments->has_segment) {
@@ -239,12 +258,15 @@ static int walk_segments(const struct output *output, struct segments *segments)
 		if (ret == DNSBLV6_OK)
 			ret = next_segment(segments);
 	}
-	return ret;
+	return ret == DNSBLV6_OK ? put_range(output) : ret;
 }
 
 static int walk_family(const struct contents *contents, bool is_ipv4, contents_fn fn, void *context)
 {
-	struct output output = { contents->origin, contents->reader == NULL, fn, context };
+	struct output output = { .origin = contents->origin,
+				 .has_testpoints = contents->reader == NULL,
+				 .fn = fn,
+				 .context = context };
 	struct ranges ranges = { .is_ipv4 = is_ipv4 };
 	struct segments segments = { .contents = contents,
 				     .origin = contents->origin->number,
@@ -259,7 +281,7 @@ static int walk_family(const struct contents *contents, bool is_ipv4, contents_f
 				 ranges_first_addr(&ranges, ranges.items[i].first),
 				 ranges_last_addr(&ranges, ranges.items[i].last));
 	ranges_deinit(&ranges);
-	return ret;
+	return ret == DNSBLV6_OK ? put_range(&output) : ret;
 }
 
 int contents_walk(struct reader *reader, const struct dnsblv6_facts *facts,

@@ -315,6 +315,19 @@ class Values(UpdateCase):
             self.assertEqual(self.expand(), model, network)
         self.run_zone("check", "--store", self.store)
 
+    def test_networks_that_an_update_has_joined_again_are_printed_as_one(self):
+        lists = (self.write("plain", "77.0.0.0/16\n79.0.0.0/16\n2a01::/64\n2a02::/64\n2a03::/64\n"),
+                 "ip4set:" + self.write("ip4", ":5:x\n44.0.0.0/22\n"),
+                 "ip6trie:" + self.write("ip6", ":5:x\n2a00:1::/54\n"))
+        for style in ("dotted", "flat", "classic"):
+            with self.subTest(style=style):
+                self.build(self.store, "--change-style", "--style", style, *lists)
+                before = self.values()
+                for what in ("44.0.1.0/24", "2a00:1:0:100::/56"):
+                    self.update("--remove", what)
+                    self.update("--value", ":5:x", "--add", what)
+                self.assertEqual(self.values(), before)
+
     def test_plain_lists_and_additions_have_the_value_that_is_given(self):
         plain = self.write("plain.txt", "192.0.2.1\n192.0.2.4\n")
         for style in ("dotted", "classic"):
