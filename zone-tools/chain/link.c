@@ -152,29 +152,6 @@ static int seal_bitmap(const struct link_options *options, struct link *link,
 
 enum { SEALS_MAX = BARE_RRS_MAX - SIGNER_ZONE_KEYS_MAX };
 
-/* The RRs of one record, unpacked. */
-struct rrs {
-	struct dnsblv6_rr items[BARE_RRS_MAX];
-	size_t count;
-};
-
-static int unpack(const uint8_t *data, size_t size, struct rrs *ret_rrs)
-{
-	size_t offset = 0;
-	ret_rrs->count = 0;
-	for (;;) {
-		struct dnsblv6_rr rr;
-		int ret = dnsblv6_record_next_rr(data, size, &offset, &rr);
-		if (ret == DNSBLV6_ENOTFOUND)
-			return DNSBLV6_OK;
-		if (ret != DNSBLV6_OK)
-			return ret;
-		if (ret_rrs->count == BARE_RRS_MAX)
-			return DNSBLV6_ESPACE;
-		ret_rrs->items[ret_rrs->count++] = rr;
-	}
-}
-
 static bool is_same_rr(const struct dnsblv6_rr *a, const struct dnsblv6_rr *b)
 {
 	return a->type == b->type && a->ttl == b->ttl && a->rdata_size == b->rdata_size &&
@@ -182,7 +159,7 @@ static bool is_same_rr(const struct dnsblv6_rr *a, const struct dnsblv6_rr *b)
 }
 
 /* Do both have the same RRs of type, in the same order? */
-static bool is_same_rrset(const struct rrs *a, const struct rrs *b, uint16_t type)
+static bool is_same_rrset(const struct bare_rrs *a, const struct bare_rrs *b, uint16_t type)
 {
 	size_t j = 0;
 	for (size_t i = 0; i < a->count; i++) {
@@ -201,7 +178,7 @@ static bool is_same_rrset(const struct rrs *a, const struct rrs *b, uint16_t typ
 
 /* The signature over type by key that the old record has, if it is still good. */
 static bool find_old_signature(const struct link_options *options, const struct link *link,
-			       const struct rrs *old, uint16_t type, const struct key *key,
+			       const struct bare_rrs *old, uint16_t type, const struct key *key,
 			       struct dnsblv6_signature *ret_signature)
 {
 	for (size_t i = 0; i < old->count; i++) {
@@ -215,7 +192,8 @@ static bool find_old_signature(const struct link_options *options, const struct 
 	return false;
 }
 
-static size_t collect_rdatas(const struct rrs *rrs, uint16_t type, struct dnsblv6_rdata *ret_rdatas)
+static size_t collect_rdatas(const struct bare_rrs *rrs, uint16_t type,
+			     struct dnsblv6_rdata *ret_rdatas)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < rrs->count; i++) {
@@ -227,7 +205,7 @@ static size_t collect_rdatas(const struct rrs *rrs, uint16_t type, struct dnsblv
 }
 
 static int seal_rrset(const struct link_options *options, struct link *link,
-		      const struct rrs *new_rrs, const struct rrs *old_rrs,
+		      const struct bare_rrs *new_rrs, const struct bare_rrs *old_rrs,
 		      const struct dnsblv6_rr *first, const struct key *key)
 {
 	struct dnsblv6_rdata rdatas[BARE_RRS_MAX];
@@ -259,7 +237,7 @@ static bool is_signing(const struct signer_options *keys, uint16_t tag)
  * hand: their signatures stay while the RRset does (keyset.h), to their very end.
  */
 static int keep_others(const struct link_options *options, struct link *link,
-		       const struct rrs *new_rrs, const struct rrs *old_rrs,
+		       const struct bare_rrs *new_rrs, const struct bare_rrs *old_rrs,
 		       const struct dnsblv6_rr *first)
 {
 	const struct signer_options *keys = signer_options(options->signer);
@@ -285,7 +263,7 @@ static int keep_others(const struct link_options *options, struct link *link,
 
 /* Every type once. */
 static int seal_types(const struct link_options *options, struct link *link,
-		      const struct rrs *new_rrs, const struct rrs *old_rrs)
+		      const struct bare_rrs *new_rrs, const struct bare_rrs *old_rrs)
 {
 	const struct key *keys[SIGNER_SIGNATURES_MAX];
 	int ret = DNSBLV6_OK;
@@ -303,7 +281,7 @@ static int seal_types(const struct link_options *options, struct link *link,
 }
 
 static int seal_nsec_by(const struct link_options *options, struct link *link,
-			const struct key *key, const struct rrs *old_rrs, bool is_same,
+			const struct key *key, const struct bare_rrs *old_rrs, bool is_same,
 			const struct dnsblv6_labels *next)
 {
 	struct seal *seal = &link->seals[link->seal_count++];
@@ -318,7 +296,7 @@ static int seal_nsec_by(const struct link_options *options, struct link *link,
 }
 
 static int seal_nsec(const struct link_options *options, struct link *link,
-		     const struct rrs *old_rrs, const struct dnsblv6_labels *next)
+		     const struct bare_rrs *old_rrs, const struct dnsblv6_labels *next)
 {
 	const struct key *keys[SIGNER_SIGNATURES_MAX];
 	size_t key_count = signer_zone_keys(options->signer, keys);
@@ -336,7 +314,7 @@ static int seal_nsec(const struct link_options *options, struct link *link,
 }
 
 /* Signatures of the old record that the new one has not: it has to be written for that alone. */
-static bool has_fewer_seals(const struct link *link, const struct rrs *old_rrs)
+static bool has_fewer_seals(const struct link *link, const struct bare_rrs *old_rrs)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < old_rrs->count; i++)
@@ -347,15 +325,15 @@ static bool has_fewer_seals(const struct link *link, const struct rrs *old_rrs)
 static int seal_rrsets(const struct link_options *options, struct link *link,
 		       const struct dnsblv6_labels *next)
 {
-	struct rrs new_rrs;
-	struct rrs old_rrs = { .count = 0 };
+	struct bare_rrs new_rrs;
+	struct bare_rrs old_rrs = { .count = 0 };
 	link->seals = calloc(BARE_RRS_MAX, sizeof(*link->seals));
 	if (link->seals == NULL)
 		return -ENOMEM;
-	int ret = unpack(link->data, link->size, &new_rrs);
+	int ret = bare_unpack((struct store_bytes){ link->data, link->size }, &new_rrs);
 	if (ret == DNSBLV6_OK && link->has_old &&
 	    dnsblv6_record_kind(link->old.data, link->old.size) == DNSBLV6_RECORD_RRSETS)
-		ret = unpack(link->old.data, link->old.size, &old_rrs);
+		ret = bare_unpack(link->old, &old_rrs);
 	if (ret == DNSBLV6_OK)
 		ret = seal_types(options, link, &new_rrs, &old_rrs);
 	if (ret == DNSBLV6_OK)
@@ -415,8 +393,8 @@ static int encode_rrsets(const struct link_options *options, const struct link *
 			 uint8_t *ret_data, size_t *ret_size)
 {
 	uint8_t signatures[BARE_RRS_MAX][DNSBLV6_RRSIG_MAX];
-	struct rrs rrs;
-	int ret = unpack(link->data, link->size, &rrs);
+	struct bare_rrs rrs;
+	int ret = bare_unpack((struct store_bytes){ link->data, link->size }, &rrs);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	if (rrs.count + link->seal_count > BARE_RRS_MAX)

@@ -5,11 +5,19 @@
 
 enum { SOA_NUMBERS_SIZE = 20, SOA_MAX = 2 * (DNSBLV6_LABELS_MAX + 1) + SOA_NUMBERS_SIZE };
 
-/* The RRs of one name. */
-struct rrs {
-	struct dnsblv6_rr items[BARE_RRS_MAX];
-	size_t count;
-};
+int bare_unpack(struct store_bytes value, struct bare_rrs *ret_rrs)
+{
+	struct dnsblv6_rr rr;
+	size_t offset = 0;
+	int ret;
+	ret_rrs->count = 0;
+	while ((ret = dnsblv6_record_next_rr(value.data, value.size, &offset, &rr)) == DNSBLV6_OK) {
+		if (ret_rrs->count == BARE_RRS_MAX)
+			return DNSBLV6_ESPACE;
+		ret_rrs->items[ret_rrs->count++] = rr;
+	}
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
 
 static bool is_of_keys(uint16_t type)
 {
@@ -18,25 +26,22 @@ static bool is_of_keys(uint16_t type)
 }
 
 /* All but RRSIG and, at the apex, what the keys make. */
-static int take_rrs(struct store_bytes value, bool is_apex, struct rrs *ret_rrs)
+static int take_rrs(struct store_bytes value, bool is_apex, struct bare_rrs *ret_rrs)
 {
-	struct dnsblv6_rr rr;
-	size_t offset = 0;
-	int ret;
-	ret_rrs->count = 0;
-	while ((ret = dnsblv6_record_next_rr(value.data, value.size, &offset, &rr)) == DNSBLV6_OK) {
-		if (rr.type == DNSBLV6_TYPE_RRSIG || (is_apex && is_of_keys(rr.type)))
-			continue;
-		if (ret_rrs->count == BARE_RRS_MAX - KEYSET_RRS_MAX)
-			return DNSBLV6_ESPACE;
-		ret_rrs->items[ret_rrs->count++] = rr;
+	size_t count = 0;
+	int ret = bare_unpack(value, ret_rrs);
+	for (size_t i = 0; i < ret_rrs->count; i++) {
+		uint16_t type = ret_rrs->items[i].type;
+		if (type != DNSBLV6_TYPE_RRSIG && !(is_apex && is_of_keys(type)))
+			ret_rrs->items[count++] = ret_rrs->items[i];
 	}
-	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+	ret_rrs->count = count;
+	return ret == DNSBLV6_OK && count > BARE_RRS_MAX - KEYSET_RRS_MAX ? DNSBLV6_ESPACE : ret;
 }
 
 int bare_record(struct store_bytes value, uint8_t *ret_data, size_t *ret_size)
 {
-	struct rrs rrs;
+	struct bare_rrs rrs;
 	int kind = dnsblv6_record_kind(value.data, value.size);
 	if (kind == DNSBLV6_RECORD_BITMAP && value.size >= DNSBLV6_BITMAP_RECORD_SIZE) {
 		memcpy(ret_data, value.data, DNSBLV6_BITMAP_RECORD_SIZE);
@@ -52,7 +57,7 @@ int bare_record(struct store_bytes value, uint8_t *ret_data, size_t *ret_size)
 }
 
 /* The serial is the first of an SOA's five numbers. */
-static int renew_soa(struct rrs *rrs, uint32_t serial, uint8_t *ret_rdata)
+static int renew_soa(struct bare_rrs *rrs, uint32_t serial, uint8_t *ret_rdata)
 {
 	for (size_t i = 0; i < rrs->count; i++) {
 		struct dnsblv6_rr *rr = &rrs->items[i];
@@ -74,7 +79,7 @@ int bare_apex(struct store_bytes value, uint32_t serial, const struct keyset *ke
 	      uint8_t *ret_data, size_t *ret_size)
 {
 	uint8_t soa[SOA_MAX];
-	struct rrs rrs;
+	struct bare_rrs rrs;
 	int ret = take_rrs(value, true, &rrs);
 	if (ret == DNSBLV6_OK)
 		ret = renew_soa(&rrs, serial, soa);

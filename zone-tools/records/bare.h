@@ -20,6 +20,14 @@ extern "C" {
 #define BARE_RRS_MAX	128   /* at one name, with their signatures */
 #define BARE_RECORD_MAX 32768 /* bytes of such a name */
 
+/* The RRs of one record, borrowed from it. */
+struct bare_rrs {
+	struct dnsblv6_rr items[BARE_RRS_MAX];
+	size_t count;
+};
+/* DNSBLV6_ESPACE, or as dnsblv6_record_next_rr(). */
+int bare_unpack(struct store_bytes value, struct bare_rrs *ret_rrs);
+
 /*
  * value without signatures, of any kind. ret_data has BARE_RECORD_MAX bytes.
  * DNSBLV6_ERECORD when it is damaged, DNSBLV6_ESPACE above the limits.

@@ -13,11 +13,6 @@ enum { DIFFERENT = -ECANCELED, SOA_NUMBERS_SIZE = 20, SERIAL_SIZE = 4 };
 
 /* ---- the apex ---- */
 
-struct rrs {
-	struct dnsblv6_rr items[BARE_RRS_MAX];
-	size_t count;
-};
-
 /* DIFFERENT when a signature that only a new version renews is due. */
 static int look_at_signature(const struct signer *signer, const struct dnsblv6_rr *rr)
 {
@@ -40,22 +35,17 @@ static int look_at_signature(const struct signer *signer, const struct dnsblv6_r
 }
 
 /* The RRs that are compared. signer is NULL for the new version. */
-static int unpack(struct store_bytes value, const struct signer *signer, struct rrs *ret_rrs)
+static int unpack(struct store_bytes value, const struct signer *signer, struct bare_rrs *ret_rrs)
 {
-	struct dnsblv6_rr rr;
-	size_t offset = 0;
-	int ret;
-	ret_rrs->count = 0;
-	while ((ret = dnsblv6_record_next_rr(value.data, value.size, &offset, &rr)) == DNSBLV6_OK) {
-		ret = look_at_signature(signer, &rr);
-		if (ret != DNSBLV6_OK)
-			return ret;
-		if (ret_rrs->count == BARE_RRS_MAX)
-			return DNSBLV6_ESPACE;
-		if (rr.type != DNSBLV6_TYPE_RRSIG)
-			ret_rrs->items[ret_rrs->count++] = rr;
+	size_t count = 0;
+	int ret = bare_unpack(value, ret_rrs);
+	for (size_t i = 0; ret == DNSBLV6_OK && i < ret_rrs->count; i++) {
+		ret = look_at_signature(signer, &ret_rrs->items[i]);
+		if (ret_rrs->items[i].type != DNSBLV6_TYPE_RRSIG)
+			ret_rrs->items[count++] = ret_rrs->items[i];
 	}
-	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+	ret_rrs->count = count;
+	return ret;
 }
 
 static bool is_same_rr(const struct dnsblv6_rr *a, const struct dnsblv6_rr *b)
@@ -72,7 +62,7 @@ static bool is_same_rr(const struct dnsblv6_rr *a, const struct dnsblv6_rr *b)
 	       memcmp(a->rdata + rest_at, b->rdata + rest_at, a->rdata_size - rest_at) == 0;
 }
 
-static bool has_rr(const struct rrs *rrs, const struct dnsblv6_rr *rr)
+static bool has_rr(const struct bare_rrs *rrs, const struct dnsblv6_rr *rr)
 {
 	for (size_t i = 0; i < rrs->count; i++) {
 		if (is_same_rr(&rrs->items[i], rr))
@@ -82,7 +72,7 @@ static bool has_rr(const struct rrs *rrs, const struct dnsblv6_rr *rr)
 }
 
 /* sign and update may have left them in another order. */
-static int compare_rrs(const struct rrs *old, const struct rrs *new)
+static int compare_rrs(const struct bare_rrs *old, const struct bare_rrs *new)
 {
 	if (old->count != new->count)
 		return DIFFERENT;
@@ -110,8 +100,8 @@ static int compare_apex(struct writer *writer, const struct signer *signer)
 	struct dnsblv6_key key = dnsblv6_key_of_apex();
 	struct store_bytes old_value;
 	struct store_bytes new_value;
-	struct rrs old;
-	struct rrs new;
+	struct bare_rrs old;
+	struct bare_rrs new;
 	int ret = get_old(writer, &key, &old_value);
 	if (ret == DNSBLV6_OK)
 		ret = writer_get(writer, STORE_RECORDS, key.bytes, key.size, &new_value);
