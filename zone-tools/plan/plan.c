@@ -108,15 +108,11 @@ int plan_add_testpoints(struct plan_part *part, struct dnsblv6_prefix inside)
 static int add_canaries(struct plan_part *part, struct dnsblv6_prefix inside)
 {
 	int ret = DNSBLV6_OK;
-	for (size_t i = 0; i < DNSBLV6_CANARY_COUNT; i++) {
+	for (size_t i = 0; ret == DNSBLV6_OK && i < DNSBLV6_CANARY_COUNT; i++) {
 		const struct dnsblv6_canary *canary = dnsblv6_canary_get(i);
-		uint64_t first = dnsblv6_addr_ipv4(canary->block);
-		if (!is_inside(inside, canary->block))
-			continue;
-		for (unsigned host = 0; ret == DNSBLV6_OK && host < DNSBLV6_BITMAP_HOSTS; host++) {
-			if (dnsblv6_bitmap_get(&canary->map, host))
-				ret = ranges_add(&part->ipv4, first + host, first + host);
-		}
+		if (is_inside(inside, canary->block))
+			ret = ranges_add_block(&part->ipv4, dnsblv6_block_of(canary->block),
+					       &canary->map);
 	}
 	return ret;
 }
@@ -258,9 +254,8 @@ int plan_load_pieces(const struct plan *plan, uint16_t origin, struct pieces *re
 	for (unsigned i = 0; ret == DNSBLV6_OK && i < DATASET_PARTS; i++) {
 		struct plan_part part = { 0 };
 		ret = plan_load(plan, origin, i, &part);
-		for (size_t j = 0; ret == DNSBLV6_OK && j < part.pieces.count; j++)
-			ret = pieces_append(ret_pieces, part.pieces.items[j].first,
-					    part.pieces.items[j].last, part.pieces.items[j].set);
+		if (ret == DNSBLV6_OK)
+			ret = pieces_append_all(ret_pieces, &part.pieces);
 		plan_part_deinit(&part);
 	}
 	return ret;

@@ -51,6 +51,15 @@ int pieces_append(struct pieces *pieces, struct dnsblv6_addr first, struct dnsbl
 	return DNSBLV6_OK;
 }
 
+int pieces_append_all(struct pieces *pieces, const struct pieces *more)
+{
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; ret == DNSBLV6_OK && i < more->count; i++)
+		ret = pieces_append(pieces, more->items[i].first, more->items[i].last,
+				    more->items[i].set);
+	return ret;
+}
+
 void pieces_deinit(struct pieces *pieces)
 {
 	free(pieces->items);
@@ -300,14 +309,10 @@ int pieces_remove(struct pieces *pieces, struct dnsblv6_addr first, struct dnsbl
 
 /* ---- one dataset ---- */
 
-static struct dnsblv6_prefix prefix_of(const struct entry *entry)
+static bool is_of_prefix(const struct entry *entry, struct dnsblv6_prefix prefix)
 {
-	return (struct dnsblv6_prefix){ entry->first, entry->prefix_len };
-}
-
-static bool is_same_prefix_as(const struct entry *a, const struct entry *b)
-{
-	return a->prefix_len == b->prefix_len && dnsblv6_addr_compare(a->first, b->first) == 0;
+	return entry->prefix_len == prefix.prefix_len &&
+	       dnsblv6_addr_compare(entry->first, prefix.first) == 0;
 }
 
 /* What the sweep over idle exclusions has met: those of one prefix come next to each other. */
@@ -317,7 +322,7 @@ struct idle_sweep {
 	bool has_listed; /* one that reaches to listed_last is listed from before or here on */
 	struct dnsblv6_addr listed_last;
 	bool has_group;
-	struct entry group;
+	struct dnsblv6_prefix group;
 	bool is_listed; /* one of the group */
 	bool is_excluded;
 };
@@ -332,7 +337,7 @@ static bool counts_here(const struct idle_sweep *sweep)
 
 static void end_group(struct idle_sweep *sweep)
 {
-	struct dnsblv6_addr last = dnsblv6_prefix_last(prefix_of(&sweep->group));
+	struct dnsblv6_addr last = dnsblv6_prefix_last(sweep->group);
 	if (!sweep->has_group)
 		return;
 	/* Prefixes nest or are apart: what reaches this one's first address holds it. */
@@ -345,7 +350,7 @@ static void end_group(struct idle_sweep *sweep)
 	if (!sweep->is_excluded || is_held || !counts_here(sweep))
 		return;
 	sweep->idle->count++;
-	sweep->idle->one = prefix_of(&sweep->group);
+	sweep->idle->one = sweep->group;
 }
 
 static int add_idle(struct dataset *dataset, unsigned part, struct idle_exclusions *idle)
@@ -355,10 +360,10 @@ static int add_idle(struct dataset *dataset, unsigned part, struct idle_exclusio
 	struct entry entry;
 	int ret = dataset_sort(dataset, part);
 	while (ret == DNSBLV6_OK && dataset_next(&walk, &entry)) {
-		if (!sweep.has_group || !is_same_prefix_as(&sweep.group, &entry)) {
+		if (!sweep.has_group || !is_of_prefix(&entry, sweep.group)) {
 			end_group(&sweep);
 			sweep.has_group = true;
-			sweep.group = entry;
+			sweep.group = (struct dnsblv6_prefix){ entry.first, entry.prefix_len };
 			sweep.is_listed = false;
 			sweep.is_excluded = false;
 		}
@@ -471,14 +476,6 @@ static int open_prefix(struct sweep *sweep, const struct entry *entry, struct se
 	return DNSBLV6_OK;
 }
 
-static bool is_same_prefix(const struct sweep *sweep, const struct entry *entry)
-{
-	return sweep->open_count > 0 &&
-	       sweep->open[sweep->open_count - 1].prefix.prefix_len == entry->prefix_len &&
-	       dnsblv6_addr_compare(sweep->open[sweep->open_count - 1].prefix.first,
-				    entry->first) == 0;
-}
-
 static int sweep_entry(struct sweep *sweep, const struct entry *entry, enum duplicate_policy policy,
 		       struct set_pool *sets)
 {
@@ -488,7 +485,7 @@ static int sweep_entry(struct sweep *sweep, const struct entry *entry, enum dupl
 		if (ret != DNSBLV6_OK)
 			return ret;
 	}
-	if (is_same_prefix(sweep, entry))
+	if (sweep->open_count > 0 && is_of_prefix(entry, sweep->open[sweep->open_count - 1].prefix))
 		return add_duplicate(sweep, entry, policy, sets);
 	return open_prefix(sweep, entry, sets);
 }
@@ -617,9 +614,8 @@ int resolve_origin(struct listing *listing, uint16_t origin, struct set_pool *se
 	for (unsigned part = 0; ret == DNSBLV6_OK && part < DATASET_PARTS; part++) {
 		struct pieces pieces = { 0 };
 		ret = resolve_part(listing, origin, part, sets, &pieces);
-		for (size_t i = 0; ret == DNSBLV6_OK && i < pieces.count; i++)
-			ret = pieces_append(ret_pieces, pieces.items[i].first, pieces.items[i].last,
-					    pieces.items[i].set);
+		if (ret == DNSBLV6_OK)
+			ret = pieces_append_all(ret_pieces, &pieces);
 		pieces_deinit(&pieces);
 	}
 	return ret;

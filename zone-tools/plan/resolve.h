@@ -60,6 +60,8 @@ int resolve_excepted(struct listing *listing, bool is_ipv4, struct pieces *ret_c
 /* Behind the last piece, with which it is united if it may be. An empty set is left out. */
 int pieces_append(struct pieces *pieces, struct dnsblv6_addr first, struct dnsblv6_addr last,
 		  uint32_t set);
+/* All of more behind the last piece. */
+int pieces_append_all(struct pieces *pieces, const struct pieces *more);
 /* An IPv6 piece without ::ffff:0:0/96: those addresses are IPv4, whatever a list says. */
 int pieces_append_ipv6(struct pieces *pieces, const struct dnsblv6_segment *piece);
 /* Of the first piece that ends at or behind addr; count when there is none. */
