@@ -7,24 +7,6 @@
 
 #include "lib/format/array.h"
 
-/* Whole-block borders of the format, the widest first, as lengths in the mapped space. */
-static const unsigned ipv4_borders[] = { DNSBLV6_IPV4_BASE_LEN + 8, DNSBLV6_IPV4_BASE_LEN + 16,
-					 DNSBLV6_IPV4_BASE_LEN + 24 };
-static const unsigned ipv6_borders[] = { 16, 32, 48, 56 };
-
-struct borders {
-	const unsigned *lengths;
-	size_t count;
-};
-
-static struct borders borders_of(bool is_ipv4)
-{
-	return is_ipv4 ? (struct borders){ ipv4_borders,
-					   sizeof(ipv4_borders) / sizeof(ipv4_borders[0]) }
-		       : (struct borders){ ipv6_borders,
-					   sizeof(ipv6_borders) / sizeof(ipv6_borders[0]) };
-}
-
 static void deinit(struct region *region)
 {
 	free(region->start);
@@ -177,7 +159,7 @@ static bool is_inside(struct dnsblv6_addr addr, struct dnsblv6_prefix prefix)
 /* The widest one that has at as its first address and no address behind last, or the narrowest. */
 static struct dnsblv6_prefix choose_prefix(struct dnsblv6_addr at, struct dnsblv6_addr last)
 {
-	struct borders borders = borders_of(dnsblv6_addr_is_ipv4(at));
+	struct tree_borders borders = tree_borders(dnsblv6_addr_is_ipv4(at));
 	struct dnsblv6_prefix prefix = { 0 };
 	for (size_t i = 0; i < borders.count; i++) {
 		prefix = dnsblv6_prefix_make(at, borders.lengths[i]);
@@ -213,7 +195,7 @@ static int find_wildcard(const struct regions_job *job, struct dnsblv6_prefix pr
 /* Below a wildcard names depend on it: the region is what the widest one stands for. */
 static int climb_to_wildcard(const struct regions_job *job, struct dnsblv6_prefix *prefix)
 {
-	struct borders borders = borders_of(dnsblv6_prefix_is_ipv4(*prefix));
+	struct tree_borders borders = tree_borders(dnsblv6_prefix_is_ipv4(*prefix));
 	for (size_t i = 0; i < borders.count && borders.lengths[i] < prefix->prefix_len; i++) {
 		bool is_there;
 		struct dnsblv6_prefix above =
@@ -244,7 +226,7 @@ static bool is_full(const struct region *region)
 /* The next wider border; false at the widest. */
 static bool climb(struct dnsblv6_prefix *prefix)
 {
-	struct borders borders = borders_of(dnsblv6_prefix_is_ipv4(*prefix));
+	struct tree_borders borders = tree_borders(dnsblv6_prefix_is_ipv4(*prefix));
 	for (size_t i = borders.count; i > 0; i--) {
 		if (borders.lengths[i - 1] < prefix->prefix_len) {
 			*prefix = dnsblv6_prefix_make(prefix->first, borders.lengths[i - 1]);
@@ -366,15 +348,6 @@ static int add_change(const struct regions_job *job, struct regions *regions, si
 
 /* ---- a zone of classic names ---- */
 
-static int append_all(struct pieces *pieces, const struct pieces *more)
-{
-	int ret = DNSBLV6_OK;
-	for (size_t i = 0; ret == DNSBLV6_OK && i < more->count; i++)
-		ret = pieces_append(pieces, more->items[i].first, more->items[i].last,
-				    more->items[i].set);
-	return ret;
-}
-
 /* Adds one family, as it is before the changes and as it is after them. */
 static int load_family(const struct regions_job *job, bool is_ipv4, struct pieces *before,
 		       struct pieces *after)
@@ -392,9 +365,9 @@ static int load_family(const struct regions_job *job, bool is_ipv4, struct piece
 	if (ret == DNSBLV6_OK)
 		ret = pieces_change(&old, &changes, job->set, &new);
 	if (ret == DNSBLV6_OK)
-		ret = append_all(before, &old);
+		ret = pieces_append_all(before, &old);
 	if (ret == DNSBLV6_OK)
-		ret = append_all(after, &new);
+		ret = pieces_append_all(after, &new);
 	pieces_deinit(&old);
 	pieces_deinit(&changes);
 	pieces_deinit(&new);

@@ -10,6 +10,7 @@
 #include "zone-tools/commands/rows.h"
 
 #include "zone-tools/reading/compare.h"
+#include "zone-tools/reading/contents.h"
 #include "zone-tools/plan/guard.h"
 #include "zone-tools/plan/plan.h"
 #include "zone-tools/plan/room.h"
@@ -111,17 +112,6 @@ static int check_record(const struct dnsblv6_signing *signing, struct store_byte
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 
-static int read_signing(struct check *check, struct reader *reader)
-{
-	struct store_bytes value;
-	int ret = reader_get(reader, STORE_FACTS, DNSBLV6_FACT_SIGNING,
-			     strlen(DNSBLV6_FACT_SIGNING), &value);
-	if (ret == DNSBLV6_ENOTFOUND)
-		return DNSBLV6_OK;
-	return ret == DNSBLV6_OK ? dnsblv6_signing_decode(value.data, value.size, &check->signing)
-				 : ret;
-}
-
 static int check_segment(const struct dnsblv6_signing *signing, struct store_bytes key,
 			 struct store_bytes value)
 {
@@ -150,7 +140,7 @@ static int check_table(struct check *check, struct reader *reader, enum store_ta
 
 static int check_records(struct check *check, struct reader *reader)
 {
-	int ret = read_signing(check, reader);
+	int ret = contents_read_signing(reader, &check->signing);
 	if (ret == DNSBLV6_OK)
 		ret = check_table(check, reader, STORE_RECORDS, check_record);
 	if (ret == DNSBLV6_OK)

@@ -2,6 +2,7 @@
 #include "zone-tools/plan/classic.h"
 
 #include "zone-tools/names/names_rrs.h"
+#include "zone-tools/plan/tree.h"
 
 #include "lib/format/wellknown.h"
 
@@ -73,18 +74,10 @@ static unsigned nibble_of_child(unsigned child)
 /* The order of labels: "0", "1", "10", "100", "101", ... "99", "a", ... "f". */
 static void fill_order(uint16_t *order)
 {
-	size_t count = 0;
-	order[count++] = 0;
-	for (unsigned a = 1; a < 10; a++) {
-		order[count++] = (uint16_t)a;
-		for (unsigned b = a * 10; b < a * 10 + 10; b++) {
-			order[count++] = (uint16_t)b;
-			for (unsigned c = b * 10; c < b * 10 + 10 && c < OCTETS; c++)
-				order[count++] = (uint16_t)c;
-		}
-	}
-	for (unsigned i = OCTETS; i < CHILDREN; i++)
-		order[count++] = (uint16_t)i;
+	uint8_t octets[TREE_OCTETS];
+	tree_fill_order(octets);
+	for (unsigned i = 0; i < CHILDREN; i++)
+		order[i] = i < OCTETS ? octets[i] : (uint16_t)i;
 }
 
 static int add_label(const struct dnsblv6_labels *above, const char *text, size_t text_size,

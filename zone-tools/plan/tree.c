@@ -50,14 +50,22 @@ size_t tree_name_encode(const struct tree_name *name, uint32_t ttl, uint8_t *ret
 /* ---- the walk ---- */
 
 /* Borders of whole blocks, the whole family first, and behind them the block of one bitmap. */
-static const unsigned ipv4_levels[] = { 0, 8, 16, 24, 25 };
+static const unsigned ipv4_levels[] = { DNSBLV6_IPV4_BASE_LEN, DNSBLV6_IPV4_BASE_LEN + 8,
+					DNSBLV6_IPV4_BASE_LEN + 16, DNSBLV6_IPV4_BASE_LEN + 24,
+					DNSBLV6_IPV4_BASE_LEN + 25 };
 static const unsigned ipv6_levels[] = { 0, 16, 32, 48, 56, 57 };
+
+struct tree_borders tree_borders(bool is_ipv4)
+{
+	return is_ipv4 ? (struct tree_borders){ ipv4_levels + 1, 3 }
+		       : (struct tree_borders){ ipv6_levels + 1, 4 };
+}
 
 struct tree {
 	const struct ranges *ranges;
 	const unsigned *levels;
 	unsigned last_level; /* whose children are bitmaps */
-	unsigned unit_bits;
+	unsigned unit_length;
 	tree_fn fn;
 	void *context;
 	uint8_t octets[TREE_OCTETS]; /* see tree_fill_order() */
@@ -72,12 +80,11 @@ struct place {
 	bool is_below_wildcard;
 };
 
-static int call(const struct tree *tree, uint64_t first, unsigned bits, enum tree_kind kind,
+static int call(const struct tree *tree, uint64_t first, unsigned length, enum tree_kind kind,
 		const struct dnsblv6_bitmap *map)
 {
-	unsigned base = tree->ranges->is_ipv4 ? DNSBLV6_IPV4_BASE_LEN : 0;
 	struct tree_name name = { .block = dnsblv6_prefix_make(
-					  ranges_first_addr(tree->ranges, first), base + bits),
+					  ranges_first_addr(tree->ranges, first), length),
 				  .kind = kind };
 	if (map != NULL)
 		name.map = *map;
@@ -145,7 +152,7 @@ static int walk_bitmaps(const struct tree *tree, const struct place *place)
 
 static unsigned child_bits(const struct tree *tree, const struct place *place)
 {
-	return tree->unit_bits - tree->levels[place->level + 1];
+	return tree->unit_length - tree->levels[place->level + 1];
 }
 
 static struct place make_child(const struct tree *tree, const struct place *parent, uint64_t number,
@@ -343,8 +350,8 @@ int tree_walk(const struct ranges *ranges, enum dnsblv6_style style, tree_fn fn,
 {
 	struct tree tree = { .ranges = ranges,
 			     .levels = ranges->is_ipv4 ? ipv4_levels : ipv6_levels,
-			     .last_level = ranges->is_ipv4 ? 3 : 4,
-			     .unit_bits = ranges->is_ipv4 ? 32 : 64,
+			     .last_level = (unsigned)tree_borders(ranges->is_ipv4).count,
+			     .unit_length = ranges->is_ipv4 ? 128 : 64,
 			     .fn = fn,
 			     .context = context };
 	const struct place root = { .last = ranges->is_ipv4 ? UINT32_MAX : UINT64_MAX };

@@ -43,6 +43,13 @@ typedef int (*tree_fn)(void *context, const struct tree_name *name);
 /* Stops at the first call that does not return 0, and returns that. */
 int tree_walk(const struct ranges *ranges, enum dnsblv6_style style, tree_fn fn, void *context);
 
+/* The borders of whole blocks of a family as lengths of prefixes, the widest first. */
+struct tree_borders {
+	const unsigned *lengths;
+	size_t count;
+};
+struct tree_borders tree_borders(bool is_ipv4);
+
 /* Octets in the order of their labels: "0", "1", "10", "100", "101", ... */
 enum { TREE_OCTETS = 256 };
 void tree_fill_order(uint8_t *ret_octets);

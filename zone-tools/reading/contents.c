@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/reading/contents.h"
 
-#include "zone-tools/plan/tree.h"
-
 #include "lib/format/wellknown.h"
 
 #include <string.h>
@@ -15,6 +13,18 @@ int contents_read_facts(struct reader *reader, struct dnsblv6_facts *ret_facts)
 	if (ret != DNSBLV6_OK)
 		return ret;
 	return dnsblv6_facts_decode(value.data, value.size, ret_facts);
+}
+
+int contents_read_signing(struct reader *reader, struct dnsblv6_signing *ret_signing)
+{
+	struct store_bytes value;
+	int ret = reader_get(reader, STORE_FACTS, DNSBLV6_FACT_SIGNING,
+			     strlen(DNSBLV6_FACT_SIGNING), &value);
+	*ret_signing = (struct dnsblv6_signing){ 0 };
+	if (ret == DNSBLV6_ENOTFOUND)
+		return DNSBLV6_OK;
+	return ret == DNSBLV6_OK ? dnsblv6_signing_decode(value.data, value.size, ret_signing)
+				 : ret;
 }
 
 int contents_read_origin(struct reader *reader, uint16_t number, struct contents_origin *ret_origin)
@@ -59,19 +69,15 @@ static int next(const struct contents *contents, enum store_table table,
 
 /* ---- set bits ---- */
 
-/*
- * One record below the origin: a block, or something else. Sub-zones lie below the apex too; their
- * names are not names of its blocks.
- */
-static int add_record(struct tree_reading *reading, size_t origin_size, struct store_bytes key,
-		      struct store_bytes value)
+int contents_read_name(struct tree_reading *reading, size_t origin_size, struct store_bytes key,
+		       struct store_bytes record)
 {
 	struct dnsblv6_labels name;
 	struct dnsblv6_bitmap map;
-	bool is_bitmap = dnsblv6_record_kind(value.data, value.size) == DNSBLV6_RECORD_BITMAP;
+	bool is_bitmap = dnsblv6_record_kind(record.data, record.size) == DNSBLV6_RECORD_BITMAP;
 	int ret = dnsblv6_key_to_labels(key.data, key.size, &name);
 	if (ret == DNSBLV6_OK && is_bitmap)
-		ret = dnsblv6_record_decode_bitmap(value.data, value.size, &map);
+		ret = dnsblv6_record_decode_bitmap(record.data, record.size, &map);
 	if (ret != DNSBLV6_OK)
 		return ret;
 	return tree_read(reading, name.wire, name.size - origin_size, is_bitmap ? &map : NULL);
@@ -113,7 +119,7 @@ static int load_ranges(const struct contents *contents, struct ranges *ranges)
 	if (ret == DNSBLV6_OK)
 		ret = seek(contents, STORE_RECORDS, start.bytes, start.size, &key, &value);
 	while (ret == DNSBLV6_OK && is_inside(contents, &start, key)) {
-		ret = add_record(&reading, contents->origin->origin.name.size, key, value);
+		ret = contents_read_name(&reading, contents->origin->origin.name.size, key, value);
 		if (ret == DNSBLV6_OK)
 			ret = next(contents, STORE_RECORDS, &key, &value);
 	}

@@ -15,6 +15,8 @@
 #include "lib/lmdb/reader.h"
 #include "lib/lmdb/writer.h"
 
+#include "zone-tools/plan/tree.h"
+
 #include "lib/format/record.h"
 #include "lib/store/tables.h"
 
@@ -33,9 +35,18 @@ typedef int (*contents_fn)(void *context, const struct contents_origin *origin,
 
 /* Between reader_begin() and reader_end(). Statuses of lib/store and lib/format. */
 int contents_read_facts(struct reader *reader, struct dnsblv6_facts *ret_facts);
+/* When it is signed; zero in a store that is not. */
+int contents_read_signing(struct reader *reader, struct dnsblv6_signing *ret_signing);
 /* The origin with that number; DNSBLV6_ENOTFOUND behind the last. */
 int contents_read_origin(struct reader *reader, uint16_t number,
 			 struct contents_origin *ret_origin);
+
+/*
+ * A name below the origin, whose name has origin_size bytes, and its record, for tree_read(): a block, or
+ * something else. Sub-zones lie below the apex too; their names are not names of its blocks.
+ */
+int contents_read_name(struct tree_reading *reading, size_t origin_size, struct store_bytes key,
+		       struct store_bytes record);
 
 /*
  * Calls fn for everything that origin lists, IPv4 first, ascending. Takes

@@ -47,10 +47,6 @@ static int has_name(const struct past *past, const struct dnsblv6_key *key, bool
 
 /* ---- regions ---- */
 
-static const unsigned ipv4_borders[] = { DNSBLV6_IPV4_BASE_LEN + 8, DNSBLV6_IPV4_BASE_LEN + 16,
-					 DNSBLV6_IPV4_BASE_LEN + 24, 0 };
-static const unsigned ipv6_borders[] = { 16, 32, 48, 56, 0 };
-
 static int has_wildcard(const struct past *past, struct dnsblv6_prefix block, bool *ret_has)
 {
 	const struct dnsblv6_labels *origin = &past->origin->origin.name;
@@ -72,9 +68,9 @@ int past_region(const struct past *left, const struct past *right, const uint8_t
 	*ret_is_there = tree_place(labels, size, &place);
 	if (!*ret_is_there)
 		return DNSBLV6_OK;
-	const unsigned *border = dnsblv6_prefix_is_ipv4(place) ? ipv4_borders : ipv6_borders;
-	for (; *border != 0 && *border < place.prefix_len; border++) {
-		struct dnsblv6_prefix above = dnsblv6_prefix_make(place.first, *border);
+	const struct tree_borders borders = tree_borders(dnsblv6_prefix_is_ipv4(place));
+	for (size_t i = 0; i < borders.count && borders.lengths[i] < place.prefix_len; i++) {
+		struct dnsblv6_prefix above = dnsblv6_prefix_make(place.first, borders.lengths[i]);
 		bool has = false;
 		int ret = has_wildcard(left, above, &has);
 		if (ret == DNSBLV6_OK && !has)
@@ -138,20 +134,6 @@ static int begin(const struct past *past, struct dnsblv6_prefix region, struct m
 	return DNSBLV6_OK;
 }
 
-static int add_name(struct tree_reading *reading, size_t origin_size, const uint8_t *key,
-		    size_t key_size, const uint8_t *record, size_t record_size)
-{
-	struct dnsblv6_labels name;
-	struct dnsblv6_bitmap map;
-	bool is_bitmap = dnsblv6_record_kind(record, record_size) == DNSBLV6_RECORD_BITMAP;
-	int ret = dnsblv6_key_to_labels(key, key_size, &name);
-	if (ret == DNSBLV6_OK && is_bitmap)
-		ret = dnsblv6_record_decode_bitmap(record, record_size, &map);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	return tree_read(reading, name.wire, name.size - origin_size, is_bitmap ? &map : NULL);
-}
-
 static int step(struct merge *merge, struct tree_reading *reading)
 {
 	size_t origin_size = merge->past->origin->origin.name.size;
@@ -162,11 +144,11 @@ static int step(struct merge *merge, struct tree_reading *reading)
 	if (is_stored)
 		order = entry != NULL ? compare(entry, merge->key.data, merge->key.size) : 1;
 	if (order <= 0 && entry->is_there)
-		ret = add_name(reading, origin_size, entry->key, entry->key_size, entry->value,
-			       entry->value_size);
+		ret = contents_read_name(reading, origin_size,
+					 (struct store_bytes){ entry->key, entry->key_size },
+					 (struct store_bytes){ entry->value, entry->value_size });
 	if (order > 0)
-		ret = add_name(reading, origin_size, merge->key.data, merge->key.size,
-			       merge->value.data, merge->value.size);
+		ret = contents_read_name(reading, origin_size, merge->key, merge->value);
 	merge->at += order <= 0;
 	if (is_stored && order >= 0)
 		merge->status =

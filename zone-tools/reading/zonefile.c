@@ -93,17 +93,11 @@ static int begin_unfolding(struct zonefile *zonefile, struct reader *reader)
 	if (ret == DNSBLV6_OK)
 		ret = dnsblv6_unfold_begin(&zonefile->unfold, &zonefile->facts, value.data,
 					   value.size);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	ret = reader_get(reader, STORE_FACTS, DNSBLV6_FACT_SIGNING, strlen(DNSBLV6_FACT_SIGNING),
-			 &value);
-	if (ret == DNSBLV6_ENOTFOUND)
-		return DNSBLV6_OK;
 	if (ret == DNSBLV6_OK)
-		ret = dnsblv6_signing_decode(value.data, value.size, &signing);
+		ret = contents_read_signing(reader, &signing);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	zonefile->unfold.is_signed = true;
+	zonefile->unfold.is_signed = signing.algorithm != 0;
 	zonefile->unfold.algorithm = signing.algorithm;
 	zonefile->unfold.other_algorithm = signing.other_algorithm;
 	return DNSBLV6_OK;
