@@ -526,10 +526,7 @@ static int put_signing(struct builder *builder)
 		return DNSBLV6_OK;
 	struct dnsblv6_signing signing =
 		keyset_signing(builder->job->keyset, builder->chained.expires_s);
-	uint8_t data[DNSBLV6_SIGNING_MAX];
-	size_t size = dnsblv6_signing_encode(&signing, data);
-	return writer_put(builder->writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
-			  strlen(DNSBLV6_FACT_SIGNING), data, size);
+	return chain_put_signing(builder->writer, &signing);
 }
 
 static int put_settings(struct builder *builder)
@@ -636,8 +633,7 @@ static bool has_least_changes(const struct builder *builder)
 	uint64_t key_count = builder->job->keyset->other != NULL ? 2 : 1;
 	uint64_t signed_count = key_count * (builder->spec->has_zonemd ? 2 : 1);
 	return chained->added_count == 0 && chained->removed_count == 0 &&
-	       chained->changed_count <= 1 &&
-	       (builder->signer == NULL || signer_count(builder->signer) <= signed_count);
+	       chained->changed_count <= 1 && signer_count(builder->signer) <= signed_count;
 }
 
 /* A serial that was asked for is published, whatever else there is. */
@@ -716,11 +712,8 @@ int builder_write(const struct builder_job *job, struct builder_result *ret_resu
 	} else if (ret == DNSBLV6_OK || ret == CHAIN_EDRYRUN) {
 		ret = DNSBLV6_OK;
 		*ret_result = builder.result;
-		ret_result->changed_count = builder.chained.added_count +
-					    builder.chained.changed_count +
-					    builder.chained.removed_count;
-		if (builder.signer != NULL)
-			ret_result->signature_count = signer_count(builder.signer);
+		ret_result->changed_count = chain_touched(&builder.chained);
+		ret_result->signature_count = signer_count(builder.signer);
 	}
 	plan_part_deinit(&builder.ipv6);
 	recorder_free(builder.recorder);

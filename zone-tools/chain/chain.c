@@ -124,12 +124,19 @@ int chain_new(struct writer *writer, const struct chain_options *options, struct
 	return DNSBLV6_OK;
 }
 
+int chain_put_signing(struct writer *writer, const struct dnsblv6_signing *signing)
+{
+	uint8_t data[DNSBLV6_SIGNING_MAX];
+	size_t size = dnsblv6_signing_encode(signing, data);
+	return writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING, strlen(DNSBLV6_FACT_SIGNING),
+			  data, size);
+}
+
 /* Names that were not put keep their signatures. */
 static int lower_expiry(struct writer *writer, const struct chain_result *result)
 {
 	struct store_bytes value;
 	struct dnsblv6_signing signing;
-	uint8_t data[DNSBLV6_SIGNING_MAX];
 	int ret = writer_get(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
 			     strlen(DNSBLV6_FACT_SIGNING), &value);
 	if (ret == DNSBLV6_OK)
@@ -138,9 +145,7 @@ static int lower_expiry(struct writer *writer, const struct chain_result *result
 		return STORE_ECORRUPT;
 	if (signing.expires_s > result->expires_s)
 		signing.expires_s = result->expires_s;
-	size_t size = dnsblv6_signing_encode(&signing, data);
-	return writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING, strlen(DNSBLV6_FACT_SIGNING),
-			  data, size);
+	return chain_put_signing(writer, &signing);
 }
 
 int chain_put_facts(struct writer *writer, const struct dnsblv6_facts *facts, struct signer *signer,
@@ -152,6 +157,11 @@ int chain_put_facts(struct writer *writer, const struct dnsblv6_facts *facts, st
 	return ret == DNSBLV6_OK ? writer_put(writer, STORE_FACTS, DNSBLV6_FACT_ZONE,
 					      strlen(DNSBLV6_FACT_ZONE), data, size)
 				 : ret;
+}
+
+uint64_t chain_touched(const struct chain_result *result)
+{
+	return result->added_count + result->changed_count + result->removed_count;
 }
 
 struct dnsblv6_change chain_change(const struct chain_result *result, uint64_t made_s)

@@ -67,9 +67,13 @@ struct chain_result {
 	uint32_t ttl_max;   /* of the names put, when they are signed */
 };
 
+/* Names that are different now. */
+uint64_t chain_touched(const struct chain_result *result);
 /* Writes the digest of the zone (RFC 8976), and the facts of the version. 0 or a negative status. */
 int chain_put_facts(struct writer *writer, const struct dnsblv6_facts *facts, struct signer *signer,
 		    struct recorder *recorder);
+/* Writes how the zone is signed. */
+int chain_put_signing(struct writer *writer, const struct dnsblv6_signing *signing);
 
 /* The counts of result and the time, for recorder_end(). */
 struct dnsblv6_change chain_change(const struct chain_result *result, uint64_t made_s);

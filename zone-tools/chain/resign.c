@@ -72,15 +72,12 @@ static int put_names(struct resign *resign, struct writer_walk *walk, struct cha
 
 static int put_facts(const struct resign *resign, struct writer *writer, struct chain *chain)
 {
-	uint8_t data[DNSBLV6_SIGNING_MAX];
 	struct dnsblv6_facts facts = resign->before.facts;
 	const struct keyset *keyset = resign->job->keyset;
 	struct dnsblv6_signing signing = keyset_signing(keyset, resign->result.expires_s);
 	facts.serial = resign->result.serial;
 	facts.built_s = resign->job->now_s;
-	size_t size = dnsblv6_signing_encode(&signing, data);
-	int ret = writer_put(writer, STORE_FACTS, DNSBLV6_FACT_SIGNING,
-			     strlen(DNSBLV6_FACT_SIGNING), data, size);
+	int ret = chain_put_signing(writer, &signing);
 	return ret == DNSBLV6_OK ? chain_put_version(chain, &facts, keyset, resign->job->lifetime_s)
 				 : ret;
 }

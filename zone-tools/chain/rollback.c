@@ -208,7 +208,6 @@ static int write_all(struct writer *writer, void *context)
 int rollback_run(const struct rollback_job *job, struct rollback_result *ret_result)
 {
 	struct rollback rollback = { .job = job };
-	const struct chain_result *chained = &rollback.chained;
 	int ret = writer_run(job->path, &zone_store, write_all, &rollback);
 	if (ret == CHAIN_EDRYRUN)
 		ret = DNSBLV6_OK;
@@ -217,10 +216,8 @@ int rollback_run(const struct rollback_job *job, struct rollback_result *ret_res
 			.zone = rollback.facts.zone,
 			.ipv4_count = rollback.facts.ipv4_count,
 			.ipv6_count = rollback.facts.ipv6_count,
-			.changed_count = chained->added_count + chained->changed_count +
-					 chained->removed_count,
-			.signature_count =
-				rollback.signer != NULL ? signer_count(rollback.signer) : 0,
+			.changed_count = chain_touched(&rollback.chained),
+			.signature_count = signer_count(rollback.signer),
 			.serial = rollback.facts.serial,
 		};
 	signer_free(rollback.signer);

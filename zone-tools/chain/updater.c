@@ -414,27 +414,27 @@ static int put_region(struct updater *updater, const struct part *part)
 
 /* ---- names of the zone's own ---- */
 
-/* The name alone: nothing has a key between it and this. */
-static void set_end(struct part *part)
+/* The name at start alone, as nothing has a key between it and end: its record, and room for the new one. */
+static int begin_own(struct updater *updater, struct part *part, struct store_bytes *ret_value)
 {
 	part->end = part->start;
 	part->end.bytes[part->end.size++] = 0;
+	part->data = malloc(BARE_RECORD_MAX);
+	if (part->data == NULL)
+		return -ENOMEM;
+	int ret = writer_get(updater->writer, STORE_RECORDS, part->start.bytes, part->start.size,
+			     ret_value);
+	return ret == DNSBLV6_OK ? DNSBLV6_OK : STORE_ECORRUPT;
 }
 
 static int make_apex(struct updater *updater, struct part *part)
 {
-	const struct updater_job *job = updater->job;
 	struct store_bytes value;
 	part->start = dnsblv6_key_of_apex();
-	set_end(part);
-	int ret = writer_get(updater->writer, STORE_RECORDS, part->start.bytes, part->start.size,
-			     &value);
-	part->data = malloc(BARE_RECORD_MAX);
-	if (part->data == NULL)
-		return -ENOMEM;
-	return ret == DNSBLV6_OK ? bare_apex(value, updater->facts.serial, job->keyset,
+	int ret = begin_own(updater, part, &value);
+	return ret == DNSBLV6_OK ? bare_apex(value, updater->facts.serial, updater->job->keyset,
 					     updater->facts.ttl, part->data, &part->size)
-				 : STORE_ECORRUPT;
+				 : ret;
 }
 
 /* Which families the list has: it may get its first address of one, or lose its last. */
@@ -477,15 +477,9 @@ static int make_metadata(struct updater *updater, struct part *part)
 	if (ret == DNSBLV6_OK)
 		ret = dnsblv6_key_add_label(&part->start, (const uint8_t *)label,
 					    sizeof(label) - 1);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	set_end(part);
-	ret = writer_get(updater->writer, STORE_RECORDS, part->start.bytes, part->start.size,
-			 &value);
-	part->data = malloc(BARE_RECORD_MAX);
-	if (part->data == NULL)
-		return -ENOMEM;
-	return ret == DNSBLV6_OK ? renew_metadata(updater, value, part) : STORE_ECORRUPT;
+	if (ret == DNSBLV6_OK)
+		ret = begin_own(updater, part, &value);
+	return ret == DNSBLV6_OK ? renew_metadata(updater, value, part) : ret;
 }
 
 /* ---- all names ---- */
@@ -760,9 +754,8 @@ static struct updater_result make_result(const struct updater *updater)
 		.ipv6_count = after->ipv6_count,
 		.ipv4_change = (int64_t)(after->ipv4_count - before->ipv4_count),
 		.ipv6_change = (int64_t)(after->ipv6_count - before->ipv6_count),
-		.changed_count = updater->chained.added_count + updater->chained.changed_count +
-				 updater->chained.removed_count,
-		.signature_count = updater->signer != NULL ? signer_count(updater->signer) : 0,
+		.changed_count = chain_touched(&updater->chained),
+		.signature_count = signer_count(updater->signer),
 		.serial = after->serial,
 	};
 }

@@ -138,7 +138,7 @@ size_t signer_keys_for(const struct signer *signer, uint16_t type,
 
 uint64_t signer_count(const struct signer *signer)
 {
-	return signer->made_count;
+	return signer != NULL ? signer->made_count : 0;
 }
 
 /* ---- times ---- */

@@ -88,7 +88,7 @@ void signer_take(const struct signer *signer, size_t job, struct dnsblv6_signatu
 bool signer_is_fresh(const struct signer *signer, const struct key *key,
 		     const struct dnsblv6_labels *owner, const struct dnsblv6_signature *signature);
 
-/* Signatures made so far. */
+/* Signatures made so far; none by NULL. */
 uint64_t signer_count(const struct signer *signer);
 
 #ifdef __cplusplus
