@@ -79,6 +79,13 @@ struct sides {
 	struct ranges after;
 };
 
+static bool is_of_list(const struct contents_origin *origin, const struct dnsblv6_labels *name)
+{
+	const struct dnsblv6_labels *apex = &origin->origin.name;
+	return name->size >= apex->size &&
+	       memcmp(name->wire + name->size - apex->size, apex->wire, apex->size) == 0;
+}
+
 static int add_state(const struct history_log *log, const struct contents_origin *origin,
 		     const struct dnsblv6_labels *name, const struct dnsblv6_name_state *state,
 		     struct ranges *ranges)
@@ -99,14 +106,12 @@ static int add_state(const struct history_log *log, const struct contents_origin
 static int add_change(const struct history_log *log, const struct contents_origin *origin,
 		      const struct dnsblv6_name_change *change, struct sides *sides)
 {
-	const struct dnsblv6_labels *apex = &origin->origin.name;
 	struct dnsblv6_labels name;
 	int ret = dnsblv6_key_to_labels(change->key, change->key_size, &name);
 	if (ret != DNSBLV6_OK)
 		return STORE_ECORRUPT;
-	if (name.size < apex->size ||
-	    memcmp(name.wire + name.size - apex->size, apex->wire, apex->size) != 0)
-		return DNSBLV6_OK; /* of another list */
+	if (!is_of_list(origin, &name))
+		return DNSBLV6_OK;
 	ret = add_state(log, origin, &name, &change->before, &sides->before);
 	return ret == DNSBLV6_OK ? add_state(log, origin, &name, &change->after, &sides->after)
 				 : ret;
@@ -162,17 +167,16 @@ struct changed_regions {
 
 static int add_region(struct changed_regions *regions, const uint8_t *key, size_t key_size)
 {
-	const struct dnsblv6_labels *apex = &regions->before.origin->origin.name;
+	const struct contents_origin *origin = regions->before.origin;
 	struct dnsblv6_labels name;
 	struct dnsblv6_prefix region;
 	bool is_there;
 	if (dnsblv6_key_to_labels(key, key_size, &name) != DNSBLV6_OK)
 		return STORE_ECORRUPT;
-	if (name.size < apex->size ||
-	    memcmp(name.wire + name.size - apex->size, apex->wire, apex->size) != 0)
-		return DNSBLV6_OK; /* of another list */
-	int ret = past_region(&regions->before, &regions->after, name.wire, name.size - apex->size,
-			      &region, &is_there);
+	if (!is_of_list(origin, &name))
+		return DNSBLV6_OK;
+	int ret = past_region(&regions->before, &regions->after, name.wire,
+			      name.size - origin->origin.name.size, &region, &is_there);
 	if (ret != DNSBLV6_OK || !is_there || dnsblv6_prefix_is_ipv4(region) != regions->is_ipv4)
 		return ret;
 	const struct dnsblv6_prefix *last =

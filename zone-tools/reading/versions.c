@@ -56,13 +56,9 @@ static int add(struct version *version, enum store_table table, struct store_byt
 
 static int compare_places(const struct version_entry *left, const struct version_entry *right)
 {
-	size_t size = left->key_size < right->key_size ? left->key_size : right->key_size;
 	if (left->table != right->table)
 		return left->table < right->table ? -1 : 1;
-	int difference = memcmp(left->key, right->key, size);
-	return difference != 0
-		       ? difference
-		       : (left->key_size > right->key_size) - (left->key_size < right->key_size);
+	return dnsblv6_key_compare(left->key, left->key_size, right->key, right->key_size);
 }
 
 static int compare_entries(const void *a, const void *b)

@@ -204,18 +204,14 @@ static int add_old(struct comparison *comparison)
 	return ret == DNSBLV6_OK ? next_old(comparison) : ret;
 }
 
-static int order(struct store_bytes a, struct store_bytes b)
-{
-	int difference = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
-	return difference != 0 ? difference : (a.size > b.size) - (a.size < b.size);
-}
-
 /* As writer_scan_fn. */
 static int compare_entry(void *context, struct store_bytes key, struct store_bytes value)
 {
 	struct comparison *comparison = context;
 	int ret = DNSBLV6_OK;
-	while (ret == DNSBLV6_OK && comparison->has_old && order(comparison->key, key) < 0)
+	while (ret == DNSBLV6_OK && comparison->has_old &&
+	       dnsblv6_key_compare(comparison->key.data, comparison->key.size, key.data, key.size) <
+		       0)
 		ret = add_old(comparison);
 	if (ret != DNSBLV6_OK)
 		return ret;
