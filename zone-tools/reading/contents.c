@@ -7,12 +7,7 @@
 
 int contents_read_facts(struct reader *reader, struct dnsblv6_facts *ret_facts)
 {
-	struct store_bytes value;
-	int ret = reader_get(reader, STORE_FACTS, DNSBLV6_FACT_ZONE, strlen(DNSBLV6_FACT_ZONE),
-			     &value);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	return dnsblv6_facts_decode(value.data, value.size, ret_facts);
+	return zone_store.read_facts(reader, ret_facts);
 }
 
 int contents_read_signing(struct reader *reader, struct dnsblv6_signing *ret_signing)
