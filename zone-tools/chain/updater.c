@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/chain/updater.h"
 
-#include "lib/format/array.h"
 #include "zone-tools/records/bare.h"
 #include "zone-tools/records/before.h"
 #include "zone-tools/chain/chain.h"
+#include "zone-tools/chain/listed.h"
 #include "zone-tools/records/clock.h"
 #include "zone-tools/records/lists_time.h"
 #include "zone-tools/chain/region.h"
@@ -13,7 +13,6 @@
 #include "zone-tools/plan/tree.h"
 #include "zone-tools/records/store_settings.h"
 
-#include "lib/format/bytes.h"
 #include "lib/format/wellknown.h"
 #include "lib/lmdb/writer.h"
 #include "lib/store/tables.h"
@@ -102,56 +101,22 @@ static int load_before(struct updater *updater)
 	return ret == DNSBLV6_OK ? find_origin(updater) : ret;
 }
 
-/* A set of one value, as the store has it. */
-struct wanted_set {
-	uint8_t data[9 + DNSBLV6_TEXT_MAX + 1];
-	size_t size;
-	uint32_t number;   /* 0: not found */
-	uint32_t greatest; /* of all that there are */
-};
-
-static int compare_set(void *context, struct store_bytes key, struct store_bytes value)
-{
-	struct wanted_set *wanted = context;
-	uint32_t number = (uint32_t)bytes_get(key.data, (unsigned)key.size);
-	if (number > wanted->greatest)
-		wanted->greatest = number;
-	if (value.size == wanted->size && memcmp(value.data, wanted->data, value.size) == 0)
-		wanted->number = number;
-	return DNSBLV6_OK;
-}
-
 /* The set of what is added: the list's default, or that of the value that was given. */
 static int choose_set(struct updater *updater)
 {
-	struct wanted_set wanted = { 0 };
 	updater->is_new_set = false;
 	updater->set = updater->origin.origin.default_set;
 	if (updater->job->value == NULL)
 		return DNSBLV6_OK;
-	int ret = dnsblv6_set_encode(updater->job->value, 1, wanted.data, sizeof(wanted.data),
-				     &wanted.size);
-	if (ret == DNSBLV6_OK)
-		ret = writer_scan(updater->writer, STORE_SETS, compare_set, &wanted);
-	updater->is_new_set = wanted.number == 0;
-	updater->set = updater->is_new_set ? wanted.greatest + 1 : wanted.number;
-	return ret;
+	return listed_find_set(updater->writer, updater->job->value, &updater->set,
+			       &updater->is_new_set);
 }
 
 static int put_set(struct updater *updater)
 {
-	uint8_t key[DNSBLV6_SET_KEY_SIZE];
-	uint8_t data[9 + DNSBLV6_TEXT_MAX + 1];
-	size_t size;
-	if (!updater->is_new_set)
-		return DNSBLV6_OK;
-	dnsblv6_set_make_key(updater->set, key);
-	int ret = dnsblv6_set_encode(updater->job->value, 1, data, sizeof(data), &size);
-	if (ret == DNSBLV6_OK)
-		ret = recorder_note(updater->recorder, STORE_SETS, key, sizeof(key));
-	return ret == DNSBLV6_OK
-		       ? writer_put(updater->writer, STORE_SETS, key, sizeof(key), data, size)
-		       : ret;
+	return updater->is_new_set ? listed_add_set(updater->writer, updater->recorder,
+						    updater->set, updater->job->value)
+				   : DNSBLV6_OK;
 }
 
 static int find_regions(struct updater *updater)
@@ -348,26 +313,6 @@ static int put_block(void *context, const struct tree_name *block)
 	return ret == DNSBLV6_OK ? put_name(names, &name, data, size) : ret;
 }
 
-/* Borrowed from the store until the transaction changes it. None of DNSBLV6_SET_NONE. */
-static int get_values(const struct updater *updater, uint32_t set, struct dnsblv6_value *ret_values,
-		      size_t *ret_count)
-{
-	uint8_t key[DNSBLV6_SET_KEY_SIZE];
-	struct store_bytes bytes;
-	size_t offset = 0;
-	*ret_count = 0;
-	if (set == DNSBLV6_SET_NONE)
-		return DNSBLV6_OK;
-	dnsblv6_set_make_key(set, key);
-	int ret = writer_get(updater->writer, STORE_SETS, key, sizeof(key), &bytes);
-	while (ret == DNSBLV6_OK && *ret_count < DNSBLV6_SET_VALUES_MAX) {
-		ret = dnsblv6_set_next(bytes.data, bytes.size, &offset, &ret_values[*ret_count]);
-		*ret_count += ret == DNSBLV6_OK;
-	}
-	return ret == DNSBLV6_OK || (ret == DNSBLV6_ENOTFOUND && *ret_count > 0) ? DNSBLV6_OK
-										 : STORE_ECORRUPT;
-}
-
 static int put_address(void *context, const struct classic_name *name)
 {
 	struct names *names = context;
@@ -375,7 +320,7 @@ static int put_address(void *context, const struct classic_name *name)
 	uint8_t data[BARE_RECORD_MAX];
 	size_t count;
 	size_t size;
-	int ret = get_values(names->updater, name->set, values, &count);
+	int ret = listed_get_values(names->updater->writer, name->set, values, &count);
 	if (ret == DNSBLV6_OK)
 		ret = classic_record(name, values, count, names->updater->facts.ttl, data,
 				     sizeof(data), &size);
