@@ -43,6 +43,7 @@ KILL_S = 0.1
 KINDS = {"decoder": 0.8, "decoders": 0.1, "edge": 0.1}
 # An edge takes some sessions with it: so many more have ended before another is killed.
 SESSIONS_OF_EDGE = 20
+FOR_ALL_KINDS = 500  # sessions, in which each kind of process is met
 
 
 class Cutter:
@@ -263,6 +264,9 @@ class Storm:
 
             list(pool.map(run, sessions))
         self.tell(sessions, cutter, killer)
+        self.assertGreater(cutter.cuts, 0)
+        if SESSIONS >= FOR_ALL_KINDS:
+            self.assertEqual(set(killer.kills), set(KINDS))
         accepted = [session for session in sessions if session.code == 250]
         self.assertEqual([session.number for session in accepted if session.is_bad], [])
         self.assertGreater(len(accepted), SESSIONS // 20)
