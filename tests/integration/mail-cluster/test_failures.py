@@ -64,6 +64,10 @@ class Rounds(Case):
             disks.enter_own_mounts()
         self.cluster = Cluster(self, {box: mailload.PASSWORD for box in BOXES}, kind=kind,
                                make_disk=disks.Disk if has_disks else None, **how)
+        wanted = [name for name in os.environ.get("DNSBLV6_KINDS", "").split(";") if name]
+        self.kinds = [kind for kind in KINDS if kind.is_possible(self.cluster)
+                      and (kind.name in wanted if wanted else IS_CAMPAIGN or kind.name in SHORT)]
+        self.assertEqual(set(wanted) - {kind.name for kind in self.kinds}, set(), "not failures of this cluster")
         self.stalls = {}  # name of a failure: [Stall, ...]
         self.seen = {}
         self.peak_kb = 0
@@ -75,11 +79,8 @@ class Rounds(Case):
 
     def choose(self, chance):
         """One failure, or two of which one is mild."""
-        wanted = [name for name in os.environ.get("DNSBLV6_KINDS", "").split(";") if name]
-        kinds = [kind for kind in KINDS if kind.is_possible(self.cluster)
-                 and (kind.name in wanted if wanted else IS_CAMPAIGN or kind.name in SHORT)]
-        chosen = [chance.choice(kinds)]
-        mild = [kind for kind in kinds if kind.is_mild and kind is not chosen[0]]
+        chosen = [chance.choice(self.kinds)]
+        mild = [kind for kind in self.kinds if kind.is_mild and kind is not chosen[0]]
         if mild and chance.random() < 0.3:
             chosen.append(chance.choice(mild))
         failures = [Failure(kind, self.cluster, self.told, chance) for kind in chosen]
