@@ -9,7 +9,6 @@ ended: then the program does, in silence, as SIGPIPE has it, also where that is 
 import os
 import signal
 import subprocess
-import unittest
 
 import harness
 from harness import EX_IOERR, ZONE, program
@@ -105,4 +104,4 @@ class Output(harness.Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

@@ -14,7 +14,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import unittest
 
 import harness
 from documents import attachment, attribute, tnef_of
@@ -181,4 +180,4 @@ class Ole(Events):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    harness.main()

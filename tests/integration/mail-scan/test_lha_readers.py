@@ -6,8 +6,8 @@ Readers that are not installed are skipped.
 """
 
 import struct
-import unittest
 
+import harness
 from odd_archives import DATA, OTHER, Readers, taken_by
 
 END, TIME = b"\0", struct.pack("<I", 0x50000000)
@@ -151,4 +151,4 @@ class Lha(Readers):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    harness.main()

@@ -16,7 +16,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import unittest
 
 import harness
 import mime_mails
@@ -186,4 +185,4 @@ class MimeViews(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    harness.main()

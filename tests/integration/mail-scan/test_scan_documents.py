@@ -7,7 +7,6 @@ mail-scan: the test file of EICAR in documents, as files and in mails, cut into 
 import base64
 import os
 import subprocess
-import unittest
 import zlib
 
 import documents
@@ -109,4 +108,4 @@ class Documents(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    harness.main()

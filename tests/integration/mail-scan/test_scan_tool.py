@@ -427,4 +427,4 @@ class Testfiles(Tool):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

@@ -9,7 +9,6 @@ import hashlib
 import os
 import struct
 import subprocess
-import unittest
 
 import documents
 import harness
@@ -261,4 +260,4 @@ class Mails(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    harness.main()

@@ -7,8 +7,8 @@ Readers that are not installed are skipped.
 
 import io
 import tarfile
-import unittest
 
+import harness
 from odd_archives import DATA, OTHER, Readers, taken_by
 
 FILE, END = DATA + bytes(-len(DATA) % 512), bytes(1024)
@@ -167,4 +167,4 @@ class Tars(Readers):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    harness.main()
