@@ -55,12 +55,7 @@ const struct zonesconf_zone *zonesconf_find(const struct zonesconf *conf, const 
 
 const char *zonesconf_get(const struct zonesconf_zone *zone, const char *name)
 {
-	const char *value = NULL;
-	for (size_t i = 0; i < zone->settings.count; i++) {
-		if (strcmp(zone->settings.items[i].name, name) == 0)
-			value = zone->settings.items[i].value;
-	}
-	return value;
+	return store_settings_get(&zone->settings, name);
 }
 
 size_t zonesconf_find_setting(const struct zonesconf_zone *zone, const char *name, size_t number)
