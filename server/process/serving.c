@@ -9,6 +9,7 @@
 #include "server/transfer/transfer.h"
 
 #define REFUSAL_LINES_MAX 10 /* of one worker in a second */
+#define TELLING_MS	  1000
 
 static void put_sample(const struct serving *serving, uint64_t asked_ns,
 		       const struct responder_query *query, const uint8_t *response, size_t size)
@@ -18,16 +19,34 @@ static void put_sample(const struct serving *serving, uint64_t asked_ns,
 	tap_put(serving->tap, asked_ns, query->fd, query->is_tcp, query->client, in, out);
 }
 
+/* UINT64_MAX: at the end, when no second is awaited. */
+static void tell_left_out(struct serving *serving, uint64_t now_ms)
+{
+	unsigned left_out = ration_settle(&serving->refusals, now_ms);
+	if (left_out > 0)
+		log_info("dnsblv6d", "lines left out, refusals=%u", left_out);
+}
+
+static void tell_on_timer(uv_timer_t *timer)
+{
+	struct serving *serving = timer->data;
+	tell_left_out(serving, uv_now(timer->loop));
+	if (serving->refusals.left_out > 0)
+		uv_timer_start(timer, tell_on_timer, TELLING_MS, 0);
+}
+
 /*
  * A secondary may be whatever has the key, at any address: then all the world could fill the disk
  * by asking without it.
  */
 static bool take_line(struct serving *serving, uint64_t now_ms)
 {
-	unsigned left_out = ration_settle(&serving->refusals, now_ms);
-	if (left_out > 0)
-		log_info("dnsblv6d", "lines left out, refusals=%u", left_out);
-	return ration_take(&serving->refusals, now_ms, REFUSAL_LINES_MAX);
+	tell_left_out(serving, now_ms);
+	if (ration_take(&serving->refusals, now_ms, REFUSAL_LINES_MAX))
+		return true;
+	if (!uv_is_active((uv_handle_t *)&serving->telling))
+		uv_timer_start(&serving->telling, tell_on_timer, TELLING_MS, 0);
+	return false;
 }
 
 static void log_refused(struct serving *serving, const struct transfer *transfer, uint64_t now_ms)
@@ -110,6 +129,19 @@ static void count(void *context, enum responder_event event)
 	};
 	const struct serving *serving = context;
 	counters_count(&serving->counters.server[items[event]]);
+}
+
+void serving_open(struct serving *serving, uv_loop_t *loop)
+{
+	uv_timer_init(loop, &serving->telling); /* cannot fail */
+	serving->telling.data = serving;
+	uv_unref((uv_handle_t *)&serving->telling);
+}
+
+void serving_close(struct serving *serving)
+{
+	tell_left_out(serving, UINT64_MAX);
+	uv_close((uv_handle_t *)&serving->telling, NULL);
 }
 
 struct responder serving_responder(struct serving *serving)

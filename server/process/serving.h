@@ -12,6 +12,8 @@
  * a secondary that is configured and refused wants to know why, if not each time.
  */
 
+#include <uv.h>
+
 #include "lib/dns/responder.h"
 #include "lib/process/ration.h"
 #include "server/answer/answer.h"
@@ -31,7 +33,13 @@ struct serving {
 	struct tap *tap;	/* NULL: no query log */
 	struct tcp *tcp;	/* NULL until there is one; before the first query of one */
 	struct ration refusals; /* lines about transfers; zero at the beginning */
+	uv_timer_t telling;	/* runs when some were left out */
 };
+
+/* Its timer holds no loop. */
+void serving_open(struct serving *serving, uv_loop_t *loop);
+/* Tells of what was left out. No query comes after this. */
+void serving_close(struct serving *serving);
 
 /* For udp_new() and tcp_new(). serving is borrowed. */
 struct responder serving_responder(struct serving *serving);

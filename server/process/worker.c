@@ -71,6 +71,7 @@ static void finish(struct worker *worker)
 		return;
 	tcp_stop(worker->tcp);
 	forks_stop(&worker->forks);
+	serving_close(&worker->serving);
 	uv_close((uv_handle_t *)&worker->drain_timer, NULL);
 	uv_close((uv_handle_t *)&worker->reserve, NULL);
 }
@@ -268,6 +269,7 @@ static int open_engines(struct worker *worker)
 					    .forks = &worker->forks,
 					    .counters = worker->counters,
 					    .tap = open_tap(worker) };
+	serving_open(&worker->serving, &worker->loop);
 	const struct responder responder = serving_responder(&worker->serving);
 	int ret = udp_new(&worker->loop, listener_udp(start->listener, start->index), fd_count,
 			  &responder, &worker->udp);

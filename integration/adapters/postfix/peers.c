@@ -62,7 +62,7 @@ struct peers {
 	struct peer_list stuck; /* for longest first */
 	unsigned count;
 	unsigned handle_count; /* of libuv that are not closed */
-	uv_timer_t sweep;      /* looks for those that are stuck */
+	uv_timer_t sweep;      /* looks for those that are stuck, tells of lines left out */
 	uv_timer_t drain;      /* the end of waiting at the end */
 	bool is_stopping;
 	peers_fn done;
@@ -83,14 +83,25 @@ const uint64_t *peers_counters(const struct peers *peers)
 
 /* ---- the log ---- */
 
+static void begin_sweep(struct peers *peers);
+
+/* UINT64_MAX: at the end, when no second is awaited. */
+static void tell_left_out(struct peers *peers, uint64_t now_ms)
+{
+	unsigned left_out = ration_settle(&peers->lines, now_ms);
+	if (left_out > 0)
+		log_info(context, "lines left out, count=%u", left_out);
+}
+
 /* A client that sends a thousand questions a second must not fill the disk with them. */
 static bool may_log(struct peers *peers)
 {
 	uint64_t now_ms = uv_now(peers->loop);
-	unsigned left_out = ration_settle(&peers->lines, now_ms);
-	if (left_out > 0)
-		log_info(context, "lines left out, count=%u", left_out);
-	return ration_take(&peers->lines, now_ms, LOG_LINES_MAX_S);
+	tell_left_out(peers, now_ms);
+	if (ration_take(&peers->lines, now_ms, LOG_LINES_MAX_S))
+		return true;
+	begin_sweep(peers);
+	return false;
 }
 
 static void log_decision(struct peers *peers, const struct question *question,
@@ -143,6 +154,7 @@ static void close_timers(struct peers *peers)
 {
 	if (!peers->is_stopping || peers->count > 0 || uv_is_closing((uv_handle_t *)&peers->drain))
 		return;
+	tell_left_out(peers, UINT64_MAX);
 	uv_close((uv_handle_t *)&peers->drain, own_on_close);
 	uv_close((uv_handle_t *)&peers->sweep, own_on_close);
 }
@@ -193,8 +205,16 @@ static void sweep_on_timer(uv_timer_t *timer)
 	while ((peer = TAILQ_FIRST(&peers->stuck)) != NULL &&
 	       now_ms - peer->stuck_ms >= PEERS_STUCK_S * 1000)
 		cut_with_reason(peer, "connection cut off (it does not take its replies)");
-	if (!TAILQ_EMPTY(&peers->stuck))
-		uv_timer_start(timer, sweep_on_timer, SWEEP_MS, 0);
+	tell_left_out(peers, now_ms);
+	if (!TAILQ_EMPTY(&peers->stuck) || peers->lines.left_out > 0)
+		begin_sweep(peers);
+}
+
+/* One that runs already is soon enough. */
+static void begin_sweep(struct peers *peers)
+{
+	if (!uv_is_active((uv_handle_t *)&peers->sweep))
+		uv_timer_start(&peers->sweep, sweep_on_timer, SWEEP_MS, 0);
 }
 
 static void set_stuck(struct peer *peer, bool is_stuck)
@@ -208,8 +228,7 @@ static void set_stuck(struct peer *peer, bool is_stuck)
 		return;
 	}
 	peer->stuck_ms = uv_now(peers->loop);
-	if (TAILQ_EMPTY(&peers->stuck))
-		uv_timer_start(&peers->sweep, sweep_on_timer, SWEEP_MS, 0);
+	begin_sweep(peers);
 	TAILQ_INSERT_TAIL(&peers->stuck, peer, stuck);
 }
 
