@@ -137,19 +137,26 @@ static void quote(const struct reading *r, const char *text, size_t size, bool i
 		log_quote(text, size, r->error->value);
 }
 
-/* "delay: 2 s", in which the parser takes what is behind the blank for the next item. */
-static bool has_blank_in_value(const char *line, size_t size)
+/* The value in a line, or what looks like one; empty: there is none. */
+static const char *find_value(const char *line, size_t size, size_t *ret_size)
 {
 	const char *end = line + size;
 	const char *at = memchr(line, ':', size);
+	*ret_size = 0;
 	if (at == NULL || end - at < 3 || at[1] != ' ')
-		return false;
+		return end;
 	at++;
 	while (at < end && *at == ' ')
 		at++;
-	if (at == end || strchr("\"[#", *at) != NULL)
-		return false;
-	at = memchr(at, ' ', (size_t)(end - at));
+	*ret_size = (size_t)(end - at);
+	return at;
+}
+
+/* "delay: 2 s", in which the parser takes what is behind the blank for the next item. */
+static bool has_blank(const char *value, size_t size)
+{
+	const char *end = value + size;
+	const char *at = memchr(value, ' ', size);
 	while (at != NULL && at < end && *at == ' ')
 		at++;
 	return at != NULL && at < end && *at != '#' && *at != '\r';
@@ -157,7 +164,15 @@ static bool has_blank_in_value(const char *line, size_t size)
 
 static const char *explain_line(const char *line, size_t size)
 {
-	return has_blank_in_value(line, size)
+	size_t value_size = 0;
+	const char *value = find_value(line, size, &value_size);
+	if (value_size == 0 || *value == '"' || *value == '#')
+		return "not of the form item: value";
+	if (*value == '[' || memchr(value, '[', value_size) != NULL ||
+	    memchr(value, ']', value_size) != NULL)
+		return "brackets: several values have commas between, and one with a bracket or a "
+		       "blank in it has quotes";
+	return has_blank(value, value_size)
 		       ? "a blank in the value: times have none, a text with one has quotes, and "
 			 "several values have brackets"
 		       : "not of the form item: value";

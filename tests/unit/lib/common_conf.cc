@@ -162,7 +162,8 @@ TEST_CASE("what the program refuses is an error with the program's reason", "[co
 	CHECK(r.taken == std::vector<std::string>{ "id@2=a" });
 }
 
-TEST_CASE("a blank in a value is told, and no other line that is none", "[common][conf]")
+TEST_CASE("a blank and a bracket in a value are told, and no other line that is none",
+	  "[common][conf]")
 {
 	const auto reason = [](const std::string &line) {
 		reader r;
@@ -174,8 +175,15 @@ TEST_CASE("a blank in a value is told, and no other line that is none", "[common
 		CAPTURE(line);
 		CHECK_THAT(reason(line), Catch::Matchers::StartsWith("a blank in the value: "));
 	}
+	// As in main.cf, whose filters have brackets and no quotes.
 	for (const char *line :
-	     { "what is this", "time 2 s", "a b: c", "text: \"a\" b", "many: [ 1 2 ] 3" }) {
+	     { "text: bl.example=127.0.0.[2..11]", "many: [ 1 2 ]", "many: [ 1 2 ] 3",
+	       "many: [ bl.example=127.0.0.[2..11], 2 ]", "many: [ 1, 2" }) {
+		CAPTURE(line);
+		CHECK_THAT(reason(line), Catch::Matchers::StartsWith("brackets: "));
+	}
+	for (const char *line :
+	     { "what is this", "time 2 s", "a b: c", "text: \"a\" b", "text: \"a", "[ 1 2 ]" }) {
 		CAPTURE(line);
 		CHECK(reason(line) == "not of the form item: value");
 	}
