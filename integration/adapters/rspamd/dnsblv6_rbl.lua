@@ -38,8 +38,17 @@ local settings = {
   check_authed = false,
   check_local = false,
 }
+local WITHOUT_DEFAULT = { library = true, exempt = true, enabled = true }
 local client, exempt, silence, silent_port
 local has_addresses, has_names -- among the zones
+
+-- What an operator should know, without a line for each question and each answer.
+local logs = { [3] = logger.errx, [4] = logger.warnx, [6] = logger.infox }
+local function log(level, line)
+  if logs[level] then
+    logs[level](rspamd_config, "%s", line)
+  end
+end
 
 -- A port on loopback where nothing answers, for all workers; nothing of what is sent there is read.
 local function open_silence()
@@ -173,13 +182,25 @@ local function check(task)
   look()
 end
 
+-- One of an unknown name does nothing, and is no reason to let all clients pass.
+local function check_settings(options)
+  for name, value in pairs(options) do
+    local kind = type(settings[name])
+    if kind == "nil" and not WITHOUT_DEFAULT[name] then
+      logger.errx(rspamd_config, "%s has no option %s", N, name)
+    elseif kind ~= "nil" and type(value) ~= kind then
+      return ("%s: a %s is wanted"):format(name, kind)
+    end
+  end
+end
+
 local function make_client()
   assert(settings.deadline > 0 and settings.deadline <= 3600, "deadline is up to 3600 seconds")
   local options = {}
   for key, value in pairs(settings.library or {}) do
     options[key] = type(value) == "table" and table.concat(value, " ") or value
   end
-  client = assert(require "dnsblv6".new(options))
+  client = assert(require "dnsblv6".new(options, log))
   has_addresses = is_asked(client:peek("192.0.2.1"))
   has_names = is_asked(client:peek_name("test.example"))
   silent_port = open_silence()
@@ -210,12 +231,16 @@ local options = rspamd_config:get_all_opt(N)
 if not options then
   return
 end
+local wrong = check_settings(options)
 settings = lua_util.override_defaults(settings, options)
 if settings.exempt then
   exempt = lua_maps.map_add_from_ucl(settings.exempt, "radix", "networks that are not judged")
 end
 -- Mail is scanned without this module when it cannot begin.
-local is_good, why = pcall(make_client)
+local is_good, why = not wrong, wrong
+if is_good then
+  is_good, why = pcall(make_client)
+end
 if is_good then
   register()
 else

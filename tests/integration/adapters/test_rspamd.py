@@ -222,6 +222,24 @@ class Module(Rspamd):
         process.wait_for_log(r"module dnsblv6_rbl is off: .*zones")
         self.assertEqual(self.scan("192.0.2.66"), {})
 
+    def test_a_setting_that_is_wrong_is_named(self):
+        process = self.start_module((self.host, 53), 'check_local = "maybe";')
+        process.wait_for_log("module dnsblv6_rbl is off: check_local: a boolean is wanted")
+        self.assertEqual(self.scan("192.0.2.66"), {})
+
+    def test_a_setting_that_there_is_not_is_named_and_clients_are_judged(self):
+        authority = Authority(self, LIST)
+        process = self.start_module(authority.address, "dead_line = 2;")
+        process.wait_for_log("dnsblv6_rbl has no option dead_line")
+        wait_for(lambda: "DNSBLV6_LISTED" in self.scan("192.0.2.66"), "a client to be judged")
+        self.assertEqual(process.log().count("has no option"), 1)
+
+    def test_what_the_library_finds_out_is_in_the_log(self):
+        process = self.start_module((self.host, self.free_port()), "deadline = 0.3;", library='failure_ttl = 5;')
+        wait_for(lambda: self.scan("192.0.2.66") and re.search(
+            rf"\[{NAME}\] zone fell ill, state=unreachable was=unprobed", process.log()), "a line about the zone")
+        self.assertNotIn("asks AAAA", process.log())
+
 
 class Shared(Rspamd, CachedCase):
     """dnsblv6_rbl with what dnsblv6-cached knows."""
