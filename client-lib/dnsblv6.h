@@ -340,8 +340,8 @@ DNSBLV6_API int dnsblv6_process(struct dnsblv6 *client);
  * the first listed zone that has a text; when none has, "192.0.2.66 is listed by bl6.example". An
  * entry with a label is called by that, and the name of its zone, which may have a key in it, is
  * nowhere in the text. Of a classic zone it is the TXT record, for which DNS is asked for at most
- * timeout_ms, as it is for that of a zone with bitmaps which this process has not probed. With 0 DNS
- * is not asked: no classic zone has a text, and one with bitmaps that which is known. At most size
+ * timeout_ms, as it is once in a TTL for that of a zone with bitmaps which this process has not
+ * probed. With 0 DNS is not asked: no classic zone has a text, and one with bitmaps that which is known. At most size
  * bytes with the NUL, printable ASCII, cut if need be; 600 are always enough. Returns the length of
  * what is written, or -EINVAL when size is 0, or -ENOENT when zones_listed is empty, also when the
  * score was made by zones that failed and whose on-failure is closed: a program needs a text of its

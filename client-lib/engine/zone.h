@@ -78,6 +78,8 @@ struct zone {
 	bool has_metadata;
 	struct dnsblv6_labels classic; /* with has_metadata; empty: none */
 	char reason[DNSBLV6_METADATA_VALUE_MAX + 1];
+	uint32_t reason_s;	   /* when it was asked for without a probe, */
+	uint32_t reason_hold_s;	   /* and how long that holds */
 	struct probe *probe;	   /* NULL: none runs */
 	struct health_probe found; /* by the last whole probe */
 	bool has_found;

@@ -101,6 +101,25 @@ static void on_text(void *context, int status, const struct message_reply *reply
 	write_text(reason, ": ", text);
 }
 
+/* What was asked for is not asked for again before its TTL is over, or failure-ttl when nothing came. */
+static void hold_text(struct zone *zone, uint32_t ttl_s)
+{
+	const uint32_t least_s = zone->all->config->failure_ttl_s;
+
+	zone->reason_s = cache_now_s(zone->all->cache);
+	zone->reason_hold_s = ttl_s > least_s ? ttl_s : least_s;
+}
+
+static bool is_text_held(const struct zone *zone)
+{
+	return cache_now_s(zone->all->cache) - zone->reason_s < zone->reason_hold_s;
+}
+
+static uint32_t min(uint32_t left, uint32_t right)
+{
+	return left < right ? left : right;
+}
+
 /* By the zone's own word, with a SOA: not what a filter leaves. */
 static bool denies(const struct message_reply *reply)
 {
@@ -112,7 +131,9 @@ static void on_metadata(void *context, int status, const struct message_reply *r
 {
 	struct reason *reason = context;
 	struct zone *zone = reason->engine->all.zones + reason->zone;
+	const struct config *config = reason->engine->all.config;
 	struct dnsblv6_metadata metadata;
+	uint32_t ttl_s = 0;
 
 	(void)status;
 	(void)is_trusted;
@@ -120,10 +141,15 @@ static void on_metadata(void *context, int status, const struct message_reply *r
 	/* Of the metadata it is the text alone that is kept: how to ask is a probe's to find out. */
 	if (reply != NULL && reply->kind == MESSAGE_ANSWER &&
 	    reply->text_total <= sizeof(reply->text_rdata) &&
-	    dnsblv6_metadata_decode(reply->text_rdata, reply->text_total, &metadata) == DNSBLV6_OK)
+	    dnsblv6_metadata_decode(reply->text_rdata, reply->text_total, &metadata) ==
+		    DNSBLV6_OK) {
 		memcpy(zone->reason, metadata.reason, sizeof(zone->reason));
-	else if (reply != NULL && denies(reply))
+		ttl_s = min(reply->ttl_s, config->max_ttl_s);
+	} else if (reply != NULL && denies(reply)) {
 		zone->reason[0] = '\0';
+		ttl_s = min(reply->ttl_s, config->max_negative_ttl_s);
+	}
+	hold_text(zone, ttl_s);
 	write_url(reason, zone->reason);
 }
 
@@ -158,7 +184,7 @@ static void start(struct reason *reason, int64_t now_ms, int64_t deadline_ms)
 		ask(reason, &relative, &zone->config->name, on_text, now_ms, deadline_ms);
 		return;
 	}
-	if (zone->has_metadata || deadline_ms <= now_ms) {
+	if (zone->has_metadata || deadline_ms <= now_ms || is_text_held(zone)) {
 		write_url(reason, zone->reason);
 		return;
 	}
@@ -177,8 +203,10 @@ static void find_reason(struct dnsblv6 *client, struct reason *reason, int64_t d
 {
 	start(reason, client_now_ms(), deadline_ms);
 	client_wait(client, has_reason, reason, deadline_ms);
-	if (reason->question != 0)
+	if (reason->question != 0) {
 		stub_cancel(client->engine->all.stub, reason->question);
+		hold_text(client->engine->all.zones + reason->zone, 0);
+	}
 	if (!reason->is_done)
 		write_known(reason);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/unit/client/api.hh"
+#include "tests/unit/client/clock.hh"
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -413,22 +414,31 @@ TEST_CASE("a text that was asked for once is there for calls that may not ask", 
 	const dnsblv6_ip address = ip("192.0.0.1");
 	const std::string bare = "192.0.0.1 is listed by bl6.example";
 	const std::string whole = bare + ", see https://bl.example/?ip=192.0.0.1";
-	char text[600];
-	for (const auto &[timeout_ms, wanted] :
-	     { std::pair(0, bare), std::pair(20000, whole), std::pair(0, whole) }) {
-		CHECK(dnsblv6_reason(bl.client, &address, &result, timeout_ms, text, sizeof(text)) >
+	const auto text = [&](int timeout_ms) {
+		char said[600];
+		CHECK(dnsblv6_reason(bl.client, &address, &result, timeout_ms, said, sizeof(said)) >
 		      0);
-		CHECK(text == wanted);
-	}
-	// An outage takes nothing of it; that the zone has no metadata does.
-	for (const auto &[trouble, wanted] :
-	     { std::pair(world::SERVFAIL, whole), std::pair(denial, bare) }) {
+		return std::string(said);
+	};
+	CHECK(text(0) == bare);
+	CHECK(text(20000) == whole);
+	CHECK(text(0) == whole);
+	// An outage takes nothing of it; that the zone has no metadata does. What was asked for is not
+	// asked for again while it holds, and in vain not before failure-ttl is over.
+	for (const auto &[trouble, wanted, held_s] :
+	     { std::tuple(world::SERVFAIL, whole, 2100), std::tuple(denial, bare, 30) }) {
+		size_t before = bl.server->count();
 		bl.dns.trouble = trouble;
-		CHECK(dnsblv6_reason(bl.client, &address, &result, 20000, text, sizeof(text)) > 0);
-		CHECK(text == wanted);
+		CHECK(text(20000) == whole);
+		CHECK(bl.server->count() == before);
+		test_clock::pass(held_s + 1);
+		CHECK(text(20000) == wanted);
+		CHECK(bl.server->count() > before);
+		before = bl.server->count();
+		CHECK(text(20000) == wanted);
+		CHECK(bl.server->count() == before);
 	}
-	CHECK(dnsblv6_reason(bl.client, &address, &result, 0, text, sizeof(text)) > 0);
-	CHECK(text == bare);
+	CHECK(text(0) == bare);
 }
 
 TEST_CASE("a text that was asked for once is there when there is no place for a question",
