@@ -246,6 +246,9 @@ end
 function Client:zone_set(names)
   local set = ffi.new("uint64_t[1]")
   local status = lib.dnsblv6_zone_set(self.handle, c(names), set)
+  if status == ENOENT then
+    return nil, names .. ": not all are a name or a label of an entry"
+  end
   if status < 0 then
     return nil, text_of(status)
   end

@@ -286,7 +286,10 @@ class Client:
     def zone_set(self, names):
         """Entries by name or label, for calls with zones=; made once."""
         zones = ctypes.c_uint64()
-        _must(_lib.dnsblv6_zone_set(self._open(), _c(_text(names)), ctypes.byref(zones)))
+        status = _lib.dnsblv6_zone_set(self._open(), _c(_text(names)), ctypes.byref(zones))
+        if status == _ENOENT:
+            raise Error(status, f"{_text(names)}: not all are a name or a label of an entry")
+        _must(status)
         return zones.value
 
     def check(self, address, timeout=5.0, zones=0):

@@ -104,6 +104,7 @@ class Lua(Served):
             eq(table.concat(client:peek("192.0.2.66", zones).answered, " "), "{CLASSIC_NAME}")
             eq(client:peek("192.0.2.66"), nil)
             eq(client:zone_set("nowhere.example"), nil)
+            assert(select(2, client:zone_set("SBL nowhere.example")):find("^SBL nowhere.example: not all "))
         """)
 
     def test_the_cache_alone_has_nothing_and_then_all_of_a_block(self):
