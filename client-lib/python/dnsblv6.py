@@ -12,7 +12,8 @@ Options are those of libdnsblv6(3), with "_" for "-": cache_size="16M". Numbers
 and booleans may be given as such, and lists instead of words with blanks between.
 
 In an event loop, wait for fileno() to be readable or for timeout() to be over,
-and call process(); or await check_async(), which does that with asyncio.
+and call process(); or await check_async() and check_name_async(), which do that
+with asyncio.
 
 A Client may be used by any number of threads and over fork(), as the library
 says. The library is looked for as libdnsblv6.so.0, or where the environment
@@ -410,12 +411,19 @@ class Client:
                 _lib.dnsblv6_free(doomed)
                 self._requests.clear()
 
-    async def check_async(self, address, timeout=5.0):
+    async def check_async(self, address, timeout=5.0, zones=0):
         """check() for asyncio. One event loop at a time may use a Client so."""
+        return await self._wait(self.submit, address, timeout, zones)
+
+    async def check_name_async(self, name, timeout=5.0, zones=0):
+        """check_name() for asyncio, as check_async()."""
+        return await self._wait(self.submit_name, name, timeout, zones)
+
+    async def _wait(self, submit, topic, timeout, zones):
         loop = asyncio.get_running_loop()
         future = loop.create_future()
-        request = self.submit(address, lambda result: future.done() or future.set_result(result),
-                              timeout)
+        request = submit(topic, lambda result: future.done() or future.set_result(result), timeout,
+                         zones)
         self._watch(loop)
         self._arm(loop)
         self._futures.add(future)
