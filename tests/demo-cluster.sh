@@ -14,7 +14,6 @@ nodes="a b c"
 write_node_configs() {
 	cat >"$run/$1-stored.conf" <<END
 stored:
-    directory: $PWD/$run/$1-stored
     socket: $PWD/$run/$1.socket
     layer: rados
 cluster:

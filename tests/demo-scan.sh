@@ -64,6 +64,7 @@ END
 
 make_scan_files() {
 	rm -rf "$run/scan-store" "$run/eicar.com" "$run/eicar.zip" "$run/clean.zip"
+	mkdir "$run/scan-store"
 	printf '%s%s' 'X5O!P%@AP[4\PZX54(P^)7CC)7}$EICAR-' 'STANDARD-ANTIVIRUS-TEST-FILE!$H+H*' \
 		>"$run/eicar.com"
 	(cd "$run" && zip -q eicar.zip eicar.com && zip -q clean.zip proxy.conf) ||

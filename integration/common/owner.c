@@ -99,8 +99,9 @@ int owner_make_directory(const struct owner *owner, const char *path, mode_t mod
 		   chown(path, owner->uid, owner->gid) == 0) {
 		return EX_OK;
 	}
-	log_error(context, "directory not made, path=%s (%s)", path, strerror(errno));
-	return EX_NOPERM;
+	const int error = errno;
+	log_error(context, "directory not made, path=%s (%s)", path, strerror(error));
+	return error == ENOSPC || error == EDQUOT ? EX_UNAVAILABLE : EX_NOPERM;
 }
 
 int owner_give(const struct owner *owner, const char *path)

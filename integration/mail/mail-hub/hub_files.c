@@ -55,10 +55,20 @@ static int make_directory(const struct hub_setup *setup, const char *path, bool 
 	return EX_OK;
 }
 
+static const char *store_path(const struct hub_setup *setup, char *ret_path)
+{
+	snprintf(ret_path, HUB_FILE_MAX, "%s/store", setup->directory);
+	return ret_path;
+}
+
+/* mail-stored makes none, and here the directory of the hub is known to be there. */
 static int make_directories(const struct hub_setup *setup)
 {
 	char path[HUB_FILE_MAX];
-	int status = make_directory(setup, setup->run, false);
+	int status =
+		owner_make_directory(&setup->owner, store_path(setup, path), 0700, hub_context);
+	if (status == EX_OK)
+		status = make_directory(setup, setup->run, false);
 	if (status == EX_OK) {
 		snprintf(path, sizeof(path), "%s/metrics", setup->run);
 		status = make_directory(setup, path, true);
@@ -268,6 +278,8 @@ int hub_files_try(const struct hub_setup *setup)
 {
 	const bool is_without_users = lacks_users(setup);
 	struct hub_setup tried = *setup;
+	char store[HUB_FILE_MAX];
+	struct stat st;
 	snprintf(tried.run, sizeof(tried.run), "/tmp/mail-hub-XXXXXX");
 	int status = look_at_store(setup->directory);
 	if (status != EX_OK)
@@ -275,10 +287,14 @@ int hub_files_try(const struct hub_setup *setup)
 	/* Programs look, as their users, whether these may use what is there. */
 	if (mkdtemp(tried.run) == NULL || chmod(tried.run, 0711) != 0)
 		return refuse("directory not made", tried.run, errno);
+	/* For the time of the check, what a start makes: a program warns of what it does not find. */
+	const bool lacks_store = stat(store_path(setup, store), &st) != 0;
 	status = make_directories(&tried);
 	for (unsigned program = 0; status == EX_OK && program < HUB_PROGRAMS; program++)
 		if (is_tried(&tried, program, is_without_users))
 			status = try_program(&tried, program);
 	remove_directories(tried.run);
+	if (lacks_store)
+		rmdir(store);
 	return status;
 }

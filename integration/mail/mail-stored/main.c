@@ -2,7 +2,7 @@
 /*
  * mail-stored - has a mail store open, and takes mail for it.
  *
- * main() in order: options, configuration, the directory, which may need root, then the processes.
+ * main() in order: options, configuration, the directory, which is not made here, then the processes.
  * mail-stored(8) is the manual.
  */
 #include "integration/mail/base/setup/mailcheckup.h"
@@ -72,15 +72,46 @@ static int check_node(const struct stored_setup *setup)
 	return EX_OK;
 }
 
-/* Of what the store's process opens when it is the user. A file in the directory's place is told by the start. */
+static bool has_files(const struct stored_setup *setup)
+{
+	return setup->layer == STORED_LOG || setup->layer == STORED_SORT;
+}
+
+/* 0, or what errno would be. */
+static int look_for_directory(const char *path)
+{
+	struct stat st;
+	if (stat(path, &st) != 0)
+		return errno;
+	return S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+}
+
+static void warn_of_missing(const char *directory)
+{
+	const int error = look_for_directory(directory);
+	if (error != 0)
+		log_warning(context, "directory not there, path=%s (%s)", directory,
+			    strerror(error));
+}
+
+/* It is not made: where a disk is not mounted that would begin a store in which all mailboxes are empty. */
+static int check_directory(const struct stored_setup *setup)
+{
+	const int error = has_files(setup) ? look_for_directory(setup->directory) : 0;
+	if (error == 0)
+		return EX_OK;
+	log_error(context, "store not opened, directory=%s (%s)", setup->directory,
+		  strerror(error));
+	return error == EACCES ? EX_NOPERM : EX_NOINPUT;
+}
+
+/* Of what the store's process opens when it is the user. */
 static int check(void *data)
 {
 	const struct stored_setup *setup = data;
-	const bool has_files = setup->layer == STORED_LOG || setup->layer == STORED_SORT;
 	char log[STORED_PATH_MAX + sizeof("/log")];
-	struct stat st;
 	snprintf(log, sizeof(log), "%s/log", setup->directory);
-	if (has_files && (stat(setup->directory, &st) != 0 || S_ISDIR(st.st_mode))) {
+	if (has_files(setup)) {
 		mailcheckup_path(context, &setup->owner, setup->directory, R_OK | W_OK | X_OK);
 		mailcheckup_path(context, &setup->owner, log, R_OK | W_OK | X_OK);
 	}
@@ -95,23 +126,20 @@ static int check(void *data)
 	return EX_OK;
 }
 
-/* A start makes no directory but the store's own; those below /run come with it, as the service manager makes them. */
+/* A start makes no directory; those below /run come with it, as the service manager makes them. */
 static void check_parent(const char *path)
 {
 	char copy[STORED_PATH_MAX + 1];
-	struct stat st;
 	if (path[0] != '/' || strncmp(path, "/run/", strlen("/run/")) == 0)
 		return;
 	snprintf(copy, sizeof(copy), "%s", path);
-	const char *parent = dirname(copy);
-	const int error = stat(parent, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
-	if (error != 0)
-		log_warning(context, "directory not there, path=%s (%s)", parent, strerror(error));
+	warn_of_missing(dirname(copy));
 }
 
 static void check_parents(const struct stored_setup *setup)
 {
-	check_parent(setup->directory);
+	if (has_files(setup))
+		warn_of_missing(setup->directory);
 	check_parent(setup->socket);
 	check_parent(setup->nodes.location.text);
 	for (unsigned i = 0; i < setup->lmtp_count; i++)
@@ -143,7 +171,7 @@ static int run(void *data)
 		setup->clients_max);
 	if (geteuid() == 0 && setup->owner.user[0] == '\0')
 		log_warning(context, "no user is given, the store's processes stay root");
-	int status = owner_make_directory(&setup->owner, setup->directory, 0700, context);
+	int status = check_directory(setup);
 	/* Here, so that one process says it; no wrong configuration, as it may be there soon. */
 	if (status == EX_OK && check(setup) != EX_OK)
 		status = EX_NOINPUT;

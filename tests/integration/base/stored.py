@@ -221,10 +221,15 @@ class Stored:
             f"{name}:\n" + "".join(f"    {item}: {text(value)}\n" for item, value in items.items())
             for name, items in self.sections.items() if items))
 
-    def start(self, **how):
-        if os.geteuid() == 0 and not os.path.exists(self.directory):
+    def make_directory(self):
+        """As an operator has to."""
+        if not os.path.exists(self.directory):
             os.mkdir(self.directory, 0o700)
-            os.chown(self.directory, pwd.getpwnam(USER).pw_uid, pwd.getpwnam(USER).pw_gid)
+            if os.geteuid() == 0:
+                os.chown(self.directory, pwd.getpwnam(USER).pw_uid, pwd.getpwnam(USER).pw_gid)
+
+    def start(self, **how):
+        self.make_directory()
         self.process = self.case.start([harness.program("mail-stored"), "--config",
                                         self.config_path], "stored", **how)
         self.process.wait_for_log(self.BEGUN)

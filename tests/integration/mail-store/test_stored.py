@@ -581,8 +581,9 @@ class Processes(Case):
         if os.geteuid() != 0:
             self.skipTest("root alone can become another user")
         spool = self.path("spool")
-        os.mkdir(spool)
-        os.chown(spool, 65534, 65534)
+        for path in (spool, f"{spool}/store"):
+            os.mkdir(path)
+            os.chown(path, 65534, 65534)
         config = self.write("stored.conf", f"stored:\n    directory: {spool}/store\n"
                                            f"    socket: {spool}/socket\n    socket-group: mail\n")
         result = subprocess.run([self.readable_program(program("mail-stored")), "-c", config],
@@ -622,12 +623,31 @@ class Processes(Case):
             if os.geteuid() == 0:
                 self.assertNotIn("0", status["Uid"].split())
 
+    def test_a_directory_that_is_not_there_is_not_made(self):
+        """That of a disk that is not mounted would be a new store on another, with empty mailboxes."""
+        store = Stored(self, is_started=False)
+        for layer in ("log", "sort"):
+            store.write_config(stored={"layer": layer})
+            result = subprocess.run([program("mail-stored"), "--config", store.config_path], capture_output=True,
+                                    text=True, timeout=DEADLINE_S, check=False)
+            self.assertEqual((result.returncode, result.stderr), (
+                os.EX_NOINPUT,
+                f"error: [mail-stored] store not opened, directory={store.directory} (No such file or directory)\n"))
+            self.assertFalse(os.path.exists(store.directory))
+        store.write_config(stored={"layer": "log"})
+        line = f"info: [mail-stored] store is new, directory={store.directory}\n"
+        for is_new in (True, False):
+            store.start()
+            self.assertEqual(line in store.process.log(), is_new)
+            store.stop()
+
     def test_what_is_not_there_ends_the_start_with_one_line(self):
         store = Stored(self, is_started=False)
+        store.make_directory()
         lmtp = {"listen": [self.path("lmtp")]}  # which wants them as well
         for sections, pattern in (
                 ({"stored": {"directory": self.write("file", "")}}, "store not opened, directory=.*/file "),
-                ({"stored": {"users": self.path("missing.mdb")}, "lmtp": lmtp},
+                ({"stored": {"directory": store.directory, "users": self.path("missing.mdb")}, "lmtp": lmtp},
                  "recipients not opened, users=.*/missing.mdb ")):
             config = store.write_config(**sections)
             result = subprocess.run([program("mail-stored"), "--config", config], capture_output=True,
@@ -642,6 +662,7 @@ class Processes(Case):
 
     def test_logins_that_are_not_there_are_told_by_both_before_a_process_begins(self):
         store = Stored(self, is_started=False)
+        store.make_directory()
         config = store.write_config(stored={"logins": self.path("missing.mdb")})
         for words, status in ((["--check"], EX_CONFIG), ([], os.EX_NOINPUT)):
             result = subprocess.run([program("mail-stored"), *words, "--config", config], capture_output=True,
@@ -669,7 +690,7 @@ class Processes(Case):
     def test_a_check_says_which_directories_a_start_would_miss(self):
         store = Stored(self, is_started=False)
         places = [self.path(f"missing-{name}/place") for name in ("store", "socket", "lmtp")]
-        config = store.write_config(stored={"directory": places[0] + "/", "socket": places[1]},
+        config = store.write_config(stored={"directory": os.path.dirname(places[0]), "socket": places[1]},
                                     lmtp={"listen": f"[ {places[2]}, /run/missing/lmtp ]"})
         result = subprocess.run([program("mail-stored"), "--check", "--config", config], capture_output=True,
                                 text=True, timeout=DEADLINE_S, check=False)

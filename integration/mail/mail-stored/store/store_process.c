@@ -98,12 +98,15 @@ static int open_log(const struct stored_setup *setup, struct maillayer **ret_lay
 					       .context = &next_ms };
 	snprintf(log, sizeof(log), "%s/log", setup->directory);
 	snprintf(index, sizeof(index), "%s/index.mdb", setup->directory);
+	const bool is_new = access(log, F_OK) != 0;
 	int ret = filedisk_make(log);
 	if (ret == 0)
 		ret = filedisk_open(log, &store_setup.disk);
 	if (ret != 0)
 		return ret;
 	ret = mailstore_open(&store_setup, ret_layer, &recovery);
+	if (ret == 0 && is_new)
+		log_info(context, "store is new, directory=%s", setup->directory);
 	log_recovery(setup, &recovery, ret);
 	return ret;
 }
