@@ -288,6 +288,7 @@ int hub_files_try(const struct hub_setup *setup)
 	if (mkdtemp(tried.run) == NULL || chmod(tried.run, 0711) != 0)
 		return refuse("directory not made", tried.run, errno);
 	/* For the time of the check, what a start makes: a program warns of what it does not find. */
+	const bool is_run_new = mkdir(setup->run, 0755) == 0;
 	const bool lacks_store = stat(store_path(setup, store), &st) != 0;
 	status = make_directories(&tried);
 	for (unsigned program = 0; status == EX_OK && program < HUB_PROGRAMS; program++)
@@ -296,5 +297,7 @@ int hub_files_try(const struct hub_setup *setup)
 	remove_directories(tried.run);
 	if (lacks_store)
 		rmdir(store);
+	if (is_run_new)
+		rmdir(setup->run);
 	return status;
 }

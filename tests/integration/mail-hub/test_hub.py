@@ -327,7 +327,7 @@ class Refusals(Case):
             self.assertEqual(file.read(), before)
 
     def test_check_asks_each_program_and_leaves_nothing(self):
-        hub = Hub(self, lmtp=self.path("lmtp"), pop3="127.0.0.1@110", plain_logins="yes")
+        hub = Hub(self, lmtp=self.path("run/lmtp"), pop3="127.0.0.1@110", plain_logins="yes")
         before = {name for name in os.listdir("/tmp") if name.startswith("mail-hub-")}
         locks = [os.path.join(hub.directory, name) for name in ("users.mdb-lock", "logins.mdb-lock")]
         for lock in locks:
