@@ -155,6 +155,8 @@ class Reload(FrontCase):
             with Client(address) as client:
                 client.hello()
         self.assertTrue(front.reload(front={"listen": both[1:]}))
+        self.assertEqual(re.findall(r"(?m)^info: \[smtp-front\] listening, place=(\S+)$", front.log()),
+                         [both[0], *both, both[1]])
 
         def is_refused():
             try:

@@ -135,6 +135,8 @@ static int serve(struct nanny *nanny, void *setup, const char *what)
 		retire(old);
 	nanny->lacks_metrics = false;
 	log_set_level((enum log_level)values.log_level);
+	for (unsigned i = 0; i < values.listeners.place_count; i++)
+		log_info(context, "listening, place=%s", values.listeners.places[i].text);
 	log_info(context, "%s, version=%s places=%u edges=%u workers=%u certificates=%u", what,
 		 DNSBLV6_VERSION, values.listeners.place_count, values.listeners.edge_count,
 		 values.workers, values.certificate_count);
