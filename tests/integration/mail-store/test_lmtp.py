@@ -203,6 +203,11 @@ class Refusals(Case):
             self.assertEqual(one.say_text(b"", 1)[0][:3], "250")
             other.deliver(large, BOXES)
 
+    def test_recipients_hear_of_a_full_disk_where_mailboxes_have_limits(self):
+        store = LmtpStored(self, stored={"reserve": "1048576G", "quota-messages": "10"})
+        with Lmtp(store.address) as session:
+            self.assertEqual([reply[:9] for reply in session.begin(BOXES)], ["452 4.3.1"] * 3)
+
     def test_a_file_that_may_not_grow_is_a_full_disk_and_no_mail_that_is_too_large(self):
         store = LmtpStored(self, stored={"index-delay": "10ms", "collect-interval": "100ms"})
         self.expect_log(r"warning: \[mail-stored\] (index not written|segment not emptied), .*\(Disk quota exceeded\)$")

@@ -376,11 +376,12 @@ TEST_CASE("pipelined commands wait while the store is asked about a mailbox",
 	session.holds = true;
 	session.feed("LHLO c\r\n");
 	CHECK(session.say("MAIL FROM:<a@b> SIZE=4711\r\n" + rcpt("A@d.example") +
-			  rcpt("b@d.example") + rcpt("c@d.example") + "DATA\r\n") ==
-	      "250 2.1.0 Ok\r\n");
+			  rcpt("b@d.example") + rcpt("c@d.example") + rcpt("d@d.example") +
+			  "DATA\r\n") == "250 2.1.0 Ok\r\n");
 	CHECK(session.checked == std::vector<std::string>{ "a@d.example 4711" });
 	CHECK(session.release(0) == "250 2.1.5 Ok\r\n");
 	CHECK(session.release(MAILSTORE_EQUOTA) == "452 4.2.2 Mailbox full\r\n");
+	CHECK(session.release(-ENOSPC) == "452 4.3.1 Not enough room, try again later\r\n");
 	CHECK(session.release(-ECONNRESET) ==
 	      "451 4.3.0 Try again later\r\n354 End the mail with <CRLF>.<CRLF>\r\n");
 	CHECK(session.say(DOTTED + "QUIT\r\n").empty());

@@ -683,16 +683,14 @@ void lmtp_session_answer(struct lmtp_session *session, int status, const struct 
 	}
 	session->state = LMTP_TALK;
 	enum dialogue_action action;
-	if (status != 0)
-		drop_recipient(session);
-	if (status == 0)
+	if (status == 0) {
 		action = check_mailbox(session);
-	else if (status == MAILSTORE_EQUOTA)
-		action = answer(session, 452, "4.2.2 Mailbox full");
-	else if (status == MAILSTORE_EAWAY)
-		action = answer(session, 451, EAWAY_TEXT);
-	else
-		action = refuse(session, DIALOGUE_TRY_LATER);
+	} else {
+		char text[80];
+		const int code = translate(status, NULL, text, sizeof(text));
+		drop_recipient(session);
+		action = answer(session, code, text);
+	}
 	if (action != DIALOGUE_RECIPIENT)
 		perform(session, action);
 }
