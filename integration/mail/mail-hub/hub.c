@@ -393,6 +393,7 @@ static void wait_for_any(struct hub *hub)
 {
 	struct pollfd waited[HUB_PROGRAMS + 1] = { { .fd = hub->signal_fd, .events = POLLIN } };
 	struct signalfd_siginfo signal;
+	bool is_reload = false;
 	uint64_t now_ms = clock_now_ms();
 	uint64_t next_ms = crew_next_ms(&hub->crew);
 	uint64_t left_ms = next_ms > now_ms ? next_ms - now_ms : 0;
@@ -405,8 +406,15 @@ static void wait_for_any(struct hub *hub)
 				   : (int)left_ms);
 	for (unsigned program = 0; program < HUB_PROGRAMS; program++)
 		take_words(hub, program);
-	while (read(hub->signal_fd, &signal, sizeof(signal)) == sizeof(signal))
-		obey(hub, (int)signal.ssi_signo);
+	while (read(hub->signal_fd, &signal, sizeof(signal)) == sizeof(signal)) {
+		if (signal.ssi_signo == SIGHUP)
+			is_reload = true;
+		else
+			obey(hub, (int)signal.ssi_signo);
+	}
+	/* The last: it takes time, and the next one that comes in it is read before any other signal. */
+	if (is_reload)
+		obey(hub, SIGHUP);
 }
 
 static void look_after(struct hub *hub)

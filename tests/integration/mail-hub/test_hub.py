@@ -15,6 +15,7 @@ import signal
 import smtplib
 import socket
 import subprocess
+import threading
 
 import stored
 from harness import EX_CONFIG, EX_IOERR, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, Case, main, wait_for
@@ -441,6 +442,24 @@ class Played(Case):
         process.popen.kill()
         process.popen.wait()
         wait_for(lambda: not any(is_there(pid) for pid in below), "all processes to end")
+
+    def test_a_program_begins_again_amid_reloads_that_have_no_end(self):
+        process = self.hub.start()
+        self.expect_log(ENDED.format("smtp-front", "signal=9"),
+                        r"configuration not reloaded, the old one stays$")  # when the hub is told to end amid one
+        has_begun = threading.Event()
+
+        def reload():
+            while not has_begun.wait(0.01):  # a reload takes longer: the next one waits at its end
+                process.send_signal(signal.SIGHUP)
+
+        reloads = threading.Thread(target=reload)
+        reloads.start()
+        self.addCleanup(reloads.join)
+        self.addCleanup(has_begun.set)
+        process.wait_for_log(r"^info: \[mail-hub\] reloaded$")
+        os.kill(self.hub.pid_of("smtp-front"), signal.SIGKILL)
+        self.wait_for_word("smtp-front", "begun", 2)
 
     def test_a_configuration_that_all_have_checked_is_not_written_again(self):
         process = self.hub.start()
