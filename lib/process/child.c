@@ -112,6 +112,13 @@ int child_wait_signal(const sigset_t *waited, uint64_t until_ms)
 {
 	uint64_t now_ms = clock_now_ms();
 	const struct timespec left = make_time(until_ms > now_ms ? until_ms - now_ms : 0);
+	const struct timespec none = make_time(0);
+	sigset_t others = *waited;
+	/* It would be the first, by its number: without an end of reloads no other would come. */
+	sigdelset(&others, SIGHUP);
+	const int number = sigtimedwait(&others, NULL, &none);
+	if (number > 0)
+		return number;
 	return sigtimedwait(waited, NULL, until_ms == CREW_NEVER ? NULL : &left);
 }
 

@@ -48,7 +48,7 @@ int child_wait(pid_t pid, unsigned patience_ms);
  * was blocked, for its children; it may be NULL.
  */
 void child_block_signals(sigset_t *ret_waited, sigset_t *ret_before);
-/* The next one of them, or -1: until_ms of clock.h has come, which CREW_NEVER never does. */
+/* The next one of them, SIGHUP behind all others; or -1: until_ms of clock.h has come, which CREW_NEVER never does. */
 int child_wait_signal(const sigset_t *waited, uint64_t until_ms);
 /* For a child: what a terminal or a service manager sends to all but SIGTERM, and SIGPIPE. */
 void child_ignore_signals(void);

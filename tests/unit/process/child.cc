@@ -165,4 +165,9 @@ TEST_CASE("a wait for signals ends at its time", "[process][child]")
 	CHECK(clock_now_ms() >= until_ms);
 	raise(SIGHUP);
 	CHECK(child_wait_signal(&signals.waited, clock_now_ms() + PATIENCE_MS) == SIGHUP);
+	// A reload, which takes time, holds up no other.
+	for (int number : { SIGHUP, SIGTERM })
+		raise(number);
+	CHECK(child_wait_signal(&signals.waited, 0) == SIGTERM);
+	CHECK(child_wait_signal(&signals.waited, 0) == SIGHUP);
 }
