@@ -204,6 +204,7 @@ class Refusals(Case):
             other.deliver(large, BOXES)
 
     def test_recipients_hear_of_a_full_disk_where_mailboxes_have_limits(self):
+        self.expect_log(r"warning: \[mail-stored\] mails are refused, ")
         store = LmtpStored(self, stored={"reserve": "1048576G", "quota-messages": "10"})
         with Lmtp(store.address) as session:
             self.assertEqual([reply[:9] for reply in session.begin(BOXES)], ["452 4.3.1"] * 3)

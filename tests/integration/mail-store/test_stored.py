@@ -623,6 +623,25 @@ class Processes(Case):
             if os.geteuid() == 0:
                 self.assertNotIn("0", status["Uid"].split())
 
+    def test_a_disk_with_less_room_than_mails_leave_free_is_told(self):
+        if os.geteuid() != 0:
+            self.skipTest("a file system of its own needs root")
+        store = Stored(self, is_started=False,
+                       stored={"reserve": "16M", "collect-interval": "100ms", "segment-size": "1M"})
+        os.mkdir(store.directory)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size=32m,uid={pwd.getpwnam(stored.USER).pw_uid}", "none",
+                        store.directory], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", store.directory], check=True)
+        filler = os.path.join(store.directory, "filler")
+        store.start()
+        for count in (1, 2):
+            with open(filler, "wb") as file:
+                file.write(bytes(20 << 20))
+            store.wait_for_log(rf"^warning: \[mail-stored\] mails are refused, path={store.directory} free=\d+ "
+                               r'\(less than "reserve"\)$', count)
+            os.unlink(filler)
+            store.wait_for_log(rf"^info: \[mail-stored\] mails are taken again, path={store.directory}$", count)
+
     def test_a_directory_that_is_not_there_is_not_made(self):
         """That of a disk that is not mounted would be a new store on another, with empty mailboxes."""
         store = Stored(self, is_started=False)

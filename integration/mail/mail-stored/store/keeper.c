@@ -54,6 +54,24 @@ static bool is_space_short(const struct keeper *keeper)
 	       facts.f_bavail < facts.f_blocks / SPACE_SHORT;
 }
 
+/* A recipient that is refused for it is in no line here: only its client hears of it. */
+static void look_at_room(struct keeper *keeper)
+{
+	const struct stored_setup *setup = keeper->setup;
+	struct statvfs facts;
+	if (statvfs(setup->directory, &facts) != 0 || facts.f_blocks == 0)
+		return;
+	const uint64_t free_size = (uint64_t)facts.f_bavail * facts.f_frsize;
+	const bool is_full = free_size < setup->reserve;
+	if (is_full && !keeper->is_full)
+		log_warning(context,
+			    "mails are refused, path=%s free=%" PRIu64 " (less than \"reserve\")",
+			    setup->directory, free_size);
+	if (!is_full && keeper->is_full)
+		log_info(context, "mails are taken again, path=%s", setup->directory);
+	keeper->is_full = is_full;
+}
+
 /* Reads the index as it is; nothing is written for that. */
 static bool is_due(struct keeper *keeper)
 {
@@ -80,7 +98,8 @@ static void on_collect(uv_timer_t *timer)
 {
 	struct keeper *keeper = timer->data;
 	uint64_t segment = 0;
-	if (!is_due(keeper))
+	look_at_room(keeper);
+	if (keeper->setup->collect_share == 0 || !is_due(keeper))
 		return;
 	int ret = maillayer_collect(keeper->layer, keeper->setup->collect_share, &segment);
 	if (ret == DNSBLV6_ENOTFOUND || ret == -EOPNOTSUPP ||
@@ -156,7 +175,7 @@ int keeper_open(struct keeper *keeper, uv_loop_t *loop)
 	if (ret == 0)
 		ret = uv_timer_start(&keeper->index, on_index, keeper->setup->index_ms,
 				     keeper->setup->index_ms);
-	if (ret == 0 && keeper->setup->collect_share > 0)
+	if (ret == 0)
 		ret = uv_timer_start(&keeper->collect, on_collect, keeper->setup->collect_ms,
 				     keeper->setup->collect_ms);
 	if (ret == 0)

@@ -8,7 +8,8 @@
  *
  *     every "index-delay"       the index is made that of the log
  *     every "collect-interval"  when nothing was delivered since the last look, or the log is more than
- *                               twice what lives, or the disk is nearly full: one segment is emptied
+ *                               twice what lives, or the disk is nearly full: one segment is emptied;
+ *                               and a look at whether there is room for mails
  *     every "keep-interval"     mails that are older than their mailbox keeps them are deleted, some
  *                               mails in each turn of the loop
  *
@@ -36,6 +37,7 @@ struct keeper {
 	unsigned open_handles;
 	bool is_closed;
 	bool is_behind;	    /* the index could not be written, and that was said */
+	bool is_full;	    /* there is less room than mails leave free, and that was said */
 	bool is_short;	    /* no segment could be emptied for want of space, and that was said */
 	uint64_t delivered; /* at the last look */
 	struct expiry expiry;
