@@ -93,7 +93,7 @@ int listening_clear_path(const char *path, int type)
 	if (lstat(path, &status) != 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(status.st_mode))
-		return -ENOTSOCK;
+		return -EEXIST;
 	ret = find_listener(&address, type, &is_used);
 	if (ret != 0)
 		return ret;

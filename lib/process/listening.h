@@ -30,7 +30,7 @@ int listening_bind_port(const struct sockaddr *address, socklen_t size, unsigned
 /*
  * A UNIX socket at path, of type SOCK_STREAM or SOCK_SEQPACKET. No process can connect before it
  * has been given a mode: it has none. What a process that was killed has left at path is removed,
- * and nothing else is. 0 or -errno: -ENOTSOCK for another file, -EADDRINUSE when a process listens,
+ * and nothing else is. 0 or -errno: -EEXIST for another file, -EADDRINUSE when a process listens,
  * -EACCES when this one may not see whether one does, -ENAMETOOLONG.
  */
 int listening_bind_path(const char *path, int type, int *ret_fd);

@@ -45,7 +45,7 @@ struct control_client;
 /*
  * Listens at settings->control_path. A socket that stands there and that no
  * process listens at is replaced; any other file stays. 0 or -errno, -EADDRINUSE
- * when a process listens; -ENOTSOCK when it is another file.
+ * when a process listens; -EEXIST when it is another file.
  */
 int control_open(const struct settings *settings, struct control **ret_control);
 /* Removes the socket and closes every client. Takes NULL. */

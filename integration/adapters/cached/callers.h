@@ -48,7 +48,7 @@ enum callers_counter { CALLERS_COUNTER_MAP(COUNTS_NUMBER) CALLERS_COUNTER_COUNT 
 /*
  * Makes DIRECTORY/socket, with its group and mode, in the place of one that is there: no other
  * daemon can be using that, as the cache beside it is ours alone. setup is borrowed. 0 or
- * -errno; -ENOTSOCK when another file is in the way.
+ * -errno; -EEXIST when another file is in the way.
  */
 int callers_open(uv_loop_t *loop, const struct cached_setup *setup, struct callers **ret_callers);
 /* Cuts off all clients and removes the socket. Takes NULL. */

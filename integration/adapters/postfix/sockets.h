@@ -26,7 +26,7 @@ struct sockets {
 /*
  * Sockets for all places of setup, in their order. What a daemon that was killed has left is
  * replaced; one that a process listens to is not. 0 with *ret_sockets, or -errno with *ret_place,
- * the one that it is about: -ENOTSOCK when another file is in the way, -EADDRINUSE.
+ * the one that it is about: -EEXIST when another file is in the way, -EADDRINUSE.
  */
 int sockets_open(const struct policy_setup *setup, struct sockets *ret_sockets,
 		 const struct place **ret_place);

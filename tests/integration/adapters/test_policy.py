@@ -412,7 +412,9 @@ class Sockets(PolicyCase):
         self.assertEqual(second.stop(), 0)
         self.assertFalse(os.path.exists(self.place))
         self.write("policy", "a file")
-        self.assertEqual(self.run_policy("--config", config).returncode, EX_UNAVAILABLE)
+        refused = self.run_policy("--config", config)
+        self.assertEqual(refused.returncode, EX_UNAVAILABLE)
+        self.assertIn(f"socket not opened, place={self.place} (File exists)", refused.stderr)
         self.assertTrue(os.path.exists(self.place))
 
     def test_a_start_that_fails_leaves_no_socket_in_the_way_of_the_next(self):

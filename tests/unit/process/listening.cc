@@ -123,11 +123,11 @@ TEST_CASE("a file that is no socket is left alone", "[process][listening]")
 	const std::string path = directory.file("list.txt");
 	write_file(path, "192.0.2.1\n");
 	held bound;
-	CHECK(listening_bind_path(path.c_str(), SOCK_STREAM, &bound.fd) == -ENOTSOCK);
+	CHECK(listening_bind_path(path.c_str(), SOCK_STREAM, &bound.fd) == -EEXIST);
 	CHECK(is_there(path));
 	const std::string link = directory.file("link");
 	REQUIRE(symlink(path.c_str(), link.c_str()) == 0);
-	CHECK(listening_clear_path(link.c_str(), SOCK_STREAM) == -ENOTSOCK);
+	CHECK(listening_clear_path(link.c_str(), SOCK_STREAM) == -EEXIST);
 	CHECK(is_there(link));
 }
 
