@@ -78,22 +78,37 @@ static bool may_be_boundary(const uint8_t *text, size_t size)
 	return has_more && size <= MSTREAM_BOUNDARY_MAX;
 }
 
-bool levels_guess(struct entity *entity, const uint8_t *line, size_t size)
+/* How long the boundary is that this line may have of a multipart that has named none; 0: none. */
+static size_t guessed_size(const struct entity *entity, const uint8_t *line, size_t size)
 {
 	if (entity->depth == 0 || size < 3 || line[1] != '-')
-		return false;
-	struct level *level = &entity->levels[entity->depth - 1];
+		return 0;
+	const struct level *level = &entity->levels[entity->depth - 1];
+	if (!level->is_guessed || level->has_boundary)
+		return 0;
 	while (size > 2 && (line[size - 1] == ' ' || line[size - 1] == '\t'))
 		size--;
-	const uint8_t *text = line + 2;
 	size -= 2;
-	if (!level->is_guessed || level->has_boundary || !may_be_boundary(text, size) ||
-	    size > sizeof(entity->boundary_bytes) - level->at)
+	return may_be_boundary(line + 2, size) && size <= sizeof(entity->boundary_bytes) - level->at
+		       ? size
+		       : 0;
+}
+
+bool levels_guess(struct entity *entity, const uint8_t *line, size_t size)
+{
+	const size_t guessed = guessed_size(entity, line, size);
+	if (guessed == 0)
 		return false;
-	memcpy(entity->boundary_bytes + level->at, text, size);
-	level->size = (uint16_t)size;
+	struct level *level = &entity->levels[entity->depth - 1];
+	memcpy(entity->boundary_bytes + level->at, line + 2, guessed);
+	level->size = (uint16_t)guessed;
 	level->has_boundary = true;
 	return true;
+}
+
+bool levels_may_match(const struct entity *entity, const uint8_t *line, size_t size)
+{
+	return levels_match(entity, line, size).level >= 0 || guessed_size(entity, line, size) > 0;
 }
 
 bool levels_push(struct entity *entity, enum level_kind kind, const uint8_t *boundary, size_t size)

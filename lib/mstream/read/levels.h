@@ -38,6 +38,8 @@ struct level_match {
 struct level_match levels_match(const struct entity *entity, const uint8_t *line, size_t size);
 /* The boundary of a multipart that has named none is that of this line. False: it cannot be. */
 bool levels_guess(struct entity *entity, const uint8_t *line, size_t size);
+/* Is one of both so? */
+bool levels_may_match(const struct entity *entity, const uint8_t *line, size_t size);
 /* boundary of NULL: of a message, or to be guessed. False: there is no room. */
 bool levels_push(struct entity *entity, enum level_kind kind, const uint8_t *boundary, size_t size);
 /* Down to so many. */

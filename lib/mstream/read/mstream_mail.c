@@ -6,8 +6,12 @@
 #include "lib/mstream/read/mstream_state.h"
 #include "lib/mstream/read/partreader.h"
 
-/* Of base64: decoded again for each byte where what reads it may be copied. */
+#include <string.h>
+
+/* Of a body that is encoded: decoded again for each byte where what reads it may be copied. */
 #define AHEAD_SIZE 64
+/* The same where lines of a header are read. */
+#define AHEAD_FIELDS 16
 
 static const char *const oddity_texts[MSTREAM_ODDITY_COUNT] = {
 	[MSTREAM_TWO_TYPES] = "two types",
@@ -126,12 +130,18 @@ struct entity *mstream_nest(struct mstream *mail, struct entity *entity, unsigne
 	return nested;
 }
 
+/* The entity with the lowest number; set is not empty. */
+static unsigned first_of(uint32_t set)
+{
+	return (unsigned)__builtin_ctz(set);
+}
+
 static uint32_t fed_by(const struct mstream *mail, uint8_t feed)
 {
 	uint32_t set = 0;
-	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
-		if ((mail->used & ENTITY_BIT(i)) != 0 && mail->feeds[i] == feed)
-			set |= ENTITY_BIT(i);
+	for (uint32_t left = mail->used; left != 0; left &= left - 1) {
+		if (mail->feeds[first_of(left)] == feed)
+			set |= left & -left;
 	}
 	return set;
 }
@@ -142,11 +152,12 @@ static uint32_t fed_by(const struct mstream *mail, uint8_t feed)
 static unsigned next_of(const struct mstream *mail, uint32_t set, uint8_t feed, const size_t *at,
 			size_t size)
 {
-	unsigned i = 0;
-	while (i < ENTITIES_MAX &&
-	       ((set & mail->used & ENTITY_BIT(i)) == 0 || mail->feeds[i] != feed || at[i] == size))
-		i++;
-	return i;
+	for (uint32_t left = set & mail->used; left != 0; left &= left - 1) {
+		const unsigned i = first_of(left);
+		if (mail->feeds[i] == feed && at[i] < size)
+			return i;
+	}
+	return ENTITIES_MAX;
 }
 
 /* Each of set, and each copy of one, has all bytes when it returns. Returns set and the copies. */
@@ -159,21 +170,13 @@ static uint32_t advance(struct mstream *mail, uint32_t set, uint8_t feed, const 
 	mail->fresh = 0;
 	while ((i = next_of(mail, set, feed, at, size)) < ENTITIES_MAX) {
 		at[i] += partreader_push(mail, &mail->entities[i], bytes + at[i], size - at[i]);
-		for (unsigned j = 0; j < ENTITIES_MAX; j++) {
-			if ((mail->fresh & ENTITY_BIT(j)) != 0)
-				at[j] = at[i];
-		}
+		for (uint32_t left = mail->fresh; left != 0; left &= left - 1)
+			at[first_of(left)] = at[i];
 		set |= mail->fresh;
 		mail->fresh = 0;
 	}
 	mail->fresh = fresh & mail->used;
 	return set;
-}
-
-/* The entity with the lowest number; set is not empty. */
-static unsigned first_of(uint32_t set)
-{
-	return (unsigned)__builtin_ctz(set);
 }
 
 uint32_t mstream_replay(struct mstream *mail, uint32_t set, const uint8_t *bytes, size_t size)
@@ -194,14 +197,20 @@ static size_t advance_alone(struct mstream *mail, unsigned index, const uint8_t 
 /* Two that are behind the same delimiter, in the same tree, go the same way from here. */
 static void merge(struct mstream *mail, uint32_t set)
 {
+	uint32_t met = set & mail->used;
+	for (uint32_t left = met; left != 0; left &= left - 1) {
+		if (!mail->entities[first_of(left)].is_at_delimiter)
+			met &= ~(left & -left);
+	}
+	if ((met & (met - 1)) == 0)
+		return;
 	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
 		for (unsigned j = 0; j < ENTITIES_MAX; j++) {
 			struct entity *one = &mail->entities[i];
 			struct entity *other = &mail->entities[j];
 			const uint32_t both = ENTITY_BIT(i) | ENTITY_BIT(j);
-			if (i == j || (set & mail->used & both) != both ||
-			    one->view > other->view || !one->is_at_delimiter ||
-			    !other->is_at_delimiter || one->phase != other->phase ||
+			if (i == j || (met & mail->used & both) != both ||
+			    one->view > other->view || one->phase != other->phase ||
 			    !levels_equal(one, other))
 				continue;
 			if (one->part_count < other->part_count)
@@ -214,9 +223,9 @@ static void merge(struct mstream *mail, uint32_t set)
 /* Only now, as the entity is still in use while it gives up. */
 static void drop_gone(struct mstream *mail, uint32_t set)
 {
-	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
-		if ((set & mail->used & ENTITY_BIT(i)) != 0 && mail->entities[i].is_gone)
-			mstream_drop(mail, &mail->entities[i]);
+	for (uint32_t left = set & mail->used; left != 0; left &= left - 1) {
+		if (mail->entities[first_of(left)].is_gone)
+			mstream_drop(mail, &mail->entities[first_of(left)]);
 	}
 }
 
@@ -230,65 +239,109 @@ static bool is_busy(const struct entity *entity)
 	return entity->phase == ENTITY_HEADER;
 }
 
-/* Is it amid a line of a header of which nothing is looked at before its end? */
-static bool is_in_line(const struct entity *entity)
-{
-	return entity->phase == ENTITY_HEADER &&
-	       (entity->line == LINE_SKIP || entity->line == LINE_VALUE ||
-		entity->line == LINE_DASHES);
-}
+static size_t calm_size(const struct mstream *mail, uint32_t set, const uint8_t *bytes,
+			size_t size);
 
-/* Is none of set copied, nor what reads its streams, at any of these bytes? */
-static bool are_calm_at(const struct mstream *mail, uint32_t set, const uint8_t *bytes, size_t size)
+/* Does one of set read fields? Then it can have a few bytes at a time alone. */
+static bool are_at_fields(const struct mstream *mail, uint32_t set)
 {
-	const bool has_dashes =
-		size > 0 && (bytes[0] == '-' || partreader_find_dashes(bytes, size) < size);
-	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
-		const struct entity *entity = &mail->entities[i];
-		if ((set & ENTITY_BIT(i)) != 0 && entity->phase != ENTITY_STOPPED &&
-		    (is_busy(entity) || entity->line == LINE_DASHES ||
-		     (has_dashes && entity->is_watched)))
-			return false;
+	for (; set != 0; set &= set - 1) {
+		if (mail->entities[first_of(set)].phase == ENTITY_HEADER)
+			return true;
 	}
-	return true;
+	return false;
 }
 
-/*
- * The same of what its streams decode to, which is base64. There are AHEAD_SIZE bytes at most, and none is of
- * a line of dashes.
- */
-static bool is_calm(const struct mstream *mail, const struct entity *entity, const uint8_t *bytes,
-		    size_t size)
+/* What this stream decodes next, which a copy of its decoder says. Returns how many bytes. */
+static size_t foresee(const struct leaf_stream *stream, const uint8_t *bytes, size_t size,
+		      uint8_t *ret_out)
 {
-	if (entity->phase != ENTITY_BODY || entity->line == LINE_SKIP || entity->is_behind_cr)
-		return false;
-	for (unsigned i = 0; i < entity->stream_count; i++) {
-		const struct leaf_stream *stream = &entity->streams[i];
-		struct base64 decoder = stream->base64;
-		uint8_t out[BASE64_ROOM(AHEAD_SIZE)];
+	struct base64 base64 = stream->base64;
+	struct qp qp = stream->qp;
+	size_t made = 0;
+	for (size_t at = 0; at < size;) {
 		size_t used;
-		size_t made;
-		if (!stream->has_nested)
-			continue;
-		if (stream->coding != MSTREAM_BASE64 ||
-		    base64_undo(&decoder, bytes, size, &used, out, &made) != CODING_NONE ||
-		    !are_calm_at(mail, fed_by(mail, FEED_OF(mstream_index(mail, entity), i)), out,
-				 made))
-			return false;
+		size_t some;
+		if (stream->coding == MSTREAM_BASE64)
+			base64_undo(&base64, bytes + at, size - at, &used, ret_out + made, &some);
+		else
+			qp_undo(&qp, bytes + at, size - at, &used, ret_out + made, &some);
+		at += used;
+		made += some;
 	}
-	return true;
+	return made;
 }
 
-/* How many bytes set may have when those that are busy are amid mails that are encoded; 0: not known. */
+/* calm_size() of what this stream decodes, in bytes that are not decoded. */
+static size_t calm_coded_size(const struct mstream *mail, const struct entity *entity,
+			      const struct leaf_stream *stream, const uint8_t *bytes, size_t size)
+{
+	const unsigned number = (unsigned)(stream - entity->streams);
+	const uint32_t set = fed_by(mail, FEED_OF(mstream_index(mail, entity), number));
+	uint8_t text[AHEAD_SIZE + PARTREADER_EOL_SIZE];
+	uint8_t out[QP_ROOM(sizeof(text)) + BASE64_ROOM(0)];
+	const size_t ahead = are_at_fields(mail, set) ? AHEAD_FIELDS : AHEAD_SIZE;
+	const size_t some = size < ahead ? size : ahead;
+	const size_t eol_size = partreader_eol(entity, text);
+	memcpy(text + eol_size, bytes, some);
+	const size_t made = foresee(stream, text, eol_size + some, out);
+	const size_t calm = made > 0 ? calm_size(mail, set, out, made) : 0;
+	if (calm == made)
+		return some;
+	/* So many characters make no more bytes than that; four of base64 make three at once. */
+	const size_t held = stream->coding == MSTREAM_BASE64 ? 3 : eol_size + stream->qp.held_size;
+	const size_t used = calm > held ? calm - held : 0;
+	return used < some ? used : some;
+}
+
+/* In a line of a header or of dashes it is copied behind a name, at the end, or where the line has no more room. */
+static size_t calm_line_size(const struct entity *entity, const uint8_t *bytes, size_t size)
+{
+	size_t some = partreader_line_size(bytes, size);
+	if (entity->line == LINE_CR || entity->line == LINE_CR_CR)
+		return 0;
+	if (entity->line == LINE_START || entity->line == LINE_NAME) {
+		const uint8_t *colon = memchr(bytes, ':', some);
+		some = colon != NULL ? (size_t)(colon - bytes) : some;
+	}
+	if (entity->line != LINE_VALUE && entity->line != LINE_SKIP && entity->line != LINE_BLANK) {
+		const size_t kept =
+			entity->line == LINE_START ? 1 : entity->head.text_size + (size_t)1;
+		const size_t room = kept < ENTITY_LINE_MAX ? ENTITY_LINE_MAX - kept : 0;
+		some = some < room ? some : room;
+	}
+	return some;
+}
+
+/* calm_size() of one of set. */
+static size_t calm_size_of(const struct mstream *mail, const struct entity *entity,
+			   const uint8_t *bytes, size_t size)
+{
+	if (entity->phase == ENTITY_STOPPED)
+		return size;
+	if (entity->phase == ENTITY_HEADER || entity->line == LINE_DASHES)
+		return calm_line_size(entity, bytes, size);
+	size_t some = size;
+	for (unsigned i = 0; i < entity->stream_count && some > 0; i++) {
+		if (!entity->streams[i].has_nested)
+			continue;
+		if (entity->line == LINE_SKIP || entity->is_behind_cr)
+			return 0;
+		some = calm_coded_size(mail, entity, &entity->streams[i], bytes, some);
+	}
+	return some;
+}
+
+/* How many bytes surely copy none of set, nor of what reads its streams, and are no delimiter; 0: not known. */
 static size_t calm_size(const struct mstream *mail, uint32_t set, const uint8_t *bytes, size_t size)
 {
-	const size_t some = partreader_find_dashes(bytes, size < AHEAD_SIZE ? size : AHEAD_SIZE);
-	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
-		const struct entity *entity = &mail->entities[i];
-		if ((set & ENTITY_BIT(i)) != 0 && is_busy(entity) &&
-		    !is_calm(mail, entity, bytes, some))
-			return 0;
-	}
+	size_t some = size < AHEAD_SIZE ? size : AHEAD_SIZE;
+	if (bytes[0] == '-' && !partreader_is_plain(mail, set, bytes, size))
+		some = partreader_line_size(bytes, some); /* it is held until it is whole */
+	else
+		some = partreader_text_size(mail, set, bytes, some, size);
+	for (uint32_t left = set; left != 0 && some > 0; left &= left - 1)
+		some = calm_size_of(mail, &mail->entities[first_of(left)], bytes, some);
 	return some;
 }
 
@@ -302,32 +355,17 @@ static size_t step_size(const struct mstream *mail, uint32_t set, const uint8_t 
 			unsigned *ret_busy)
 {
 	unsigned count = 0;
-	bool are_in_line = true;
-	bool has_dashes = bytes[0] == '-';
-	size_t room = ENTITY_LINE_MAX - 2; /* of a line of dashes, before it is looked at */
+	bool are_free = true; /* of lines of dashes */
 	*ret_busy = ENTITIES_MAX;
-	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
-		const struct entity *entity = &mail->entities[i];
-		if ((set & ENTITY_BIT(i)) == 0)
-			continue;
-		if (entity->line == LINE_DASHES) {
-			const size_t kept = entity->head.text_size + (size_t)1;
-			const size_t left = kept < ENTITY_LINE_MAX ? ENTITY_LINE_MAX - kept : 0;
-			room = left < room ? left : room;
-			has_dashes = true;
-		}
-		if (!is_busy(entity))
-			continue;
-		are_in_line = are_in_line && is_in_line(entity);
-		*ret_busy = count++ == 0 ? i : ENTITIES_MAX;
+	for (uint32_t left = set; left != 0; left &= left - 1) {
+		const unsigned i = first_of(left);
+		are_free = are_free && mail->entities[i].line != LINE_DASHES;
+		if (is_busy(&mail->entities[i]))
+			*ret_busy = count++ == 0 ? i : ENTITIES_MAX;
 	}
-	if (count <= 1 && !has_dashes)
-		return partreader_find_dashes(bytes, size);
-	size_t some = are_in_line  ? partreader_line_size(bytes, size)
-		      : has_dashes ? 0
-				   : calm_size(mail, set, bytes, size);
-	if (has_dashes && some > room)
-		some = room;
+	if (count <= 1 && are_free && bytes[0] != '-')
+		return partreader_text_size(mail, set, bytes, size, size);
+	const size_t some = calm_size(mail, set, bytes, size);
 	return some > 0 ? some : 1;
 }
 
@@ -337,10 +375,8 @@ static size_t advance_all(struct mstream *mail, uint32_t set, uint8_t feed, cons
 {
 	unsigned busy;
 	size_t some = step_size(mail, set, bytes, size, &busy);
-	for (unsigned i = 0; i < ENTITIES_MAX; i++) {
-		if ((set & ENTITY_BIT(i)) != 0)
-			mail->entities[i].is_at_delimiter = false;
-	}
+	for (uint32_t left = set; left != 0; left &= left - 1)
+		mail->entities[first_of(left)].is_at_delimiter = false;
 	if (busy < ENTITIES_MAX) {
 		some = advance_alone(mail, busy, bytes, some);
 		set &= ~ENTITY_BIT(busy);

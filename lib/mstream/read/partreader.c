@@ -424,6 +424,12 @@ static const struct {
 	[EOL_CRLF] = { "\r\n", 2 },
 };
 
+size_t partreader_eol(const struct entity *entity, uint8_t *ret_bytes)
+{
+	memcpy(ret_bytes, eols[entity->eol].bytes, eols[entity->eol].size);
+	return eols[entity->eol].size;
+}
+
 /* The end of line that was held back is the body's. */
 static void put_eol(struct mstream *mail, struct entity *entity)
 {
@@ -489,7 +495,8 @@ static size_t take_body_dashes(struct mstream *mail, struct entity *entity, cons
 	return used;
 }
 
-size_t partreader_find_dashes(const uint8_t *bytes, size_t size)
+/* Where, behind bytes[0], a line begins with a dash, and perhaps with two; size: nowhere. */
+static size_t find_dashes(const uint8_t *bytes, size_t size)
 {
 	for (size_t at = 1; at < size; at++) {
 		const uint8_t *dash = memchr(bytes + at, '-', size - at);
@@ -504,6 +511,29 @@ size_t partreader_find_dashes(const uint8_t *bytes, size_t size)
 	return size;
 }
 
+bool partreader_is_plain(const struct mstream *mail, uint32_t set, const uint8_t *line, size_t size)
+{
+	const size_t some =
+		partreader_line_size(line, size < ENTITY_LINE_MAX ? size : ENTITY_LINE_MAX);
+	if (some == size && size < ENTITY_LINE_MAX)
+		return false;
+	for (uint32_t left = set; left != 0; left &= left - 1) {
+		const struct entity *entity = &mail->entities[__builtin_ctz(left)];
+		if (entity->is_watched && levels_may_match(entity, line, some))
+			return false;
+	}
+	return true;
+}
+
+size_t partreader_text_size(const struct mstream *mail, uint32_t set, const uint8_t *bytes,
+			    size_t some, size_t size)
+{
+	size_t at = find_dashes(bytes, some);
+	while (at < some && partreader_is_plain(mail, set, bytes + at, size - at))
+		at += find_dashes(bytes + at, some - at);
+	return at;
+}
+
 static size_t take_text(struct mstream *mail, struct entity *entity, const uint8_t *bytes,
 			size_t size)
 {
@@ -511,7 +541,8 @@ static size_t take_text(struct mstream *mail, struct entity *entity, const uint8
 		leaf_data(mail, entity, bytes, size);
 		return size;
 	}
-	const size_t used = partreader_find_dashes(bytes, size);
+	const size_t used = partreader_text_size(mail, ENTITY_BIT(mstream_index(mail, entity)),
+						 bytes, size, size);
 	size_t kept = used;
 	put_eol(mail, entity);
 	if (bytes[used - 1] == '\n') {

@@ -39,8 +39,15 @@ void partreader_end(struct mstream *mail, struct entity *entity, bool is_whole);
 
 /* How many bytes, at most size, stand before a CR or LF. */
 size_t partreader_line_size(const uint8_t *bytes, size_t size);
-/* Where, behind bytes[0], a line begins with a dash, and perhaps with two; size: nowhere. */
-size_t partreader_find_dashes(const uint8_t *bytes, size_t size);
+/* The end of line that a body holds back. Returns how many bytes it is. */
+size_t partreader_eol(const struct entity *entity, uint8_t *ret_bytes);
+#define PARTREADER_EOL_SIZE 2
+/* A line that begins with a dash: is it there to its end, and a delimiter to none of set? */
+bool partreader_is_plain(const struct mstream *mail, uint32_t set, const uint8_t *line,
+			 size_t size);
+/* Where, behind bytes[0] of size bytes, a line begins with a dash that may be another; some: not before some. */
+size_t partreader_text_size(const struct mstream *mail, uint32_t set, const uint8_t *bytes,
+			    size_t some, size_t size);
 
 #ifdef __cplusplus
 }

@@ -269,6 +269,59 @@ TEST_CASE("mails within two readings do not depend on where a mail is cut", "[ms
 	}
 }
 
+// How many bytes a part has at a time, on average.
+static size_t piece_of(const std::string &text)
+{
+	struct Sum {
+		size_t calls = 0, bytes = 0;
+	} sum;
+	static const struct mstream_events events = {
+		[](void *context, const struct mstream_part *) { return context; },
+		[](void *, void *part, const uint8_t *, size_t size) {
+			static_cast<Sum *>(part)->calls++;
+			static_cast<Sum *>(part)->bytes += size;
+		},
+		[](void *, void *, bool) {},
+		[](void *, enum mstream_oddity, const char *) {},
+	};
+	std::vector<unsigned char> memory(mstream_size());
+	struct mstream *stream = mstream_begin(memory.data(), &events, &sum);
+	mstream_push(stream, reinterpret_cast<const uint8_t *>(text.data()), text.size());
+	mstream_end(stream, true);
+	return sum.bytes / sum.calls;
+}
+
+TEST_CASE("several readings have more than a byte at a time", "[mstream][views]")
+{
+	const std::string types = "Content-Type: message/rfc822\r\n"
+				  "Content-Type: multipart/mixed; boundary=q\r\n"
+				  "Content-Type: multipart/mixed; boundary=r\r\n";
+	const auto mail = GENERATE_COPY(table<std::string, std::string>({
+		// What stands before, and what comes again and again.
+		{ types + "\r\n", "--\r\nabcdef\r\n" },
+		{ types + "\r\n", "--x\r\n" },
+		{ "Content-Type: multipart/mixed; boundary=q\r\n\r\n", "--\r\n" },
+		{ types + "Content-Transfer-Encoding: quoted-printable\r\n\r\nA: b\r\n\r\n",
+		  "A text, =3D and so on.\r\n" },
+		{ types + "Content-Transfer-Encoding: quoted-printable\r\n\r\nA: b\r\n\r\n",
+		  "--\r\n=41=42 =\r\ncdef \r\n" },
+		// "A: bc" and an empty line; "--", "abcdef" and ends of lines.
+		{ types + "Content-Transfer-Encoding: base64\r\n\r\nQTogYmMNCg0K",
+		  "LS0NCmFiY2RlZg0K\r\n" },
+		{ types + "Content-Transfer-Encoding: base64\r\n\r\n",
+		  "no field, and no base64\r\n" },
+	}));
+	CAPTURE(std::get<0>(mail), std::get<1>(mail));
+	std::string text = std::get<0>(mail);
+	while (text.size() < 700)
+		text += std::get<1>(mail);
+	Mail read;
+	read_all(text, read);
+	while (text.size() < 20000)
+		text += std::get<1>(mail);
+	CHECK(piece_of(text) >= 8);
+}
+
 TEST_CASE("a short mail of any lines is the same in pieces", "[mstream][views]")
 {
 	const std::vector<std::string> lines = {
