@@ -298,6 +298,16 @@ class Refusals(Case):
                                 r"^error: \[mail-hub\] stopping, as .*, program=mail-stored status=66$")
         self.assertNotIn("smtp-front", result.stderr)  # it had not begun
 
+    def test_a_disk_without_room_for_a_store_ends_it_with_a_status_that_is_tried_again(self):
+        if os.geteuid() != 0:
+            self.skipTest("a file system of its own needs root")
+        hub = Hub(self)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "nr_inodes=5", "none", hub.directory], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", hub.directory], check=True)
+        hub.make_users(f"{ANNA}\n")  # with their lock files and the directory they are all that has room
+        self.check_end(hub, EX_UNAVAILABLE,
+                       rf"^error: \[mail-hub\] directory not made, path={hub.directory}/store \(No space left on device\)$")
+
     def test_what_is_missing_is_named_in_one_line(self):
         hub = Hub(self)
         missing = self.path("missing")
