@@ -66,6 +66,27 @@ class Python(Served):
             with self.assertRaises(dnsblv6.Error):
                 asyncio.run(asked("192.0.2.66", zones=client.zone_set(other)))
 
+    def test_what_is_no_name_is_refused(self):
+        client = self.client(f"{NAME} {CLASSIC_NAME}=127.0.0.2=SITE", kind=f"{CLASSIC_NAME}=sites")
+        result = client.check_name("192.0.2.66")
+        for wrong in ("", "b@d", "2001:db8::1", "192.0.2.66\0.example", "b\udcfcd.example"):
+            with self.assertRaises(dnsblv6.Error):
+                client.check_name(wrong)
+            with self.assertRaises(dnsblv6.Error):
+                client.peek_name(wrong)
+            with self.assertRaises(dnsblv6.Error):
+                client.submit_name(wrong, print)
+            with self.assertRaises(dnsblv6.Error):
+                asyncio.run(client.check_name_async(wrong))
+            with self.assertRaises(dnsblv6.Error):
+                client.reason_name(wrong, result)
+        with self.assertRaises(dnsblv6.Error):
+            client.zone_set("SITE\0")
+        with self.assertRaises(dnsblv6.Error):
+            dnsblv6.qname("192.0.2.66", "dotted", "bl.example\0.net")
+        with self.assertRaises(dnsblv6.Error):
+            self.client(f"{NAME}\0*2")
+
     def test_a_set_of_zones_is_asked_alone(self):
         client = self.client(f"{NAME} {CLASSIC_NAME}=127.0.0.2=SBL*2")
         zones = client.zone_set("SBL")
