@@ -137,7 +137,7 @@ static void quote(const struct reading *r, const char *text, size_t size, bool i
 		log_quote(text, size, r->error->value);
 }
 
-/* The value in a line, or what looks like one; empty: there is none. */
+/* The value in a line, or what looks like one, without a comment behind it; empty: there is none. */
 static const char *find_value(const char *line, size_t size, size_t *ret_size)
 {
 	const char *end = line + size;
@@ -148,7 +148,8 @@ static const char *find_value(const char *line, size_t size, size_t *ret_size)
 	at++;
 	while (at < end && *at == ' ')
 		at++;
-	*ret_size = (size_t)(end - at);
+	while (at + *ret_size < end && !(at[*ret_size] == '#' && at[*ret_size - 1] == ' '))
+		++*ret_size;
 	return at;
 }
 
@@ -159,14 +160,14 @@ static bool has_blank(const char *value, size_t size)
 	const char *at = memchr(value, ' ', size);
 	while (at != NULL && at < end && *at == ' ')
 		at++;
-	return at != NULL && at < end && *at != '#' && *at != '\r';
+	return at != NULL && at < end && *at != '\r';
 }
 
 static const char *explain_line(const char *line, size_t size)
 {
 	size_t value_size = 0;
 	const char *value = find_value(line, size, &value_size);
-	if (value_size == 0 || *value == '"' || *value == '#')
+	if (value_size == 0 || *value == '"')
 		return "not of the form item: value";
 	if (*value == '[' || memchr(value, '[', value_size) != NULL ||
 	    memchr(value, ']', value_size) != NULL)

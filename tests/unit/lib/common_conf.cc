@@ -171,7 +171,8 @@ TEST_CASE("a blank and a bracket in a value are told, and no other line that is 
 		CHECK(r.error.line == 2);
 		return std::string(r.error.reason);
 	};
-	for (const char *line : { "time: 2 s", "text: a  b # c", "time:   2 s\r" }) {
+	for (const char *line :
+	     { "time: 2 s", "text: a  b # c", "time:   2 s\r", "time: 2 s # [c]" }) {
 		CAPTURE(line);
 		CHECK_THAT(reason(line), Catch::Matchers::StartsWith("a blank in the value: "));
 	}
