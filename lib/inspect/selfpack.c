@@ -106,10 +106,11 @@ static const uint8_t *find_mark(const uint8_t *bytes, size_t size, unsigned numb
 	if (size < SELFPACK_HEAD_SIZE)
 		return NULL;
 	const uint8_t *at = bytes;
-	const uint8_t *end = bytes + size - SELFPACK_HEAD_SIZE + marks[number].size;
-	while ((at = memmem(at, (size_t)(end - at), marks[number].bytes, marks[number].size)) !=
-	       NULL) {
-		if (marks[number].is_right(at))
+	const uint8_t *end = bytes + size - SELFPACK_HEAD_SIZE + 1;
+	/* The first byte alone is found several times as fast as a mark by memmem(). */
+	while (at < end && (at = memchr(at, marks[number].bytes[0], (size_t)(end - at))) != NULL) {
+		if (memcmp(at, marks[number].bytes, marks[number].size) == 0 &&
+		    marks[number].is_right(at))
 			return at;
 		at++;
 	}

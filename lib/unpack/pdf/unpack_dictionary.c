@@ -18,7 +18,8 @@ bool pdf_is_space(uint8_t byte)
 
 bool pdf_is_delimiter(uint8_t byte)
 {
-	return byte != '\0' && strchr("/[]<>()%", byte) != NULL;
+	return byte == '/' || byte == '[' || byte == ']' || byte == '<' || byte == '>' ||
+	       byte == '(' || byte == ')' || byte == '%';
 }
 
 /* ---- a copy without what does not count ---- */
