@@ -19,14 +19,20 @@ static bool is_blank(uint8_t byte)
 	return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t' || byte == '\0';
 }
 
-/* The last bytes before bytes + at that are no blanks. */
+/* What may stand amid a mark: in visiting cards a backslash is before the comma. */
+static bool is_passed(uint8_t byte)
+{
+	return is_blank(byte) || byte == '\\';
+}
+
+/* The last bytes before bytes + at that are not passed. */
 static void get_tail(const struct addresses *addresses, const uint8_t *bytes, size_t at,
 		     struct addresses_tail *ret_tail)
 {
 	const struct addresses_tail *tail = &addresses->tail;
 	size_t begin = ADDRESSES_TAIL_SIZE;
 	for (; at > 0 && begin > 0; at--)
-		if (!is_blank(bytes[at - 1]))
+		if (!is_passed(bytes[at - 1]))
 			ret_tail->text[--begin] = (char)bytes[at - 1];
 	const size_t there = tail->size < begin ? tail->size : begin;
 	const size_t here = ADDRESSES_TAIL_SIZE - begin;
@@ -43,7 +49,7 @@ static bool is_behind(const struct addresses *addresses, const uint8_t *bytes, s
 {
 	const size_t size = strlen(word);
 	if (at > 0 && ascii_lower(bytes[at - 1]) != (uint8_t)word[size - 1] &&
-	    !is_blank(bytes[at - 1]))
+	    !is_passed(bytes[at - 1]))
 		return false;
 	get_tail(addresses, bytes, at, ret_tail);
 	return ret_tail->size >= size &&

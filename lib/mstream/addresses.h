@@ -16,6 +16,8 @@
  * anything up to the end that these say.
  * As browsers have it, tabs and ends of lines in it are nothing, blanks around its word neither, and
  * "&#44;", "&#x2c;" and "&comma;" are a comma. Such characters end no address that begins without them.
+ * A backslash before a comma is nothing, either, as visiting cards have it, nor are in base64 those before "/" and
+ * ends of lines, as strings of scripts have them.
  * They are undone twice, for pages in attributes of a page (srcdoc), and escapes of ISO-2022-JP are nothing.
  *
  * A plain value. No function here keeps a pointer, allocates or logs; the files do not depend on where

@@ -82,6 +82,14 @@ static bool take_byte(struct datauri *uri, uint8_t byte, struct outflow *out)
 {
 	if (byte == '\0') /* of UTF-16 */
 		return true;
+	/* In a string of a script "/" may have a backslash, as may an end of line that is none. */
+	const bool is_escaped = uri->is_escaped;
+	uri->is_escaped = !is_escaped && byte == '\\' && uri->percent == 0 && uri->is_base64 &&
+			  uri->is_quoted;
+	if (uri->is_escaped)
+		return true;
+	if (is_escaped && byte != '/' && byte != '\r' && byte != '\n')
+		return false;
 	if (uri->percent == 0 && byte != '%')
 		return take_character(uri, byte, false, out);
 	if (is_dropped(byte))

@@ -29,7 +29,8 @@ struct datauri {
 	/* The rest is datauri.c's own. */
 	bool is_base64;
 	bool is_quoted;
-	bool is_inner; /* of the bytes that come */
+	bool is_inner;	 /* of the bytes that come */
+	bool is_escaped; /* behind a backslash */
 	char before;
 	uint8_t first;	 /* of the digits of %XX */
 	uint8_t percent; /* of %XX: how many of its three characters were there */

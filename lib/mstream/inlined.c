@@ -132,8 +132,8 @@ static bool is_of_name(uint8_t byte)
 static void end_name(const struct flow *flow, uint8_t byte)
 {
 	static const char *const pages[] = { "html" };
-	static const char *const names[] = { "bindata", "binarydata", "binary-data",
-					     "binary",	"base64",     "base64binary" };
+	static const char *const names[] = { "bindata", "binarydata",	"binary-data", "binary",
+					     "base64",	"base64binary", "chunk" };
 	struct inlined *inlined = flow->inlined;
 	if (!inlined->has_root && IS_WORD(inlined, pages)) {
 		inlined->mode = MODE_OTHER;
@@ -425,8 +425,10 @@ static bool is_plain_tag(const uint8_t *at, const uint8_t *end, const uint8_t **
 	*ret_at = at + 1;
 	if (*at == '/')
 		return true;
+	const uint8_t first = at[0] | 0x20;
 	const uint8_t second = at[1] | 0x20;
-	if (!ascii_is_letter(*at) || ((*at | 0x20) == 'b' && (second == 'i' || second == 'a')))
+	if (!ascii_is_letter(*at) || (first == 'b' && (second == 'i' || second == 'a')) ||
+	    (first == 'c' && second == 'h'))
 		return false;
 	while (at < end && ascii_is_alnum(*at))
 		at++;

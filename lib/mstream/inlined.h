@@ -13,9 +13,9 @@
  *
  * A text that begins with "<" is XML, unless its first element is that of a page (html). Files are the
  * contents of elements that are named, in any name space and case, as those of Word 2003 (binData), of
- * Office's flat documents (binaryData, binary-data), and of others (binary, base64, base64Binary). One ends
- * where another element or its own end stands. Comments, instructions and declarations are passed anywhere;
- * CDATA has no tags, and is data in a file.
+ * Office's flat documents (binaryData, binary-data), of PDFs in XDP (chunk), and of others (binary, base64,
+ * base64Binary). One ends where another element or its own end stands. Comments, instructions and
+ * declarations are passed anywhere; CDATA has no tags, and is data in a file.
  *
  * A text that begins with "BEGIN:V" has lines of RFC 5545 and 6350. Files are the values of those with
  * ENCODING=BASE64 or B, or, as vCard 2.1 had it, with BASE64 alone. One ends with a line that is not folded,

@@ -302,6 +302,12 @@ TEST_CASE("addresses with data are files", "[mstream][addresses]")
 	CHECK(bytes_of("<img src=\n\tdata:x;base64,YWJj alt=x>") == "abc;");
 	CHECK(bytes_of("<img src= \n\r\n data:x;base64,YWJj alt=x>") == "abc;");
 	CHECK(bytes_of("a,b;base6,c;base64;d,base64,;x base64,YWJj").empty());
+	// A comma of a visiting card has a backslash, and lines of one are folded.
+	CHECK(bytes_of("PHOTO:data:image/jpeg;base64\\,YW\r\n JjZA==\r\nEND:VCARD\r\n") == "abcd;");
+	CHECK(bytes_of("x='data:x\\;base64\\,YWJj'") == "abc;");
+	// So have "/" and ends of lines in strings of scripts.
+	CHECK(bytes_of("{\"x\":\"data:image\\/png;base64,\\/\\/8\\\r\n\\/\"}") == "\xff\xff\x3f;");
+	CHECK(bytes_of("{\"x\":\"<a href=\\\"data:x;base64,YWJj\\\">\"}") == "abc;");
 	CHECK_FALSE(read_all("data:x;base64,YWJj", false, read_addresses).all[0].is_whole);
 	CHECK(read_all("data:x;base64,YWJj", true, read_addresses).all[0].is_whole);
 }

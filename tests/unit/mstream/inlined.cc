@@ -59,6 +59,8 @@ TEST_CASE("files in elements of XML", "[mstream][inlined]")
 	CHECK(inlined_in("\xef\xbb\xbf \n<pkg:part><pkg:binaryData>YWJj</pkg:binaryData></pkg:part>"
 			 "<pkg:part><pkg:binaryData>YQ==</pkg:binaryData></pkg:part>") == "abc;a;");
 	CHECK(inlined_in("<office:binary-data>YWJj</office:binary-data>") == "abc;");
+	CHECK(inlined_in("<pdf xmlns=\"x\"><document><chunk>YWJj</chunk></document></pdf>") ==
+	      "abc;");
 	CHECK(inlined_in("<BINARY id='x'>YWJj</BINARY>") == "abc;");
 	CHECK(inlined_in("<a><base64>YWJj</base64><base64Binary\n>ZA</base64Binary></a>") ==
 	      "abc;d;");
