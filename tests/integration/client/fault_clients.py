@@ -156,7 +156,9 @@ class Cell:
     # ---- the eras ----
 
     def is_well(self):
-        return self.counts["health"][RIGHT] >= GOOD_MIN
+        """On a busy machine a first look may lack an answer, and learns less of the zone."""
+        return self.counts["health"][RIGHT] >= GOOD_MIN \
+            and self.client.zones()[0].state != "filtered"
 
     async def be_well(self):
         """So few new blocks that the zone has credit for looks left (client-lib/engine/health.h)."""
