@@ -614,8 +614,9 @@ size_t partreader_push(struct mstream *mail, struct entity *entity, const uint8_
 		       size_t size)
 {
 	const uint32_t own = ENTITY_BIT(mstream_index(mail, entity));
+	const bool has_header = entity->phase == ENTITY_HEADER;
 	size_t used = 0;
-	while (used < size && mail->fresh == 0) {
+	while (used < size && mail->fresh == 0 && (!has_header || entity->phase == ENTITY_HEADER)) {
 		used += take(mail, entity, bytes + used, size - used);
 		if ((mail->used & own) == 0)
 			return size;

@@ -237,6 +237,9 @@ TEST_CASE("which readings there are does not depend on where a mail is cut", "[m
 		     // The name of a field, as long as one that is kept, and shorter.
 		     std::string(512, 'x') + ": y\n\nz",
 		     std::string(511, 'x') + ": y\n\nz",
+		     // A boundary that one reading has, where it has the name of the field.
+		     std::string("Content-\xffType: multipart/mixed; boundary=x\r\n"
+				 ",\nz\r\n\r\nc\r\n--x\r\n\rz\n"),
 	     }) {
 		CAPTURE(text);
 		Mail mail;
