@@ -18,6 +18,7 @@
 #include "lib/unpack/apart/unpack_feed.h"
 #include "lib/unpack/apart/unpack_lha.h"
 #include "lib/unpack/apart/unpack_tar.h"
+#include "lib/unpack/apart/unpack_zstd.h"
 #include "lib/unpack/office/unpack_office.h"
 #include "lib/unpack/unpack_name.h"
 #include "lib/unpack/unpack_rows.h"
@@ -296,7 +297,7 @@ static void read_members(const struct reading *reading)
 
 /* ---- formats that stream ---- */
 
-/* What libarchive pulls from; the headers of three formats are not read as they are. */
+/* What libarchive pulls from; the headers of four formats are not read as they are. */
 struct source {
 	struct unpack *unpack;
 	bool is_begun;
@@ -304,6 +305,7 @@ struct source {
 	union {
 		struct unpack_lha lha;
 		struct unpack_tar tar;
+		struct unpack_zstd zstd;
 	} of;
 };
 
@@ -319,6 +321,8 @@ static la_ssize_t read_block(struct archive *archive, void *context, const void 
 		size = unpack_tar_next(&source->of.tar, source->unpack, &bytes);
 	else if (kind == CONTENT_LHA)
 		size = unpack_lha_next(&source->of.lha, source->unpack, &bytes);
+	else if (kind == CONTENT_ZSTD)
+		size = unpack_zstd_next(&source->of.zstd, source->unpack, &bytes);
 	else
 		size = unpack_feed_next(source->unpack, &bytes);
 	if (kind == CONTENT_CAB && !source->is_begun && size >= CAB_RESERVED_AT + 4)

@@ -103,6 +103,20 @@ class Tools(Unpacks):
                 self.assertEqual(self.unpack(kind, data, BYTES=1), text)
                 self.assertEqual(len(self.unpack(kind, data)), 2)
 
+    def test_what_stands_behind_zstd_hides_nothing(self):
+        text = self.files["text.txt"]
+        packed = self.packed("zstd", "-q", "-c", "--check", "text.txt")
+        short = self.packed("zstd", "-q", "-c", "--no-check", "small")
+        skipped = b"\x53\x2a\x4d\x18\3\0\0\0abc"
+        for data, expected in ((packed + b"\0" * 8000, text), (packed + b"x", text),
+                               (packed + skipped + short + b"\x28\xb5\x2f", text + b"x")):
+            first = self.unpack("zstd", data)
+            self.assertIn("flaw damaged: ", first)
+            for seed in SEEDS:
+                self.assertEqual(self.unpack("zstd", data, seed), first)
+            self.assertEqual(self.unpack("zstd", data, BYTES=1), expected)
+        self.expect("zstd", skipped + packed + skipped, [""])
+
     def test_zips(self):
         for options in ((), ("-0",), ("-9",), ("-Z", "bzip2"), ("-fz",)):
             with self.subTest(options):
