@@ -519,7 +519,9 @@ bool partreader_is_plain(const struct mstream *mail, uint32_t set, const uint8_t
 		return false;
 	for (uint32_t left = set; left != 0; left &= left - 1) {
 		const struct entity *entity = &mail->entities[__builtin_ctz(left)];
-		if (entity->is_watched && levels_may_match(entity, line, some))
+		/* Behind the end of a header the line may be a delimiter of what it opens. */
+		if (entity->phase == ENTITY_HEADER ||
+		    (entity->is_watched && levels_may_match(entity, line, some)))
 			return false;
 	}
 	return true;
@@ -614,9 +616,8 @@ size_t partreader_push(struct mstream *mail, struct entity *entity, const uint8_
 		       size_t size)
 {
 	const uint32_t own = ENTITY_BIT(mstream_index(mail, entity));
-	const bool has_header = entity->phase == ENTITY_HEADER;
 	size_t used = 0;
-	while (used < size && mail->fresh == 0 && (!has_header || entity->phase == ENTITY_HEADER)) {
+	while (used < size && mail->fresh == 0) {
 		used += take(mail, entity, bytes + used, size - used);
 		if ((mail->used & own) == 0)
 			return size;

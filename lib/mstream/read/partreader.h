@@ -30,8 +30,8 @@ extern "C" {
 #endif
 
 /*
- * Returns how many bytes were used: all, or less when the entity was copied, whose copies go on where
- * it does, or when its header has ended, which may have named a boundary.
+ * Returns how many bytes were used: all, or less when the entity was copied: its copies go on where
+ * it does.
  */
 size_t partreader_push(struct mstream *mail, struct entity *entity, const uint8_t *bytes,
 		       size_t size);
