@@ -148,8 +148,10 @@ static const char *find_value(const char *line, size_t size, size_t *ret_size)
 	at++;
 	while (at < end && *at == ' ')
 		at++;
-	while (at + *ret_size < end && !(at[*ret_size] == '#' && at[*ret_size - 1] == ' '))
-		++*ret_size;
+	const char *until = at;
+	while (until < end && !(*until == '#' && until[-1] == ' '))
+		until++;
+	*ret_size = (size_t)(until - at);
 	return at;
 }
 

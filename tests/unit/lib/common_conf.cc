@@ -183,8 +183,8 @@ TEST_CASE("a blank and a bracket in a value are told, and no other line that is 
 		CAPTURE(line);
 		CHECK_THAT(reason(line), Catch::Matchers::StartsWith("brackets: "));
 	}
-	for (const char *line :
-	     { "what is this", "time 2 s", "a b: c", "text: \"a\" b", "text: \"a", "[ 1 2 ]" }) {
+	for (const char *line : { "what is this", "time 2 s", "a b: c", "a b: # c", "text: \"a\" b",
+				  "text: \"a", "[ 1 2 ]" }) {
 		CAPTURE(line);
 		CHECK(reason(line) == "not of the form item: value");
 	}
