@@ -210,7 +210,8 @@ struct dnsblv6_result {
 	uint64_t zones_stale;	 /* answered by an expired entry since DNS did not (RFC 8767) */
 	uint64_t zones_secure;	 /* the answer was validated by a trusted resolver (AD) */
 	uint64_t zones_cached;	 /* answered out of the cache, without a question */
-	uint32_t ttl_s;		 /* how long the answers behind it hold, the shortest; 0: none */
+	uint32_t ttl_s;		 /* how long the answers behind it hold, the shortest, to a second;
+				    0: none */
 	uint32_t elapsed_us;	 /* from the call to the verdict; 0: out of the cache, but with
 				    dnsblv6_submit(), whose verdict takes some microseconds */
 	uint32_t queries;	 /* DNS questions that this call caused; those of a probe
