@@ -439,6 +439,28 @@ TEST_CASE("a client that is cut off while the worker does not read ends the rela
 	CHECK((status == -ETIMEDOUT || status == TLS_ECUT));
 }
 
+TEST_CASE("a worker that a client's unread replies have stopped goes on when that is cut off",
+	  "[front][relay]")
+{
+	world all;
+	const std::string text = much(100000);
+	unsigned in_vain = 0;
+	all.begin();
+	while (in_vain < 100) {
+		ERR_clear_error();
+		const bool is_said =
+			SSL_write(all.ssl(), text.data(), static_cast<int>(text.size())) > 0;
+		const bool is_replied = send(all.worker(), text.data(), text.size(), 0) > 0;
+		in_vain = is_said || is_replied ? 0 : in_vain + 1;
+		all.turn();
+	}
+	all.vanish();
+	all.turn_until([&] { return send(all.worker(), "250 Ok\r\n", 8, MSG_NOSIGNAL) == 8; });
+	CHECK_FALSE(all.take().empty());
+	const int status = all.end();
+	CHECK((status == -EPIPE || status == TLS_ECUT));
+}
+
 TEST_CASE("a worker that is killed is the end for the client", "[front][relay]")
 {
 	world all;

@@ -126,13 +126,17 @@ static bool move_to_worker(struct relay *relay)
 
 static bool read_worker(struct relay *relay)
 {
-	if (relay->is_worker_ended || relay->is_client_dead ||
-	    relay->to_client_at < relay->to_client_size)
+	if (relay->is_worker_ended || relay->to_client_at < relay->to_client_size)
 		return false;
 	ssize_t count =
 		recv(relay->worker_fd, relay->to_client, sizeof(relay->to_client), MSG_DONTWAIT);
 	if (count < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
+	if (count > 0 && relay->is_client_dead) {
+		/* Thrown away: a worker that cannot write takes none of what waits for it. */
+		relay->turn += (size_t)count;
+		return true;
+	}
 	if (count > 0) {
 		relay->to_client_at = 0;
 		relay->to_client_size = (size_t)count;
@@ -229,8 +233,7 @@ static int client_events(const struct relay *relay)
 static int worker_events(const struct relay *relay)
 {
 	int events = 0;
-	if (!relay->is_worker_ended && !relay->is_client_dead &&
-	    relay->to_client_at == relay->to_client_size)
+	if (!relay->is_worker_ended && relay->to_client_at == relay->to_client_size)
 		events |= UV_READABLE;
 	if (relay->to_worker_at < relay->to_worker_size)
 		events |= UV_WRITABLE;
