@@ -107,12 +107,6 @@ static inline void cache_store(uint64_t *word, uint64_t value)
 	__atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
 
-/* cache_zone_get() of CACHE_ZONE_WORD, without the call. */
-static inline uint64_t cache_load_zone_word(const struct cache *cache, unsigned index)
-{
-	return __atomic_load_n(cache->header + CACHE_WORD_ZONE + index, __ATOMIC_ACQUIRE);
-}
-
 /* ---- keys ---- */
 
 /*

@@ -404,6 +404,7 @@ aim(const struct glance *glance, const struct verdict_zone *zone, struct target 
 	ret_target->marks = glance->cache->marks + set;
 	cache_fetch_set(ret_target->set);
 	ret_target->place = glance->cache->header + CACHE_WORD_ZONE + index;
+	/* cache_zone_get() of CACHE_ZONE_WORD, without the call. */
 	ret_target->word = __atomic_load_n(ret_target->place, __ATOMIC_ACQUIRE);
 	return (glance->indices == NULL || !zone->wants_secure) &&
 	       health_is_plain(ret_target->word, glance->is_ipv4);
