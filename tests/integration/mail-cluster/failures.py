@@ -309,6 +309,7 @@ def cut_power(cluster, nodes, told, chance):
 def cut_disk(cluster, nodes, told, chance):
     node = chance.choice(nodes)
     told.note_kill(node.name)
+    told.has_dead_disk = True
     node.disk.cut(node.pids())
     send(node.pids(), signal.SIGCONT)
     yield [node]

@@ -23,6 +23,7 @@ REPLY_S = 120
 GONE = (OSError, EOFError)
 # Of a POP session that does not come to its mailbox, or whose deletions were not made.
 REFUSALS = ("-ERR [IN-USE]", "-ERR [SYS/TEMP]")
+DAMAGED = "-ERR [SYS/PERM] The message is damaged"
 IDENT = re.compile(r"250 2\.0\.0 Ok: (?:stored as )?([0-9a-f]{32})")
 
 
@@ -152,10 +153,13 @@ class Reader(popclient.Client):
             return False
         raise Violation(f"{line!r} of POP3")
 
-    def fetch(self, number):
+    def fetch(self, number, told):
         """A mail, or None when it is to be had later."""
         self.send(f"RETR {number}\r\n".encode())
-        return self.body() if self._is_ok(self.line()) else None
+        line = self.line()
+        if told.has_dead_disk and line == DAMAGED:
+            return None
+        return self.body() if self._is_ok(line) else None
 
     def quits(self):
         self.send(b"QUIT\r\n")
@@ -250,7 +254,7 @@ class Load:
         new = session.sees(list(uids.values()))
         for number, uid in uids.items():
             if uid in new or chance.random() < 0.1:
-                octets = client.fetch(number)
+                octets = client.fetch(number, self.told)
                 if octets is not None:
                     session.reads(uid, octets)
         known = [number for number, uid in uids.items() if self.told.token_of(session.box, uid)]

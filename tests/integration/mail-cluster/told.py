@@ -113,6 +113,7 @@ class Told:
         self.deleters = {}  # box: [(opened, quit, node)] of those that have deleted something
         self.gone = {}  # box: tokens of mails that never come again
         self.kills = []  # (time, node) of stores' processes
+        self.has_dead_disk = False  # since all was at rest: mails that it has are said to be damaged
         self.counts = {}
 
     def _count(self, word, number=1):
@@ -273,6 +274,7 @@ class Told:
                         del entries[token]
                         self.gone.setdefault(box, set()).add(token)
             self.kills.clear()
+            self.has_dead_disk = False
 
     def _may_come(self, entry):
         is_open = entry.state == OPEN or (entry.state == REFUSED and self._is_excused(entry))
