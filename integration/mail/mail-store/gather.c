@@ -29,6 +29,8 @@ struct gather {
 	struct maillayer *layer;
 	/* A connection of its own: one with a lock deletes nothing at other nodes. */
 	struct maillayer *lock;
+	struct maillayer *box_lock; /* likewise, and what is brought is deleted over it */
+	unsigned locked; /* the number of the node where it has the mailbox; 0: of none */
 	struct mailname box;
 	uint64_t node; /* its number */
 	uint64_t moved;
@@ -118,14 +120,33 @@ static int stop_box(struct gather *gather)
 	return -ECANCELED;
 }
 
-static int erase(struct gather *gather, uint64_t mail)
+/* Of the mailbox at the node where a mail is. 0, or -ECANCELED with a line of the log: a session has it open. */
+static int lock_box(struct gather *gather, uint64_t mail)
 {
-	int ret = check_lock(gather);
-	return ret == 0 ? maillayer_erase(gather->layer, gather->box, &mail, 1, clock_wall_us())
-			: ret;
+	const unsigned number = remote_node_of(mail);
+	if (gather->locked == number)
+		return 0;
+	gather->locked = 0;
+	int ret = maillayer_unlock(gather->box_lock);
+	if (ret == 0)
+		ret = remote_lock_at(gather->box_lock, gather->box, number);
+	if (ret == 0)
+		gather->locked = number;
+	if (ret != -EBUSY)
+		return ret;
+	log_error(NULL, "mailbox is open at another node, store=%s name=%.*s (gather it again)",
+		  gather->store, (int)gather->box.size, (const char *)gather->box.bytes);
+	gather->has_stopped = true;
+	return -ECANCELED;
 }
 
-/* A session that was open at its node may have deleted it since it was read; false also when a node did not answer. */
+static int erase(struct gather *gather, struct maillayer *layer, uint64_t mail)
+{
+	int ret = check_lock(gather);
+	return ret == 0 ? maillayer_erase(layer, gather->box, &mail, 1, clock_wall_us()) : ret;
+}
+
+/* It may have been deleted since it was listed; false also when a node did not answer. */
 static bool has_left(struct gather *gather, uint64_t mail)
 {
 	struct mailentry found;
@@ -139,8 +160,10 @@ static int bring(struct gather *gather, const struct mailentry *entry)
 {
 	struct mailid id = entry->id;
 	uint64_t there = 0;
+	int ret = lock_box(gather, entry->mail);
 	/* Of an attempt before, or as its sender has brought it twice. */
-	int ret = find_there(gather, &id, &there);
+	if (ret == 0)
+		ret = find_there(gather, &id, &there);
 	const bool is_new = ret == 0 && there == 0;
 	if (is_new) {
 		ret = deliver_text(gather, entry, &id);
@@ -151,11 +174,11 @@ static int bring(struct gather *gather, const struct mailentry *entry)
 	if (ret == 0 && remote_node_of(there) != gather->node)
 		ret = stop_box(gather);
 	if (ret == 0 && is_new && has_left(gather, entry->mail)) {
-		ret = erase(gather, there);
+		ret = erase(gather, gather->layer, there);
 		return ret == 0 ? MAILSTORE_EMAIL : ret;
 	}
 	if (ret == 0)
-		ret = erase(gather, entry->mail);
+		ret = erase(gather, gather->box_lock, entry->mail);
 	gather->moved += ret == 0;
 	gather->renamed += ret == 0 && memcmp(&id, &entry->id, sizeof(id)) != 0;
 	return ret;
@@ -181,6 +204,7 @@ static int take_piece(void *context, const struct mailentry *entries, size_t cou
 static int gather_box(struct gather *gather)
 {
 	char *text = NULL;
+	gather->locked = 0;
 	int ret = remote_locate(gather->layer, gather->box, 0, &gather->node, &text);
 	free(text);
 	if (ret == 0)
@@ -214,13 +238,14 @@ static int gather_boxes(struct gather *gather, int count, char **names)
 {
 	int ret = 0;
 	int status = tool_open(gather->store, false, &gather->layer);
+	if (status == EX_OK)
+		status = tool_open(gather->store, false, &gather->box_lock);
 	if (status != EX_OK)
 		return status;
 	for (int i = 0; ret == 0 && !gather->has_lost_lock && i < count; i++) {
 		gather->box = (struct mailname){ (const uint8_t *)names[i], strlen(names[i]) };
 		ret = gather_box(gather);
 	}
-	maillayer_close(gather->layer);
 	if (ret != 0)
 		return tool_fail_after(gather->store, "not all was brought", gather->moved, ret);
 	printf("%" PRIu64 " mails brought", gather->moved);
@@ -237,6 +262,8 @@ static int run(struct gather *gather, int count, char **names)
 	int status = lock_out_others(gather);
 	if (status == EX_OK)
 		status = gather_boxes(gather, count, names);
+	maillayer_close(gather->box_lock);
+	maillayer_close(gather->layer);
 	maillayer_close(gather->lock);
 	return status;
 }

@@ -155,7 +155,7 @@ class Moved(Nodes):
                     client.deliver(text, [box])
                 self.move(client, box, 2)
                 back = self.change_at(kind, lambda: self.move(client, box, 1))
-                with self.way(nodes[0].stored.socket, back, clients=2) as at:
+                with self.way(nodes[0].stored.socket, back, clients=3) as at:
                     gathered = subprocess.run([program("mail-store"), "gather", "--store", at, box, other], text=True,
                                               capture_output=True, timeout=DEADLINE_S, check=False)
                 os.unlink(at)
@@ -185,11 +185,11 @@ class Moved(Nodes):
         self.move(client, box, 2)
         said = "another gather runs, store="
         second = self.change_at(stored.ERASE, lambda: self.run_tool(nodes[1], "gather", box, status=75, said=said))
-        with self.way(nodes[0].stored.socket, second, clients=2) as at:
+        with self.way(nodes[0].stored.socket, second, clients=3) as at:
             self.assertEqual(self.run_tool(nodes[0], "gather", box, at=at), ["1 mails brought"])
         self.assertEqual(self.run_tool(nodes[1], "gather", box), ["0 mails brought"])
 
-    def test_a_gather_that_has_lost_its_lock_brings_nothing_that_another_has_brought(self):
+    def test_a_gather_that_has_lost_its_lock_brings_nothing_and_keeps_another_from_its_mailbox(self):
         nodes = self.begin_moved(count=3)
         self.expect_log("")
         client, (box, *_) = self.client(nodes[0]), USERS
@@ -209,12 +209,14 @@ class Moved(Nodes):
             nodes[lock - 1].revive()
             for client in clients:
                 wait_for(lambda client=client: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
-            self.assertEqual(self.run_tool(nodes[new - 1], "gather", box), ["3 mails brought"])
+            self.assertEqual(self.run_tool(nodes[new - 1], "gather", box, status=75,
+                                           said="^error: mailbox is open at another node, "), ["0 mails brought"])
 
-        with self.way(nodes[old - 1].stored.socket, self.change_at(stored.DELIVER, gather_another), clients=2) as at:
+        with self.way(nodes[old - 1].stored.socket, self.change_at(stored.DELIVER, gather_another), clients=3) as at:
             self.assertEqual(self.run_tool(nodes[old - 1], "gather", box, at=at, status=75,
                                            said=r"^error: lock lost, store=\S+ \(gather again\)\n$"),
                              ["0 mails brought"])
+        self.assertEqual(self.run_tool(nodes[new - 1], "gather", box), ["3 mails brought"])
         found = [self.read(client, mail) for mail in self.mails(client, box)]
         self.assertEqual((len(found), set(found)), (3, texts))
 
@@ -225,11 +227,30 @@ class Moved(Nodes):
         old = self.mails(client, box)
         self.move(client, box, 2)
         delete = self.change_at(stored.DELIVER, lambda: self.assertEqual(client.erase(box, old[:1]), 0))
-        with self.way(nodes[0].stored.socket, delete, clients=2) as at:
+        with self.way(nodes[0].stored.socket, delete, clients=3) as at:
             self.assertEqual(self.run_tool(nodes[0], "gather", box, at=at), ["2 mails brought"])
         self.assertEqual([(node_of(mail), ident) for mail, ident, _ in client.entries(box)],
                          [(2, ident) for ident in idents[1:]])
         self.assertEqual(len(self.run_tool(nodes[0], "ls", box)), 2)
+
+    def test_what_a_session_that_is_open_at_the_old_node_deletes_does_not_come_back(self):
+        nodes = self.begin_moved(count=3)
+        client, (box, other, *_) = self.client(nodes[0]), USERS
+        idents = {one: [client.deliver(TEXT, [one]) for _ in range(3)] for one in (box, other)}
+        session = poplib.POP3(*nodes[1].pop_address, timeout=DEADLINE_S)
+        session.user(box)
+        session.pass_(USERS[box])
+        session.dele(1)
+        self.build({box: "node=2", other: "node=3"})
+        for one, number in ((box, 2), (other, 3)):
+            self.wait_for_node(client, one, number)
+        said = rf"^error: mailbox is open at another node, store=\S+ name={re.escape(box)} \(gather it again\)\n$"
+        self.assertEqual(self.run_tool(nodes[2], "gather", box, other, status=75, said=said), ["3 mails brought"])
+        self.assertTrue(session.quit().startswith(b"+OK"))
+        self.assertEqual(self.run_tool(nodes[2], "gather", box, other), ["2 mails brought"])
+        for one, left in ((box, idents[box][1:]), (other, idents[other])):
+            self.assertEqual([ident for _, ident, _ in client.entries(one)], left)
+            self.assertEqual(len(self.run_tool(nodes[0], "ls", one)), len(left))
 
     def test_a_mail_whose_id_the_other_node_has_comes_under_another(self):
         nodes = self.begin_moved(nodes={"copies": 2})

@@ -416,13 +416,20 @@ static int remote_collect(struct maillayer *layer, unsigned share_max, uint64_t 
 
 /* ---- locks ---- */
 
-static int remote_lock(struct maillayer *layer, struct mailname mailbox)
+int remote_lock_at(struct maillayer *layer, struct mailname mailbox, unsigned number)
 {
-	struct storewire_request request = { .type = STOREWIRE_LOCK, .mailbox = mailbox };
+	struct storewire_request request = { .type = STOREWIRE_LOCK,
+					     .number = number,
+					     .mailbox = mailbox };
 	struct storewire_reply reply;
 	if (!mailname_is_valid(mailbox))
 		return MAILSTORE_EBOX;
 	return call(remote_of(layer), &request, NULL, &reply, NULL);
+}
+
+static int remote_lock(struct maillayer *layer, struct mailname mailbox)
+{
+	return remote_lock_at(layer, mailbox, 0);
 }
 
 static int remote_unlock(struct maillayer *layer)

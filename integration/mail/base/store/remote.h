@@ -44,6 +44,8 @@ int remote_cluster(struct maillayer *layer, enum storewire_question question, co
 /* Of the node of that number, or with 0 of the one that has the mailbox. */
 int remote_locate(struct maillayer *layer, struct mailname mailbox, unsigned number,
 		  uint64_t *ret_node, char **ret_text);
+/* maillayer_lock() at the node of that number, wherever the mailbox is by now. */
+int remote_lock_at(struct maillayer *layer, struct mailname mailbox, unsigned number);
 /*
  * From now on maillayer_list() is of all nodes, and not of the one where the mailbox is by now. That one has to answer
  * in any case.

@@ -55,7 +55,8 @@
  *     STAT      number: STOREWIRE_STAT_OWN: of the   one row: numbers; behind it the names of nodes
  *               daemon's own store; 0: of all nodes   that these are without, with "," between
  *     COLLECT   number: percent                      number: the segment that was emptied
- *     LOCK      name                                 -EBUSY: another connection has the lock
+ *     LOCK      name; number: a node, or 0: that     -EBUSY: another connection has the lock; -ENOENT:
+ *               of the mailbox                       it is no node
  *     UNLOCK                                         the connection has no lock
  *     CLUSTER   number: enum storewire_question;     rows of text; -EOPNOTSUPP: there is no cluster
  *               memory: of USERS_PUT the list,

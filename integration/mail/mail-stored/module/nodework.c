@@ -120,6 +120,15 @@ static bool find_node(const struct nodework *work, uint64_t number, unsigned *re
 	return true;
 }
 
+/* The node that a request names, or with number 0 that of its mailbox; NULL: there is none. */
+static const struct nodesetup_peer *find_peer(const struct nodework *work)
+{
+	const uint64_t number = work->request.number;
+	return number > NODE_NUMBER_MAX ? NULL
+	       : number > 0 ? nodesetup_find_number(work->start.parts->setup, (unsigned)number)
+			    : peer_at(work, node_of(work, work->request.mailbox));
+}
+
 static void begin_check(struct nodework *work)
 {
 	const struct noderouter *router = work->start.parts->router;
@@ -399,11 +408,12 @@ static void end_boxes(struct nodework *work)
 static void begin_lock(struct nodework *work)
 {
 	struct nodepin *pin = work->start.pin;
-	const unsigned node = node_of(work, work->request.mailbox);
-	if (pin == NULL) {
-		end(work, -EOPNOTSUPP);
+	const struct nodesetup_peer *peer = find_peer(work);
+	if (pin == NULL || peer == NULL) {
+		end(work, pin == NULL ? -EOPNOTSUPP : -ENOENT);
 		return;
 	}
+	const unsigned node = (unsigned)(peer - work->start.parts->setup->peers);
 	if (pin->slot != NULL && pin->node != node) {
 		end(work, MAILSTORE_ELOCK);
 		return;
@@ -448,11 +458,7 @@ static void locate(struct nodework *work)
 {
 	char text[512];
 	const struct nodework_parts *parts = work->start.parts;
-	const uint64_t number = work->request.number;
-	const struct nodesetup_peer *peer =
-		number > NODE_NUMBER_MAX ? NULL
-		: number > 0		 ? nodesetup_find_number(parts->setup, (unsigned)number)
-					 : peer_at(work, node_of(work, work->request.mailbox));
+	const struct nodesetup_peer *peer = find_peer(work);
 	if (peer == NULL || !mailname_is_valid(work->request.mailbox)) {
 		end(work, peer == NULL ? -ENOENT : MAILSTORE_EBOX);
 		return;
