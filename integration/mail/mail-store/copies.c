@@ -50,8 +50,9 @@ struct copies {
 	uint64_t away; /* mailboxes of which a node is down */
 	/* Mailboxes of copies whose node has no mail, in order; their bytes are freed with them. */
 	struct tool_names lost;
-	bool is_damaged;   /* some mail was left out */
-	bool lacked_boxes; /* some node did not say which mailboxes it has */
+	bool is_damaged; /* some mail was left out */
+	/* Some node did not say which mailboxes it has, or whether it has a mail that would come back. */
+	bool lacked_boxes;
 };
 
 static const struct options_bound rows[] = {
@@ -128,6 +129,7 @@ struct target {
 	struct mailname box;	  /* the one in hand */
 	struct mailname copy_box; /* out of which it is restored; or empty: a copy is made */
 	const struct list *mails; /* of box; NULL: a copy is made */
+	bool lacks_mails;	  /* some node did not list what it has of box */
 	struct mailname *boxes;
 	uint8_t *bytes; /* of these, when they are for copies: MAILBOX_NAME_MAX for each */
 	size_t count;
@@ -223,6 +225,11 @@ static int deliver(struct copies *copies, const struct target *target,
 	/* It has come back before, and that has not come to its end. */
 	if (came_back(copies, target->mails, &mail))
 		return forget(copies, target->copy_box, entry);
+	/* One that is down may have the mail, which has moved there, and would bring it again under its id. */
+	if (target->lacks_mails) {
+		copies->lacked_boxes = true;
+		return 0;
+	}
 	mail.recipients = &target->box;
 	mail.recipient_count = 1;
 	mail.id = NULL;
@@ -283,7 +290,8 @@ static int take_alone(struct copies *copies, const struct unit *unit, const stru
 {
 	const struct target target = { .box = unit->box,
 				       .copy_box = unit->copy_box,
-				       .mails = &unit->mails };
+				       .mails = &unit->mails,
+				       .lacks_mails = unit->lacks_mails };
 	const uint64_t lost_us = unit->since_us + copies->slack_s * 1000000;
 	const bool is_deleted = entry->time_us >= lost_us && entry->time_us <= clock_wall_us();
 	copies->alone++;

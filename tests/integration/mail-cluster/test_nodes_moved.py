@@ -310,6 +310,18 @@ class Moved(Nodes):
         self.assertIn(" 0 deleted, 0 mailboxes away, ", self.run_tool(nodes[0], *forget)[0])
         self.assertEqual(self.copies(nodes[:2], box), [(2, ident)])
 
+    def test_a_mail_that_a_node_which_is_down_has_is_not_restored_under_another_id(self):
+        nodes, client, box, ident = self.begin_with_last_copy()
+        self.move(client, box, 1)
+        nodes[2].kill()
+        self.wait_until_away(client)
+        said, = self.run_tool(nodes[0], "copies", "restore", status=1, said="^error: not all mailboxes compared, ")
+        self.assertIn(" 1 copies without a mail, 0 made, ", said)
+        nodes[2].revive()
+        self.wait_for_stores(client)
+        self.assertEqual(self.run_tool(nodes[0], "gather", box), ["1 mails brought, 1 of them under new ids"])
+        self.assertEqual(len(client.entries(box)), 1)
+
     def test_a_mail_that_was_lost_where_its_mailbox_had_moved_is_none_that_was_deleted(self):
         nodes, client, box, ident = self.begin_with_last_copy()
         nodes[2].kill()
