@@ -25,7 +25,8 @@ static uint64_t at_most(uint32_t number, uint32_t most)
 
 static uint64_t pack_evidence(const struct health_evidence *parts)
 {
-	return at_most(parts->failures, 15) | at_most(parts->at_s, HEALTH_NEVER_S) << 4;
+	return at_most(parts->failures, 15) | at_most(parts->at_s, HEALTH_NEVER_S) << 4 |
+	       (uint64_t)parts->mute << 32;
 }
 
 struct health_evidence health_unpack_evidence(uint64_t evidence)
@@ -33,6 +34,7 @@ struct health_evidence health_unpack_evidence(uint64_t evidence)
 	return (struct health_evidence){
 		.failures = evidence & 15,
 		.at_s = (uint32_t)evidence >> 4,
+		.mute = evidence >> 32 & ((1u << DNSBLV6_CANARY_COUNT) - 1),
 	};
 }
 
@@ -70,16 +72,6 @@ static bool has_finding(const struct health_probe *probe, enum health_finding fi
 	return false;
 }
 
-static struct judgement judge_canaries(const struct health_probe *probe)
-{
-	for (unsigned i = 0; i < DNSBLV6_CANARY_COUNT; i++) {
-		if (probe->points[HEALTH_CANARY + i] != HEALTH_YES)
-			return (struct judgement){ DNSBLV6_ZONE_FILTERED,
-						   dnsblv6_canary_get(i)->range };
-	}
-	return (struct judgement){ DNSBLV6_ZONE_OK, "test points are right" };
-}
-
 /* The point that must be listed. Bitmap zones have one in each family, even without listings. */
 static struct judgement judge_listed(const struct health_probe *probe, enum health_finding listed)
 {
@@ -100,6 +92,33 @@ static struct judgement judge_listed(const struct health_probe *probe, enum heal
 	default:
 		return (struct judgement){ DNSBLV6_ZONE_UNREACHABLE, "the resolver failed" };
 	}
+}
+
+static bool has_answer(enum health_finding finding)
+{
+	return finding != HEALTH_SILENT && finding != HEALTH_FAILED;
+}
+
+/*
+ * A filter loses canaries, and an outage or a slow resolver all that the resolver has not from before:
+ * then the name that no zone has, which is another one each time, has no answer either.
+ */
+static struct judgement judge_canaries(const struct health_probe *probe)
+{
+	const enum health_finding nowhere = probe->points[HEALTH_NOWHERE];
+	bool is_outage = false;
+
+	for (unsigned i = 0; i < DNSBLV6_CANARY_COUNT; i++) {
+		const enum health_finding finding = probe->points[HEALTH_CANARY + i];
+		if (finding == HEALTH_YES)
+			continue;
+		if (has_answer(finding) || has_answer(nowhere))
+			return (struct judgement){ DNSBLV6_ZONE_FILTERED,
+						   dnsblv6_canary_get(i)->range };
+		is_outage = true;
+	}
+	return is_outage ? judge_listed(probe, nowhere)
+			 : (struct judgement){ DNSBLV6_ZONE_OK, "test points are right" };
 }
 
 /* Answers that are there and must not be. OK: none. */
@@ -164,16 +183,29 @@ static bool is_silence(const struct health_probe *probe)
 	       (!probe->has_ipv6 || probe->points[HEALTH_LISTED6] == HEALTH_YES);
 }
 
+/* A bit for each canary without a reply. */
+static uint32_t mute_canaries(const struct health_probe *probe)
+{
+	uint32_t mute = 0;
+
+	for (unsigned i = 0; i < DNSBLV6_CANARY_COUNT; i++) {
+		if (probe->points[HEALTH_CANARY + i] == HEALTH_SILENT)
+			mute |= 1u << i;
+	}
+	return mute;
+}
+
 /*
- * An outage that begins between the questions of a probe looks like a filter that answers nothing.
- * So canaries without a reply are an outage first, and a filter when the next probe finds the same.
+ * An outage that begins between the questions of a probe, or questions that were lost, look like a
+ * filter that answers nothing. So canaries without a reply are an outage first, and a filter when the
+ * next probe finds the same ones.
  */
-static enum dnsblv6_zone_state judge_silence(const struct health_probe *probe,
+static enum dnsblv6_zone_state judge_silence(const struct health_probe *probe, uint32_t mute_before,
 					     enum dnsblv6_zone_state was,
 					     enum dnsblv6_zone_state found, const char **ret_reason)
 {
-	if (found != DNSBLV6_ZONE_FILTERED || was == DNSBLV6_ZONE_FILTERED ||
-	    was == DNSBLV6_ZONE_UNREACHABLE || !is_silence(probe))
+	if (found != DNSBLV6_ZONE_FILTERED || was == DNSBLV6_ZONE_FILTERED || !is_silence(probe) ||
+	    mute_canaries(probe) == mute_before)
 		return found;
 	*ret_reason = "no reply";
 	return DNSBLV6_ZONE_UNREACHABLE;
@@ -241,7 +273,10 @@ static void enter(const struct config *config, struct health_word *parts,
 /* The zone is as it is: no row of failures. */
 static void begin_anew(struct health *health, uint32_t now_s)
 {
-	health->evidence = pack_evidence(&(struct health_evidence){ .at_s = now_s });
+	struct health_evidence evidence = { .at_s = now_s };
+
+	evidence.mute = health_unpack_evidence(health->evidence).mute;
+	health->evidence = pack_evidence(&evidence);
 }
 
 static bool has_forged_negatives(const struct health_probe *probe)
@@ -258,9 +293,11 @@ uint64_t health_probed(struct health *health, const struct config *config, uint6
 {
 	struct health_word parts = health_unpack(word);
 	enum dnsblv6_zone_state state = health_judge(probe, ret_reason);
+	const uint32_t mute_before = health_unpack_evidence(health->evidence).mute;
 
-	state = judge_silence(probe, parts.state, state, ret_reason);
-	begin_anew(health, now_s);
+	state = judge_silence(probe, mute_before, parts.state, state, ret_reason);
+	health->evidence = pack_evidence(
+		&(struct health_evidence){ .at_s = now_s, .mute = mute_canaries(probe) });
 	health->probed_s = now_s;
 	health->is_suspect = false;
 	/* A probe without an answer says nothing about how the zone is to be asked. */

@@ -42,7 +42,8 @@
  *     BIT    its evidence; 0 is "none"
  *     0-3    failures in a row, up to 15
  *     4-31   when the row began; without one, when the zone last answered
- *     32-63  0
+ *     32-36  canaries without a reply to the last probe, one bit each
+ *     37-63  0
  *
  * A zone all of whose replies to a whole probe were validated has its answers believed only if they
  * are: a forger can leave signatures out, and not make them ("secure" is auto). There must have
@@ -205,6 +206,7 @@ static inline bool health_is_due(uint64_t word, uint32_t now_s)
 struct health_evidence {
 	uint32_t failures;
 	uint32_t at_s;
+	uint32_t mute;
 };
 
 struct health_evidence health_unpack_evidence(uint64_t evidence);

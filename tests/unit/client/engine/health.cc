@@ -608,6 +608,43 @@ TEST_CASE("canaries without a reply are an outage first, and a filter when they 
 	CHECK(zone.probe(make_good(HEALTH_DOTTED)) == DNSBLV6_ZONE_OK);
 }
 
+TEST_CASE("canaries without a reply are no filter while each probe finds others so",
+	  "[client][engine][health]")
+{
+	health_probe one_lost = make_good(HEALTH_DOTTED);
+	one_lost.points[HEALTH_CANARY + 3] = HEALTH_SILENT;
+	patient zone;
+
+	// An outage, and then what is left of it.
+	REQUIRE(zone.probe(make_sick(DNSBLV6_ZONE_UNREACHABLE)) == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK(zone.probe(make_silent_canaries()) == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK(zone.reason == "no reply");
+	CHECK(zone.probe(one_lost) == DNSBLV6_ZONE_UNREACHABLE);
+	// What comes between two probes changes nothing.
+	zone.answer();
+	zone.wait(2000);
+	CHECK(zone.probe(one_lost) == DNSBLV6_ZONE_FILTERED);
+	CHECK(zone.probe(make_good(HEALTH_DOTTED)) == DNSBLV6_ZONE_OK);
+	CHECK(zone.probe(one_lost) == DNSBLV6_ZONE_UNREACHABLE);
+}
+
+TEST_CASE("canaries without an answer are an outage when no new name has one",
+	  "[client][engine][health]")
+{
+	const auto canary = GENERATE(HEALTH_SILENT, HEALTH_FAILED);
+	const auto nowhere = GENERATE(HEALTH_SILENT, HEALTH_FAILED);
+	health_probe found = make_good(HEALTH_DOTTED);
+	found.points[HEALTH_CANARY + 2] = canary;
+	found.points[HEALTH_NOWHERE] = nowhere;
+	patient zone;
+
+	CHECK(zone.probe(found) == DNSBLV6_ZONE_UNREACHABLE);
+	CHECK(zone.reason == (nowhere == HEALTH_SILENT ? "no reply" : "the resolver failed"));
+	CHECK(zone.probe(found) == DNSBLV6_ZONE_UNREACHABLE);
+	found.points[HEALTH_CANARY + 2] = HEALTH_EMPTY;
+	CHECK(zone.probe(found) == DNSBLV6_ZONE_FILTERED);
+}
+
 TEST_CASE("a canary that lost its record is a filter, whatever else is silent",
 	  "[client][engine][health]")
 {
