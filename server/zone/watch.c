@@ -94,6 +94,12 @@ static void log_serving(struct watch_zone *watched)
 		return;
 	log_info(watched->name, "serving, path=%s serial=%u records=%llu", zone->path,
 		 zone->facts.serial, (unsigned long long)zone->facts.record_count);
+	if (zone->is_age_lost)
+		log_warning(
+			watched->name,
+			"the time that the lists were written cannot be read, path=%s (the next "
+			"build writes it)",
+			zone->path);
 	if (watched->has_secondaries && watched->has_before &&
 	    !soa_is_as_new(zone->facts.serial, watched->serial_before))
 		log_warning(watched->name,

@@ -81,15 +81,18 @@ static int load_facts(struct zone *zone)
 	return zone_has_apex(zone, &zone->facts.zone) ? DNSBLV6_OK : ZONE_EAPEX;
 }
 
-/* A store that was built before there was this fact has none. */
+/*
+ * A store that was built before there was this fact has none. No answer needs it, so that one that
+ * cannot be read is as good as none.
+ */
 static int load_lists_time(struct zone *zone)
 {
 	struct store_bytes value;
 	int ret = reader_get(zone->reader, STORE_FACTS, DNSBLV6_FACT_LISTS,
 			     sizeof(DNSBLV6_FACT_LISTS) - 1, &value);
 	zone->lists_s = 0;
-	if (ret == DNSBLV6_OK)
-		return dnsblv6_lists_decode(value.data, value.size, &zone->lists_s);
+	zone->is_age_lost = ret == DNSBLV6_OK && dnsblv6_lists_decode(value.data, value.size,
+								      &zone->lists_s) != DNSBLV6_OK;
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 

@@ -66,6 +66,7 @@ struct zone {
 	uint64_t version;
 	struct dnsblv6_facts facts;
 	uint64_t lists_s;		/* when its lists were written; 0: unknown */
+	bool is_age_lost;		/* the store says it, and cannot be understood */
 	struct dnsblv6_origin *origins; /* index is the number of the origin; ours */
 	size_t origin_count;
 	uint32_t soa_ttl;

@@ -14,13 +14,13 @@ int lists_time_get(struct writer *writer, uint64_t *ret_written_s)
 	struct store_bytes value;
 	int ret = writer_get(writer, STORE_FACTS, DNSBLV6_FACT_LISTS, strlen(DNSBLV6_FACT_LISTS),
 			     &value);
-	if (ret == DNSBLV6_ENOTFOUND) {
+	if (ret != DNSBLV6_OK && ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	/* One that cannot be read is written anew, as one that is not there. */
+	if (ret == DNSBLV6_ENOTFOUND ||
+	    dnsblv6_lists_decode(value.data, value.size, ret_written_s) != DNSBLV6_OK)
 		*ret_written_s = 0;
-		return DNSBLV6_OK;
-	}
-	if (ret == DNSBLV6_OK)
-		ret = dnsblv6_lists_decode(value.data, value.size, ret_written_s);
-	return ret == DNSBLV6_ERECORD ? STORE_ECORRUPT : ret;
+	return DNSBLV6_OK;
 }
 
 int lists_time_put(struct writer *writer, uint64_t written_s)

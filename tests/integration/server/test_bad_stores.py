@@ -18,6 +18,15 @@ BAD = "bad.example."
 LISTED = b"\x40" + bytes(15)
 
 
+def share(key, value):
+    """Of an entry of the facts, the fourth table, in the checksum of a store (lib/lmdb/entries.c)."""
+    mixed = 0xcbf29ce484222325
+    for byte in bytes((3, 0, len(key))) + key + value:
+        mixed = (mixed ^ byte) * 0x100000001b3 % 2 ** 64
+    mixed = (mixed ^ mixed >> 32) * 0x9e3779b97f4a7c15 % 2 ** 64
+    return mixed ^ mixed >> 29
+
+
 class BadStores(Case):
     def setUp(self):
         super().setUp()
@@ -234,6 +243,25 @@ class BadStores(Case):
                 result = self.run_zone(*log, expect=EX_DATAERR)
                 self.assertEqual(result.out.splitlines(), printed[: 4 - number])
                 self.assertEqual(result.err, f"error: [{store}] store not read (damaged store)\n")
+
+    def test_an_age_of_lists_that_is_none_costs_one_line_and_a_build_writes_it(self):
+        store = self.path("bad.mdb")
+        lines = subprocess.run([peer("mdb_dump"), "-n", "-a", store], check=True, capture_output=True,
+                               text=True).stdout.splitlines()
+        age, total = (lines.index(f" {name.hex()}") + 1 for name in (b"lists", b"sum"))
+        self.assertEqual(len(lines[age]), 17)
+        changed = (int(lines[total], 16) + share(b"lists", bytes(4)) - share(b"lists", bytes.fromhex(lines[age])))
+        lines[age], lines[total] = f" {0:08x}", f" {changed % 2 ** 64:016x}"
+        for path in (store, store + "-lock"):
+            os.unlink(path)
+        subprocess.run([peer("mdb_load"), "-n", store], check=True, text=True, stderr=subprocess.DEVNULL,
+                       input="".join(f"{line}\n" for line in lines))
+        server = self.serve([(BAD, store, None)])
+        self.assertEqual(server.ask(f"0.2.0.192.{BAD}", AAAA).rdata(AAAA), [LISTED])
+        server.wait_for_log(r"^warning: \[bad\.example\.\] the time that the lists were written cannot be read, path=")
+        self.build(store, self.list, zone=BAD)
+        dumped = subprocess.run([peer("mdb_dump"), "-n", "-a", store], check=True, capture_output=True, text=True)
+        self.assertRegex(dumped.stdout, rf"(?m)^ {b'lists'.hex()}\n 00000000[0-9a-f]{{8}}$")
 
     def test_a_damaged_store_leaves_the_server_and_its_other_zones_alive(self):
         self.expect_log("store not opened")
