@@ -37,6 +37,7 @@
 #include <string.h>
 #include <sysexits.h>
 #include <time.h>
+#include <unistd.h>
 
 struct build {
 	struct spec spec;
@@ -739,4 +740,21 @@ int build_command(int argc, char **argv)
 int build_zone(const struct zonesconf_zone *zone)
 {
 	return zonecall_run_zone(&table, zone, ZONECALL_LISTS, run_command);
+}
+
+bool build_has_secondaries(const struct zonesconf_zone *zone)
+{
+	const struct build *build = zone->context;
+	return build->secondaries.count > 0;
+}
+
+int build_await(const struct zonesconf_zone *zone)
+{
+	const struct build *build = zone->context;
+	int status = followers_await_store(&build->secondaries, build->job.path);
+	/* A zone that is signed without its lists may lack one. */
+	if (build->classic_store == NULL || access(build->classic_store, F_OK) != 0)
+		return status;
+	int other = followers_await_store(&build->secondaries, build->classic_store);
+	return other != EX_OK ? other : status;
 }

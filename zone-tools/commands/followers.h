@@ -19,6 +19,8 @@ extern "C" {
 /* EX_OK, also without any; EX_UNAVAILABLE when one has not got it. */
 int followers_await(struct secondaries *secondaries, const struct dnsblv6_labels *zone,
 		    uint32_t serial, const char *store);
+/* The same for the version that is in a store. Crashes over a damaged one. */
+int followers_await_store(const struct secondaries *secondaries, const char *store);
 
 #define ROWS_SECONDARIES(type, member)                                                             \
 	{ { 0, "secondary", "ADDRESS[@PORT]", "wait until it has the version; may be repeated" },  \

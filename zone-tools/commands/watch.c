@@ -5,8 +5,8 @@
  *
  * One loop without any state on disk: what the lists look like (lookout.h) -> what is due
  * (schedule.h) -> a process that builds or signs one zone -> what it said, as lines of ours. Two zones
- * are built at a time: one that takes long, or waits for a secondary, does not hold up the others. A
- * process that crashes over a list or a store takes nothing with it.
+ * are built at a time: one that takes long does not hold up the others. What then waits for a secondary
+ * is none of the two. A process that crashes over a list or a store takes nothing with it.
  */
 
 #include "zone-tools/commands/build.h"
@@ -42,7 +42,8 @@ enum {
 	LATE_LEAST_MS = 10000, /* a job may take so long, whatever --refresh says */
 	PATIENCE_MS = 10000,   /* for a process that was told to end */
 	SAID_MAX = 64 * 1024,  /* bytes of what a process has said that are read */
-	PLACES = 2, /* processes at a time: each may take as much memory as a zone needs */
+	WORKERS = 2, /* processes at work at a time: each may take as much memory as a zone needs */
+	PLACES = 64, /* these, and what waits for secondaries, and takes next to none */
 };
 
 struct watched {
@@ -71,6 +72,7 @@ struct watch {
 	struct watched *zones;
 	struct lookout lookout;
 	struct running running[PLACES];
+	volatile bool *is_waiting; /* of each place; shared with the processes, which say so */
 	size_t next; /* where the search for something due begins: each zone in its turn */
 	sigset_t waited;
 	sigset_t before;
@@ -239,6 +241,11 @@ static int run_child(const struct watch *watch, const struct running *running,
 		return EX_OSERR;
 	int status = running->job == SCHEDULE_BUILD ? build_zone(watched->zone)
 						    : sign_zone(watched->zone);
+	if (status == EX_OK && build_has_secondaries(watched->zone)) {
+		watch->is_waiting[running - watch->running] = true;
+		kill(getppid(), SIGCHLD); /* there may be room for another one */
+		status = build_await(watched->zone);
+	}
 	fflush(NULL);
 	return status;
 }
@@ -257,6 +264,7 @@ static void start(const struct watch *watch, struct running *running, struct wat
 		  enum schedule_job job)
 {
 	running->job = job;
+	watch->is_waiting[running - watch->running] = false;
 	if (job == SCHEDULE_BUILD && schedule_is_restless(&watched->schedule))
 		log_info(watched->zone->domain,
 			 "lists read though they are still being written to");
@@ -381,14 +389,15 @@ static void reap(struct watch *watch)
 }
 
 /*
- * It may wait for a writer of the store that was stopped, for a secondary, or for a disk. It is not
- * ended: a large zone takes long, and would begin again without end.
+ * It may wait for a writer of the store that was stopped, or for a disk. It is not ended: a large zone takes
+ * long, and would begin again without end.
  */
 static void tell_late(struct watch *watch)
 {
 	for (size_t i = 0; i < PLACES; i++) {
 		struct running *running = &watch->running[i];
-		if (running->slot.pid == 0 || clock_now_ms() < running->late_ms)
+		if (running->slot.pid == 0 || watch->is_waiting[i] ||
+		    clock_now_ms() < running->late_ms)
 			continue;
 		running->late_ms = SCHEDULE_NEVER;
 		log_warning(running->domain,
@@ -402,11 +411,15 @@ static void tell_late(struct watch *watch)
 
 static struct running *find_place(struct watch *watch)
 {
+	struct running *place = NULL;
+	size_t working = 0;
 	for (size_t i = 0; i < PLACES; i++) {
 		if (watch->running[i].slot.pid == 0)
-			return &watch->running[i];
+			place = &watch->running[i];
+		else if (!watch->is_waiting[i])
+			working++;
 	}
-	return NULL;
+	return working < WORKERS ? place : NULL;
 }
 
 /* Is it ours, and no process at work on it? */
@@ -445,7 +458,7 @@ static int timeout_ms(struct watch *watch)
 	const bool has_place = find_place(watch) != NULL;
 	for (size_t i = 0; i < PLACES; i++) {
 		const struct running *running = &watch->running[i];
-		if (running->slot.pid != 0 && running->late_ms < next_ms)
+		if (running->slot.pid != 0 && !watch->is_waiting[i] && running->late_ms < next_ms)
 			next_ms = running->late_ms;
 	}
 	for (size_t i = 0; has_place && i < watch->conf.count; i++) {
@@ -465,17 +478,21 @@ static void reload(struct watch *watch)
 	systemd_notify("READY=1");
 }
 
-static void take_signal(struct watch *watch)
+/* SIGHUP behind all others: there is nothing to be read again when watch is to end. */
+static void take_signals(struct watch *watch)
 {
 	struct signalfd_siginfo got;
-	if (read(watch->signals, &got, sizeof(got)) != sizeof(got))
-		return;
-	if (got.ssi_signo == SIGCHLD)
-		reap(watch);
-	else if (got.ssi_signo == SIGHUP)
+	bool is_reload = false;
+	while (read(watch->signals, &got, sizeof(got)) == sizeof(got)) {
+		if (got.ssi_signo == SIGCHLD)
+			reap(watch);
+		else if (got.ssi_signo == SIGHUP)
+			is_reload = true;
+		else if (got.ssi_signo == SIGTERM || got.ssi_signo == SIGINT)
+			watch->is_ending = true;
+	}
+	if (is_reload && !watch->is_ending)
 		reload(watch);
-	else if (got.ssi_signo == SIGTERM || got.ssi_signo == SIGINT)
-		watch->is_ending = true;
 }
 
 static void wait_and_look(struct watch *watch)
@@ -484,7 +501,7 @@ static void wait_and_look(struct watch *watch)
 				    { .fd = watch->lookout.fd, .events = POLLIN } };
 	int count = poll(pollers, 2, timeout_ms(watch));
 	if (count > 0 && pollers[0].revents != 0)
-		take_signal(watch);
+		take_signals(watch);
 	if (count > 0 && pollers[1].revents != 0)
 		lookout_drain(&watch->lookout);
 	look(watch);
@@ -536,9 +553,16 @@ int watch_command(int argc, char **argv)
 	struct watch watch = { .path = DNSBLV6_ZONES_CONF,
 			       .settle_s = 1,
 			       .refresh_s = 3600,
-			       .lookout = { .fd = -1 },
-			       .running = { { .out = -1, .err = -1 }, { .out = -1, .err = -1 } } };
+			       .lookout = { .fd = -1 } };
+	for (size_t i = 0; i < PLACES; i++)
+		watch.running[i].out = watch.running[i].err = -1;
 	parse_command_line(&watch, argc, argv);
+	watch.is_waiting =
+		mmap(NULL, PLACES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (watch.is_waiting == MAP_FAILED) {
+		log_error("dnsblv6-zone", "out of memory");
+		return EX_OSERR;
+	}
 	child_block_signals(&watch.waited, &watch.before);
 	watch.signals = signalfd(-1, &watch.waited, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (watch.signals < 0) {

@@ -280,10 +280,11 @@ int zonecall_run_zone(const struct options_table *table, const struct zonesconf_
 {
 	char name[] = "zone";
 	char *words[] = { name, zone->domain, NULL };
-	const struct given given = { .table = table, .argc = 2, .argv = words, .operand = 1 };
+	struct given given = { .table = table, .argc = 2, .argv = words, .operand = 1 };
 	struct zonecall call = { 0 };
 	int argc = 0;
 	char **argv = NULL;
+	given.rows[options_find(table, "secondary")] = true;
 	int status = expand(&call, &given, zone, lists, &argc, &argv);
 	optind = 0; /* getopt begins anew */
 	if (status == EX_OK)

@@ -32,7 +32,10 @@ int zonecall_run(const struct options_table *table, const struct zonesconf_comma
 		 enum zonecall_lists lists, int argc, char **argv,
 		 int (*run)(int argc, char **argv));
 
-/* The same of a zone that has been found, without any other word. */
+/*
+ * The same of a zone that has been found, without any other word, and without its secondaries: the caller waits
+ * for them (build.h). The table has a row for them.
+ */
 int zonecall_run_zone(const struct options_table *table, const struct zonesconf_zone *zone,
 		      enum zonecall_lists lists, int (*run)(int argc, char **argv));
 

@@ -8,18 +8,27 @@ other zone.
 Needs knotd and ldns-verify-zone, and root for the full disk.
 """
 
+import fcntl
 import os
 import re
 import signal
 import socket
 import subprocess
+import sys
+import termios
 
 from harness import (AAAA, BUILD, EX_CONFIG, NOERROR, NXDOMAIN, SOA, ZONE, Server, ask, bitmap_name, children_of,
-                     config_text, ip, main, program, wait_for)
+                     config_text, ip, main, peer, program, wait_for)
 from secondaries import Secondary
 from updates import UpdateCase
 
 OTHER = "other.example."
+
+
+def state_of(pid):
+    """Of a process, as ps(1) has it: "S" is asleep, "T" is stopped."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        return stat.read().rpartition(")")[2].split()[0]
 
 
 class WatchCase(UpdateCase):
@@ -252,19 +261,72 @@ class Alone(WatchCase):
         self.built(watch, 1)
         self.assertEqual(watch.stop(), 0)
 
+    def write_lock(self, store):
+        """A process that has the store's write lock, until it is killed."""
+        holder = subprocess.Popen([peer("mdb_load"), "-n", "-s", "none", store], stdin=subprocess.PIPE)
+        self.addCleanup(holder.wait, 60)
+        self.addCleanup(holder.stdin.close)
+        self.addCleanup(holder.kill)
+        holder.stdin.write(b"VERSION=3\nformat=bytevalue\ntype=btree\nHEADER=END\n")
+        holder.stdin.flush()
+
+        def wants_more():
+            unread = int.from_bytes(fcntl.ioctl(holder.stdin, termios.FIONREAD, bytes(4)), sys.byteorder)
+            return unread == 0 and state_of(holder.pid) == "S"
+
+        wait_for(wants_more, "mdb_load to wait for entries")
+        return holder
+
     def test_a_build_that_takes_long_is_told_and_holds_up_no_other_zone(self):
+        self.configure()
+        self.run_zone("build", "bl6.example", "--config", self.config)
+        self.write_lock(self.store)
+        watch = self.watch("--refresh", "1")
+        found = watch.wait_for_log(r"^warning: \[bl6\.example\.\] zone not built yet, pid=(\d+) after=10s"
+                                   r" \(it has one of two places\)$")
+        self.built(watch, 1, OTHER)
+        self.append(self.other_list, "192.0.2.9\n")
+        self.built(watch, 2, OTHER)
+        os.kill(int(found[0]), signal.SIGTERM)
+        watch.wait_for_log(r"^error: \[bl6\.example\.\] zone not built, signal=15 again=10s ")
+        self.assertEqual(watch.stop(), 0)
+
+    def test_zones_that_wait_for_a_dead_secondary_hold_up_no_other_zone(self):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
             silent.bind(("127.0.0.1", 0))
-            self.configure(f"secondary: 127.0.0.1@{silent.getsockname()[1]}", "secondary-wait: 600")
-            watch = self.watch("--refresh", "1")
-            found = watch.wait_for_log(r"^warning: \[bl6\.example\.\] zone not built yet, pid=(\d+) after=10s"
-                                       r" \(it has one of two places\)$")
+            settings = (f"secondary: 127.0.0.1@{silent.getsockname()[1]}", "secondary-wait: 600")
+            waiting = [f"{name}.example." for name in ("one", "two", "three")]
+            self.write("zones.conf", "zone:\n" + "".join(
+                self.entry(zone, self.path(zone + "mdb"), self.list, *settings)
+                for zone in waiting) + self.entry(OTHER, self.other, self.other_list))
+            watch = self.watch()
             self.built(watch, 1, OTHER)
+            for zone in waiting:
+                wait_for(lambda zone=zone: os.path.exists(self.path(zone + "mdb")), f"{zone} to be built")
             self.append(self.other_list, "192.0.2.9\n")
             self.built(watch, 2, OTHER)
-            os.kill(int(found[0]), signal.SIGTERM)
-            watch.wait_for_log(r"^error: \[bl6\.example\.\] zone not built, signal=15 again=10s ")
+            self.assertEqual(watch.stop(), 0)
+        self.assertNotIn("zone not built", watch.log())
+
+    def test_a_secondary_that_does_not_answer_is_told_and_the_zone_is_built(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+            silent.bind(("127.0.0.1", 0))
+            place = f"127.0.0.1@{silent.getsockname()[1]}"
+            self.configure(f"secondary: {place}", "secondary-wait: 1")
+            watch = self.watch("bl6.example")
+            watch.wait_for_log(rf"^warning: \[{self.store}\] secondary does not answer, secondary={place} wanted=\d+$")
+            self.built(watch, 1)
         self.assertEqual(watch.stop(), 0)
+
+    def test_its_end_does_not_wait_for_a_configuration_that_is_read_again(self):
+        self.configure()
+        watch = self.watch()
+        watch.send_signal(signal.SIGSTOP)
+        wait_for(lambda: state_of(watch.pid) == "T", "it to stop")
+        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT):
+            watch.send_signal(number)
+        self.assertEqual(watch.popen.wait(60), 0)
+        self.assertNotIn("read again", watch.log())
 
     def test_what_nothing_can_be_watched_with_ends_it(self):
         self.configure()
