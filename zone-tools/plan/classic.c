@@ -204,9 +204,14 @@ static size_t count_set(const struct order *order, size_t from, const struct chi
 }
 
 /*
+ * Children of a wildcard for each one that it must not list: resolvers may tell those as listed for
+ * a while after a change (docs/decisions/50-exceptions-in-whole-blocks.md).
+ */
+enum { LISTED_PER_EXCEPTION = 16 };
+
+/*
  * What the wildcard of node is for, DNSBLV6_SET_NONE: there is none. The set that most children
- * have, or of several such the one that comes first, when the wildcard saves more than itself and
- * the names that it makes necessary. The apex has none.
+ * have, or of several such the one that comes first, when exceptions are few. The apex has none.
  */
 static uint32_t choose_wildcard(const struct walk *walk, const struct node *node,
 				const struct children *children)
@@ -230,7 +235,7 @@ static uint32_t choose_wildcard(const struct walk *walk, const struct node *node
 			best = set;
 		}
 	}
-	return best_count > none_count + 1 ? best : DNSBLV6_SET_NONE;
+	return best_count > LISTED_PER_EXCEPTION * none_count + 1 ? best : DNSBLV6_SET_NONE;
 }
 
 /* ---- the walk ---- */

@@ -14,7 +14,7 @@
  *     192.0.2.0/24, !192.0.2.9      *.2.0.192 A, 9.2.0.192 HINFO: it exists, and is not listed
  *     192.0.0.0/16, !192.0.2.9      *.0.192 A, *.2.0.192 A, 9.2.0.192 HINFO
  *
- * A node has a wildcard for what most of its children are when that makes fewer names. This
+ * A node has a wildcard for what most of its children are when few of them are unlisted. This
  * depends on its own children alone, so the names of a zone follow from what it lists and from
  * nothing else.
  *

@@ -127,10 +127,7 @@ static int call_block(const struct tree *tree, uint64_t first, const struct dnsb
 	return call(tree, first, tree->levels[tree->last_level + 1], TREE_BLOCK, map);
 }
 
-/*
- * The two bitmaps of a place at the last border. Below a wildcard, where one of them is empty,
- * marks around the other keep the denial of the one from reaching further.
- */
+/* The two bitmaps of a place at the last border, which a wildcard is never right above of. */
 static int walk_bitmaps(const struct tree *tree, const struct place *place)
 {
 	struct dnsblv6_bitmap lower;
@@ -138,14 +135,8 @@ static int walk_bitmaps(const struct tree *tree, const struct place *place)
 	size_t index = place->index;
 	fill_map(tree->ranges, place->first, &index, &lower);
 	fill_map(tree->ranges, place->first + BLOCK_UNITS, &index, &upper);
-	bool has_marks = place->is_below_wildcard &&
-			 (dnsblv6_bitmap_is_empty(&lower) || dnsblv6_bitmap_is_empty(&upper));
-	int ret = has_marks ? call_mark(tree, place, TREE_MARK) : DNSBLV6_OK;
-	if (ret == DNSBLV6_OK)
-		ret = call_block(tree, place->first, &lower);
-	if (ret == DNSBLV6_OK)
-		ret = call_block(tree, place->first + BLOCK_UNITS, &upper);
-	return ret == DNSBLV6_OK && has_marks ? call_mark(tree, place, TREE_END) : ret;
+	int ret = call_block(tree, place->first, &lower);
+	return ret == DNSBLV6_OK ? call_block(tree, place->first + BLOCK_UNITS, &upper) : ret;
 }
 
 /* ---- children ---- */
@@ -187,15 +178,17 @@ static uint64_t count_whole(const struct tree *tree, const struct place *place)
 }
 
 /*
- * Which way to write a place makes fewer names? A wildcard has two itself, and every child that is
- * not whole costs two at most. The choice depends on whole children alone, so a change that leaves
- * each place as whole or not as it was moves no name of others (region.h).
+ * Is a place that is listed in part a wildcard and names for what it is not for? Only at a border of
+ * 65,536 children, where it would be too many names otherwise: resolvers may tell such exceptions as
+ * listed for a while (docs/decisions/50-exceptions-in-whole-blocks.md). A wildcard has two names
+ * itself, and every child that is not whole costs two at least. The choice depends on whole children
+ * alone, so a change that leaves each place as whole or not as it was moves no name of others (region.h).
  */
 static bool wants_wildcard(const struct tree *tree, const struct place *place)
 {
-	if (place->level == 0)
-		return false; /* there is no whole block that wide */
 	unsigned child_levels = tree->levels[place->level + 1] - tree->levels[place->level];
+	if (place->level == 0 || child_levels <= 8)
+		return false; /* there is no whole block as wide as level 0 */
 	uint64_t all = (uint64_t)1 << child_levels;
 	uint64_t whole = count_whole(tree, place);
 	return whole > 2 + 2 * (all - whole);
@@ -292,14 +285,14 @@ static void find_children(const struct tree *tree, const struct place *place, si
 	}
 }
 
-static int walk_octets(const struct tree *tree, const struct place *place, bool has_wildcard)
+static int walk_octets(const struct tree *tree, const struct place *place)
 {
 	size_t indices[TREE_OCTETS];
 	int ret = DNSBLV6_OK;
 	find_children(tree, place, indices);
 	for (unsigned rank = 0; ret == DNSBLV6_OK && rank < TREE_OCTETS; rank++) {
 		unsigned number = tree->octets[rank];
-		struct place child = make_child(tree, place, number, indices[number], has_wildcard);
+		struct place child = make_child(tree, place, number, indices[number], false);
 		ret = walk_child(tree, &child);
 	}
 	return ret;
@@ -318,7 +311,7 @@ static int walk_place(const struct tree *tree, const struct place *place)
 	else if (place->is_below_wildcard)
 		ret = call_mark(tree, place, TREE_MARK);
 	if (ret == DNSBLV6_OK)
-		ret = tree->ranges->is_ipv4 ? walk_octets(tree, place, has_wildcard)
+		ret = tree->ranges->is_ipv4 ? walk_octets(tree, place)
 					    : walk_ascending(tree, place, has_wildcard);
 	return ret == DNSBLV6_OK && has_end ? call_mark(tree, place, TREE_END) : ret;
 }
@@ -360,8 +353,7 @@ int tree_walk(const struct ranges *ranges, enum dnsblv6_style style, tree_fn fn,
 	if (style == DNSBLV6_STYLE_FLAT)
 		return walk_flat(&tree);
 	tree_fill_order(tree.octets);
-	return ranges->is_ipv4 ? walk_octets(&tree, &root, false)
-			       : walk_ascending(&tree, &root, false);
+	return ranges->is_ipv4 ? walk_octets(&tree, &root) : walk_ascending(&tree, &root, false);
 }
 
 /* ---- back ---- */

@@ -113,7 +113,7 @@ class Truth:
         if block not in self.wildcards:
             first, last = self._range(block)
             count = 1 << (following - block.prefixlen)
-            if self.count_listed(block) * 3 > (last - first + 1) * 2:
+            if count == 65536 and self.count_listed(block) * 3 > (last - first + 1) * 2:
                 whole = sum(map(self.is_whole, block.subnets(new_prefix=following)))
                 self.wildcards[block] = whole > 2 + 2 * (count - whole)
             else:

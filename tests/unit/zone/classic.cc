@@ -153,14 +153,17 @@ TEST_CASE("an exception exists, so that the wildcard is not for it", "[zone][cla
 						       { "9.2.0.192", "192.0.2.9", 0 } });
 }
 
-TEST_CASE("half a network is named by what makes fewer names", "[zone][classic]")
+TEST_CASE("a network is named address by address unless exceptions are few", "[zone][classic]")
 {
 	owned_classic less;
-	less.add("192.0.2.0", "192.0.2.127", 1);
-	CHECK(less.walk().names.size() == 128);
+	less.add("192.0.2.0", "192.0.2.240", 1);
+	CHECK(less.walk().names.size() == 241);
 	owned_classic more;
-	more.add("192.0.2.0", "192.0.2.128", 1);
-	CHECK(more.walk().names.size() == 128);
+	more.add("192.0.2.0", "192.0.2.241", 1);
+	CHECK(more.walk().names.size() == 1 + 14);
+	owned_classic nibbles;
+	nibbles.add("2001:db8::", "2001:db8::e", 1);
+	CHECK(nibbles.walk().names.size() == 15);
 }
 
 TEST_CASE("a wildcard never answers for the other family", "[zone][classic]")
