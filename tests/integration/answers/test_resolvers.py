@@ -93,10 +93,10 @@ class Zone:
             oracle.add_text(text.lstrip("!"), not text.startswith("!"))
         return Truth(oracle, self.style)
 
-    def build(self, lines, key):
+    def build(self, lines, key, ttl_s=TTL_S, negative_ttl_s=NEGATIVE_TTL_S):
         path = self.case.write("list.txt", "\n".join(lines) + "\n")
         self.case.build(self.store, "--style", self.style, "--key", key, *ANY_SIZE,
-                        "--ttl", str(TTL_S), "--negative-ttl", str(NEGATIVE_TTL_S), path)
+                        "--ttl", str(ttl_s), "--negative-ttl", str(negative_ttl_s), path)
 
     def difference(self, lines):
         """For update(): what to add, and what to remove of these lines."""
@@ -272,6 +272,33 @@ class Resolvers(Case):
 
     def test_flat_names_and_ed25519_through_a_change_of_key_and_list(self):
         self.live("flat", "ed25519")
+
+    def check_names(self, resolvers, names, answers):
+        for resolver, address in resolvers.items():
+            for name in names:
+                reply = ask(address, f"{name}.{ZONE}", AAAA, DEADLINE_S, flags=RD_AD)
+                self.assertTrue(reply.is_authentic, (resolver, name))
+                self.assertIn(said(reply), answers, (resolver, name))
+
+    def test_proofs_of_one_version_and_wildcards_of_another_list_no_exception(self):
+        zone = Zone(self, "dotted", "ecdsap256sha256")
+        parts = ["20.0.0.0/24", "20.0.9.0/24", "20.1.0.0/24"]
+        zone.build(parts, zone.keys[0], 2100, 600)
+        servers = self.serve_twice(zone)
+        resolvers = self.start_all(servers, zone.anchors)
+
+        def publish(lines, name, answer):
+            zone.build(lines, zone.keys[0], 2100, 600)
+            for server in servers:
+                wait_for(lambda server=server: said(server.ask(f"{name}.{ZONE}", AAAA)) == answer, "the version")
+
+        self.check_names(resolvers, ("0.5.0.20", "1.7.0.20"), (NOTHING,))
+        publish(["20.0.0.0/16", "!20.0.5.0/24", "!20.0.6.0/24"], "0.77.0.20", ALL_ONES)
+        self.check_names(resolvers, ("0.77.0.20", "0.0.0.20", "1.200.0.20"), (ALL_ONES, NOTHING))
+        self.check_names(resolvers, ("0.5.0.20", "1.5.0.20"), (NOTHING,))
+        publish(parts, "0.77.0.20", NOTHING)
+        self.check_names(resolvers, ("0.8.0.20", "0.78.0.20"), (ALL_ONES, NOTHING))
+        self.check_names(resolvers, ("0.5.0.20", "0.6.0.20", "1.6.0.20"), (NOTHING,))
 
     def test_with_the_anchor_of_another_key_nothing_is_secure(self):
         zone = Zone(self, "dotted", "ecdsap256sha256")
