@@ -34,6 +34,17 @@ static int find_tables(struct reader *reader, MDB_txn *txn)
 	return ret == DNSBLV6_ENOTFOUND ? STORE_ECORRUPT : ret;
 }
 
+/*
+ * The lock file says which version is the newest, and that of another file one that this does not have: LMDB would take
+ * an older one, or none.
+ */
+static bool has_foreign_lock(const struct reader *reader, MDB_txn *txn)
+{
+	MDB_envinfo info;
+	return mdb_env_info(reader->env, &info) == MDB_SUCCESS &&
+	       mdb_txn_id(txn) > info.me_last_txnid;
+}
+
 /* Handles of tables outlive the transaction that opened them only if it commits. */
 static int open_tables(struct reader *reader)
 {
@@ -41,7 +52,7 @@ static int open_tables(struct reader *reader)
 	int ret = environment_begin(reader->env, MDB_RDONLY, &txn);
 	if (ret != STORE_OK)
 		return ret;
-	ret = find_tables(reader, txn);
+	ret = has_foreign_lock(reader, txn) ? STORE_EMOVED : find_tables(reader, txn);
 	if (ret != STORE_OK) {
 		mdb_txn_abort(txn);
 		return ret;

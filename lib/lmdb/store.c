@@ -35,6 +35,7 @@ int store_exit_status(int status)
 	case STORE_EREADERS:
 	case STORE_EVERIFIER:
 	case STORE_EREPLACED:
+	case STORE_EMOVED:
 		return EX_TEMPFAIL;
 	default:
 		return status <= -2000 ? EX_DATAERR : EX_IOERR;

@@ -41,7 +41,9 @@ extern "C" {
 	X(STORE_EUNFINISHED, -2108, "store has never been finished")                               \
 	X(STORE_EREPLACED, -2109, "file was replaced while it was being written")                  \
 	X(STORE_EVERIFIER, -2110, "its verifier was ended before it had read all of it")           \
-	X(STORE_EENDLESS, -2111, "reading all of it takes too long")
+	X(STORE_EENDLESS, -2111, "reading all of it takes too long")                               \
+	X(STORE_EMOVED, -2112,                                                                     \
+	  "moved to the place of a store that is still open, whose lock file is there")
 
 enum store_status {
 	STORE_OK = 0,

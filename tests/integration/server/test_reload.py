@@ -124,6 +124,18 @@ class Versions(Reload):
             wait_for(lambda: load.asked >= target or load.error, "the load")
         load.assert_flawless(self)
 
+    def test_a_store_behind_the_lock_file_of_the_one_before_is_served_when_its_own_has_followed(self):
+        server = self.serve()
+        for value in (NEW, OLD):
+            self.put(value, self.store)
+            self.wait_until(server, value, "a version more")
+        self.put(NEW, self.path("other.mdb"))
+        os.rename(self.path("other.mdb"), self.store)
+        server.wait_for_log(r"bl6\.mdb.*\(moved to the place of a store that is still open")
+        self.assertEqual(self.bitmap(server), OLD)
+        os.rename(self.path("other.mdb-lock"), self.path("bl6.mdb-lock"))
+        self.wait_until(server, NEW, "the store that was moved there")
+
     def test_garbage_and_then_a_good_file(self):
         server = self.serve()
         os.rename(self.write("garbage", b"garbage" * 10000), self.store)

@@ -216,6 +216,32 @@ TEST_CASE("without its lock file a reader sees each version, and how far behind 
 	reader_close(unlocked);
 }
 
+TEST_CASE("a store that was moved to the place of one that is open says so, until it is written to",
+	  "[store][reader]")
+{
+	const int versions = GENERATE(2, 3, 4);
+	CAPTURE(versions);
+	const tmpdir dir;
+	const std::string path = dir.file("a.mdb");
+	make_store(path, { { "a", "old" } });
+	for (int i = 1; i < versions; i++)
+		REQUIRE(write_in_child(path, "old") == 0);
+	const opened_reader opened(path);
+	make_store(dir.file("b.mdb"), { { "a", "moved" } });
+	std::filesystem::rename(dir.file("b.mdb"), path);
+	child refused([&] { return open_and_verify(path) == STORE_EMOVED ? 0 : 1; });
+	CHECK(refused.wait() == 0);
+	REQUIRE(write_in_child(path, "new") == 0);
+	child reading([&] {
+		const opened_reader moved(path);
+		return moved.status() == STORE_OK && reader_begin(moved.get()) == STORE_OK &&
+				       get(moved.get(), "a") == "new"
+			       ? 0
+			       : 1;
+	});
+	CHECK(reading.wait() == 0);
+}
+
 TEST_CASE("a version number outlives a failed change", "[store][reader]")
 {
 	const tmpdir dir;
