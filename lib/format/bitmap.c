@@ -22,8 +22,15 @@ void dnsblv6_bitmap_add_range(struct dnsblv6_bitmap *map, unsigned first_index, 
 {
 	if (last_index >= DNSBLV6_BITMAP_HOSTS)
 		last_index = DNSBLV6_BITMAP_HOSTS - 1;
-	for (unsigned host = first_index; host <= last_index; host++)
-		dnsblv6_bitmap_add(map, host);
+	/* By bytes: most ranges are whole blocks. */
+	for (unsigned i = first_index / 8; i <= last_index / 8; i++) {
+		unsigned bits = 0xff;
+		if (i == first_index / 8)
+			bits &= 0xffu >> (first_index % 8);
+		if (i == last_index / 8)
+			bits &= 0xff80u >> (last_index % 8);
+		map->bytes[i] |= (uint8_t)bits;
+	}
 }
 
 unsigned dnsblv6_bitmap_count(const struct dnsblv6_bitmap *map)
