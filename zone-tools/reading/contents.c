@@ -78,10 +78,19 @@ int contents_read_name(struct tree_reading *reading, size_t origin_size, struct 
 	return tree_read(reading, name.wire, name.size - origin_size, is_bitmap ? &map : NULL);
 }
 
-/* Does the entry belong to what is asked for, whose records begin at start? */
-static bool is_inside(const struct contents *contents, const struct dnsblv6_key *start,
+/* What is asked for has the keys that begin with start, and stand before end if it has one. */
+struct span {
+	struct dnsblv6_key start;
+	struct dnsblv6_key end;
+};
+
+static bool is_inside(const struct contents *contents, const struct span *span,
 		      struct store_bytes key)
 {
+	const struct dnsblv6_key *start = &span->start;
+	const struct dnsblv6_key *end = &span->end;
+	if (end->size > 0 && dnsblv6_key_compare(key.data, key.size, end->bytes, end->size) >= 0)
+		return false;
 	if (contents->is_whole && key.size != start->size)
 		return dnsblv6_key_is_below(key.data, key.size, start->bytes, start->size);
 	return key.size >= start->size && memcmp(key.data, start->bytes, start->size) == 0;
@@ -92,28 +101,44 @@ static enum dnsblv6_style style_of(const struct contents *contents)
 	return dnsblv6_style_read((enum dnsblv6_style)contents->facts->style);
 }
 
-/* Where the records of what is asked for begin. */
-static int find_start(const struct contents *contents, struct dnsblv6_key *ret_start)
+/* All names of IPv6 are below one label, and no name of IPv4 is behind it. */
+static int find_family(bool is_ipv4, struct span *span)
+{
+	static const uint8_t label[] = { 'i', 'p', '6' };
+	struct dnsblv6_key ip6 = span->start;
+	int ret = dnsblv6_key_add_label(&ip6, label, sizeof(label));
+	if (is_ipv4)
+		span->end = ip6;
+	else
+		span->start = ip6;
+	return ret;
+}
+
+static int find_span(const struct contents *contents, bool is_ipv4, struct span *ret_span)
 {
 	const struct dnsblv6_labels *name = &contents->origin->origin.name;
 	struct dnsblv6_key origin;
 	int ret = dnsblv6_key_from_labels(name->wire, name->size, &origin);
-	*ret_start = origin;
-	if (ret != DNSBLV6_OK || contents->is_whole)
+	if (ret != DNSBLV6_OK)
 		return ret;
-	return dnsblv6_key_of_prefix(&origin, style_of(contents), contents->prefix, ret_start);
+	*ret_span = (struct span){ .start = origin };
+	if (contents->is_whole)
+		return find_family(is_ipv4, ret_span);
+	return dnsblv6_key_of_prefix(&origin, style_of(contents), contents->prefix,
+				     &ret_span->start);
 }
 
 static int load_ranges(const struct contents *contents, struct ranges *ranges)
 {
-	struct dnsblv6_key start;
+	struct span span;
 	struct store_bytes key;
 	struct store_bytes value;
 	struct tree_reading reading = { .ranges = ranges, .style = style_of(contents) };
-	int ret = find_start(contents, &start);
+	int ret = find_span(contents, ranges->is_ipv4, &span);
 	if (ret == DNSBLV6_OK)
-		ret = seek(contents, STORE_RECORDS, start.bytes, start.size, &key, &value);
-	while (ret == DNSBLV6_OK && is_inside(contents, &start, key)) {
+		ret = seek(contents, STORE_RECORDS, span.start.bytes, span.start.size, &key,
+			   &value);
+	while (ret == DNSBLV6_OK && is_inside(contents, &span, key)) {
 		ret = contents_read_name(&reading, contents->origin->origin.name.size, key, value);
 		if (ret == DNSBLV6_OK)
 			ret = next(contents, STORE_RECORDS, &key, &value);
