@@ -86,30 +86,28 @@ int dnsblv6_key_from_labels(const uint8_t *labels, size_t size, struct dnsblv6_k
 	return DNSBLV6_OK;
 }
 
-/* Size of the label that begins at key[start], as stored. */
-static size_t stored_label_size(const uint8_t *key, size_t key_size, size_t start)
-{
-	const uint8_t *end = memchr(key + start, SEPARATOR, key_size - start);
-	return end != NULL ? (size_t)(end - key) - start : key_size - start;
-}
-
-/* Undoes the escapes. Returns the size of the label, or negative when it is none. */
-static int unescape(const uint8_t *stored, size_t stored_size, uint8_t *ret_label)
+/*
+ * The label that begins at key[*at], without its escapes; *at moves behind its end, and behind the
+ * separator there. Returns its size, or negative when it is none.
+ */
+static int read_label(const uint8_t *key, size_t key_size, size_t *at, uint8_t *ret_label)
 {
 	int size = 0;
-	for (size_t i = 0; i < stored_size; i++) {
-		uint8_t byte = stored[i];
+	size_t i = *at;
+	for (; i < key_size && key[i] != SEPARATOR; i++) {
+		uint8_t byte = key[i];
 		if (byte >= 'A' && byte <= 'Z')
 			return -1;
 		if (byte == ESCAPE) {
-			if (++i == stored_size || stored[i] < 1 || stored[i] > 2)
+			if (++i == key_size || key[i] < 1 || key[i] > 2)
 				return -1;
-			byte = (uint8_t)(stored[i] - 1);
+			byte = (uint8_t)(key[i] - 1);
 		}
 		if (size == DNSBLV6_LABEL_MAX)
 			return -1;
 		ret_label[size++] = byte;
 	}
+	*at = i + 1;
 	return size > 0 ? size : -1;
 }
 
@@ -126,30 +124,21 @@ struct dnsblv6_key dnsblv6_key_of_apex(void)
 
 int dnsblv6_key_to_labels(const uint8_t *key, size_t key_size, struct dnsblv6_labels *ret_name)
 {
-	struct dnsblv6_labels name = { 0 };
-	if (is_apex(key, key_size)) {
-		*ret_name = name;
-		return DNSBLV6_OK;
-	}
 	/* Labels come from the apex down; each goes before those already there. */
-	unsigned used = 0;
-	size_t start = 0;
-	do {
+	uint8_t wire[DNSBLV6_LABELS_MAX];
+	size_t begin = sizeof(wire);
+	size_t at = 0;
+	while (at <= key_size && !is_apex(key, key_size)) {
 		uint8_t label[DNSBLV6_LABEL_MAX];
-		size_t stored_size = start < key_size ? stored_label_size(key, key_size, start) : 0;
-		int size = unescape(key + start, stored_size, label);
-		if (size < 0 || used + 1 + (unsigned)size > DNSBLV6_LABELS_MAX)
+		int size = read_label(key, key_size, &at, label);
+		if (size < 0 || begin < 1 + (size_t)size)
 			return DNSBLV6_EKEY;
-		used += 1 + (unsigned)size;
-		uint8_t *place = name.wire + DNSBLV6_LABELS_MAX - used;
-		place[0] = (uint8_t)size;
-		memcpy(place + 1, label, (size_t)size);
-		start += stored_size + 1;
-	} while (start <= key_size);
-
-	memmove(name.wire, name.wire + DNSBLV6_LABELS_MAX - used, used);
-	name.size = (uint8_t)used;
-	*ret_name = name;
+		begin -= 1 + (size_t)size;
+		wire[begin] = (uint8_t)size;
+		memcpy(wire + begin + 1, label, (size_t)size);
+	}
+	ret_name->size = (uint8_t)(sizeof(wire) - begin);
+	memcpy(ret_name->wire, wire + begin, ret_name->size);
 	return DNSBLV6_OK;
 }
 
