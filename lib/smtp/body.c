@@ -93,6 +93,12 @@ static size_t take_text(struct call *call, const uint8_t *bytes, size_t size)
 	bool is_behind_dot = body->at == AT_DOT;
 	body->at = AT_TEXT;
 	size_t run = run_size(body, bytes, size);
+	/* As most lines end: the whole of it at once. */
+	if (size - run >= 2 && bytes[run] == '\r' && bytes[run + 1] == '\n') {
+		put(call, bytes, run + 2);
+		end_line(call, "", false);
+		return run + 2;
+	}
 	if (run == 0) {
 		take_special(call, bytes, is_behind_dot);
 		return 1;
