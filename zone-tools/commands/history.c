@@ -251,16 +251,22 @@ static int load_regions(const struct history_log *log, uint64_t number,
 
 /* ---- sides ---- */
 
+/* Only there a name does not say by itself what was listed. */
+static bool has_regions(const struct history_log *log)
+{
+	return dnsblv6_style_read((enum dnsblv6_style)log->facts.style) == DNSBLV6_STYLE_DOTTED;
+}
+
 /* Of one change, or with number 0 since a version. */
 static int load_sides(const struct history_log *log, uint64_t number,
 		      const struct contents_origin *origin, struct sides *sides)
 {
-	bool is_dotted =
-		dnsblv6_style_read((enum dnsblv6_style)log->facts.style) == DNSBLV6_STYLE_DOTTED;
-	if (is_dotted && (log->has_versions || number == 0))
-		return load_regions(log, number, origin, sides);
-	int ret = number != 0 ? load_names(log, number, origin, sides)
-			      : load_version(log, origin, sides);
+	int ret;
+	if (has_regions(log) && (log->has_versions || number == 0))
+		ret = load_regions(log, number, origin, sides);
+	else
+		ret = number != 0 ? load_names(log, number, origin, sides)
+				  : load_version(log, origin, sides);
 	ranges_normalise(&sides->before);
 	ranges_normalise(&sides->after);
 	return ret;
@@ -350,8 +356,10 @@ static int load_side(struct history_log *log, uint32_t serial, struct version *r
 static int print_change(struct history_log *log, uint64_t number,
 			const struct dnsblv6_change *change)
 {
-	int ret = load_side(log, change->from_serial, &log->before);
-	if (ret == DNSBLV6_OK)
+	int ret = DNSBLV6_OK;
+	if (has_regions(log))
+		ret = load_side(log, change->from_serial, &log->before);
+	if (ret == DNSBLV6_OK && has_regions(log))
 		ret = load_side(log, change->to_serial, &log->after);
 	log->has_versions = ret == DNSBLV6_OK;
 	if (ret == DNSBLV6_OK || version_strerror(ret) != NULL)

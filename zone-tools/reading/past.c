@@ -7,20 +7,19 @@
 
 /* ---- names of a version ---- */
 
+/* Names stand before what is of other tables. */
 static int compare(const struct version_entry *entry, const uint8_t *key, size_t size)
 {
-	return dnsblv6_key_compare(entry->key, entry->key_size, key, size);
+	return entry->table == STORE_RECORDS
+		       ? dnsblv6_key_compare(entry->key, entry->key_size, key, size)
+		       : 1;
 }
 
-/* The first name of the version that is not before key; its end when there is none. */
-static size_t find_entry(const struct version *version, const uint8_t *key, size_t size,
-			 size_t *ret_end)
+/* The first entry of the version that is no name before key; their count when there is none. */
+static size_t find_entry(const struct version *version, const uint8_t *key, size_t size)
 {
-	size_t low = version_first(version, STORE_RECORDS);
-	size_t high = low;
-	while (high < version->count && version->items[high].table == STORE_RECORDS)
-		high++;
-	*ret_end = high;
+	size_t low = 0;
+	size_t high = version->count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		if (compare(&version->items[middle], key, size) < 0)
@@ -33,10 +32,10 @@ static size_t find_entry(const struct version *version, const uint8_t *key, size
 
 static int has_name(const struct past *past, const struct dnsblv6_key *key, bool *ret_has)
 {
-	size_t end;
 	struct store_bytes value;
-	size_t at = find_entry(past->version, key->bytes, key->size, &end);
-	if (at < end && compare(&past->version->items[at], key->bytes, key->size) == 0) {
+	size_t at = find_entry(past->version, key->bytes, key->size);
+	if (at < past->version->count &&
+	    compare(&past->version->items[at], key->bytes, key->size) == 0) {
 		*ret_has = past->version->items[at].is_there;
 		return DNSBLV6_OK;
 	}
@@ -92,9 +91,8 @@ int past_region(const struct past *left, const struct past *right, const uint8_t
 struct merge {
 	const struct past *past;
 	struct dnsblv6_key start; /* what all of them begin with */
-	size_t at;
-	size_t end;
-	int status; /* of the store's next one: it is in key and value */
+	size_t at;		  /* of the version's next one */
+	int status;		  /* of the store's next one: it is in key and value */
 	struct store_bytes key;
 	struct store_bytes value;
 };
@@ -111,9 +109,10 @@ static bool has_stored(const struct merge *merge)
 
 static const struct version_entry *entry_at(const struct merge *merge)
 {
-	if (merge->at >= merge->end)
+	const struct version *version = merge->past->version;
+	if (merge->at >= version->count || version->items[merge->at].table != STORE_RECORDS)
 		return NULL;
-	const struct version_entry *entry = &merge->past->version->items[merge->at];
+	const struct version_entry *entry = &version->items[merge->at];
 	return is_inside(merge, entry->key, entry->key_size) ? entry : NULL;
 }
 
@@ -127,7 +126,7 @@ static int begin(const struct past *past, struct dnsblv6_prefix region, struct m
 		ret = dnsblv6_key_of_prefix(&origin, DNSBLV6_STYLE_DOTTED, region, &merge.start);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	merge.at = find_entry(past->version, merge.start.bytes, merge.start.size, &merge.end);
+	merge.at = find_entry(past->version, merge.start.bytes, merge.start.size);
 	merge.status = reader_seek(past->reader, STORE_RECORDS, merge.start.bytes, merge.start.size,
 				   &merge.key, &merge.value);
 	*ret_merge = merge;
@@ -158,15 +157,19 @@ static int step(struct merge *merge, struct tree_reading *reading)
 
 int past_read(const struct past *past, struct dnsblv6_prefix region, struct ranges *ranges)
 {
-	struct tree_reading reading = { .ranges = ranges, .style = DNSBLV6_STYLE_DOTTED };
+	struct ranges found = { .is_ipv4 = ranges->is_ipv4 };
+	struct tree_reading reading = { .ranges = &found, .style = DNSBLV6_STYLE_DOTTED };
 	struct merge merge;
 	int ret = begin(past, region, &merge);
 	while (ret == DNSBLV6_OK && (has_stored(&merge) || entry_at(&merge) != NULL))
 		ret = step(&merge, &reading);
 	int status = tree_end(&reading);
-	if (ret != DNSBLV6_OK)
-		return ret;
-	if (merge.status != DNSBLV6_OK && merge.status != DNSBLV6_ENOTFOUND)
-		return merge.status;
-	return status;
+	if (ret == DNSBLV6_OK && merge.status != DNSBLV6_OK && merge.status != DNSBLV6_ENOTFOUND)
+		ret = merge.status;
+	if (ret == DNSBLV6_OK)
+		ret = status;
+	if (ret == DNSBLV6_OK)
+		ret = ranges_add_part(ranges, &found, 0, UINT64_MAX);
+	ranges_deinit(&found);
+	return ret;
 }

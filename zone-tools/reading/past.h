@@ -32,7 +32,7 @@ struct past {
  */
 int past_region(const struct past *left, const struct past *right, const uint8_t *labels,
 		size_t size, struct dnsblv6_prefix *ret_region, bool *ret_is_there);
-/* Adds what is listed in a region, of its family. Normalised. */
+/* Adds what is listed in a region, of its family, as ranges_add() does. */
 int past_read(const struct past *past, struct dnsblv6_prefix region, struct ranges *ranges);
 
 #ifdef __cplusplus
