@@ -52,15 +52,19 @@ bool child_has_broken_filter(int status)
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS;
 }
 
-void child_tell(struct crew *crew, unsigned role, uint64_t kill_ms)
+static void signal_role(const struct crew *crew, unsigned role, int number)
 {
-	if (!crew_tell(crew, role, kill_ms))
-		return;
 	for (unsigned i = 0; i < crew->count; i++) {
 		const struct crew_slot *slot = &crew->slots[i];
 		if (slot->role == role && slot->pid != 0)
-			kill(slot->pid, SIGTERM);
+			kill(slot->pid, number);
 	}
+}
+
+void child_tell(struct crew *crew, unsigned role, uint64_t kill_ms)
+{
+	if (crew_tell(crew, role, kill_ms))
+		signal_role(crew, role, SIGTERM);
 }
 
 /*
@@ -69,13 +73,13 @@ void child_tell(struct crew *crew, unsigned role, uint64_t kill_ms)
  */
 void child_kill_overdue(struct crew *crew, uint64_t now_ms)
 {
-	for (unsigned i = 0; i < crew->count; i++) {
-		if (crew_is_overdue(crew, &crew->slots[i], now_ms))
-			kill(crew->slots[i].pid, SIGKILL);
-	}
 	for (unsigned role = 0; role < CREW_ROLES_MAX; role++) {
-		if (now_ms >= crew->kill_ms[role])
-			crew->kill_ms[role] = CREW_NEVER;
+		if (now_ms < crew->kill_ms[role])
+			continue;
+		const bool is_last = crew->last_ms == 0 || crew->is_told_again[role];
+		signal_role(crew, role, is_last ? SIGKILL : SIGTERM);
+		crew->is_told_again[role] = true;
+		crew->kill_ms[role] = is_last ? CREW_NEVER : now_ms + crew->last_ms;
 	}
 }
 

@@ -89,11 +89,6 @@ struct crew_slot *crew_find_due(struct crew *crew, uint64_t now_ms)
 	return NULL;
 }
 
-bool crew_is_overdue(const struct crew *crew, const struct crew_slot *slot, uint64_t now_ms)
-{
-	return slot->pid != 0 && now_ms >= crew->kill_ms[slot->role];
-}
-
 struct crew_slot *crew_find(struct crew *crew, pid_t pid)
 {
 	for (unsigned i = 0; i < crew->count; i++) {

@@ -50,6 +50,8 @@ struct crew {
 	unsigned count;
 	bool is_told[CREW_ROLES_MAX];	  /* to end */
 	uint64_t kill_ms[CREW_ROLES_MAX]; /* when those still there are killed */
+	unsigned last_ms; /* before that they are told again, so long; 0: they are not */
+	bool is_told_again[CREW_ROLES_MAX];
 };
 
 /* counts has how many there are of each role. All are due at once. 0 or -ENOMEM. */
@@ -72,8 +74,6 @@ uint64_t crew_slot_pause_ms(const struct crew_slot *slot, uint64_t now_ms);
 
 /* One that is to be made now, or NULL. */
 struct crew_slot *crew_find_due(struct crew *crew, uint64_t now_ms);
-/* Is it to be killed? */
-bool crew_is_overdue(const struct crew *crew, const struct crew_slot *slot, uint64_t now_ms);
 /* The slot with that process, or NULL. */
 struct crew_slot *crew_find(struct crew *crew, pid_t pid);
 /* Processes that live, of a role. */

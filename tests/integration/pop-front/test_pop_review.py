@@ -271,6 +271,23 @@ class Stop(Case):
     def test_under_tls_a_silent_session_is_told(self):
         self.check_stop(True)
 
+    def check_lazy(self, tls):
+        """One that takes nothing of a mail keeps no process."""
+        front = PopFront(self, certificates=[make_certificate(self)], limits={"send-timeout": "1h"})
+        front.deliver(MAILBOX, LARGE)
+        client = Pop(self, front.tls_address if tls else front.address, tls=tls, room=4096)
+        self.assertRegex(client.login(), r"^\+OK")
+        client.send("RETR 1")
+        self.assertEqual(front.stop(), 0)
+        self.assertEqual(front.sessions()[-1]["end"], "drained")
+        self.assertEqual(len(front.entries(MAILBOX)), 1)
+
+    def test_in_the_clear_a_session_that_takes_nothing_ends(self):
+        self.check_lazy(False)
+
+    def test_under_tls_a_session_that_takes_nothing_ends(self):
+        self.check_lazy(True)
+
 
 if __name__ == "__main__":
     main()

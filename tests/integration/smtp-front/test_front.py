@@ -362,7 +362,6 @@ class Stop(FrontCase):
 
     def test_a_silent_client_does_not_outlast_the_drain(self):
         """A client that is silent amid its mail delays the end no longer than "drain" and a bit."""
-        self.expect_log("process died")
         front = Front(self, front={"drain": "0s"})
         with front.client() as client:
             client.hello()
@@ -374,6 +373,7 @@ class Stop(FrontCase):
             self.assertEqual(front.process.popen.wait(DEADLINE_S), 0)
             self.assertTrue(client.is_closed())
         self.assertEqual(front.mails(), [])
+        self.assertEqual(front.sessions()[0]["end"], "drained")
 
     def test_a_client_that_is_silent_between_mails_gets_421(self):
         """And does not keep it up for as long as others may have."""

@@ -453,6 +453,19 @@ class SessionTest(TlsCase):
                 lazy.send(b"NOOP\r\n" * 1000)
         self.finish(self.prove(self.park(certificate)))
         self.wait_for_mails(1)
+        # Nor the end of the program.
+        self.assertEqual(self.fixture.stop(), 0)
+        self.assertIn("drained", [session["end"] for session in self.fixture.sessions()])
+
+    def test_silent_at_the_end(self):
+        """A worker is told behind "drain", and gives a client as much again before its 421."""
+        certificate = Certificate(self)
+        front = self.front(certificate, front={"drain": "9s"})
+        client = self.prove(self.park(certificate))
+        front.process.send_signal(signal.SIGTERM)
+        client.expect(421)
+        client.close()
+        self.assertEqual(front.process.popen.wait(DEADLINE_S), 0)
 
 
 class CutTest(TlsCase):

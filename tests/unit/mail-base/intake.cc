@@ -177,6 +177,43 @@ TEST_CASE("a SIGTERM that comes before the wait ends it all the same", "[mail][i
 	CHECK(worker.wait() == 0);
 }
 
+TEST_CASE("a worker that is told twice has no client any more", "[mail][intake]")
+{
+	bench with;
+	with.send("session", false);
+	child worker([&] {
+		uint8_t room[HANDOVER_SIZE_MAX];
+		size_t size = 0;
+		int fd = -1;
+		char byte = 0;
+		intake_set_signals();
+		if (intake_receive(&with.intake, room, &size, &fd) != 0)
+			return 1;
+		int pair[2];
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0 || dup2(pair[0], fd) != fd)
+			return 2;
+		raise(SIGTERM);
+		if (send(fd, "x", 1, 0) != 1 || *intake_told() == INTAKE_CUT)
+			return 3;
+		errno = ERANGE;
+		raise(SIGTERM);
+		if (errno != ERANGE || *intake_told() != INTAKE_CUT)
+			return 4;
+		if (recv(fd, &byte, 1, 0) != 0 || send(fd, "x", 1, 0) != -1 || errno != EPIPE)
+			return 5;
+		// What has its number then is another's.
+		intake_close(fd);
+		if (dup2(pair[1], fd) != fd || recv(fd, &byte, 1, 0) != 1)
+			return 6;
+		close(pair[0]);
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0 || dup2(pair[0], fd) != fd)
+			return 7;
+		raise(SIGTERM);
+		return send(fd, "x", 1, 0) == 1 ? 0 : 8;
+	});
+	CHECK(worker.wait() == 0);
+}
+
 TEST_CASE("a worker is not killed by a client that has gone", "[mail][intake]")
 {
 	child worker([] {

@@ -400,6 +400,27 @@ TEST_CASE("a client that takes nothing keeps no relay by what it says to a worke
 	CHECK(all.status == -ETIMEDOUT);
 }
 
+TEST_CASE("a relay whose client does not take the rest may be ended", "[front][relay]")
+{
+	world all;
+	const std::string text = much(100000);
+	unsigned in_vain = 0;
+	all.begin();
+	while (in_vain < 100) {
+		const ssize_t count =
+			send(all.worker(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+		in_vain = count > 0 ? 0 : in_vain + 1;
+		all.turn();
+	}
+	all.leave();
+	for (unsigned i = 0; i < 100; i++)
+		all.turn();
+	CHECK(all.status == NOT_DONE);
+	relay_end(&all.relay);
+	relay_end(&all.relay);
+	CHECK(all.end() == -ETIMEDOUT);
+}
+
 TEST_CASE("a worker may end his words and still listen", "[front][relay]")
 {
 	world all;

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <fstream>
 #include <string>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -141,6 +142,52 @@ TEST_CASE("those of a role that are told to end get SIGTERM, and SIGKILL in the 
 	CHECK(text_of(child_wait(all.slots[0].pid, PATIENCE_MS)) == "signal=9");
 	CHECK(waitpid(all.slots[1].pid, nullptr, WNOHANG) == 0);
 	CHECK(text_of(child_wait(all.slots[1].pid, 0)) == "signal=9");
+	crew_deinit(&all);
+}
+
+TEST_CASE("those that are still there are told again where they may end so, and then killed",
+	  "[process][child]")
+{
+	const blocked signals;
+	const unsigned count = 2;
+	crew all = {};
+	REQUIRE(crew_init(&all, &count, 1, nullptr) == 0);
+	all.last_ms = 500;
+	const pid_t stuck = make(&all.slots[0], [] {});
+	const pid_t late = make(&all.slots[1], [] {
+		int number = 0;
+		sigset_t term;
+		sigemptyset(&term);
+		sigaddset(&term, SIGTERM);
+		for (unsigned i = 0; i < 2; i++)
+			sigwait(&term, &number);
+		_exit(0);
+	});
+	REQUIRE(stuck > 0);
+	REQUIRE(late > 0);
+	child_tell(&all, 0, 1000);
+	// Two that wait at once are one.
+	const std::string status = "/proc/" + std::to_string(late) + "/status";
+	const auto is_pending = [&status] {
+		std::ifstream file(status);
+		std::string line;
+		while (std::getline(file, line)) {
+			if (line.rfind("ShdPnd:", 0) == 0)
+				return (std::stoull(line.substr(7), nullptr, 16) >> (SIGTERM - 1) &
+					1) != 0;
+		}
+		return false;
+	};
+	while (is_pending())
+		usleep(1000);
+	child_kill_overdue(&all, 1000);
+	CHECK(crew_next_ms(&all) == 1500);
+	CHECK(text_of(child_wait(late, PATIENCE_MS)) == "status=0");
+	crew_ended(&all.slots[1], true, 1000);
+	CHECK(waitpid(stuck, nullptr, WNOHANG) == 0);
+	child_kill_overdue(&all, 1500);
+	CHECK(crew_next_ms(&all) == CREW_NEVER);
+	CHECK(text_of(child_wait(stuck, PATIENCE_MS)) == "signal=9");
 	crew_deinit(&all);
 }
 

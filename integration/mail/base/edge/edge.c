@@ -135,8 +135,10 @@ static void term_on_raise(uv_signal_t *raised, int number)
 {
 	struct edge *edge = raised->data;
 	(void)number;
-	if (edge->is_draining)
+	if (edge->is_draining) {
+		session_end_relays(edge);
 		return;
+	}
 	/*
 	 * A client that waits at a socket is lost with it, when no other process has the socket: its
 	 * place has gone, or the server ends.

@@ -283,6 +283,16 @@ void session_relay(struct session *session, int worker_fd)
 	edge->protocol->set(edge, EDGE_RELAYED, ++edge->relayed_count);
 }
 
+void session_end_relays(struct edge *edge)
+{
+	struct session *session = NULL;
+	TAILQ_FOREACH(session, &edge->sessions, link)
+	{
+		if (session->phase == SESSION_RELAYED)
+			relay_end(&session_far(session)->relay);
+	}
+}
+
 /* ---- in the clear, with a worker ---- */
 
 static void let_go(struct session *session)

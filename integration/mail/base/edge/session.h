@@ -47,6 +47,8 @@ void session_relay(struct session *session, int worker_fd);
 void session_hold(struct session *session, int hold_fd);
 /* Lets go of all that are held: whichever worker has them, none is counted any more. */
 void session_forget_held(struct edge *edge);
+/* Of workers that have ended, whose clients do not take the rest. */
+void session_end_relays(struct edge *edge);
 
 /* Is counted for no network any more: it names other clients, before facts.client_ip is theirs. */
 void session_leave_limits(struct session *session);

@@ -18,6 +18,7 @@
 
 #define BEGIN_MAX_MS  60000 /* until all processes of a generation have what they need */
 #define BEGIN_LOOK_MS 10    /* between looks at whether one of them has died */
+#define LAST_MS	      2000  /* for an edge or a worker to end without its clients */
 
 /* ---- processes ---- */
 
@@ -169,7 +170,9 @@ static int init_crew(struct generation *generation)
 		[NANNY_EDGE] = values->listeners.edge_count,
 		[NANNY_WORKER] = values->workers,
 	};
-	return crew_init(&generation->crew, counts, NANNY_ROLES, NULL);
+	const int ret = crew_init(&generation->crew, counts, NANNY_ROLES, NULL);
+	generation->crew.last_ms = LAST_MS;
+	return ret;
 }
 
 /* setup is the generation's from now on, in either case. NULL: logged. */

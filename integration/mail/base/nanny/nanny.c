@@ -22,8 +22,8 @@
 #include "lib/process/systemd.h"
 #include "lib/common/version.h"
 
-#define KILL_AFTER_MS 5000    /* behind "drain": a process still there is stuck */
-#define EDGE_MORE_MS  5000    /* of an edge: workers end behind "drain", and then their relays */
+#define KILL_AFTER_MS 5000    /* behind "drain": a process still there is told again, then killed */
+#define EDGE_MORE_MS  5000    /* behind the last worker: clients of relays take what is left */
 #define RELOAD_MAX_MS 3600000 /* a session that was open at SIGHUP may take so long */
 #define METRICS_MS    15000
 #define QUEUE_LOOK_MS 50 /* between looks at the queue, while it is to be emptied */
@@ -202,9 +202,9 @@ static void stop(struct nanny *nanny, int number)
 	nanny->is_stopping = true;
 	/* A client that connects now is refused, and not left waiting. */
 	listeners_close(&nanny->listeners, NULL);
+	/* Its relays end with their workers, and drain() says when that is late. */
 	SLIST_FOREACH(generation, &nanny->generations, link)
-	child_tell(&generation->crew, NANNY_EDGE,
-		   clock_now_ms() + generation->values.drain_ms + KILL_AFTER_MS + EDGE_MORE_MS);
+	child_tell(&generation->crew, NANNY_EDGE, CREW_NEVER);
 }
 
 static void obey(struct nanny *nanny, int number)
@@ -239,12 +239,12 @@ static bool has_queued(const struct nanny *nanny)
 	return poll(&queue, 1, 0) > 0;
 }
 
-static bool has_edges(const struct nanny *nanny)
+static bool has_any(const struct nanny *nanny, unsigned role)
 {
 	const struct generation *generation = NULL;
 	SLIST_FOREACH(generation, &nanny->generations, link)
 	{
-		if (crew_count(&generation->crew, NANNY_EDGE) > 0)
+		if (crew_count(&generation->crew, role) > 0)
 			return true;
 	}
 	return false;
@@ -265,11 +265,14 @@ static void drain(struct nanny *nanny, struct generation *generation)
 	}
 	const uint64_t drained_ms = nanny->stop_ms + generation->values.drain_ms;
 	/* Edges have refused what still waited then: they live for sessions that workers have. */
-	const bool is_fed = has_edges(nanny) && clock_now_ms() < drained_ms;
+	const bool is_fed = has_any(nanny, NANNY_EDGE) && clock_now_ms() < drained_ms;
 	/* Workers that have their hands full, or cannot begin, do not empty the queue. */
 	const bool is_late = clock_now_ms() >= drained_ms + KILL_AFTER_MS;
 	if (nanny->is_stopping && !is_fed && (is_late || !has_queued(nanny)))
 		child_tell(&generation->crew, NANNY_WORKER, later_ms);
+	if (nanny->is_stopping && generation->crew.is_told[NANNY_WORKER] &&
+	    !has_any(nanny, NANNY_WORKER))
+		child_tell(&generation->crew, NANNY_EDGE, clock_now_ms() + EDGE_MORE_MS);
 }
 
 static bool is_gone(const struct generation *generation)

@@ -45,6 +45,11 @@ static void on_deadline(uv_timer_t *timer)
 		uv_timer_start(timer, on_deadline, relay->idle_ms - idle_ms, 0);
 }
 
+void relay_end(struct relay *relay)
+{
+	finish(relay, -ETIMEDOUT);
+}
+
 /* ---- from the client to the worker ---- */
 
 static void count_moved(struct relay *relay, size_t size)

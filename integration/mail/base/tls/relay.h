@@ -97,6 +97,8 @@ struct relay {
  * decrypted already.
  */
 void relay_begin(struct relay *relay, const struct relay_start *start);
+/* There is no time for the client to take what is left. done() is called as ever. */
+void relay_end(struct relay *relay);
 
 #ifdef __cplusplus
 }

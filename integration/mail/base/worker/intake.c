@@ -2,6 +2,7 @@
 #include "integration/mail/base/worker/intake.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -11,15 +12,36 @@
 #include "lib/process/clock.h"
 
 static volatile sig_atomic_t is_told_to_end;
+/* The connection of the session in hand; -1: none. */
+static volatile sig_atomic_t client_fd = -1;
 
 /* For a signal that comes between a look at its flag and the wait for the queue. */
 #define AGAIN_S 1
 
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+/* Whatever the worker waits for from its client, or for the client to take, does not come any more. */
+static void cut(void)
+{
+	const int error = errno;
+	is_told_to_end = INTAKE_CUT;
+	if (client_fd >= 0)
+		(void)shutdown(client_fd, SHUT_RDWR);
+	errno = error;
+}
+
 static void on_term(int number)
 {
+	(void)number;
+	if (is_told_to_end != 0) {
+		cut();
+		return;
+	}
 	is_told_to_end = 1;
-	if (number == SIGTERM)
-		alarm(AGAIN_S);
+	alarm(AGAIN_S);
 }
 
 void intake_set_signals(void)
@@ -30,6 +52,7 @@ void intake_set_signals(void)
 	is_told_to_end = 0;
 	(void)sigemptyset(&action.sa_mask);
 	(void)sigaction(SIGTERM, &action, NULL);
+	action.sa_handler = on_alarm;
 	(void)sigaction(SIGALRM, &action, NULL);
 	action.sa_handler = SIG_IGN;
 	(void)sigaction(SIGPIPE, &action, NULL);
@@ -38,6 +61,13 @@ void intake_set_signals(void)
 const volatile sig_atomic_t *intake_told(void)
 {
 	return &is_told_to_end;
+}
+
+void intake_close(int fd)
+{
+	/* Before another descriptor may have its number. */
+	client_fd = -1;
+	(void)close(fd);
 }
 
 void intake_let_go(struct intake *intake)
@@ -64,6 +94,7 @@ int intake_receive(struct intake *intake, uint8_t *ret_bytes, size_t *ret_size, 
 	if (ret != 0)
 		return ret;
 	intake->hold_fd = fds.hold;
+	client_fd = fds.connection;
 	*ret_fd = fds.connection;
 	return 0;
 }

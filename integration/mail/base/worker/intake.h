@@ -30,18 +30,21 @@ struct intake {
 
 /*
  * Signals of a worker: SIGTERM sets a flag and ends a wait for the queue, a wait for a client goes
- * on; SIGPIPE is nothing.
+ * on. A second one, when the time for that is over, shuts the client's connection down, so that the
+ * session ends as if the client were gone. SIGPIPE is nothing.
  */
 void intake_set_signals(void);
-/* Not 0 once the worker is told to end. */
+#define INTAKE_CUT 2
+/* Not 0 once the worker is told to end; INTAKE_CUT when it has no client any more. */
 const volatile sig_atomic_t *intake_told(void);
 
 /*
- * Is idle, and waits for a message as handover_await() does. 0: *ret_fd is the caller's, and
- * ret_bytes, of HANDOVER_SIZE_MAX bytes, has *ret_size. Or a status of handover.h: -EAGAIN and -EINTR
- * are for another try.
+ * Is idle, and waits for a message as handover_await() does. 0: *ret_fd is the caller's, for
+ * intake_close(), and ret_bytes, of HANDOVER_SIZE_MAX bytes, has *ret_size. Or a status of
+ * handover.h: -EAGAIN and -EINTR are for another try.
  */
 int intake_receive(struct intake *intake, uint8_t *ret_bytes, size_t *ret_size, int *ret_fd);
+void intake_close(int fd);
 /*
  * What a worker does after a status of intake_receive(), or of what decodes its message: -1 when it goes
  * on, else the exit status. A message that is lost is logged, and counted.

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "integration/mail/base/worker/intake.h"
 #include "integration/mail/base/worker/stream.h"
 #include "integration/mail/pop-front/facts/popaccount.h"
 #include "integration/mail/pop-front/facts/popcount.h"
@@ -71,8 +72,11 @@ static void count(struct popvisit *visit, enum popcount_number number, uint64_t 
 
 static void end(struct popvisit *visit, const char *how)
 {
+	const volatile sig_atomic_t *is_told = visit->parts.is_told;
+	/* What the client is said to have done is our own doing then. */
+	const bool is_cut = is_told != NULL && *is_told == INTAKE_CUT;
 	if (!visit->is_over)
-		visit->account.session.end = how;
+		visit->account.session.end = is_cut ? "drained" : how;
 	visit->is_over = true;
 }
 
@@ -442,7 +446,7 @@ static void close_client(struct popvisit *visit, int fd)
 {
 	(void)stream_flush(&visit->stream, send_deadline(visit));
 	stream_linger(&visit->stream);
-	(void)close(fd);
+	intake_close(fd);
 }
 
 static void begin(struct popvisit *visit, const struct popcapsule *capsule, int fd)

@@ -31,7 +31,7 @@ static int receive(struct popworker *worker, int *ret_fd)
 		return ret;
 	ret = popcapsule_decode(bytes, size, &worker->capsule);
 	if (ret != 0)
-		(void)close(*ret_fd);
+		intake_close(*ret_fd);
 	return ret;
 }
 
@@ -61,7 +61,7 @@ static int take_session(struct popworker *worker)
 		bank_add(counters, POP_CAPSULES_BAD, 1);
 		log_error(context, "session refused, mailbox=%s (no checker has let it in)",
 			  worker->capsule.mailbox);
-		(void)close(fd);
+		intake_close(fd);
 	} else if (intake_is_late(worker->capsule.queued_at_us,
 				  worker->setup->edge.queue_timeout_ms)) {
 		bank_add(counters, POP_QUEUE_LATE, 1);

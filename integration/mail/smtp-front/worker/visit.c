@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/wire/lines.h"
+#include "integration/mail/base/worker/intake.h"
 #include "integration/mail/smtp-front/facts/account.h"
 #include "integration/mail/smtp-front/worker/transact.h"
 #include "lib/process/clock.h"
@@ -29,7 +29,9 @@ void visit_end(struct visit *visit, const char *word, bool lingers)
 {
 	if (visit->end != NULL)
 		return;
-	visit->end = word;
+	const volatile sig_atomic_t *is_told = visit->parts.is_told;
+	/* What the client is said to have done is our own doing then. */
+	visit->end = is_told != NULL && *is_told == INTAKE_CUT ? "drained" : word;
 	visit->lingers = lingers;
 }
 
@@ -404,7 +406,7 @@ unsigned visit_finish(struct visit *visit, struct capsule *capsule, int fd)
 		take_command(visit);
 	transact_forget(visit);
 	linger(visit);
-	(void)close(fd);
+	intake_close(fd);
 	sink_leave(visit->parts.sink);
 	if (visit->parts.asker != NULL)
 		sink_leave(visit->parts.asker);
@@ -422,7 +424,7 @@ void visit_put_off(struct visit *visit, struct capsule *capsule, int fd)
 	visit->end = "busy";
 	visit->lingers = false;
 	linger(visit);
-	(void)close(fd);
+	intake_close(fd);
 	transact_count(visit, TALLY_QUEUE_LATE, 1);
 	transact_count(visit, TALLY_FINISHED, 1);
 	write_account(visit);

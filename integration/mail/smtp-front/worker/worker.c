@@ -114,7 +114,7 @@ static int receive(struct worker *worker, int *ret_fd)
 		return ret;
 	ret = capsule_decode(bytes, size, worker->capsule);
 	if (ret != 0)
-		(void)close(*ret_fd);
+		intake_close(*ret_fd);
 	return ret;
 }
 
