@@ -11,8 +11,10 @@
  * case, no full stop, no time stamp (the journal has one). Levels: error =
  * an operator must act, warning = degraded, info = life cycle, debug = detail.
  *
- * The level is this file's one global. A line is one write(2), so lines of
- * several processes never mix. Nothing here allocates.
+ * A line is one write(2), so lines of several processes never mix. A server
+ * waits a second for a log that is full, once; then it leaves lines out until
+ * there is room, and says how many. This file's globals are the level, whether
+ * the program is a server, and that number. Nothing here allocates.
  */
 
 #include <stddef.h>
@@ -30,6 +32,7 @@ enum log_level {
 
 #define LOG_LINE_MAX 1024 /* bytes; longer lines are cut and end in "..." */
 
+/* Of a server, whose clients do not wait for the reader of its log from here on. */
 void log_set_level(enum log_level level);
 
 /* context may be NULL: then there are no brackets. */

@@ -7,14 +7,17 @@ one for each refused recipient. Clients are of 192.0.2.0/24, by a balancer's hea
 The case behind a real Postfix needs root and Debian's postfix, and is skipped without.
 """
 
+import fcntl
 import os
 import re
+import subprocess
 import time
 
+import harness
 import mta
 from edge import LISTED, NAME, proxy_v1
-from front import RECIPIENT, SENDER, Front
-from harness import Case, main, wait_for
+from front import RECIPIENT, SENDER, Front, FrontCase
+from harness import DEADLINE_S, Case, main, wait_for
 
 CLIENT = "192.0.2.7"
 MAIL = (b"Received: from x\r\n\tby y\r\nFrom: <sender@example.net>\r\nMessage-ID:\r\n <1@example.net>\r\n"
@@ -271,6 +274,31 @@ class Refusals(LogCase):
             client.send(b"RCPT TO:<nobody@example.com>\r\n" * part)
             for _ in range(part):
                 client.expect(550)
+
+
+class Unread(FrontCase):
+    def test_a_log_whose_reader_hangs_stops_no_session(self):
+        front = Front(self, front={"edges": 1, "workers": 1}, is_started=False)
+        log, end = os.pipe()
+        self.addCleanup(os.close, log)
+        fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, 4096)
+        process = subprocess.Popen([harness.program("smtp-front"), "--config", front.config_path],
+                                   stdin=subprocess.DEVNULL, stderr=end)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        os.close(end)
+        text = b""
+        while b"] ready, " not in text:
+            text += os.read(log, 65536)
+        for _ in range(20):  # of which each has some hundred bytes
+            self.deliver(front)
+        self.assertLessEqual(len(text := os.read(log, 65536)), 4096)
+        # Now there is room; which process has more to say first is its own business.
+        while b"\nwarning: lines left out, count=" not in text:
+            self.deliver(front)
+            text += os.read(log, 65536)
+        process.terminate()
+        self.assertEqual(process.wait(DEADLINE_S), 0)
 
 
 if __name__ == "__main__":

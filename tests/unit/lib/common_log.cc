@@ -69,6 +69,74 @@ TEST_CASE("a line that is too long is cut and says so", "[common][log]")
 	CHECK(line.back() == '\n');
 }
 
+// A pipe that nothing is read from, and that has no room; its end for writing is standard error.
+static int fill_standard_error()
+{
+	int ends[2];
+	if (pipe(ends) != 0)
+		return -1;
+	fcntl(ends[1], F_SETPIPE_SZ, 4096);
+	dup2(ends[1], STDERR_FILENO);
+	fcntl(ends[1], F_SETFL, O_NONBLOCK);
+	while (write(ends[1], "x", 1) == 1)
+		continue;
+	fcntl(ends[1], F_SETFL, 0);
+	close(ends[1]);
+	return ends[0];
+}
+
+static std::string read_some(int fd)
+{
+	std::string text(65536, '\0');
+	const ssize_t size = read(fd, &text[0], text.size());
+	text.resize(size > 0 ? static_cast<size_t>(size) : 0);
+	return text;
+}
+
+TEST_CASE("a server leaves lines out while nothing reads its log, and tells how many",
+	  "[common][log]")
+{
+	child server([] {
+		const int reader = fill_standard_error();
+		log_set_level(LOG_LEVEL_INFO);
+		log_info("c", "1");
+		log_info("c", "2");
+		log_debug("c", "3");
+		child other([&] {
+			log_info("c", "of a child");
+			(void)read_some(reader);
+			log_info("c", "4");
+			return read_some(reader) ==
+					       "warning: lines left out, count=1\ninfo: [c] 4\n"
+				       ? 0
+				       : 1;
+		});
+		if (other.wait() != 0)
+			return 1;
+		log_info("c", "5");
+		if (read_some(reader) != "warning: lines left out, count=2\ninfo: [c] 5\n")
+			return 2;
+		log_info("c", "6");
+		return read_some(reader) == "info: [c] 6\n" ? 0 : 3;
+	});
+	CHECK(server.wait() == 0);
+}
+
+TEST_CASE("a tool waits for the reader of its lines", "[common][log]")
+{
+	child tool([] {
+		const int reader = fill_standard_error();
+		child other([] {
+			log_info("c", "1");
+			return 0;
+		});
+		while (read_some(reader).find("info: [c] 1\n") == std::string::npos)
+			continue;
+		return other.wait();
+	});
+	CHECK(tool.wait() == 0);
+}
+
 TEST_CASE("quoted text is printable, whatever it was, and cut", "[common][log]")
 {
 	char out[LOG_QUOTE_MAX];
