@@ -165,6 +165,10 @@ static bool has_blank(const char *value, size_t size)
 	return at != NULL && at < end && *at != '\r';
 }
 
+static const char blank_in_value[] =
+	"a blank in the value: times and sizes have none, a text with one has quotes, and "
+	"several values have brackets";
+
 static const char *explain_line(const char *line, size_t size)
 {
 	size_t value_size = 0;
@@ -175,24 +179,29 @@ static const char *explain_line(const char *line, size_t size)
 	    memchr(value, ']', value_size) != NULL)
 		return "brackets: several values have commas between, and one with a bracket or a "
 		       "blank in it has quotes";
-	return has_blank(value, value_size)
-		       ? "a blank in the value: times have none, a text with one has quotes, and "
-			 "several values have brackets"
-		       : "not of the form item: value";
+	return has_blank(value, value_size) ? blank_in_value : "not of the form item: value";
+}
+
+/* The one that the parser is in. */
+static const char *find_line(const struct reading *r, size_t *ret_size)
+{
+	const char *line = r->text;
+	const char *end = r->text + r->text_size;
+	for (size_t i = 1; i < r->parser.line_count && line < end; i++) {
+		const char *feed = memchr(line, '\n', (size_t)(end - line));
+		line = feed != NULL ? feed + 1 : end;
+	}
+	const char *feed = memchr(line, '\n', (size_t)(end - line));
+	*ret_size = (size_t)((feed != NULL ? feed : end) - line);
+	return line;
 }
 
 /* The parser could not read a line at all: its keys are those of a line before. */
 static int refuse_line(struct reading *r, int ret)
 {
 	struct conf_error *error = begin_error(r);
-	const char *line = r->text;
-	const char *end = r->text + r->text_size;
-	for (size_t i = 1; i < error->line && line < end; i++) {
-		const char *feed = memchr(line, '\n', (size_t)(end - line));
-		line = feed != NULL ? feed + 1 : end;
-	}
-	const char *feed = memchr(line, '\n', (size_t)(end - line));
-	size_t size = (size_t)((feed != NULL ? feed : end) - line);
+	size_t size = 0;
+	const char *line = find_line(r, &size);
 	quote(r, line, size, names_secret(r, line, size));
 	add_reason(error->reason, "%s",
 		   ret == KNOT_EPARSEFAIL ? explain_line(line, size) : knot_strerror(ret));
@@ -221,6 +230,15 @@ static int refuse_value(struct reading *r, const char *reason, const struct conf
 	else
 		explain_unknown(r);
 	return -EINVAL;
+}
+
+/* The same, where the value may be the first word of one with a blank. */
+static int refuse_word(struct reading *r, const char *reason, const struct conf_item *item)
+{
+	size_t size = 0;
+	const char *line = find_line(r, &size);
+	return explain_line(line, size) == blank_in_value ? refuse_line(r, KNOT_EPARSEFAIL)
+							  : refuse_value(r, reason, item);
 }
 
 /* An item outside an entry, or the dash at the wrong one. */
@@ -423,7 +441,7 @@ static int take_item(struct reading *r, const struct conf_item *item)
 	*seen |= bit;
 	const char *reason = take(r, section, &value, explained);
 	if (reason != NULL)
-		return refuse_value(r, reason, item);
+		return refuse_word(r, reason, item);
 	r->has_entry = r->has_entry || is_first;
 	return is_first ? take_presets(r, section, bit) : 0;
 }

@@ -176,6 +176,16 @@ TEST_CASE("a blank and a bracket in a value are told, and no other line that is 
 		CAPTURE(line);
 		CHECK_THAT(reason(line), Catch::Matchers::StartsWith("a blank in the value: "));
 	}
+	// Also where the word in front of it is refused.
+	for (const char *line : { "time: two s", "count: 6 M", "colour: dark red # c" }) {
+		reader r;
+		CAPTURE(line);
+		CHECK_THAT(reason(line), Catch::Matchers::StartsWith("a blank in the value: "));
+		CHECK(r.parse("paint:\n    " + std::string(line) + "\n") == -EINVAL);
+		CHECK(std::string(r.error.value) == "\"    " + std::string(line) + "\"");
+	}
+	CHECK(reason("count: 6 # M") == "permitted are whole numbers from -5 to 5");
+	CHECK(reason("many: [ 101, 2 ]") == "permitted are whole numbers from 0 to 100");
 	// As in main.cf, whose filters have brackets and no quotes.
 	for (const char *line :
 	     { "text: bl.example=127.0.0.[2..11]", "many: [ 1 2 ]", "many: [ 1 2 ] 3",
