@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "integration/mail/mail-stored/nodes/noderouter.h"
 
-#include "lib/common/log.h"
+#include "integration/mail/mail-stored/nodes/nodehealth.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-static const char context[] = "mail-stored";
 
 /* Requests for one node that wait for a link. */
 #define WAITING_MAX 4096
@@ -35,7 +33,7 @@ TAILQ_HEAD(slots, noderouter_slot);
 
 struct node {
 	struct noderouter *router;
-	unsigned at; /* among peers */
+	struct nodehealth health;
 	struct slots slots;
 	struct slots idle;
 	struct nodeasks waiting;
@@ -43,23 +41,10 @@ struct node {
 	unsigned pin_count; /* of these */
 	unsigned waiting_count;
 	struct noderouter_slot *pulse;
-	bool is_down;
-	bool was_up; /* at some time */
 	bool has_quotas;
 	uint64_t since_us; /* of its store */
-	uint64_t sum;	   /* of its configuration, the last that it has said; 0: none */
-	bool differs;	   /* it, from this node's */
-	uint64_t heard_ms; /* its store; a handshake says nothing of that */
-	/* Links that have ended one behind the other as what came was no reply; the last of them. */
-	unsigned broken;
-	uint64_t broken_ms;
-	/* It has left a mail without an answer, and has answered none since that was sent. */
-	bool is_stuck;
-	uint64_t mail_ms;      /* when it answered one */
-	uint64_t next_mail_ms; /* while it is stuck: when another may find out */
 	uint64_t asked;
 	uint64_t failed;
-	uint64_t downs;
 };
 
 struct noderouter {
@@ -77,12 +62,12 @@ struct noderouter {
 
 static const struct nodesetup_peer *peer_of(const struct node *node)
 {
-	return &node->router->start.setup->peers[node->at];
+	return &node->router->start.setup->peers[node->health.at];
 }
 
 static bool is_local(const struct node *node)
 {
-	return node->at == node->router->start.setup->self;
+	return node->health.at == node->router->start.setup->self;
 }
 
 static uint64_t now_of(const struct node *node)
@@ -180,12 +165,6 @@ static void end_slot(struct noderouter_slot *slot, int status)
 static void next(struct noderouter_slot *slot);
 static struct noderouter_slot *open_slot(struct node *node, bool is_pulse, int *ret_status);
 
-/* One such link may be chance; behind the second the node has a pause, in which none is opened. */
-static bool is_pausing(const struct node *node)
-{
-	return node->broken > 1 && now_of(node) - node->broken_ms < NODEROUTER_PULSE_MS;
-}
-
 /* What waits for a link gets another for the one that is lost; without any it fails. */
 static void relieve(struct node *node)
 {
@@ -193,7 +172,9 @@ static void relieve(struct node *node)
 	if (node->router->is_closed || TAILQ_EMPTY(&node->waiting) ||
 	    node->slot_count >= node->router->start.setup->links_max)
 		return;
-	struct noderouter_slot *slot = is_pausing(node) ? NULL : open_slot(node, false, &status);
+	struct noderouter_slot *slot = nodehealth_is_pausing(&node->health, now_of(node))
+					       ? NULL
+					       : open_slot(node, false, &status);
 	if (slot != NULL)
 		next(slot);
 	else if (node->slot_count == 0)
@@ -205,16 +186,6 @@ static void give_up(struct noderouter_slot *slot, int status)
 {
 	end_slot(slot, status);
 	relieve(slot->node);
-}
-
-/* What has come is no reply to what was asked. Said once, until there is one. */
-static void count_broken(struct node *node)
-{
-	node->broken++;
-	node->broken_ms = now_of(node);
-	if (node->broken == 1)
-		log_warning(context, "node breaks the protocol, node=%s place=%s",
-			    peer_of(node)->name, peer_of(node)->address.text);
 }
 
 static void send_ask(struct noderouter_slot *slot, struct nodeask *ask)
@@ -253,14 +224,9 @@ static bool is_mail(const struct nodeask *ask)
 /* Mails that wait would keep all links from others, and all that a client may have under way. */
 static void get_stuck(struct node *node)
 {
-	const unsigned timeout_ms = node->router->start.setup->timeout_ms;
 	struct nodeask *ask = TAILQ_FIRST(&node->waiting);
-	if (node->is_stuck)
+	if (!nodehealth_get_stuck(&node->health, now_of(node)))
 		return;
-	node->is_stuck = true;
-	node->next_mail_ms = now_of(node);
-	log_warning(context, "node takes no mail, node=%s place=%s (no answer in %u s)",
-		    peer_of(node)->name, peer_of(node)->address.text, timeout_ms / 1000);
 	while (ask != NULL) {
 		struct nodeask *behind = TAILQ_NEXT(ask, entry);
 		if (is_mail(ask)) {
@@ -272,40 +238,11 @@ static void get_stuck(struct node *node)
 	}
 }
 
-/*
- * What is refused had no need of the disk, or found no store: it says nothing of syncs, and another may
- * find out.
- */
-static void note_refusal(struct node *node)
-{
-	node->next_mail_ms = now_of(node);
-}
-
-static void note_mail(struct node *node)
-{
-	node->mail_ms = now_of(node);
-	if (node->is_stuck)
-		log_info(context, "node takes mail again, node=%s place=%s", peer_of(node)->name,
-			 peer_of(node)->address.text);
-	node->is_stuck = false;
-}
-
 /* Of a link that was lost. */
 static bool has_no_answer(const struct noderouter_slot *slot)
 {
 	return slot->is_ready && slot->ask != NULL && is_mail(slot->ask) &&
-	       slot->node->mail_ms <= slot->used_ms && nodelink_is_due(slot->link);
-}
-
-/* One mail at a time finds out, the first at once: the one without an answer may have been large, and its link slow. */
-static bool is_kept_away(struct node *node, const struct nodeask *ask)
-{
-	if (!node->is_stuck || !is_mail(ask))
-		return false;
-	if (now_of(node) < node->next_mail_ms)
-		return true;
-	node->next_mail_ms = now_of(node) + node->router->start.setup->timeout_ms;
-	return false;
+	       slot->node->health.mail_ms <= slot->used_ms && nodelink_is_due(slot->link);
 }
 
 /* ---- up and down ---- */
@@ -314,18 +251,8 @@ static bool is_kept_away(struct node *node, const struct nodeask *ask)
 static void go_down(struct node *node, const char *reason)
 {
 	struct noderouter_slot *slot = TAILQ_FIRST(&node->slots);
-	if (node->is_down || is_local(node))
+	if (is_local(node) || !nodehealth_go_down(&node->health, reason))
 		return;
-	node->is_down = true;
-	node->is_stuck = false;
-	node->downs++;
-	/* All nodes may be starting. */
-	if (node->was_up)
-		log_warning(context, "node is down, node=%s place=%s (%s)", peer_of(node)->name,
-			    peer_of(node)->address.text, reason);
-	else
-		log_info(context, "node is not there yet, node=%s place=%s (%s)",
-			 peer_of(node)->name, peer_of(node)->address.text, reason);
 	fail_waiting(node);
 	while (slot != NULL) {
 		struct noderouter_slot *behind = TAILQ_NEXT(slot, entry);
@@ -335,20 +262,11 @@ static void go_down(struct node *node, const char *reason)
 	}
 }
 
-static void go_up(struct node *node)
-{
-	node->was_up = true;
-	if (!node->is_down)
-		return;
-	node->is_down = false;
-	log_info(context, "node is up, node=%s place=%s", peer_of(node)->name,
-		 peer_of(node)->address.text);
-}
-
 static bool is_unheard_for(const struct node *node, uint64_t time_ms)
 {
 	const uint64_t woken_ms = node->router->woken_ms;
-	const uint64_t since_ms = node->heard_ms > woken_ms ? node->heard_ms : woken_ms;
+	const uint64_t since_ms =
+		node->health.heard_ms > woken_ms ? node->health.heard_ms : woken_ms;
 	return now_of(node) - since_ms > time_ms;
 }
 
@@ -386,13 +304,13 @@ static void slot_on_lost(void *owner, struct nodelink *link, int status)
 	const bool is_early = slot->ask != NULL && is_mail(slot->ask) && !nodelink_is_due(link);
 	look_at_clock(node->router);
 	if (status == -EPROTO)
-		count_broken(node);
+		nodehealth_count_broken(&node->health, now_of(node));
 	/* Of a request whose time is over the node may be well: its store may not. */
 	end_slot(slot, status == -ETIMEDOUT && was_ready ? -ETIMEDOUT : MAILSTORE_EAWAY);
 	if (is_late)
 		get_stuck(node);
 	if (is_early)
-		note_refusal(node);
+		nodehealth_note_refusal(&node->health, now_of(node));
 	if (was_ready ? slot->is_pulse && is_unheard(node)
 		      : slot->is_pulse || status == -ECONNREFUSED || is_silent(node))
 		go_down(node, nodelink_strerror(status));
@@ -404,29 +322,11 @@ static void slot_on_lost(void *owner, struct nodelink *link, int status)
 static void break_off(struct noderouter_slot *slot)
 {
 	struct node *node = slot->node;
-	count_broken(node);
+	nodehealth_count_broken(&node->health, now_of(node));
 	end_slot(slot, MAILSTORE_EAWAY);
 	if (slot->is_pulse && is_unheard(node))
 		go_down(node, "it breaks the protocol");
 	relieve(node);
-}
-
-/* Said once, until it says something else. A node of another version may say nothing of it, and agrees then. */
-static void take_sum(struct node *node, uint64_t sum)
-{
-	char words[LOCATE_WORDS_MAX];
-	const bool differed = node->differs;
-	if (sum == node->sum)
-		return;
-	node->sum = sum;
-	locate_compare(node->router->start.setup, node->at, sum, words);
-	node->differs = words[0] != '\0';
-	if (node->differs)
-		log_warning(context, "node has another configuration, node=%s place=%s differs=%s",
-			    peer_of(node)->name, peer_of(node)->address.text, words);
-	else if (differed && sum != 0)
-		log_info(context, "node has this configuration again, node=%s place=%s",
-			 peer_of(node)->name, peer_of(node)->address.text);
 }
 
 /* Without its store, which may be replaced just now, it is as if it had said nothing. */
@@ -437,8 +337,8 @@ static void take_pulse(struct noderouter_slot *slot, const struct storewire_repl
 	if (reply->status == 0) {
 		node->has_quotas = (reply->number & STOREWIRE_HAS_QUOTAS) != 0;
 		node->since_us = bytes_get(reply->id.bytes, 8);
-		take_sum(node, bytes_get(reply->id.bytes + 8, 8));
-		go_up(node);
+		nodehealth_take_sum(&node->health, bytes_get(reply->id.bytes + 8, 8));
+		nodehealth_go_up(&node->health);
 	} else if (is_unheard(node)) {
 		go_down(node, "its store is not there");
 	}
@@ -461,16 +361,16 @@ static void slot_on_message(void *owner, struct nodelink *link, struct nodelink_
 		return;
 	}
 	if (reply.status != MAILSTORE_EAWAY)
-		node->heard_ms = now_of(node);
+		node->health.heard_ms = now_of(node);
 	if (is_pong) {
 		take_pulse(slot, &reply);
 		return;
 	}
-	node->broken = 0;
+	node->health.broken = 0;
 	if (is_mail(ask) && reply.status == 0)
-		note_mail(node);
+		nodehealth_note_mail(&node->health, now_of(node));
 	else if (is_mail(ask))
-		note_refusal(node);
+		nodehealth_note_refusal(&node->health, now_of(node));
 	nodelink_limit(link, 0);
 	slot->ask = NULL;
 	if (message->dropped != 0 && reply.status == 0)
@@ -567,7 +467,7 @@ static void next(struct noderouter_slot *slot)
 		slot->pin = ask->pin;
 		node->pin_count++;
 		ask->pin->slot = slot;
-		ask->pin->node = node->at;
+		ask->pin->node = node->health.at;
 	}
 	send_ask(slot, ask);
 }
@@ -578,7 +478,7 @@ static void ask_any(struct node *node, struct nodeask *ask)
 	int status = MAILSTORE_EAWAY;
 	TAILQ_INSERT_TAIL(&node->waiting, ask, entry);
 	node->waiting_count++;
-	if (slot == NULL && !is_pausing(node) &&
+	if (slot == NULL && !nodehealth_is_pausing(&node->health, now_of(node)) &&
 	    node->slot_count < node->router->start.setup->links_max)
 		slot = open_slot(node, false, &status);
 	else if (slot == NULL && node->slot_count > 0)
@@ -612,12 +512,12 @@ void noderouter_ask(struct noderouter *router, struct nodeask *ask)
 	node->asked++;
 	ask->since_ms = now_of(node);
 	ask->request.serial = node->asked;
-	if (router->is_closed || node->is_down ||
+	if (router->is_closed || node->health.is_down ||
 	    (is_local(node) && router->start.store_path == NULL)) {
 		fail(node, ask, MAILSTORE_EAWAY);
 	} else if (is_too_large(router, ask)) {
 		fail(node, ask, -EFBIG);
-	} else if (is_kept_away(node, ask)) {
+	} else if (is_mail(ask) && nodehealth_keeps_away(&node->health, now_of(node))) {
 		fail(node, ask, MAILSTORE_EAWAY);
 	} else if (node->waiting_count >= WAITING_MAX) {
 		fail(node, ask, -EBUSY);
@@ -713,7 +613,7 @@ static void pulse_on_timer(uv_timer_t *timer)
 
 bool noderouter_is_down(const struct noderouter *router, unsigned node)
 {
-	return router->nodes[node].is_down;
+	return router->nodes[node].health.is_down;
 }
 
 bool noderouter_has_quotas(const struct noderouter *router, unsigned node)
@@ -726,15 +626,15 @@ void noderouter_describe(const struct noderouter *router, unsigned node,
 {
 	const struct node *it = &router->nodes[node];
 	*ret_facts = (struct noderouter_facts){
-		.is_down = it->is_down,
-		.differs = it->differs,
-		.silent_ms = it->heard_ms != 0 ? now_of(it) - it->heard_ms : 0,
+		.is_down = it->health.is_down,
+		.differs = it->health.differs,
+		.silent_ms = it->health.heard_ms != 0 ? now_of(it) - it->health.heard_ms : 0,
 		.since_us = is_local(it) ? *router->start.since_us : it->since_us,
 		.links = it->slot_count,
 		.waiting = it->waiting_count,
 		.asked = it->asked,
 		.failed = it->failed,
-		.downs = it->downs,
+		.downs = it->health.downs,
 	};
 }
 
@@ -758,7 +658,7 @@ int noderouter_open(const struct noderouter_start *start, struct noderouter **re
 	for (unsigned i = 0; i < start->setup->peer_count; i++) {
 		struct node *node = &router->nodes[i];
 		node->router = router;
-		node->at = i;
+		node->health = (struct nodehealth){ .setup = start->setup, .at = i };
 		/* Until it is known it is as if there were some: that is asked then. */
 		node->has_quotas = true;
 		TAILQ_INIT(&node->slots);

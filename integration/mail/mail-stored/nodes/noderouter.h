@@ -18,7 +18,7 @@
  * Other requests go on.
  *
  * A link whose node says what is no reply is closed, and what it was about fails. What waits gets another at
- * once; behind a second such link in a row it fails, and for NODEROUTER_PULSE_MS none is opened.
+ * once; behind a second such link in a row it fails, and for NODEHEALTH_PAUSE_MS none is opened.
  *
  * A link has one request at a time, and a node "links" of them at most; more requests wait, and those that
  * wait for longer than "timeout" fail with -ETIMEDOUT. A pin keeps a link for one client while it has a
