@@ -13,7 +13,8 @@
 #include "client-lib/config/sites.h"
 #include "client-lib/config/words.h"
 
-#define LOCALHOST "127.0.0.1" /* where libc asks, too, without a server */
+#define RESOLV_CONF "/etc/resolv.conf"
+#define LOCALHOST   "127.0.0.1" /* where libc asks, too, without a server */
 
 struct unit {
 	const char *name;
@@ -241,7 +242,7 @@ void config_init(struct config *config)
 		.max_requests = 4096,
 		.attempt_timeout_ms = 500,
 		.use_ranges = true,
-		.resolv_conf = "/etc/resolv.conf",
+		.resolv_conf = RESOLV_CONF,
 		.policy_count = 1, /* the one for all zones */
 	};
 }
@@ -412,6 +413,7 @@ static bool find_servers(struct config *config)
 	config->has_file_servers = true;
 	servers_has_changed(config->resolv_conf, &config->resolv_stamp);
 	read_servers(config, &servers);
+	config->lacks_servers = servers.count == 0 && strcmp(config->resolv_conf, RESOLV_CONF) != 0;
 	if (servers.count == 0 &&
 	    servers_parse(LOCALHOST, strlen(LOCALHOST), &servers.list[0].address))
 		servers.count = 1;

@@ -168,6 +168,7 @@ struct config {
 	bool use_ranges;	     /* NSEC ranges of secure answers */
 	char resolv_conf[CONFIG_TEXT_MAX];
 	bool has_file_servers; /* "servers" are those of resolv_conf */
+	bool lacks_servers;    /* a resolv_conf that was set names none, or is not there */
 	struct config_stamp resolv_stamp;
 	const struct dnsblv6_resolver *resolver; /* in place of stub.c's own; NULL: none */
 	void *resolver_context;

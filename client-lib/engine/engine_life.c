@@ -188,6 +188,18 @@ static int make_parts(struct engine *engine)
 	return ret == DNSBLV6_OK ? make_fds(engine) : ret;
 }
 
+/* A machine without /etc/resolv.conf is meant so; a file that was named is meant to be there. */
+static void tell_lack(const struct zones *all)
+{
+	char line[CONFIG_TEXT_MAX + ENGINE_LINE_MAX];
+
+	if (!all->config->lacks_servers || all->log == NULL || all->config->resolver != NULL)
+		return;
+	snprintf(line, sizeof(line), "resolv.conf names no server, 127.0.0.1 is asked, path=%s",
+		 all->config->resolv_conf);
+	all->log(all->log_context, WARNING, line);
+}
+
 int engine_new(const struct config *config, dnsblv6_log_fn log, void *log_context,
 	       struct engine **ret_engine)
 {
@@ -210,6 +222,7 @@ int engine_new(const struct config *config, dnsblv6_log_fn log, void *log_contex
 		await_table(engine->all.remote);
 	if (!config->shared_writer)
 		engine->beat_ms = INT64_MAX;
+	tell_lack(&engine->all);
 	zones_trace_servers(&engine->all);
 	*ret_engine = engine;
 	return DNSBLV6_OK;

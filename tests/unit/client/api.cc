@@ -245,6 +245,21 @@ TEST_CASE("a handle starts without resolv.conf, and no resolver is no listing", 
 	dnsblv6_free(client);
 }
 
+TEST_CASE("a resolv.conf that was named and names no server is one line", "[client][api]")
+{
+	const bool is_there = GENERATE(false, true);
+	const bool is_needed = GENERATE(false, true);
+	const std::string path = is_there ? "/dev/null" : "/nonexistent/resolv.conf";
+	handle bl;
+	bl.set("resolv-conf", path);
+	if (!is_needed)
+		bl.set("servers", "127.0.0.1@1");
+	REQUIRE(dnsblv6_start(bl.client) == 0);
+	bl.check("192.0.2.1", 10);
+	const std::string told = "4 resolv.conf names no server, 127.0.0.1 is asked, path=" + path;
+	CHECK(std::count(bl.lines.begin(), bl.lines.end(), told) == (is_needed ? 1 : 0));
+}
+
 TEST_CASE("resolv.conf is read again when it changes", "[client][api]")
 {
 	char directory[] = "/tmp/client-api-XXXXXX";
