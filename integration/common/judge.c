@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
 
 #include "lib/common/log.h"
 
@@ -180,6 +182,23 @@ void judge_log_reload(const struct judge *judge, const char *context, int ret,
 		log_warning(context, "the old allow list holds, networks=%zu",
 			    judge->allowed.count);
 	}
+}
+
+void judge_warn_of_reload(const struct judge *judge)
+{
+	if (judge->allow_path[0] != '\0' && access(judge->allow_path, R_OK) != 0)
+		log_warning(judge->allow_path,
+			    "allow list cannot be read again, reloads will be refused (%s)",
+			    strerror(errno));
+}
+
+/* What another user may is not to be seen without root. */
+int judge_check_as(const struct judge *judge, const struct owner *owner, const char *context)
+{
+	int status = geteuid() == 0 ? owner_drop(owner, context) : EX_OK;
+	if (status == EX_OK)
+		judge_warn_of_reload(judge);
+	return status;
 }
 
 /* ---- asking ---- */

@@ -43,6 +43,7 @@
 
 #include "client-lib/dnsblv6.h"
 #include "integration/common/networks.h"
+#include "integration/common/owner.h"
 #include "lib/common/conf.h"
 
 #ifdef __cplusplus
@@ -129,6 +130,14 @@ void judge_exchange(struct judge *judge, struct networks *allowed);
 /* Logs under context what judge_reload() has returned, and what holds now. */
 void judge_log_reload(const struct judge *judge, const char *context, int ret,
 		      const struct networks_error *error);
+
+/* Warns of an allow list that this user cannot read: for one that has read it as root. */
+void judge_warn_of_reload(const struct judge *judge);
+/*
+ * For --check: the same of the user that the program becomes, if this is root. It becomes that user for good.
+ * An exit status, what is not EX_OK logged under context.
+ */
+int judge_check_as(const struct judge *judge, const struct owner *owner, const char *context);
 
 /* Own networks, the allow list, 127.0.0.1 and ::1. */
 bool judge_exempts(const struct judge *judge, const struct dnsblv6_ip *ip);

@@ -97,14 +97,21 @@ static int run(void *data)
 		status = owner_drop(&setup->owner, context);
 	if (status != EX_OK)
 		return status;
+	judge_warn_of_reload(&setup->judge);
 	/* Not exit(), in which libmilter takes away what its threads still use. */
 	_exit(run_loop(setup, &sessions));
+}
+
+static int check(void *data)
+{
+	const struct milter_setup *setup = data;
+	return judge_check_as(&setup->judge, &setup->owner, context);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct program program = { &table, milter_setup_parse, run,
-						milter_setup_deinit, NULL };
+						milter_setup_deinit, check };
 	static struct milter_setup setup; /* some 60 kB */
 	return program_main(&program, argc, argv, &setup);
 }

@@ -156,16 +156,24 @@ static int run(void *data)
 	int status = open_sockets(setup, &sockets);
 	if (status == EX_OK)
 		status = owner_drop(&setup->owner, context);
-	if (status == EX_OK)
+	if (status == EX_OK) {
+		judge_warn_of_reload(&setup->judge);
 		status = run_loop(setup, &sockets);
+	}
 	sockets_close(setup, &sockets);
 	return status;
+}
+
+static int check(void *data)
+{
+	const struct policy_setup *setup = data;
+	return judge_check_as(&setup->judge, &setup->owner, context);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct program program = { &table, policy_setup_parse, run,
-						policy_setup_deinit, NULL };
+						policy_setup_deinit, check };
 	static struct policy_setup setup; /* some 70 kB */
 	return program_main(&program, argc, argv, &setup);
 }

@@ -454,6 +454,23 @@ class Sockets(PolicyCase):
             self.assertRegex(file.read(), r"\nUid:\t(\d{4,})\t\1\t\1\t\1\n")
         self.assertEqual(daemon.stop(), 0)
 
+    def test_an_allow_list_that_the_user_cannot_read_again_is_told_before_a_reload(self):
+        mta.need_root()
+        self.place = os.path.join(self.path("private"), "dnsblv6-policy")
+        os.mkdir(self.path("private"), 0o700)
+        allow = self.write("allow", "192.0.2.1\n")
+        config = self.config(SILENT, policy=["user: nobody"], decision=[f"allow-file: {allow}"])
+        told = f"warning: [{allow}] allow list cannot be read again, reloads will be refused (Permission denied)\n"
+        for mode, said in ((0o644, ""), (0o600, told)):
+            os.chmod(allow, mode)
+            checked = self.run_policy("--check", "--config", config)
+            self.assertEqual((checked.returncode, checked.stdout, checked.stderr), (0, "configuration OK\n", said))
+        program = self.readable_program(PROGRAM)
+        daemon = self.start([program, "--config", config], "policy")
+        daemon.wait_for_log(f"^{re.escape(told.rstrip())}$")
+        daemon.wait_for_log(r"^info: \[dnsblv6-policy\] ready, ")
+        self.assertEqual(daemon.stop(), 0)
+
 
 class Life(PolicyCase):
     def test_it_ends_when_all_questions_have_their_replies(self):
