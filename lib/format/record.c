@@ -385,6 +385,43 @@ int dnsblv6_lists_decode(const uint8_t *data, size_t size, uint64_t *ret_written
 	return DNSBLV6_OK;
 }
 
+size_t dnsblv6_list_file_encode(const struct dnsblv6_list_file *file, uint8_t *ret_data)
+{
+	uint8_t *out = ret_data;
+	bytes_put(&out, file->written_s, 8);
+	bytes_put(&out, file->name_size, 1);
+	bytes_put_string(&out, file->name, file->name_size);
+	return (size_t)(out - ret_data);
+}
+
+/* Programs print it as it is. */
+static bool is_printable(const uint8_t *name, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (name[i] < ' ' || name[i] > '~')
+			return false;
+	}
+	return size > 0;
+}
+
+int dnsblv6_list_file_next(const uint8_t *data, size_t size, size_t *offset,
+			   struct dnsblv6_list_file *ret_file)
+{
+	if (*offset >= size)
+		return *offset == size ? DNSBLV6_ENOTFOUND : DNSBLV6_ERECORD;
+
+	struct bytes_input input = { data + *offset, size - *offset, false };
+	struct dnsblv6_list_file file;
+	file.written_s = bytes_take(&input, 8);
+	file.name_size = (uint8_t)bytes_take(&input, 1);
+	file.name = bytes_take_string(&input, file.name_size);
+	if (input.has_failed || file.written_s == 0 || !is_printable(file.name, file.name_size))
+		return DNSBLV6_ERECORD;
+	*offset = size - input.size;
+	*ret_file = file;
+	return DNSBLV6_OK;
+}
+
 size_t dnsblv6_setting_encode(const struct dnsblv6_setting *setting, uint8_t *ret_data)
 {
 	uint8_t *out = ret_data;

@@ -189,6 +189,7 @@ size_t dnsblv6_value_expand(const struct dnsblv6_value *value, struct dnsblv6_ad
 #define DNSBLV6_FACT_SETTINGS	"settings" /* a row of struct dnsblv6_setting */
 #define DNSBLV6_FACT_KEYS	"keys"	   /* zone-tools' text about keys; no server needs it */
 #define DNSBLV6_FACT_LISTS	"lists"	   /* when they were written; not in every store */
+#define DNSBLV6_FACT_FILES	"files" /* the same of each file, a row of struct dnsblv6_list_file */
 #define DNSBLV6_FACTS_MAX	512
 #define DNSBLV6_ORIGIN_KEY_SIZE (sizeof(DNSBLV6_FACT_ORIGIN) - 1 + 2)
 #define DNSBLV6_ORIGIN_MAX	264
@@ -243,6 +244,21 @@ int dnsblv6_signing_decode(const uint8_t *data, size_t size, struct dnsblv6_sign
 #define DNSBLV6_LISTS_SIZE 8
 void dnsblv6_lists_encode(uint64_t written_s, uint8_t *ret_data);
 int dnsblv6_lists_decode(const uint8_t *data, size_t size, uint64_t *ret_written_s);
+
+/* A file of the lists. The oldest is the first of the row, which has DNSBLV6_LIST_FILES_MAX bytes at most. */
+#define DNSBLV6_LIST_FILES_MAX	    2048
+#define DNSBLV6_LIST_FILE_HEAD_SIZE 9 /* time, and size of the name */
+struct dnsblv6_list_file {
+	uint64_t written_s;  /* Unix time, not 0 */
+	uint8_t name_size;   /* not 0 */
+	const uint8_t *name; /* without a directory; blanks and visible characters of ASCII */
+};
+
+/* Returns the size; ret_data has DNSBLV6_LIST_FILE_HEAD_SIZE bytes more than the name. */
+size_t dnsblv6_list_file_encode(const struct dnsblv6_list_file *file, uint8_t *ret_data);
+/* Step through them as dnsblv6_record_next_rr() does. */
+int dnsblv6_list_file_next(const uint8_t *data, size_t size, size_t *offset,
+			   struct dnsblv6_list_file *ret_file);
 
 /* Returns the size; ret_data has DNSBLV6_SETTING_HEAD_SIZE bytes more than name and value. */
 size_t dnsblv6_setting_encode(const struct dnsblv6_setting *setting, uint8_t *ret_data);

@@ -129,6 +129,23 @@ static void try_settings(const uint8_t *data, size_t size)
 	}
 }
 
+static void try_list_files(const uint8_t *data, size_t size)
+{
+	struct dnsblv6_list_file file;
+	uint8_t again[DNSBLV6_LIST_FILE_HEAD_SIZE + UINT8_MAX];
+	size_t offset = 0;
+	for (;;) {
+		size_t begin = offset;
+		if (dnsblv6_list_file_next(data, size, &offset, &file) != DNSBLV6_OK)
+			break;
+		expect(offset <= size && file.written_s != 0 && file.name_size > 0);
+		for (size_t i = 0; i < file.name_size; i++)
+			expect(file.name[i] >= ' ' && file.name[i] <= '~');
+		expect(dnsblv6_list_file_encode(&file, again) == offset - begin &&
+		       memcmp(again, data + begin, offset - begin) == 0);
+	}
+}
+
 static void try_journal(const uint8_t *data, size_t size)
 {
 	struct dnsblv6_change change;
@@ -181,6 +198,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	try_set(data, size);
 	try_facts(data, size);
 	try_settings(data, size);
+	try_list_files(data, size);
 	try_journal(data, size);
 	try_undo(data, size);
 	return 0;

@@ -58,6 +58,8 @@ TEST_CASE("every kind of vector is one that these tests know", "[format][vectors
 		"expand",
 		"facts",
 		"facts-refused",
+		"files",
+		"files-refused",
 		"key",
 		"key-refused",
 		"labels-refused",

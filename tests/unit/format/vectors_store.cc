@@ -515,6 +515,46 @@ TEST_CASE("damaged settings are refused", "[format][vectors][facts]")
 	CHECK(status == DNSBLV6_ERECORD);
 }
 
+namespace
+{
+// "WRITTEN=NAME,..." of a row, and the row as it is encoded again; *ret_status is what ended it.
+std::pair<std::string, std::string> list_files_text(const guarded &row, int *ret_status)
+{
+	std::string text;
+	std::vector<uint8_t> again(row.size());
+	size_t offset = 0;
+	size_t size = 0;
+	dnsblv6_list_file file = {};
+	while ((*ret_status = dnsblv6_list_file_next(row.data(), row.size(), &offset, &file)) ==
+	       DNSBLV6_OK) {
+		text += (text.empty() ? "" : ",") + std::to_string(file.written_s) + "=";
+		text.append(reinterpret_cast<const char *>(file.name), file.name_size);
+		size += dnsblv6_list_file_encode(&file, again.data() + size);
+	}
+	return { text, to_hex(again.data(), size) };
+}
+} // namespace
+
+TEST_CASE("files of lists are a row of times and names", "[format][vectors][facts]")
+{
+	const vector_case c = EACH("files");
+	CAPTURE(c);
+	int status = DNSBLV6_OK;
+	const auto got = list_files_text(guarded(from_hex(c[1])), &status);
+	CHECK(got.first == c[0]);
+	CHECK(got.second == c[1]);
+	CHECK(status == DNSBLV6_ENOTFOUND);
+}
+
+TEST_CASE("damaged files of lists are refused", "[format][vectors][facts]")
+{
+	const vector_case c = EACH("files-refused");
+	CAPTURE(c);
+	int status = DNSBLV6_OK;
+	list_files_text(guarded(from_hex(c[0])), &status);
+	CHECK(status == DNSBLV6_ERECORD);
+}
+
 TEST_CASE("an origin is kept under its number", "[format][vectors][facts]")
 {
 	const vector_case c = EACH("origin");
