@@ -19,6 +19,7 @@
  */
 
 #include "zone-tools/base/findings.h"
+#include "zone-tools/base/listages.h"
 #include "zone-tools/base/prefixes.h"
 
 #include "lib/format/record.h"
@@ -175,6 +176,7 @@ struct listing {
 	struct zone_lines zone;
 	uint64_t line_count;   /* lines read from all files */
 	uint64_t written_s;    /* when the newest of these was written, Unix time; 0: unknown */
+	struct listages ages;  /* each of these files for itself */
 	uint64_t empty_files;  /* that were refused: others of their list are not empty */
 	bool has_unterminated; /* the last line of a file lacks its line feed */
 	/* The first line that lists a test point which must be clear; its list does not exclude it. */

@@ -537,7 +537,8 @@ static int put_settings(struct builder *builder)
 
 static int put_lists_time(struct builder *builder)
 {
-	return lists_time_put(builder->writer, builder->listing->written_s);
+	const struct listing *listing = builder->listing;
+	return lists_time_put(builder->writer, listing->written_s, &listing->ages);
 }
 
 static int put_keys(struct builder *builder)
@@ -688,11 +689,11 @@ static int write_all(struct writer *writer, void *context)
 /* A list that says the same as before is not as old as it was. */
 static int renew_lists_time(const struct builder *builder)
 {
-	const struct before *before = &builder->before;
-	uint64_t written_s = builder->listing->written_s;
-	if (builder->job->is_dry_run || written_s == before->lists_s)
+	const struct listing *listing = builder->listing;
+	if (builder->job->is_dry_run)
 		return DNSBLV6_OK;
-	return lists_time_renew(builder->job->path, before->facts.serial, written_s);
+	return lists_time_renew(builder->job->path, builder->before.facts.serial,
+				listing->written_s, &listing->ages);
 }
 
 int builder_write(const struct builder_job *job, struct builder_result *ret_result)

@@ -5,13 +5,15 @@
 
 #include <stdio.h>
 
-void reading_note_time(struct reading *reading, uint64_t written_s)
+void reading_note_time(struct reading *reading, const char *path, uint64_t written_s)
 {
 	uint64_t now_s = reading->options->now_s;
 	if (written_s > now_s)
 		written_s = now_s;
 	if (reading->listing->written_s < written_s)
 		reading->listing->written_s = written_s;
+	if (path != NULL)
+		listages_note(&reading->listing->ages, path, written_s);
 }
 
 int reading_refuse_line(struct reading *reading, const char *reason)

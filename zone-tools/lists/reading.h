@@ -50,8 +50,8 @@ struct reading {
 	bool has_named_point;  /* listing->clear_point is of this LIST */
 };
 
-/* What is read was written then; a clock ahead of ours cannot make a list newer than now. */
-void reading_note_time(struct reading *reading, uint64_t written_s);
+/* What is read was written then; a clock ahead of ours cannot make a list newer than now. path is NULL of no file. */
+void reading_note_time(struct reading *reading, const char *path, uint64_t written_s);
 /* The line cannot be read: a refusal, or a warning while --max-bad-lines lasts. DNSBLV6_OK. */
 int reading_refuse_line(struct reading *reading, const char *reason);
 /* What --max-bad-lines does not excuse. */

@@ -141,11 +141,11 @@ static int end_of_file(struct reading *reading, int ret)
 	return ret == -EBADMSG || ret == -ESTALE ? DNSBLV6_OK : ret;
 }
 
-static void note_time(struct reading *reading, const struct listfile *file)
+static void note_time(struct reading *reading, const struct listfile *file, const char *path)
 {
 	uint64_t written_s = reading->options->now_s; /* of a pipe */
-	(void)listfile_written(file, &written_s);
-	reading_note_time(reading, written_s);
+	bool is_file = listfile_written(file, &written_s);
+	reading_note_time(reading, is_file ? path : NULL, written_s);
 }
 
 static int read_file(struct reading *reading, const char *path, const struct sink *sink)
@@ -155,7 +155,7 @@ static int read_file(struct reading *reading, const char *path, const struct sin
 	int ret = listfile_open(path, &file);
 	if (ret != DNSBLV6_OK)
 		return end_of_file(reading, ret);
-	note_time(reading, file);
+	note_time(reading, file, path);
 	if (sink->rbldnsd != NULL)
 		ret = rbldnsd_begin_file(sink->rbldnsd);
 	if (ret == DNSBLV6_OK)
@@ -428,7 +428,7 @@ int sources_read_entry(struct listing *listing, const char *text, const char *wh
 			&reading, entry.kind == PLAIN_EXCLUDED
 					  ? "! stands in a file, and is for that file alone"
 					  : "neither an address nor a file");
-	reading_note_time(&reading, options->now_s);
+	reading_note_time(&reading, NULL, options->now_s);
 	int ret = begin_plain(&reading, &sink);
 	return ret == DNSBLV6_OK ? read_plain_line(&reading, &sink) : ret;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "zone-tools/records/before.h"
 
-#include "zone-tools/records/lists_time.h"
-
 #include "lib/dns/soa.h"
 #include "lib/store/tables.h"
 
@@ -78,8 +76,6 @@ int before_load(struct writer *writer, struct keyset *keyset, uint64_t now_s,
 	ret = load_apex(writer, keyset, now_s, ret_before);
 	if (ret == DNSBLV6_OK)
 		ret = load_signing(writer, ret_before);
-	if (ret == DNSBLV6_OK)
-		ret = lists_time_get(writer, &ret_before->lists_s);
 	return ret == DNSBLV6_OK ? check_memo(writer, keyset) : ret;
 }
 

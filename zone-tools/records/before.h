@@ -22,7 +22,6 @@ extern "C" {
 struct before {
 	bool is_there; /* false in a new store; then all else is zero */
 	struct dnsblv6_facts facts;
-	uint64_t lists_s; /* when its lists were written; 0: unknown */
 	uint32_t negative_ttl;
 	bool is_signed;
 	struct dnsblv6_signing signing; /* when it is */

@@ -172,7 +172,7 @@ struct comparison {
 static bool is_of_version(enum store_table table, struct store_bytes key)
 {
 	static const char *const facts[] = { DNSBLV6_FACT_ZONE, DNSBLV6_FACT_SETTINGS,
-					     DNSBLV6_FACT_LISTS };
+					     DNSBLV6_FACT_LISTS, DNSBLV6_FACT_FILES };
 	uint16_t origin;
 	if (table != STORE_FACTS ||
 	    dnsblv6_origin_parse_key(key.data, key.size, &origin) == DNSBLV6_OK)

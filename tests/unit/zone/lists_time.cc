@@ -78,6 +78,24 @@ uint64_t written_of(const std::vector<std::string> &said)
 	return written_s;
 }
 
+// "WRITTEN NAME,..." of a row.
+std::string text_of(const uint8_t *data, size_t size)
+{
+	std::string text;
+	size_t offset = 0;
+	dnsblv6_list_file file = {};
+	while (dnsblv6_list_file_next(data, size, &offset, &file) == DNSBLV6_OK)
+		text += (text.empty() ? "" : ",") + std::to_string(file.written_s) + " " +
+			std::string(reinterpret_cast<const char *>(file.name), file.name_size);
+	CHECK(offset == size);
+	return text;
+}
+
+std::string text_of(const listages &ages)
+{
+	return text_of(ages.bytes, ages.size);
+}
+
 // A store of one list, and what is done to it, each an hour after the last.
 struct dated_store {
 	tmpdir dir;
@@ -191,10 +209,59 @@ struct dated_store {
 					found->second.size(), &written_s) == DNSBLV6_OK);
 		return written_s;
 	}
+	std::string files() const
+	{
+		const auto entries = facts();
+		const auto found = entries.find(DNSBLV6_FACT_FILES);
+		return found == entries.end()
+			       ? ""
+			       : text_of(reinterpret_cast<const uint8_t *>(found->second.data()),
+					 found->second.size());
+	}
 };
 } // namespace
 
 // ---- reading ----
+
+TEST_CASE("files are in the order of their age, each name once with its older time",
+	  "[zone-tools][lists_time]")
+{
+	listages ages = {};
+	listages_note(&ages, "/lists/c", 3000);
+	listages_note(&ages, "a", 1000);
+	listages_note(&ages, "/other/lists/b.gz", 2000);
+	CHECK(text_of(ages) == "1000 a,2000 b.gz,3000 c");
+	listages_note(&ages, "/other/c", 3001);
+	listages_note(&ages, "/other/a", 1000);
+	CHECK(text_of(ages) == "1000 a,2000 b.gz,3000 c");
+	listages_note(&ages, "/other/c", 1500);
+	listages_note(&ages, "d", 2000);
+	CHECK(text_of(ages) == "1000 a,1500 c,2000 b.gz,2000 d");
+	listages_note(&ages, "none", 0);
+	listages_note(&ages, "/no/name/", 1);
+	CHECK(text_of(ages) == "1000 a,1500 c,2000 b.gz,2000 d");
+	listages_note(&ages, "\x1f\x7f\xc3\xa4 ~", 1);
+	CHECK(text_of(ages) == "1 ???? ~,1000 a,1500 c,2000 b.gz,2000 d");
+}
+
+TEST_CASE("of files without room the youngest are left out", "[zone-tools][lists_time]")
+{
+	listages ages = {};
+	const std::string tail(246, 'x'); // eight entries of 256 bytes fill it
+	for (unsigned i = 1; i <= 8; i++)
+		listages_note(&ages, (std::to_string(i) + tail).c_str(), 10 * i);
+	CHECK(ages.size == DNSBLV6_LIST_FILES_MAX);
+	const auto full = text_of(ages);
+	listages_note(&ages, "young", 90);
+	CHECK(text_of(ages) == full);
+	listages_note(&ages, "old", 45);
+	CHECK(text_of(ages) ==
+	      full.substr(0, full.find("50 5")) + "45 old," +
+		      full.substr(full.find("50 5"), full.find(",80 8") - full.find("50 5")));
+	listages_note(&ages, std::string(300, 'l').c_str(), 1);
+	CHECK(text_of(ages).substr(0, 260) == "1 " + std::string(255, 'l') + ",10");
+	CHECK(ages.size <= DNSBLV6_LIST_FILES_MAX);
+}
 
 TEST_CASE("lists are as old as the newest of their files", "[zone-tools][lists_time]")
 {
@@ -208,6 +275,7 @@ TEST_CASE("lists are as old as the newest of their files", "[zone-tools][lists_t
 	CHECK(from.list.written_s == 3000);
 	REQUIRE(from.read("ip4set:" + dated_list(dir, "set", 4000)) == DNSBLV6_OK);
 	CHECK(from.list.written_s == 4000);
+	CHECK(text_of(from.list.ages) == "1000 old,2000 middle,3000 newest,4000 set");
 }
 
 TEST_CASE("what is never listed makes no list younger", "[zone-tools][lists_time]")
@@ -219,6 +287,7 @@ TEST_CASE("what is never listed makes no list younger", "[zone-tools][lists_time
 	REQUIRE(sources_add_except(&from.options, except.c_str()));
 	REQUIRE(sources_read_except(&from.list, &from.options, &from.found) == DNSBLV6_OK);
 	CHECK(from.list.written_s == 1000);
+	CHECK(text_of(from.list.ages) == "1000 list");
 }
 
 TEST_CASE("a file of the future was written now, and one of before 1970 at no time",
@@ -232,6 +301,7 @@ TEST_CASE("a file of the future was written now, and one of before 1970 at no ti
 	CHECK(from.list.written_s == 0);
 	REQUIRE(from.read(dated_list(dir, "future", NOW_S + 86400)) == DNSBLV6_OK);
 	CHECK(from.list.written_s == NOW_S);
+	CHECK(text_of(from.list.ages) == std::to_string(NOW_S) + " future");
 }
 
 TEST_CASE("an update is as old as its files, and an address was said now",
@@ -266,6 +336,7 @@ TEST_CASE("a build keeps how old its lists are, also when they say the same",
 	CHECK(store.is_unchanged);
 	CHECK(store.serial() == serial);
 	CHECK(store.lists_s() == 2000);
+	CHECK(store.files() == "2000 list");
 	store.build(1500); // an older file has come back
 	CHECK(store.lists_s() == 1500);
 	store.build(3000, "192.0.2.2\n");
@@ -274,6 +345,7 @@ TEST_CASE("a build keeps how old its lists are, also when they say the same",
 	store.build(0, "192.0.2.3\n");
 	CHECK(store.lists_s() == 0);
 	CHECK(store.facts().count(DNSBLV6_FACT_LISTS) == 0);
+	CHECK(store.facts().count(DNSBLV6_FACT_FILES) == 0);
 }
 
 TEST_CASE("signing makes no list younger", "[zone-tools][resign][lists_time]")
@@ -293,6 +365,7 @@ TEST_CASE("signing makes no list younger", "[zone-tools][resign][lists_time]")
 	CHECK(resign_store(&job, &result) == DNSBLV6_OK);
 	CHECK(store.serial() == result.serial);
 	CHECK(store.lists_s() == 1000);
+	CHECK(store.files() == "1000 list");
 	key_free(active);
 }
 
@@ -319,6 +392,7 @@ TEST_CASE("an update makes lists younger and never older", "[zone-tools][updater
 	CHECK(store.lists_s() == 3000);
 	CHECK(store.update(0xc0000208, 3060) == CHAIN_EUNCHANGED);
 	CHECK(store.lists_s() == 3060);
+	CHECK(store.files() == "1000 list");
 }
 
 TEST_CASE("a time that a clock ahead has left is none to an update",
@@ -348,8 +422,10 @@ TEST_CASE("a rollback brings back how old the lists of a version were",
 	store.build(4000, "192.0.2.2\n");
 	CHECK(store.rollback() == DNSBLV6_OK);
 	CHECK(store.lists_s() == 2000);
+	CHECK(store.files() == "2000 list");
 	CHECK(store.rollback() == DNSBLV6_OK);
 	CHECK(store.lists_s() == 4000);
+	CHECK(store.files() == "4000 list");
 }
 
 TEST_CASE("a version from before there was such a time comes back without one",
@@ -358,22 +434,46 @@ TEST_CASE("a version from before there was such a time comes back without one",
 	dated_store store;
 	store.build(1000);
 	REQUIRE(write_store(store.path, [](writer *w) {
-			return remove(w, STORE_FACTS, DNSBLV6_FACT_LISTS);
+			const int ret = remove(w, STORE_FACTS, DNSBLV6_FACT_LISTS);
+			return ret == STORE_OK ? remove(w, STORE_FACTS, DNSBLV6_FACT_FILES) : ret;
 		}) == STORE_OK);
 	store.build(3000, "192.0.2.2\n");
 	CHECK(store.lists_s() == 3000);
+	CHECK(store.files() == "3000 list");
 	CHECK(store.rollback() == DNSBLV6_OK);
 	CHECK(store.lists_s() == 0);
+	CHECK(store.files() == "");
 }
 
-TEST_CASE("a time is not put beside another version than it is of", "[zone-tools][lists_time]")
+TEST_CASE("times are not put beside another version than they are of", "[zone-tools][lists_time]")
+{
+	dated_store store;
+	listages ages = {};
+	listages_note(&ages, "list", 1500);
+	store.build(2000);
+	CHECK(lists_time_renew(store.path.c_str(), store.serial() + 1, 2000, &ages) == DNSBLV6_OK);
+	CHECK(store.files() == "2000 list");
+	CHECK(lists_time_renew(store.path.c_str(), store.serial(), 2000, &ages) == DNSBLV6_OK);
+	CHECK(store.lists_s() == 2000);
+	CHECK(store.files() == "1500 list");
+	CHECK(lists_time_renew(store.path.c_str(), store.serial(), 3000, &ages) == DNSBLV6_OK);
+	CHECK(store.lists_s() == 3000);
+	CHECK(store.files() == "1500 list");
+}
+
+TEST_CASE("a store from before it had times of files gets them, under the same serial",
+	  "[zone-tools][builder][lists_time]")
 {
 	dated_store store;
 	store.build(1000);
-	CHECK(lists_time_renew(store.path.c_str(), store.serial() + 1, 2000) == DNSBLV6_OK);
-	CHECK(store.lists_s() == 1000);
-	CHECK(lists_time_renew(store.path.c_str(), store.serial(), 2000) == DNSBLV6_OK);
-	CHECK(store.lists_s() == 2000);
+	const uint32_t serial = store.serial();
+	REQUIRE(write_store(store.path, [](writer *w) {
+			return remove(w, STORE_FACTS, DNSBLV6_FACT_FILES);
+		}) == STORE_OK);
+	store.build(1000);
+	CHECK(store.is_unchanged);
+	CHECK(store.serial() == serial);
+	CHECK(store.files() == "1000 list");
 }
 
 TEST_CASE("a time that is none is written anew", "[zone-tools][lists_time]")
@@ -387,7 +487,8 @@ TEST_CASE("a time that is none is written anew", "[zone-tools][lists_time]")
 			}) == STORE_OK);
 	};
 	spoil();
-	CHECK(lists_time_renew(store.path.c_str(), serial, 2000) == DNSBLV6_OK);
+	const listages ages = {};
+	CHECK(lists_time_renew(store.path.c_str(), serial, 2000, &ages) == DNSBLV6_OK);
 	CHECK(store.lists_s() == 2000);
 	spoil();
 	store.build(3000);
