@@ -14,6 +14,8 @@
 #include "server/xdp-kernel/fill.h"
 #include "server/zone/zone.h"
 
+#define NAME_SIZE (UINT8_MAX + 1) /* of a file, with its NUL */
+
 typedef unsigned long long ull;
 
 /* 0 is no time. */
@@ -80,6 +82,28 @@ static void write_others(const struct settings_zone *zone, FILE *out)
 		fputs("-", out);
 }
 
+static const char *copy_name(const struct dnsblv6_list_file *file, char *ret_name)
+{
+	memcpy(ret_name, file->name, file->name_size);
+	ret_name[file->name_size] = '\0';
+	return ret_name;
+}
+
+/* The time and the name of the oldest of its lists, which is the first. */
+static void write_oldest(const struct report *report, size_t index, FILE *out)
+{
+	struct zonestatus_files files = zonestatus_get_files(report->zonestatus, index);
+	struct dnsblv6_list_file file;
+	size_t offset = 0;
+	char name[NAME_SIZE] = "-";
+	char written[UTC_TEXT_SIZE] = "-";
+	if (dnsblv6_list_file_next(files.bytes, files.size, &offset, &file) == DNSBLV6_OK) {
+		utc_format(file.written_s, written);
+		copy_name(&file, name);
+	}
+	fprintf(out, "\t%s\t%s\n", written, name);
+}
+
 static void write_zones(const struct report *report, FILE *out)
 {
 	for (size_t i = 0; i < report->settings->zone_count; i++) {
@@ -91,11 +115,12 @@ static void write_zones(const struct report *report, FILE *out)
 		char lists[UTC_TEXT_SIZE];
 		fprintf(out, "%s\t", settings->domain.text);
 		write_others(settings, out);
-		fprintf(out, "\t%llu\t%llu\t%s\t%s\t%s\t%s\t%s\n", (ull)zone.serial,
+		fprintf(out, "\t%llu\t%llu\t%s\t%s\t%s\t%s\t%s", (ull)zone.serial,
 			(ull)zone.records, format_time(zone.built_s, built),
 			format_time(zone.signatures_s, signatures),
 			format_time(zone.expires_s, expires), name_state(report, &zone),
 			format_time(zone.lists_s, lists));
+		write_oldest(report, i, out);
 	}
 }
 
@@ -247,6 +272,31 @@ static void write_zone_gauge(const struct report *report, const struct zone_gaug
 	}
 }
 
+/* Of a zone that does not tell there is none. */
+static void write_list_gauge(const struct report *report, FILE *out)
+{
+	const struct counts_metric metric =
+		gauge("dnsblv6_list", "timestamp_seconds",
+		      "when a file of the lists was written, as it was built");
+	bool has_head = false;
+	for (size_t i = 0; i < report->settings->zone_count; i++) {
+		struct zonestatus_files files = zonestatus_get_files(report->zonestatus, i);
+		struct dnsblv6_list_file file;
+		char name[NAME_SIZE];
+		for (size_t offset = 0; dnsblv6_list_file_next(files.bytes, files.size, &offset,
+							       &file) == DNSBLV6_OK;) {
+			if (!has_head)
+				counts_write_head(out, &metric);
+			has_head = true;
+			fputs("dnsblv6_list_timestamp_seconds{zone=", out);
+			counts_write_text(out, report->settings->zones[i].domain.text);
+			fputs(",file=", out);
+			counts_write_text(out, copy_name(&file, name));
+			fprintf(out, "} %llu\n", (ull)file.written_s);
+		}
+	}
+}
+
 static const struct follow_gauge {
 	const char *name;
 	const char *help;
@@ -345,6 +395,7 @@ static void write_metrics(const struct report *report, FILE *out)
 	write_counters(report, out);
 	for (size_t i = 0; i < sizeof(zone_gauges) / sizeof(zone_gauges[0]); i++)
 		write_zone_gauge(report, &zone_gauges[i], out);
+	write_list_gauge(report, out);
 	for (size_t i = 0; i < sizeof(follow_gauges) / sizeof(follow_gauges[0]); i++)
 		write_follow_gauge(report, &follow_gauges[i], out);
 	if (report->interface_count == 0)

@@ -9,7 +9,8 @@
 int zonestatus_open(struct zonestatus *zonestatus, size_t worker_count, size_t zone_count)
 {
 	struct zonestatus made = { .worker_count = worker_count, .zone_count = zone_count };
-	made.size_bytes = (worker_count * zone_count + 1) * sizeof(struct zonestatus_zone);
+	made.size_bytes = (worker_count * zone_count + 1) * sizeof(struct zonestatus_zone) +
+			  zone_count * sizeof(struct zonestatus_files);
 	made.memory = mmap(NULL, made.size_bytes, PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (made.memory == MAP_FAILED)
@@ -38,6 +39,41 @@ void zonestatus_put(const struct zonestatus *zonestatus, size_t worker, size_t z
 #define X(name) __atomic_store_n(&place->name, value->name, __ATOMIC_RELAXED);
 	ZONESTATUS_ZONE_MAP(X)
 #undef X
+}
+
+/* Behind all zones of all workers. */
+static struct zonestatus_files *files_at(const struct zonestatus *zonestatus, size_t zone)
+{
+	return (struct zonestatus_files *)(void *)at(zonestatus, zonestatus->worker_count, 0) +
+	       zone;
+}
+
+/* A byte after the other, as another process may read or write them. */
+static void copy(uint8_t *to, const uint8_t *from, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		__atomic_store_n(to + i, __atomic_load_n(from + i, __ATOMIC_RELAXED),
+				 __ATOMIC_RELAXED);
+}
+
+void zonestatus_put_files(const struct zonestatus *zonestatus, size_t worker, size_t zone,
+			  const uint8_t *bytes, size_t size)
+{
+	struct zonestatus_files *place = files_at(zonestatus, zone);
+	if (worker != 0)
+		return;
+	__atomic_store_n(&place->size, size, __ATOMIC_RELAXED);
+	copy(place->bytes, bytes, size);
+}
+
+struct zonestatus_files zonestatus_get_files(const struct zonestatus *zonestatus, size_t zone)
+{
+	const struct zonestatus_files *place = files_at(zonestatus, zone);
+	struct zonestatus_files files = { .size = __atomic_load_n(&place->size, __ATOMIC_RELAXED) };
+	if (files.size > sizeof(files.bytes))
+		files.size = 0; /* a worker that clients have taken over may write anything */
+	copy(files.bytes, place->bytes, files.size);
+	return files;
 }
 
 static struct zonestatus_zone get(const struct zonestatus *zonestatus, size_t worker, size_t zone)

@@ -11,6 +11,8 @@
  * within the second of a change the fields of a zone may be of two versions.
  */
 
+#include "lib/format/record.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,6 +49,12 @@ struct zonestatus_zone {
 #undef X
 };
 
+/* When each file of its lists was written, a row of struct dnsblv6_list_file: damaged while it is written. */
+struct zonestatus_files {
+	uint64_t size; /* 0: none is known */
+	uint8_t bytes[DNSBLV6_LIST_FILES_MAX];
+};
+
 struct zonestatus {
 	void *memory; /* shared with the workers */
 	size_t size_bytes;
@@ -61,6 +69,10 @@ void zonestatus_close(struct zonestatus *zonestatus);
 
 void zonestatus_put(const struct zonestatus *zonestatus, size_t worker, size_t zone,
 		    const struct zonestatus_zone *value);
+/* Those of the first worker: all read the same store. */
+void zonestatus_put_files(const struct zonestatus *zonestatus, size_t worker, size_t zone,
+			  const uint8_t *bytes, size_t size);
+struct zonestatus_files zonestatus_get_files(const struct zonestatus *zonestatus, size_t zone);
 /*
  * The zone as the worker has it that is worst off: in the worst state, and of
  * those the one with the oldest data. Damage that any of them has found, and the

@@ -233,6 +233,8 @@ static void put_on_board(const struct watch_zone *watched, enum zonestatus_state
 		value.signatures_s = zone->is_signed ? zone->signing.expires_s : 0;
 	}
 	zonestatus_put(watch->zonestatus, watch->worker, watched->index, &value);
+	zonestatus_put_files(watch->zonestatus, watch->worker, watched->index, zone->files,
+			     zone->has_version ? zone->files_size : 0);
 }
 
 static bool is_expired(const struct zone *zone)

@@ -96,6 +96,20 @@ static int load_lists_time(struct zone *zone)
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 
+/* What the parent is told of. It takes no notice of what is no row. */
+static int load_files(struct zone *zone)
+{
+	struct store_bytes value;
+	int ret = reader_get(zone->reader, STORE_FACTS, DNSBLV6_FACT_FILES,
+			     sizeof(DNSBLV6_FACT_FILES) - 1, &value);
+	zone->files_size = 0;
+	if (ret == DNSBLV6_OK && value.size <= sizeof(zone->files)) {
+		zone->files_size = value.size;
+		memcpy(zone->files, value.data, value.size);
+	}
+	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
+}
+
 /* Sub-zones are numbered without gaps, so the count is the first that is missing. */
 static int load_origins(struct zone *zone)
 {
@@ -249,6 +263,8 @@ static int load(struct zone *zone)
 	int ret = load_facts(zone);
 	if (ret == DNSBLV6_OK)
 		ret = load_lists_time(zone);
+	if (ret == DNSBLV6_OK)
+		ret = load_files(zone);
 	if (ret == DNSBLV6_OK)
 		ret = load_origins(zone);
 	if (ret == DNSBLV6_OK)

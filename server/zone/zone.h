@@ -65,8 +65,10 @@ struct zone {
 	bool has_version;
 	uint64_t version;
 	struct dnsblv6_facts facts;
-	uint64_t lists_s;		/* when its lists were written; 0: unknown */
-	bool is_age_lost;		/* the store says it, and cannot be understood */
+	uint64_t lists_s;  /* when its lists were written; 0: unknown */
+	bool is_age_lost;  /* the store says it, and cannot be understood */
+	size_t files_size; /* of a row of struct dnsblv6_list_file; 0: none is known */
+	uint8_t files[DNSBLV6_LIST_FILES_MAX];
 	struct dnsblv6_origin *origins; /* index is the number of the origin; ours */
 	size_t origin_count;
 	uint32_t soa_ttl;

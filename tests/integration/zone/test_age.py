@@ -52,7 +52,18 @@ class AgeCase(UpdateCase):
 
     def wait_until_written(self, when):
         wait_for(lambda: self.written() == when, f"lists of {when}")
-        self.assertEqual(self.ctl("zones").rstrip("\n").split("\t")[-1], "-" if when is None else utc(when))
+        self.assertEqual(self.ctl("zones").rstrip("\n").split("\t")[8], "-" if when is None else utc(when))
+
+    def files(self):
+        """Of our zone: when each of its lists was written, the oldest first."""
+        return [(name, int(when)) for name, when in re.findall(
+            rf'^dnsblv6_list_timestamp_seconds{{zone="{re.escape(ZONE)}",file="(.*)"}} (\d+)$',
+            self.ctl("metrics"), re.MULTILINE)]
+
+    def wait_for_files(self, *expected):
+        wait_for(lambda: self.files() == list(expected), f"{expected}")
+        oldest = [utc(expected[0][1]), re.sub(r"\\(.)", r"\1", expected[0][0])] if expected else ["-", "-"]
+        self.assertEqual(self.ctl("zones").rstrip("\n").split("\t")[9:], oldest)
 
     def wait_for_serial(self, serial):
         wait_for(lambda: self.metric("serial") != serial, "a new serial")
@@ -102,6 +113,7 @@ class Built(AgeCase):
         self.start_server()
         written = self.written()
         self.assertAlmostEqual(written, self.now, delta=60)
+        self.wait_for_files(("list", written))
         self.run_zone_at(10 * DAY_S, "build", "--zone", ZONE, "--store", self.store, "--ns", "ns1.example.net.", *self.keys,
                          self.list)
         self.expect_log("signatures are not valid yet")
@@ -118,6 +130,61 @@ class Built(AgeCase):
         self.wait_until_written(written)
         self.rebuild("-", input=b"192.0.2.1\n")
         wait_for(lambda: self.written() >= self.now, "a list of a pipe")
+
+    def test_each_list_has_its_age_and_a_dead_one_is_seen(self):
+        other = self.write("feed.txt", "192.0.2.9\n")
+        pair = [self.write(name, "203.0.113.1\n") for name in ("a", "b")]
+        never = self.write("never", "203.0.113.1\n")
+        lists = (self.list, other, "ip4set:" + ",".join(pair))
+        for path, days in ((self.list, 5), (other, 1), (pair[0], 9), (pair[1], 2), (never, 20)):
+            self.date(self.now - days * DAY_S, path)
+        days = lambda number: self.now - number * DAY_S
+        self.rebuild("--except", never, *lists)
+        self.start_server()
+        self.wait_for_files(("a", days(9)), ("list", days(5)), ("b", days(2)), ("feed.txt", days(1)))
+        serial = self.metric("serial")
+        # All but one are fetched again, and say the same.
+        for path in (self.list, pair[0], pair[1]):
+            self.date(self.now, path)
+        self.assertIn("nothing changed", self.rebuild("--except", never, *lists).out)
+        self.wait_for_files(("feed.txt", days(1)), ("list", self.now), ("a", self.now), ("b", self.now))
+        # Only one that is not the newest.
+        self.date(days(4), other)
+        self.assertIn("nothing changed", self.rebuild("--except", never, *lists).out)
+        self.wait_for_files(("feed.txt", days(4)), ("list", self.now), ("a", self.now), ("b", self.now))
+        self.assertEqual(self.metric("serial"), serial)
+        before = self.content()
+        self.assertIn("nothing changed", self.rebuild("--except", never, *lists).out)
+        self.assertEqual(self.content(), before)
+        # An update is of no list, and a rollback brings those of its version.
+        self.update("--add", "192.0.2.7")
+        self.wait_for_serial(serial)
+        self.assertEqual(self.files()[0], ("feed.txt", days(4)))
+        self.rebuild(self.list)
+        self.wait_for_files(("list", self.now))
+        self.run_zone("rollback", "--store", self.store, *self.keys)
+        self.wait_for_files(("feed.txt", days(4)), ("list", self.now), ("a", self.now), ("b", self.now))
+        self.assert_sound()
+
+    def test_a_file_of_any_name_has_one_line_and_a_pipe_none(self):
+        os.mkdir(self.path("one"))
+        os.mkdir(self.path("two"))
+        odd = self.write('o"d\\d\t\u00e4\n1', "192.0.2.9\n")
+        same = [self.write(name, "203.0.113.1\n") for name in ("one/same", "two/same")]
+        for path, days in ((odd, 4), (same[0], 1), (same[1], 3)):
+            self.date(self.now - days * DAY_S, path)
+        self.rebuild("-", odd, *same, input=b"192.0.2.1\n")
+        self.start_server()
+        self.wait_for_files(('o\\"d\\\\d????1', self.now - 4 * DAY_S), ("same", self.now - 3 * DAY_S))
+
+    def test_of_too_many_files_the_oldest_are_told(self):
+        lists = [self.write(f"{number:0200}", "192.0.2.1\n") for number in range(12)]
+        for number, path in enumerate(lists):
+            self.date(self.now - number * DAY_S, path)
+        self.rebuild(*lists)
+        self.start_server()
+        # 2048 bytes are nine names of 200.
+        self.wait_for_files(*((f"{number:0200}", self.now - number * DAY_S) for number in range(11, 2, -1)))
 
     def test_an_update_that_has_nothing_to_change_is_of_now(self):
         self.date(self.now - 3 * DAY_S)
@@ -180,7 +247,9 @@ class Built(AgeCase):
         self.start_server()
         wait_for(lambda: self.metric("up") == 1, "the zone")
         self.assertNotIn("dnsblv6_zone_lists_timestamp_seconds", self.ctl("metrics"))
+        self.assertNotIn("dnsblv6_list_timestamp_seconds", self.ctl("metrics"))
         self.wait_until_written(None)
+        self.wait_for_files()
         self.wait_until_rebuilt(self.date(self.now - DAY_S))
 
 

@@ -246,6 +246,11 @@ class store_writer
 		put(STORE_FACTS, reinterpret_cast<const uint8_t *>(DNSBLV6_FACT_LISTS),
 		    strlen(DNSBLV6_FACT_LISTS), value.data(), value.size());
 	}
+	void list_files(const bytes &value)
+	{
+		put(STORE_FACTS, reinterpret_cast<const uint8_t *>(DNSBLV6_FACT_FILES),
+		    strlen(DNSBLV6_FACT_FILES), value.data(), value.size());
+	}
 	void record(const std::string &name, const uint8_t *data, size_t size)
 	{
 		dnsblv6_labels owner = labels(name);

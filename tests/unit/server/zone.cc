@@ -97,6 +97,32 @@ TEST_CASE("a store says when its lists were written, or nothing of that", "[serv
 	CHECK(damaged.value.is_age_lost);
 }
 
+TEST_CASE("times of files of a store go with its version, and damaged ones hinder nothing",
+	  "[server][zone]")
+{
+	const bytes row = { 0, 0, 0, 0, 0, 0, 1, 2, 1, 'a' };
+	store_options options;
+	options.more = [&row](store_writer &out) { out.list_files(row); };
+	open_zone zone(options);
+	REQUIRE(zone_open(&zone.value) == 0);
+	CHECK(bytes(zone.value.files, zone.value.files + zone.value.files_size) == row);
+	child writer([&] {
+		write_store(zone.path);
+		return 0;
+	});
+	REQUIRE(writer.wait() == 0);
+	REQUIRE(zone_begin(&zone.value) == 0);
+	CHECK(zone.value.files_size == 0);
+	zone_end(&zone.value);
+
+	options.more = [](store_writer &out) {
+		out.list_files(bytes(DNSBLV6_LIST_FILES_MAX + 1, 'a'));
+	};
+	open_zone damaged(options);
+	REQUIRE(zone_open(&damaged.value) == 0);
+	CHECK(damaged.value.files_size == 0);
+}
+
 TEST_CASE("the longest sub-zone is found at borders between labels only", "[server][zone]")
 {
 	open_zone zone;
