@@ -53,7 +53,9 @@ static const char *parse_octets(const char **at, struct octets *ret_octets)
 		if (!ascii_is_digit(**at))
 			return not_ipv4;
 		if (!parse_number(at, 255, &octet))
-			return octet_too_large;
+			return (*at)[strspn(*at, "0123456789abcdefABCDEF")] == ':'
+				       ? not_ipv4
+				       : octet_too_large;
 		octets.bits += 8;
 		octets.addr |= (uint32_t)octet << (32 - octets.bits);
 		if (octets.bits == 32 || **at != '.')

@@ -76,7 +76,7 @@ TEST_CASE("ip4set refuses what rbldnsd warns about", "[zone-tools][rbldnsd]")
 			  sample{ "1.2.3.0/", "prefix length out of range" },
 			  sample{ "0/0", "ip4set takes no /0" }, sample{ "1.2.3.", NOT_IPV4 },
 			  sample{ "", NOT_IPV4 }, sample{ "x", NOT_IPV4 },
-			  sample{ "2001:db8::1", "octet above 255" });
+			  sample{ "2001:db8::1", NOT_IPV4 }, sample{ "300a:db8::1", NOT_IPV4 });
 	CAPTURE(s.text);
 	CHECK(parse_address(RBLDNSD_IP4SET, s.text) == s.meaning);
 }
