@@ -77,23 +77,6 @@ static const struct options_table table = {
 
 /* ---- lists ---- */
 
-struct list {
-	struct mailentry *entries;
-	size_t count;
-};
-
-static int add_piece(void *context, const struct mailentry *entries, size_t count)
-{
-	struct list *list = context;
-	struct mailentry *grown = reallocarray(list->entries, list->count + count, sizeof(*grown));
-	if (grown == NULL)
-		return -ENOMEM;
-	memcpy(grown + list->count, entries, count * sizeof(*entries));
-	list->entries = grown;
-	list->count += count;
-	return 0;
-}
-
 static int compare_ids(const void *one, const void *other)
 {
 	const struct mailentry *a = one;
@@ -108,14 +91,14 @@ static int compare_places(const void *one, const void *other)
 	return (a->mail > b->mail) - (a->mail < b->mail);
 }
 
-static void sort(const struct list *list, int (*compare)(const void *, const void *))
+static void sort(const struct tool_list *list, int (*compare)(const void *, const void *))
 {
 	if (list->count > 0)
 		qsort(list->entries, list->count, sizeof(*list->entries), compare);
 }
 
 /* In a list that is in the order of ids. */
-static const struct mailentry *find_id(const struct list *list, const struct mailentry *entry)
+static const struct mailentry *find_id(const struct tool_list *list, const struct mailentry *entry)
 {
 	return list->count > 0
 		       ? bsearch(entry, list->entries, list->count, sizeof(*entry), compare_ids)
@@ -126,10 +109,10 @@ static const struct mailentry *find_id(const struct list *list, const struct mai
 
 /* What is delivered, and into which mailboxes. */
 struct target {
-	struct mailname box;	  /* the one in hand */
-	struct mailname copy_box; /* out of which it is restored; or empty: a copy is made */
-	const struct list *mails; /* of box; NULL: a copy is made */
-	bool lacks_mails;	  /* some node did not list what it has of box */
+	struct mailname box;	       /* the one in hand */
+	struct mailname copy_box;      /* out of which it is restored; or empty: a copy is made */
+	const struct tool_list *mails; /* of box; NULL: a copy is made */
+	bool lacks_mails;	       /* some node did not list what it has of box */
 	struct mailname *boxes;
 	uint8_t *bytes; /* of these, when they are for copies: MAILBOX_NAME_MAX for each */
 	size_t count;
@@ -179,31 +162,6 @@ static int find_boxes(struct copies *copies, const struct mailentry *entry, stru
 	return target->count > 0 ? 0 : MAILSTORE_EMAIL;
 }
 
-static bool has_text(const struct copies *copies, uint64_t number,
-		     const struct mailstore_mail *mail)
-{
-	char *text = NULL;
-	size_t size = 0;
-	const bool is_same = tool_read_text(copies->layer, number, &text, &size) == 0 &&
-			     size == mail->size &&
-			     (size == 0 || memcmp(text, mail->text, size) == 0);
-	free(text);
-	return is_same;
-}
-
-/* Under another id: with the same time and text. */
-static bool came_back(const struct copies *copies, const struct list *mails,
-		      const struct mailstore_mail *mail)
-{
-	for (size_t i = 0; i < mails->count; i++) {
-		const struct mailentry *entry = &mails->entries[i];
-		if (entry->time_us == mail->time_us && entry->text_size == mail->size &&
-		    has_text(copies, entry->mail, mail))
-			return true;
-	}
-	return false;
-}
-
 /* Under its id and with its time. One that is restored is wanted in any case: under another id where it is taken. */
 static int deliver(struct copies *copies, const struct target *target,
 		   const struct mailentry *entry, struct mailstore_mail mail)
@@ -223,7 +181,7 @@ static int deliver(struct copies *copies, const struct target *target,
 		return 0;
 	}
 	/* It has come back before, and that has not come to its end. */
-	if (came_back(copies, target->mails, &mail))
+	if (tool_find_same(copies->layer, target->mails, &mail) != NULL)
 		return forget(copies, target->copy_box, entry);
 	/* One that is down may have the mail, which has moved there, and would bring it again under its id. */
 	if (target->lacks_mails) {
@@ -270,11 +228,11 @@ struct unit {
 	unsigned next;	 /* of the one that has copies by now */
 	struct mailname box;
 	struct mailname copy_box;
-	uint64_t since_us;  /* the store of that node is there, and that of the mailbox's */
-	bool lacks_mails;   /* some other node did not list what it has */
-	struct list mails;  /* at all nodes */
-	struct list others; /* copies: one of each id, at the next node if it is there, too */
-	struct list spares; /* what others has already */
+	uint64_t since_us;	 /* the store of that node is there, and that of the mailbox's */
+	bool lacks_mails;	 /* some other node did not list what it has */
+	struct tool_list mails;	 /* at all nodes */
+	struct tool_list others; /* copies: one of each id, at the next node if it is there, too */
+	struct tool_list spares; /* what others has already */
 };
 
 static unsigned node_of(const struct mailentry *entry)
@@ -363,7 +321,7 @@ static int take_moved(struct copies *copies, const struct unit *unit, const stru
 /* The mail of a copy: of several that have its id, as an interruption leaves them, the one at the unit's node. */
 static const struct mailentry *find_mail(const struct unit *unit, const struct mailentry *copy)
 {
-	const struct list *mails = &unit->mails;
+	const struct tool_list *mails = &unit->mails;
 	const struct mailentry *first = find_id(mails, copy);
 	if (first == NULL)
 		return NULL;
@@ -415,7 +373,7 @@ static int compare_copies(const void *one, const void *other, void *next)
 
 static int part_spares(struct unit *unit)
 {
-	struct list *others = &unit->others;
+	struct tool_list *others = &unit->others;
 	size_t count = 0;
 	int ret = 0;
 	if (others->count > 0)
@@ -423,7 +381,7 @@ static int part_spares(struct unit *unit)
 			&unit->next);
 	for (size_t i = 0; ret == 0 && i < others->count; i++) {
 		if (count > 0 && compare_ids(&others->entries[i], &others->entries[count - 1]) == 0)
-			ret = add_piece(&unit->spares, &others->entries[i], 1);
+			ret = tool_keep_entries(&unit->spares, &others->entries[i], 1);
 		else
 			others->entries[count++] = others->entries[i];
 	}
@@ -499,11 +457,11 @@ static int fill(struct copies *copies, struct unit *unit)
 	int ret = find_next(copies, unit);
 	(void)tool_end_lists(copies->store, copies->layer);
 	if (ret == 0)
-		ret = tool_walk(copies->layer, unit->copy_box, add_piece, &unit->others);
+		ret = tool_walk(copies->layer, unit->copy_box, tool_keep_entries, &unit->others);
 	if (ret == 0)
 		ret = part_spares(unit);
 	if (ret == 0)
-		ret = tool_walk(copies->layer, unit->box, add_piece, &unit->mails);
+		ret = tool_walk(copies->layer, unit->box, tool_keep_entries, &unit->mails);
 	if (ret == 0)
 		ret = check_lists(copies, unit);
 	return ret == 0 ? find_since(copies, unit) : ret;

@@ -33,6 +33,9 @@ struct gather {
 	unsigned locked; /* the number of the node where it has the mailbox; 0: of none */
 	struct mailname box;
 	uint64_t node; /* its number */
+	/* What it had there when the first mail wanted another id. */
+	struct tool_list before;
+	bool is_listed;
 	uint64_t moved;
 	uint64_t renamed; /* of these, mails whose id the other store has had before */
 	bool is_damaged;  /* some mail was left where it is */
@@ -78,6 +81,31 @@ static int check_lock(struct gather *gather)
 	return -ECANCELED;
 }
 
+static int keep_there(void *context, const struct mailentry *entries, size_t count)
+{
+	struct gather *gather = context;
+	int ret = 0;
+	for (size_t i = 0; ret == 0 && i < count; i++)
+		if (remote_node_of(entries[i].mail) == gather->node)
+			ret = tool_keep_entries(&gather->before, &entries[i], 1);
+	return ret;
+}
+
+/* 0 when an attempt before has brought it under another id, which is *ret_id; or MAILSTORE_EMAIL. */
+static int find_before(struct gather *gather, const struct mailstore_mail *mail,
+		       struct mailid *ret_id)
+{
+	int ret = gather->is_listed ? 0 : tool_walk(gather->layer, gather->box, keep_there, gather);
+	if (ret != 0)
+		return ret;
+	gather->is_listed = true;
+	const struct mailentry *found = tool_find_same(gather->layer, &gather->before, mail);
+	if (found == NULL)
+		return MAILSTORE_EMAIL;
+	*ret_id = found->id;
+	return 0;
+}
+
 /* An id belongs to one mail of a store: a second copy there, or a mail of another mailbox, may have it. */
 static int deliver(struct gather *gather, const struct mailentry *entry,
 		   const struct tool_mail *found, struct mailid *ret_id)
@@ -94,6 +122,9 @@ static int deliver(struct gather *gather, const struct mailentry *entry,
 	if (ret == 0)
 		ret = maillayer_deliver(gather->layer, &mail, ret_id);
 	if (ret != MAILSTORE_EID)
+		return ret;
+	ret = find_before(gather, &mail, ret_id);
+	if (ret != MAILSTORE_EMAIL)
 		return ret;
 	mail.id = NULL;
 	mail.is_moved = false;
@@ -205,6 +236,8 @@ static int gather_box(struct gather *gather)
 {
 	char *text = NULL;
 	gather->locked = 0;
+	gather->is_listed = false;
+	gather->before.count = 0;
 	int ret = remote_locate(gather->layer, gather->box, 0, &gather->node, &text);
 	free(text);
 	if (ret == 0)
@@ -262,6 +295,7 @@ static int run(struct gather *gather, int count, char **names)
 	int status = lock_out_others(gather);
 	if (status == EX_OK)
 		status = gather_boxes(gather, count, names);
+	free(gather->before.entries);
 	maillayer_close(gather->box_lock);
 	maillayer_close(gather->layer);
 	maillayer_close(gather->lock);

@@ -213,6 +213,18 @@ int tool_walk(struct maillayer *layer, struct mailname mailbox, tool_piece_fn fn
 	return ret;
 }
 
+int tool_keep_entries(void *context, const struct mailentry *entries, size_t count)
+{
+	struct tool_list *list = context;
+	struct mailentry *grown = reallocarray(list->entries, list->count + count, sizeof(*grown));
+	if (grown == NULL)
+		return -ENOMEM;
+	memcpy(grown + list->count, entries, count * sizeof(*entries));
+	list->entries = grown;
+	list->count += count;
+	return 0;
+}
+
 int tool_end_lists(const char *store, struct maillayer *layer)
 {
 	return tool_is_socket(store) && remote_lacked_mails(layer) ? MAILSTORE_EAWAY : 0;
@@ -313,6 +325,29 @@ int tool_read_text(struct maillayer *layer, uint64_t mail, char **ret_text, size
 		return -errno;
 	int ret = tool_write_text(layer, mail, out);
 	return fclose(out) == 0 || ret != 0 ? ret : -ENOMEM;
+}
+
+static bool has_text(struct maillayer *layer, uint64_t number, const struct mailstore_mail *mail)
+{
+	char *text = NULL;
+	size_t size = 0;
+	const bool is_same = tool_read_text(layer, number, &text, &size) == 0 &&
+			     size == mail->size &&
+			     (size == 0 || memcmp(text, mail->text, size) == 0);
+	free(text);
+	return is_same;
+}
+
+const struct mailentry *tool_find_same(struct maillayer *layer, const struct tool_list *list,
+				       const struct mailstore_mail *mail)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct mailentry *entry = &list->entries[i];
+		if (entry->time_us == mail->time_us && entry->text_size == mail->size &&
+		    has_text(layer, entry->mail, mail))
+			return entry;
+	}
+	return NULL;
 }
 
 int tool_read_mail(struct maillayer *layer, uint64_t mail, struct tool_mail *ret_mail)

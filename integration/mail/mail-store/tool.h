@@ -89,6 +89,17 @@ int tool_end_lists(const char *store, struct maillayer *layer);
 typedef int (*tool_piece_fn)(void *context, const struct mailentry *entries, size_t count);
 /* Calls fn for the mails of a mailbox at all nodes, some thousand at a time. 0, or the first other status. */
 int tool_walk(struct maillayer *layer, struct mailname mailbox, tool_piece_fn fn, void *context);
+/* Mails of a list that are kept. */
+struct tool_list {
+	struct mailentry *entries; /* to be freed */
+	size_t count;
+};
+
+/* Behind those that the list has, as a piece of tool_walk(). 0 or -ENOMEM. */
+int tool_keep_entries(void *list, const struct mailentry *entries, size_t count);
+/* One that came under another id: with the same time and text. NULL: the list has none. */
+const struct mailentry *tool_find_same(struct maillayer *layer, const struct tool_list *list,
+				       const struct mailstore_mail *mail);
 /* MAILSTORE_EMAIL also for one that no mailbox has any more: it waits for collection. */
 int tool_find_mail(struct maillayer *layer, const struct mailid *id, uint64_t *ret_mail);
 /* In this mailbox, at its node by now: MAILSTORE_EMAIL for what it does not have there. */

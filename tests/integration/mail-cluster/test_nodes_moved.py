@@ -261,6 +261,26 @@ class Moved(Nodes):
         self.assertEqual([node_of(mail) for mail in self.mails(client, box)], [2])
         self.assertEqual(len(self.run_tool(nodes[0], "ls", box)), 1)
 
+    def test_a_mail_that_gets_another_id_comes_once_when_that_was_interrupted(self):
+        nodes = self.begin_moved()
+        client, (box, *_) = self.client(nodes[0]), USERS
+        texts = [TEXT + b"%d\r\n" % number for number in range(3)]
+        for text in texts:
+            client.deliver(text, [box])
+        self.move(client, box, 2)
+        self.assertEqual(self.run_tool(nodes[0], "gather", box), ["3 mails brought"])
+        self.move(client, box, 1)  # which knows their ids
+
+        def is_last(packet):
+            return stored.REQUEST.unpack_from(packet)[1] == stored.ERASE
+
+        with self.way(nodes[0].stored.socket, is_last, clients=3) as at:
+            self.run_tool(nodes[0], "gather", box, at=at, status=75, said="^error: mail not brought, ")
+        os.unlink(at)
+        self.assertEqual(len(self.run_tool(nodes[0], "ls", box)), 4)
+        self.assertEqual(self.run_tool(nodes[0], "gather", box), ["3 mails brought, 3 of them under new ids"])
+        self.assertEqual([self.read(client, mail) for mail in self.mails(client, box)], texts)
+
     def begin_with_last_copy(self):
         """
         A mail that went from node 1 to node 3 while node 2 was down, which has the second copy of then. Where its next one
