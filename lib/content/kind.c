@@ -72,6 +72,8 @@ static const struct mark marks[] = {
 	MARK(CONTENT_ONENOTE, 0,
 	     "\xe4\x52\x5c\x7b\x8c\xd8\xa7\x4d\xae\xb1\x53\x78\xd0\x29\x96\xd3"),
 	MARK(CONTENT_MSO, 0, "ActiveMime\0\0"),
+	MARK(CONTENT_CHM, 0, "ITSF\2\0\0\0"),
+	MARK(CONTENT_CHM, 0, "ITSF\3\0\0\0"),
 };
 
 static bool has(const uint8_t *head, size_t size, size_t offset, const char *mark, size_t mark_size)
@@ -681,6 +683,7 @@ const char *content_kind_name(enum content_kind kind)
 		[CONTENT_CMS] = "cms",
 		[CONTENT_ONENOTE] = "onenote",
 		[CONTENT_MSO] = "mso",
+		[CONTENT_CHM] = "chm",
 	};
 	return (unsigned)kind < CONTENT_KIND_COUNT ? names[kind] : "other";
 }

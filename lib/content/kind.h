@@ -67,6 +67,7 @@ enum content_kind {
 	CONTENT_CMS,  /* signed, of S/MIME and others */
 	CONTENT_ONENOTE,
 	CONTENT_MSO, /* ActiveMime, of pages that Office has saved: a compound file, compressed */
+	CONTENT_CHM, /* compiled help */
 	CONTENT_KIND_COUNT,
 };
 

@@ -18,8 +18,8 @@
  * zlib, zip) take that once, from the caller, and allocate nothing. The others stand on libarchive
  * and its libraries and are for a process that has nothing to lose (UNPACK_APART): they use
  * malloc(), and run on a stack of their own, which a push goes on with, and which gives way when it
- * has no more to read. Formats that have their directory at the end (7z, ISO 9660, OLE) are kept,
- * up to budget.spool_left, and opened at their end.
+ * has no more to read. Formats that have their directory at the end (7z, ISO 9660, OLE), or their
+ * files in any order (CHM), are kept, up to budget.spool_left, and opened at their end.
  *
  * The events do not depend on how the input is cut, but for how data is. No clock, no files, no
  * processes; for one thread.

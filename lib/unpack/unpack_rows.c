@@ -59,6 +59,7 @@ static const struct unpack_row rows[] = {
 	SPOOLED(CONTENT_ISO9660, archive),
 	SPOOLED(CONTENT_XAR, archive),
 	SPOOLED(CONTENT_OLE, ole),
+	SPOOLED(CONTENT_CHM, chm),
 };
 
 const struct unpack_row *unpack_find(enum content_kind kind)

@@ -118,6 +118,10 @@ void unpack_rtf_end(struct unpack *unpack);
 int unpack_archive_begin(struct unpack *unpack);
 void unpack_archive_opened(struct unpack *unpack, const uint8_t *bytes, size_t size);
 
+/* unpack_chm.c. The first for unpack_prepare(). */
+void unpack_chm_prepare(void);
+void unpack_chm_opened(struct unpack *unpack, const uint8_t *bytes, size_t size);
+
 /* unpack_ole.c: the tables of a file, and a stream at a time. */
 #define UNPACK_OLE_MEMORY (24 << 20)
 void unpack_ole_opened(struct unpack *unpack, const uint8_t *bytes, size_t size);

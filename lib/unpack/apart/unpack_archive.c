@@ -35,6 +35,7 @@ void unpack_prepare(void)
 	/* Times of DOS are local, though nothing here looks at them. */
 	tzset();
 	office_prepare();
+	unpack_chm_prepare();
 }
 
 /*

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Documents that carry a file: compound files, macros, RTF, PDF, TNEF."""
+"""Documents that carry a file: compound files, macros, RTF, PDF, TNEF, compiled help."""
 
 import base64
 import struct
@@ -52,6 +52,72 @@ def onenote_of(*files):
 
 def mso_of(data):
     return b"ActiveMime".ljust(30, b"\0") + struct.pack("<H", 4) + bytes(18) + zlib.compress(data)
+
+
+# ---- compiled help, as lib/unpack/apart/unpack_chm.c has it ----
+
+CHM_PACKED = b"::DataSpace/Storage/MSCompressed/"
+CHM_TABLE = CHM_PACKED + b"Transform/{7FC28940-9D31-11D0-9B27-00A0C91E9C7C}/InstanceData/ResetTable"
+CHM_IDS = bytes.fromhex("10fd017caa7bd0119e0c00a0c922e6ec11fd017caa7bd0119e0c00a0c922e6ec")
+CHM_DIRECTORY_ID = bytes.fromhex("6a92025d2e21d0119df900a0c922e6ec")
+CHM_FRAME, CHM_RUN = 1 << 15, 2
+
+
+def chm_number(value):
+    """7 bits a byte, the high ones first."""
+    return (chm_number(value >> 7)[:-1] + bytes((value >> 7 & 0x7f | 0x80,)) if value > 0x7f else b"") + bytes((value & 0x7f,))
+
+
+def lzx_stored(data):
+    """LZX that begins anew each second frame, in blocks that are stored; and where each frame is."""
+    stream, places = b"", []
+    size = CHM_RUN * CHM_FRAME
+    for at in range(0, len(data), size):
+        head = 3 << 28 | size << 4  # 1 no program's calls, 3 type, 24 size, and the rest of a word
+        places += [len(stream), len(stream) + 16 + CHM_FRAME]
+        stream += struct.pack("<HH3I", head >> 16, head & 0xffff, 1, 1, 1) + data[at:at + size].ljust(size, b"\0")
+    return stream, places
+
+
+def chm_around(stream, places, files, stored=(), page_size=4096):
+    """files: name, offset and size in the stream; stored: names and bytes."""
+    control = struct.pack("<I4s5I", 6, b"LZXC", 2, CHM_RUN, 2, 1, 0)
+    size = max(offset + length for _, offset, length in files)
+    table = struct.pack("<4I3Q", 2, len(places), 8, 40, size, len(stream), CHM_FRAME)
+    table += b"".join(struct.pack("<Q", place) for place in places)
+    entries = [(name, 1, offset, length) for name, offset, length in files]
+    content = b""
+    for name, data in (*stored, (CHM_PACKED + b"Content", stream), (CHM_PACKED + b"ControlData", control), (CHM_TABLE, table)):
+        entries.append((name, 0, len(content), len(data)))
+        content += data
+    pages, page, count = [], b"", 0
+    for name, section, offset, length in sorted(entries):
+        entry = b"".join((chm_number(len(name)), name, chm_number(section), chm_number(offset), chm_number(length)))
+        if 20 + len(page) + len(entry) + 2 > page_size:
+            pages.append((page, count))
+            page, count = b"", 0
+        page, count = page + entry, count + 1
+    pages.append((page, count))
+    last = len(pages) - 1
+    directory = struct.pack("<4s6I4i2I", b"ITSP", 1, 84, 10, page_size, 2, 1, -1, 0, last, -1, len(pages), 0x409)
+    directory += CHM_DIRECTORY_ID + struct.pack("<I3i", 84, -1, -1, -1)
+    for number, (page, count) in enumerate(pages):
+        directory += struct.pack("<4s2I2i", b"PMGL", page_size - 20 - len(page), 0, number - 1,
+                                 number + 1 if number < last else -1)
+        directory += page.ljust(page_size - 22, b"\0") + struct.pack("<H", count)
+    at = 96 + 24
+    end = at + len(directory)
+    head = struct.pack("<4s5I", b"ITSF", 3, 96, 1, 0, 0x409) + CHM_IDS + struct.pack("<5Q", 96, 24, at, len(directory), end)
+    return head + struct.pack("<2IQ2I", 0x1fe, 0, end + len(content), 0, 0) + directory + content
+
+
+def chm_of(packed, stored=()):
+    """Of names and bytes, that are packed or not."""
+    files, data = [], b""
+    for name, content in packed:
+        files.append((name, len(data), len(content)))
+        data += content
+    return chm_around(*lzx_stored(data), files, stored)
 
 
 # ---- compound files (MS-CFB) ----

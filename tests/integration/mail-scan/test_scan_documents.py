@@ -59,6 +59,10 @@ DOCUMENTS = {
     "note.one": (documents.onenote_of(b"<html>", zlib.compress(EICAR)), "file 2 / zlib"),
     "page.mso": (documents.mso_of(documents.ole_of({"Macros/VBA/Module1": b"compiled" + documents.vba_of(MODULE)})),
                  "mso / vba/Module1"),
+    # So many that the decoder, which may hardly ask for anything, has something to sort.
+    "help.chm": (documents.chm_of([(b"/%d.htm" % number, b"<p>" * 99) for number in range(200)] + [(b"/in.htm", EICAR)]),
+                 "in.htm"),
+    "stored.chm": (documents.chm_of([(b"/a.htm", b"<html>")], [(b"/b.htm", zlib.compress(EICAR))]), "b.htm / zlib"),
     "winmail.dat": (documents.tnef_of(documents.attachment("a.com", EICAR)), "a.com"),
     "nested.dat": (documents.tnef_of(documents.attachment("in.dat", documents.tnef_of(
         documents.attachment("a.com", EICAR)))), "in.dat / a.com"),

@@ -383,7 +383,6 @@ def children_of(pids):
 
 # What ClamAV finds and we do not, with the reason.
 LEFT_TO_CLAMAV = {
-    "clam.chm": "compiled help is not opened",
     "clam.impl.zip": "implode: said to be unsupported",
     "clam.ea05.exe": "AutoIt's scripts are not opened",
     "clam.ea06.exe": "AutoIt's scripts are not opened",

@@ -26,6 +26,7 @@ from harness import BUILD, Case
 
 EVENTS = os.path.join(BUILD, "tests/integration/unpack_events")
 SAMPLES = "/usr/share/clamav-testfiles"
+CHM_SAMPLE = os.path.join(harness.SOURCE, "tests/fuzz/corpus/unpack_archive/chm_lzx")
 SEEDS = (0, 1, 2, 3)
 
 
@@ -184,6 +185,13 @@ class Tools(Unpacks):
                 self.expect("arj", data, self.files)
         data = self.packed("arj", "a", "-gsecret", "../g.arj", "text.txt", name="g.arj")
         self.assertEqual(self.unpack("arj", data), ["flaw encrypted: text.txt"])
+
+    def test_compiled_help(self):
+        """Free Pascal's chmcmd has packed the text, in blocks that have codes; around it is less than that writes."""
+        with open(CHM_SAMPLE, "rb") as file:
+            data = file.read()[3:]
+        self.files = {"s.txt": b"stored", "a.txt": b"".join(b"line %d of a text\n" % number for number in range(40))}
+        self.expect("chm", data, self.files)
 
     def test_encrypted_ones_are_named(self):
         data = self.packed("zip", "-q", "-P", "secret", "../e.zip", "text.txt", "small", name="e.zip")

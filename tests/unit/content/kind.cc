@@ -112,6 +112,7 @@ TEST_CASE("each kind is known by its mark", "[content][kind]")
 		{ "cms", RAW("\x30\x82\1\0\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02\xa0") },
 		{ "onenote", "\xe4\x52\x5c\x7b\x8c\xd8\xa7\x4d\xae\xb1\x53\x78\xd0\x29\x96\xd3" },
 		{ "mso", RAW("ActiveMime\0\0") },
+		{ "chm", RAW("ITSF\3\0\0\0") },
 		{ "text", "=ybegin line=128 size=1\r\n\x01" },
 		{ "zlib", "\x78\x9c\x4b\x4c\x4a\x4e\x01\x01" },
 		{ "zlib", RAW("\x78\x01\1\5\0\xfa\xff"
