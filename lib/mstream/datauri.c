@@ -18,6 +18,18 @@ void datauri_begin(struct datauri *ret_uri, bool is_base64, char before)
 	ret_uri->before = before;
 }
 
+/* Behind a string, and what joins another to it. */
+enum join {
+	JOIN_NONE,
+	JOIN_QUOTE,
+	JOIN_PLUS,
+};
+
+static bool is_quote(uint8_t byte)
+{
+	return byte == '"' || byte == '\'' || byte == '`';
+}
+
 /* Of either alphabet (RFC 4648 4 and 5); -1: none. */
 static int digit_of(uint8_t byte)
 {
@@ -50,12 +62,23 @@ static bool take_plain(const struct datauri *uri, uint8_t byte, bool is_coded, s
 	return true;
 }
 
+/* A string of a script, which another may follow that "+" joins to it. */
+static bool ends_string(const struct datauri *uri, uint8_t byte)
+{
+	return !uri->is_inner && is_quote(byte) &&
+	       (uri->before == '\0' || byte == (uint8_t)uri->before);
+}
+
 /* false: the address ends before it. "=" is the last that it has. A blank that is coded is the data's. */
 static bool take_character(struct datauri *uri, uint8_t byte, bool is_coded, struct outflow *out)
 {
 	if (!uri->is_base64)
 		return take_plain(uri, byte, is_coded, out);
 	const int digit = digit_of(byte);
+	if (digit < 0 && !is_coded && ends_string(uri, byte)) {
+		uri->join = JOIN_QUOTE;
+		return true;
+	}
 	if (digit < 0)
 		return (uri->is_quoted || uri->is_inner || is_coded) &&
 		       (is_dropped(byte) || byte == ' ' || byte == '\f');
@@ -78,15 +101,33 @@ static bool leave_percent(struct datauri *uri, uint8_t byte, struct outflow *out
 	return byte == '%' || take_plain(uri, byte, false, out);
 }
 
+/* "AAAA" + "BBBB" of JavaScript, and "AAAA" & _ of Basic, which goes on in the next line. */
+static bool take_join(struct datauri *uri, uint8_t byte)
+{
+	if (is_dropped(byte) || byte == ' ' || byte == '_')
+		return true;
+	if (uri->join == JOIN_QUOTE) {
+		uri->join = JOIN_PLUS;
+		return byte == '+' || byte == '&';
+	}
+	uri->join = JOIN_NONE;
+	uri->before = (char)byte;
+	return is_quote(byte);
+}
+
 static bool take_byte(struct datauri *uri, uint8_t byte, struct outflow *out)
 {
 	if (byte == '\0') /* of UTF-16 */
 		return true;
-	/* In a string of a script "/" may have a backslash, as may an end of line that is none. */
+	if (uri->join != JOIN_NONE)
+		return take_join(uri, byte);
+	/* In a string of a script "/" may have a backslash, as have ends of lines, which may be none. */
 	const bool is_escaped = uri->is_escaped;
 	uri->is_escaped = !is_escaped && byte == '\\' && uri->percent == 0 && uri->is_base64 &&
 			  uri->is_quoted;
 	if (uri->is_escaped)
+		return true;
+	if (is_escaped && (byte == 'n' || byte == 'r'))
 		return true;
 	if (is_escaped && byte != '/' && byte != '\r' && byte != '\n')
 		return false;

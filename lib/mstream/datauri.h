@@ -13,7 +13,8 @@
  *
  * As browsers have it, blanks and ends of lines are passed where quotes stand around it, or where they
  * are coded, %2B is +, and it ends at any character that base64 has not; without base64 at the quote that
- * stands before it, or, behind "=", at a blank or ">". A plain value; no allocation, no pointer kept.
+ * stands before it, or, behind "=", at a blank or ">". With base64 it goes on in a string that a script joins to
+ * its own: "AAAA" + "BBBB". A plain value; no allocation, no pointer kept.
  */
 
 #include "lib/mstream/outflow.h"
@@ -31,6 +32,7 @@ struct datauri {
 	bool is_quoted;
 	bool is_inner;	 /* of the bytes that come */
 	bool is_escaped; /* behind a backslash */
+	uint8_t join;	 /* enum join */
 	char before;
 	uint8_t first;	 /* of the digits of %XX */
 	uint8_t percent; /* of %XX: how many of its three characters were there */

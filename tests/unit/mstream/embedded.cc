@@ -308,6 +308,14 @@ TEST_CASE("addresses with data are files", "[mstream][addresses]")
 	// So have "/" and ends of lines in strings of scripts.
 	CHECK(bytes_of("{\"x\":\"data:image\\/png;base64,\\/\\/8\\\r\n\\/\"}") == "\xff\xff\x3f;");
 	CHECK(bytes_of("{\"x\":\"<a href=\\\"data:x;base64,YWJj\\\">\"}") == "abc;");
+	CHECK(bytes_of("{\"x\":\"data:x;base64,YW\\r\\nJj\\n\"}") == "abc;");
+	// Scripts join strings.
+	CHECK(bytes_of("x='data:x;base64,YW' + 'Jj'+\n\t\"ZA==\"") == "abcd;");
+	CHECK(bytes_of("x=\"data:x;base64,\" & _\r\n \"YWJj\" & y") == "abc;");
+	CHECK(bytes_of("x='data:'+y+';base64,'+'YWJj'") == "abc;");
+	CHECK(bytes_of("x=['data:x;base64,YW', 'Jj'] + ['data:x;base64,YW' 'Jj', '' + + 'Jj']") ==
+	      "a;a;");
+	CHECK(bytes_of("<img src='data:x;base64,YWJj' alt=\"data:x;base64,YWJj\">") == "abc;abc;");
 	CHECK_FALSE(read_all("data:x;base64,YWJj", false, read_addresses).all[0].is_whole);
 	CHECK(read_all("data:x;base64,YWJj", true, read_addresses).all[0].is_whole);
 }
