@@ -43,8 +43,10 @@ void finder_begin(struct finder *ret_finder, bool is_tnef)
 	ret_finder->embedded = NULL;
 	ret_finder->address = NULL;
 	ret_finder->value = NULL;
+	ret_finder->string = NULL;
 	addresses_begin(&ret_finder->addresses);
 	inlined_begin(&ret_finder->inlined);
+	quoted_begin(&ret_finder->quoted);
 	if (is_tnef)
 		tnef_begin(&ret_finder->of.tnef);
 	else
@@ -59,7 +61,8 @@ void finder_expect(struct finder *finder)
 
 bool finder_is_open(const struct finder *finder)
 {
-	return finder->embedded != NULL || finder->address != NULL || finder->value != NULL;
+	return finder->embedded != NULL || finder->address != NULL || finder->value != NULL ||
+	       finder->string != NULL;
 }
 
 void finder_push(struct finder *finder, const uint8_t *bytes, size_t size,
@@ -75,6 +78,8 @@ void finder_push(struct finder *finder, const uint8_t *bytes, size_t size,
 	addresses_push(&finder->addresses, bytes, size, &functions, &flow);
 	flow.file = &finder->value;
 	inlined_push(&finder->inlined, bytes, size, &functions, &flow);
+	flow.file = &finder->string;
+	quoted_push(&finder->quoted, bytes, size, &functions, &flow);
 }
 
 void finder_end(struct finder *finder, bool is_whole, const struct finder_files *files,
@@ -90,4 +95,6 @@ void finder_end(struct finder *finder, bool is_whole, const struct finder_files 
 	addresses_end(&finder->addresses, is_whole, &functions, &flow);
 	flow.file = &finder->value;
 	inlined_end(&finder->inlined, is_whole, &functions, &flow);
+	flow.file = &finder->string;
+	quoted_end(&finder->quoted, is_whole, &functions, &flow);
 }

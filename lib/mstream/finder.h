@@ -5,19 +5,20 @@
  * finder.h - all files within the bytes of a text or of a TNEF.
  *
  * Flow: leaf.c with the parts of a mail, lib/inspect/within.c with any other text -> finder_push() ->
- *       embedded.h, addresses.h and inlined.h, or tnef.h -> the functions below.
+ *       embedded.h, addresses.h, inlined.h and quoted.h, or tnef.h -> the functions below.
  *
  *     finder_begin(&finder, false);
  *     finder_push(&finder, bytes, size, &files, context);
  *     finder_end(&finder, true, &files, context);
  *
- * Up to three files of a text are open at a time, as an address may stand within the lines of another file.
+ * Up to four files of a text are open at a time, as an address may stand within the lines of another file.
  * A plain value; no function here allocates or logs, or keeps a pointer but those that begin() gave.
  */
 
 #include "lib/mstream/addresses.h"
 #include "lib/mstream/embedded.h"
 #include "lib/mstream/inlined.h"
+#include "lib/mstream/quoted.h"
 #include "lib/mstream/tnef.h"
 
 #ifdef __cplusplus
@@ -40,8 +41,10 @@ struct finder {
 	void *embedded; /* the file of each that is open */
 	void *address;
 	void *value;
+	void *string;
 	struct addresses addresses;
 	struct inlined inlined;
+	struct quoted quoted;
 	union {
 		struct embedded embedded;
 		struct tnef tnef;

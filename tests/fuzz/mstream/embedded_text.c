@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 
 /*
- * Any text: the files in it, in its addresses, elements and lines are the same in one piece and in pieces.
+ * Any text: the files in it, in its addresses, elements, lines and strings are the same in one piece and in pieces.
  *
  *     OFFSET  SIZE  DESCRIPTION
  *        0      1   what the sizes of pieces are made of
@@ -11,6 +11,7 @@
 #include "lib/mstream/addresses.h"
 #include "lib/mstream/embedded.h"
 #include "lib/mstream/inlined.h"
+#include "lib/mstream/quoted.h"
 
 #include <string.h>
 
@@ -61,6 +62,25 @@ static void compare_inlined(const uint8_t *data, size_t size)
 	filelog_compare(&whole, &pieces, "inlined");
 }
 
+static void push_quoted(void *state, const uint8_t *bytes, size_t size, struct filelog *log)
+{
+	quoted_push(state, bytes, size, &filelog_files, log);
+}
+
+static void compare_quoted(const uint8_t *data, size_t size)
+{
+	struct quoted quoted;
+	struct filelog whole = { 0 };
+	struct filelog pieces = { 0 };
+	quoted_begin(&quoted);
+	quoted_push(&quoted, data + 1, size - 1, &filelog_files, &whole);
+	quoted_end(&quoted, data[0] % 2 == 0, &filelog_files, &whole);
+	quoted_begin(&quoted);
+	filelog_pieces(data + 1, size - 1, data[0], push_quoted, &quoted, &pieces);
+	quoted_end(&quoted, data[0] % 2 == 0, &filelog_files, &pieces);
+	filelog_compare(&whole, &pieces, "quoted");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct embedded embedded;
@@ -78,5 +98,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	filelog_compare(&whole, &pieces, "embedded_text");
 	compare_addresses(data, size);
 	compare_inlined(data, size);
+	compare_quoted(data, size);
 	return 0;
 }

@@ -5,6 +5,7 @@ mail-scan: the test file of EICAR in documents, as files and in mails, cut into 
 """
 
 import base64
+import gzip
 import os
 import subprocess
 import zlib
@@ -54,6 +55,12 @@ DOCUMENTS = {
                   base64.encodebytes(EICAR).replace(b"\n", b"\r\n ") + b"\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n", "base64"),
     "card.vcf": (b"BEGIN:VCARD\r\nVERSION:2.1\r\nPHOTO;ENCODING=BASE64;TYPE=JPEG:\r\n" +
                  base64.encodebytes(EICAR) + b"\r\nEND:VCARD\r\n", "base64"),
+    "script.html": (b"<html><script>x = atob(\"" +
+                    base64.encodebytes(gzip.compress(EICAR)).strip().replace(b"\n", b"\" +\n\"") + b"\");</script>",
+                    "base64 / gzip"),
+    "invoice.xml": (b"<?xml version=\"1.0\"?><Invoice><cbc:EmbeddedDocumentBinaryObject mimeCode=\"application/pdf\">" +
+                    base64.encodebytes(documents.pdf_of(b"/Filter /FlateDecode", zlib.compress(EICAR))) +
+                    b"</cbc:EmbeddedDocumentBinaryObject></Invoice>", "base64 / stream 1"),
     "behind.pdf": (documents.pdf_of(b"/Filter [/FlateDecode /AHx]", zlib.compress(base64.b16encode(EICAR) + b">")),
                    "stream 1"),
     "note.one": (documents.onenote_of(b"<html>", zlib.compress(EICAR)), "file 2 / zlib"),

@@ -11,6 +11,7 @@
 
 #include "lib/mstream/addresses.h"
 #include "lib/mstream/embedded.h"
+#include "lib/mstream/quoted.h"
 #include "tests/unit/mstream/files.hh"
 
 namespace
@@ -37,6 +38,18 @@ Files read_addresses(const std::string &text, size_t piece, bool is_whole = true
 		addresses_push(&addresses, bytes, size, files_functions(), &files);
 	});
 	addresses_end(&addresses, is_whole, files_functions(), &files);
+	return files;
+}
+
+Files read_quoted(const std::string &text, size_t piece, bool is_whole = true)
+{
+	struct quoted quoted;
+	Files files;
+	quoted_begin(&quoted);
+	in_pieces(text, piece, [&](const uint8_t *bytes, size_t size) {
+		quoted_push(&quoted, bytes, size, files_functions(), &files);
+	});
+	quoted_end(&quoted, is_whole, files_functions(), &files);
 	return files;
 }
 
@@ -389,6 +402,31 @@ TEST_CASE("addresses of a page in ISO-2022-JP", "[mstream][addresses]")
 	CHECK(bytes_of("'data:x;base64,YW\033(JJj") == "abc;");
 	CHECK(bytes_of("'data:,a\033(B&#\033(B98;\033\033(Bc\033(X\033$\033(\033d\033(",
 		       MSTREAM_PERCENT) == "ab\033c\033(X\033$\033(\033d\033(;");
+}
+
+TEST_CASE("files in strings of scripts are told by their first bytes", "[mstream][quoted]")
+{
+	const auto strings_of = [](const std::string &text) {
+		std::string all;
+		for (const File &file : read_all(text, true, read_quoted).all) {
+			CHECK(file.coding == MSTREAM_BASE64);
+			all += file.bytes + ";";
+		}
+		return all;
+	};
+	const std::string zip = "PK\3\4abcd;";
+	CHECK(strings_of("x = atob(\"UEsDBGFiY2Q=\");") == zip);
+	CHECK(strings_of("x = atob('UEsDB' + \"GFi\" +\n `Y2Q=`)") == zip);
+	CHECK(strings_of("x = \"UEsDBGFi\" & _\r\n\"Y2Q=\"") == zip);
+	CHECK(strings_of("[\"UEsDBGFi\\r\\nY2Q=\\n\",'UEsDBGFiY2Q']") == zip + zip);
+	CHECK(strings_of("<a x=\"y\">UEsDBGFi\r\n Y2Q=</a><b>\n\tUEsDBGFiY2Q</b>") == zip + zip);
+	CHECK(strings_of("\"\"UEsDBGFiY2Q=") == zip);
+	CHECK(strings_of(std::string("\"\0U\0E\0s\0D\0B\0G\0F\0i\0Y\0", 20)) == "PK\3\4ab;");
+	CHECK(strings_of("'TVqQAAA' 'TVpQAAA' \"JVBERi0x\" 'JVBERx'") ==
+	      std::string("MZ\x90\0\0;MZP\0\0;%PDF-1;", 19));
+	CHECK(strings_of("UEsDBGFi =UEsDBGFi \"UEsD\"UEsdB\" U\"Es\"DBGFi 'TVroh'").empty());
+	CHECK_FALSE(read_all("'UEsDBGFi", false, read_quoted).all[0].is_whole);
+	CHECK(read_all("'UEsDBGFi", true, read_quoted).all[0].is_whole);
 }
 
 TEST_CASE("uuencode is read as clients read it", "[mstream][embedded]")

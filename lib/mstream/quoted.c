@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "lib/mstream/quoted.h"
+
+#include <string.h>
+
+/* As base64 has them. None begins with another. */
+static const char *const marks[] = {
+	"TVqQAA", "TVpQAA", "TVoAAA", "TVpBUl",
+	"TVroAA",				/* programs, and code that is loaded as one */
+	"TAAAAA",				/* a link of Windows */
+	"UEsDB",				/* zip */
+	"UmFyIR",				/* rar */
+	"N3q8ry",				/* 7z */
+	"TVNDRg",				/* cab */
+	"H4sIA",  "H4sIC",			/* gzip */
+	"/Td6WF",				/* xz */
+	"0M8R4K",				/* a compound file */
+	"JVBERi",				/* PDF */
+	"e1xydG",				/* RTF */
+	"PCFET0", "PCFkb2", "PGh0bW", "PHNjcm", /* <!DOCTYPE, <html, <script */
+};
+
+void quoted_begin(struct quoted *ret_quoted)
+{
+	memset(ret_quoted, 0, sizeof(*ret_quoted));
+}
+
+enum role {
+	ROLE_NONE,
+	ROLE_BEGIN, /* a quote, or the end of a tag */
+	ROLE_BLANK, /* of UTF-16 what is ASCII is so without NULs */
+	ROLE_FIRST, /* of a mark */
+};
+
+static const uint8_t roles[256] = {
+	['"'] = ROLE_BEGIN,  ['\''] = ROLE_BEGIN, ['`'] = ROLE_BEGIN,  ['>'] = ROLE_BEGIN,
+	['\0'] = ROLE_BLANK, ['\t'] = ROLE_BLANK, ['\n'] = ROLE_BLANK, ['\r'] = ROLE_BLANK,
+	[' '] = ROLE_BLANK,  ['/'] = ROLE_FIRST,  ['0'] = ROLE_FIRST,  ['H'] = ROLE_FIRST,
+	['J'] = ROLE_FIRST,  ['N'] = ROLE_FIRST,  ['P'] = ROLE_FIRST,  ['T'] = ROLE_FIRST,
+	['U'] = ROLE_FIRST,  ['e'] = ROLE_FIRST,
+};
+
+/* Mostly what stands behind a quote says that it is none of interest. */
+static size_t find_begin(const uint8_t *bytes, size_t size)
+{
+	size_t at = 0;
+	for (; at < size; at++)
+		if (roles[bytes[at]] == ROLE_BEGIN &&
+		    (at + 1 == size || roles[bytes[at + 1]] != ROLE_NONE))
+			break;
+	return at;
+}
+
+/* Which of them begins with what is kept; NULL: none. */
+static const char *find_mark(const struct quoted *quoted)
+{
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (strncmp(marks[i], quoted->mark, quoted->mark_size) == 0)
+			return marks[i];
+	return NULL;
+}
+
+static void begin_file(struct quoted *quoted, struct outflow *out)
+{
+	quoted->is_open = true;
+	out->files->begin(out->context, MSTREAM_BASE64, "");
+	datauri_begin(&quoted->datauri, true, quoted->before);
+	datauri_push(&quoted->datauri, (const uint8_t *)quoted->mark, quoted->mark_size, false,
+		     out);
+}
+
+/* A byte behind a quote: of a mark, or not. */
+static void take_mark(struct quoted *quoted, uint8_t byte, struct outflow *out)
+{
+	if (roles[byte] == ROLE_BEGIN) {
+		quoted->before = (char)byte;
+		quoted->mark_size = 0;
+		return;
+	}
+	if (byte == '\0' || (quoted->mark_size == 0 && roles[byte] == ROLE_BLANK))
+		return;
+	const bool is_none = quoted->mark_size == 0 && roles[byte] != ROLE_FIRST;
+	quoted->mark[quoted->mark_size++] = (char)byte;
+	const char *mark = is_none ? NULL : find_mark(quoted);
+	quoted->is_begun = mark != NULL && strlen(mark) > quoted->mark_size;
+	if (mark != NULL && !quoted->is_begun)
+		begin_file(quoted, out);
+}
+
+static size_t push_file(struct quoted *quoted, const uint8_t *bytes, size_t size,
+			struct outflow *out)
+{
+	const size_t used = datauri_push(&quoted->datauri, bytes, size, false, out);
+	if (quoted->datauri.is_done) {
+		outflow_flush(out);
+		out->files->end(out->context, true);
+		quoted->is_open = false;
+	}
+	return used;
+}
+
+void quoted_push(struct quoted *quoted, const uint8_t *bytes, size_t size,
+		 const struct mstream_files *files, void *context)
+{
+	struct outflow out;
+	out.files = files;
+	out.context = context;
+	out.size = 0;
+	for (size_t at = 0; at < size;) {
+		if (quoted->is_open) {
+			at += push_file(quoted, bytes + at, size - at, &out);
+		} else if (quoted->is_begun) {
+			take_mark(quoted, bytes[at++], &out);
+		} else {
+			at += find_begin(bytes + at, size - at);
+			quoted->is_begun = at < size;
+			quoted->mark_size = 0;
+		}
+	}
+	outflow_flush(&out);
+}
+
+void quoted_end(struct quoted *quoted, bool is_whole, const struct mstream_files *files,
+		void *context)
+{
+	if (quoted->is_open)
+		files->end(context, is_whole);
+	quoted_begin(quoted);
+}
