@@ -119,6 +119,10 @@ static bool take_byte(struct datauri *uri, uint8_t byte, struct outflow *out)
 {
 	if (byte == '\0') /* of UTF-16 */
 		return true;
+	/* A visiting card's, behind the name of a property, ends with a line that is not folded. */
+	if (uri->is_line_start && byte != ' ' && byte != '\t')
+		return false;
+	uri->is_line_start = byte == '\n' && uri->before == ':' && uri->is_base64;
 	if (uri->join != JOIN_NONE)
 		return take_join(uri, byte);
 	/* In a string of a script "/" may have a backslash, as have ends of lines, which may be none. */

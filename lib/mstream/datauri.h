@@ -33,6 +33,7 @@ struct datauri {
 	bool is_inner;	 /* of the bytes that come */
 	bool is_escaped; /* behind a backslash */
 	uint8_t join;	 /* enum join */
+	bool is_line_start;
 	char before;
 	uint8_t first;	 /* of the digits of %XX */
 	uint8_t percent; /* of %XX: how many of its three characters were there */

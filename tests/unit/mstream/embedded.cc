@@ -318,6 +318,9 @@ TEST_CASE("addresses with data are files", "[mstream][addresses]")
 	// A comma of a visiting card has a backslash, and lines of one are folded.
 	CHECK(bytes_of("PHOTO:data:image/jpeg;base64\\,YW\r\n JjZA==\r\nEND:VCARD\r\n") == "abcd;");
 	CHECK(bytes_of("x='data:x\\;base64\\,YWJj'") == "abc;");
+	CHECK(bytes_of("PHOTO:data:x;base64,YW\r\n Jj\r\nEND:VCARD\r\n") == "abc;");
+	CHECK(bytes_of("KEY;VALUE=uri:data:x;base64,YW\n\tJj\n\nEND:VCARD\n") == "abc;");
+	CHECK(bytes_of("x=\"data:x;base64,YW\nJj\"") == "abc;");
 	// So have "/" and ends of lines in strings of scripts.
 	CHECK(bytes_of("{\"x\":\"data:image\\/png;base64,\\/\\/8\\\r\n\\/\"}") == "\xff\xff\x3f;");
 	CHECK(bytes_of("{\"x\":\"<a href=\\\"data:x;base64,YWJj\\\">\"}") == "abc;");
