@@ -26,6 +26,7 @@ static const struct {
 	{ "x-uuencode", MSTREAM_IDENTITY, true },
 	{ "x-uue", MSTREAM_IDENTITY, true },
 	{ "uuencode", MSTREAM_IDENTITY, true },
+	{ "uue", MSTREAM_IDENTITY, true },
 	{ "x-yenc", MSTREAM_IDENTITY, false },
 	{ "mac-binhex40", MSTREAM_IDENTITY, false },
 };

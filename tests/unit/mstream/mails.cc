@@ -219,7 +219,7 @@ TEST_CASE("files in texts and in TNEF are parts", "[mstream][mails]")
 	SECTION("uuencode that the header says, whatever the mode is")
 	{
 		const std::string body = "\n\nbegin abc a.txt\n#0V%T\n`\nend\n";
-		for (const std::string coding : { "x-uuencode", "X-UUE", "uuencode" }) {
+		for (const std::string coding : { "x-uuencode", "X-UUE", "uuencode", "uue" }) {
 			Mail mail;
 			read_all("Content-Type: application/zip\nContent-Transfer-Encoding: " +
 					 coding + body,
