@@ -124,18 +124,39 @@ static void refuse_contradictions(const struct pieces *changes, struct findings 
 	}
 }
 
+/* Adds the changes of one family, and that the excepted rest of it is removed. */
+static int add_family(struct listing *all, bool is_ipv4, const struct pieces *changes,
+		      struct pieces *result)
+{
+	struct pieces excepted = { 0 };
+	struct pieces made = { 0 };
+	int ret = resolve_excepted(all, is_ipv4, &excepted);
+	/* A change of the changes: where they say nothing, it adds that all is removed. */
+	for (size_t i = 0; i < excepted.count; i++)
+		excepted.items[i].set = PIECES_ADDED;
+	if (ret == DNSBLV6_OK)
+		ret = pieces_change(changes, &excepted, PIECES_REMOVED, &made);
+	if (ret == DNSBLV6_OK)
+		ret = pieces_append_all(result, &made);
+	pieces_deinit(&excepted);
+	pieces_deinit(&made);
+	return ret;
+}
+
 /* What is never listed is no more, whether a source speaks of it or not. */
 static int remove_excepted(struct listing *all, struct pieces *changes)
 {
-	int ret = DNSBLV6_OK;
-	for (int is_ipv4 = 1; ret == DNSBLV6_OK && is_ipv4 >= 0; is_ipv4--) {
-		struct pieces excepted = { 0 };
-		ret = resolve_excepted(all, is_ipv4 != 0, &excepted);
-		for (size_t i = 0; ret == DNSBLV6_OK && i < excepted.count; i++)
-			ret = pieces_add_missing(changes, excepted.items[i].first,
-						 excepted.items[i].last, PIECES_REMOVED);
-		pieces_deinit(&excepted);
-	}
+	const struct dnsblv6_addr least = { 0, 0 };
+	const struct pieces ipv4 = { changes->items, pieces_index(changes, least), 0 };
+	const size_t rest = changes->count - ipv4.count;
+	const struct pieces ipv6 = { rest > 0 ? changes->items + ipv4.count : NULL, rest, 0 };
+	struct pieces result = { 0 };
+	int ret = add_family(all, true, &ipv4, &result);
+	if (ret == DNSBLV6_OK)
+		ret = add_family(all, false, &ipv6, &result);
+	pieces_deinit(ret == DNSBLV6_OK ? changes : &result);
+	if (ret == DNSBLV6_OK)
+		*changes = result;
 	return ret;
 }
 

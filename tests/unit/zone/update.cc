@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -54,7 +55,7 @@ struct changes {
 	findings found = {};
 	int status;
 
-	explicit changes(const words &said)
+	explicit changes(const words &said, const char *except = nullptr)
 	{
 		std::vector<change_source> sources;
 		uint64_t written_s = 0;
@@ -62,6 +63,8 @@ struct changes {
 			sources.push_back({ word.c_str() + 1, word[0] == '-' });
 		sources_options options = {};
 		options.allow_reserved = true;
+		if (except != nullptr)
+			REQUIRE(sources_add_except(&options, except));
 		found.stream = open_memstream(&text_, &text_size_);
 		found.limit = UINT64_MAX;
 		status = changes_read(sources.data(), sources.size(), &options, &found, &result,
@@ -301,6 +304,22 @@ TEST_CASE("the same prefix added and removed is refused, and an identical one is
 	CHECK(contradiction.status == DNSBLV6_OK);
 	CHECK(contradiction.found.refusal_count == 1);
 	CHECK(changes({ "+192.0.2.4", "+192.0.2.4" }).found.refusal_count == 0);
+}
+
+TEST_CASE("what is excepted is removed, of both families, whether a change speaks of it or not",
+	  "[zone-tools][changes]")
+{
+	tmpdir dir;
+	const std::string own = dir.path() + "/own";
+	const words all = { "-192.0.2.0-192.0.2.7", "-198.51.100.0-198.51.100.0",
+			    "-2001:db8::-2001:db8:0:ffff:ffff:ffff:ffff:ffff" };
+	std::ofstream(own) << "192.0.2.0/29\n198.51.100.0\n2001:db8::/48\n";
+	CHECK(changes({}, own.c_str()).text() == all);
+	CHECK(changes({ "+192.0.2.4", "-198.51.100.0", "+2001:db8:0:9::/64" }, own.c_str())
+		      .text() == all);
+	CHECK(changes({ "+192.0.2.0/28", "-198.51.100.1", "+2001:db8::/47" }, own.c_str()).text() ==
+	      words{ all[0], "+192.0.2.8-192.0.2.15", "-198.51.100.0-198.51.100.1", all[2],
+		     "+2001:db8:1::-2001:db8:1:ffff:ffff:ffff:ffff:ffff" });
 }
 
 TEST_CASE("pieces change where they are told to, and keep their sets elsewhere",
