@@ -19,10 +19,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* A new set, closed by exec(). -EMFILE, -ENFILE, -ENOMEM. */
 int waitset_new(void);
 /* The child's copy of a set ends; -1 is fine. */
@@ -49,7 +45,3 @@ int waitset_take(int set, uint64_t *ret_tags, int count_max);
  * readable until it has looked, epoll looks by itself.
  */
 void waitset_settle(int set);
-
-#ifdef __cplusplus
-}
-#endif

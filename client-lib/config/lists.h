@@ -14,10 +14,6 @@
 #include "client-lib/config/config.h"
 #include "client-lib/config/words.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 const char *lists_set_zones(struct config *config, const char *value, struct word *ret_word);
 const char *lists_set_servers(struct config *config, const char *value, struct word *ret_word);
 const char *lists_set_trusted(struct config *config, const char *value, struct word *ret_word);
@@ -33,7 +29,3 @@ unsigned lists_find_zone(const struct config *config, const char *text);
 unsigned lists_find_policy(const struct config *config, const char *text);
 /* The entries whose zone has that name, or that have it for a label, as a set; 0: none. */
 uint64_t lists_find_entries(const struct config *config, struct word name);
-
-#ifdef __cplusplus
-}
-#endif

@@ -22,10 +22,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The address is in one of these; ipv4 is its number. Most are told by their first octet. */
 static inline bool scope_is_private4(uint32_t ipv4)
 {
@@ -56,7 +52,3 @@ static inline uint64_t scope_entries(const struct config *config, enum config_to
 		return 0;
 	return config_entries(config, kind, zones);
 }
-
-#ifdef __cplusplus
-}
-#endif

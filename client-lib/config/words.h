@@ -12,10 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct word {
 	const char *text;
 	size_t size;
@@ -37,7 +33,3 @@ int words_find(struct word word, const char *const *names);
  * bytes). Returns -EINVAL.
  */
 int words_refuse(const char *key, struct word word, const char *reason, char *ret_error);
-
-#ifdef __cplusplus
-}
-#endif

@@ -22,10 +22,6 @@
 
 #include "client-lib/engine/zone.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define PROBE_LIFE_MS 5000 /* for one question; there are two rounds */
 
 /*
@@ -52,7 +48,3 @@ bool probe_join_look(struct zone *zone, struct waiter *waiter);
 void probe_drop(struct zone *zone);
 /* How many questions the probe that runs, or ended last, has sent. */
 uint32_t probe_question_count(const struct zone *zone);
-
-#ifdef __cplusplus
-}
-#endif

@@ -38,17 +38,9 @@
 
 #include "client-lib/engine/zone.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define STYLE_PAUSE_S 60
 
 /* "No such name" to a question for a block, in the style that the zone's word has. */
 void style_note_denial(struct zone *zone, const struct message_reply *reply);
 /* Forgets a look; its questions are the stub's to forget. */
 void style_drop(struct zone *zone);
-
-#ifdef __cplusplus
-}
-#endif

@@ -26,10 +26,6 @@
 #include <pthread.h>
 #include <sys/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define CLIENT_LINES_MAX  256  /* kept for the log; what is more is dropped */
 #define CLIENT_SERVERS_MS 1000 /* from one look at resolv.conf to the next */
 
@@ -122,7 +118,3 @@ void client_fill(const struct dnsblv6 *client, const struct topic *topic, uint64
 		 struct dnsblv6_result *ret_result);
 
 bool client_is_timeout(int timeout_ms);
-
-#ifdef __cplusplus
-}
-#endif

@@ -12,10 +12,6 @@
 
 #include "client-lib/lookup/input.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * block: an address or a prefix in it; aaaa: the text of an AAAA record. The exit
  * status: 0 when a bit is set, 1 when none is.
@@ -24,7 +20,3 @@ int decode_words(const struct lookup *lookup, const char *block, const char *aaa
 
 /* The block of each address, as each zone lists it. The exit status, as of verdicts_run(). */
 int decode_run(struct lookup *lookup, struct input *input);
-
-#ifdef __cplusplus
-}
-#endif

@@ -13,10 +13,6 @@
 
 #include "client-lib/lookup/lookup.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define INPUT_BUFFER_SIZE 16384 /* a longer line is no address either */
 
 struct input {
@@ -36,7 +32,3 @@ void input_init(struct input *input, char *const *operands, size_t count);
 
 /* The next addresses, at most max of them; 0 at the end. Waits for the first alone. */
 size_t input_next(struct input *input, struct dnsblv6_ip *ret_ips, size_t max);
-
-#ifdef __cplusplus
-}
-#endif

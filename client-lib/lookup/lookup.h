@@ -15,10 +15,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define LOOKUP_PROGRAM	  "dnsblv6-lookup"
 #define LOOKUP_ZONES_MAX  64  /* bits of a set in struct dnsblv6_result */
 #define LOOKUP_BATCH_MAX  128 /* addresses that are asked at once: those of one block */
@@ -56,7 +52,3 @@ int lookup_status(const struct lookup_tally *tally);
 
 /* Names and weights of the entries into lookup->zones. */
 void lookup_load_zones(struct lookup *lookup);
-
-#ifdef __cplusplus
-}
-#endif

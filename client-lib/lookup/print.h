@@ -9,10 +9,6 @@
 
 #include "client-lib/lookup/lookup.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* key says what topic is, to JSON. reason is NULL when there is none. One line, not flushed. */
 void print_verdict(const struct lookup *lookup, const char *key, const char *topic,
 		   const struct dnsblv6_result *result, const char *reason);
@@ -22,7 +18,3 @@ void print_zone(const struct lookup *lookup, const struct dnsblv6_zone_info *inf
 
 /* "text" with its quotes, so that any bytes make valid JSON. */
 void print_json_text(const char *text);
-
-#ifdef __cplusplus
-}
-#endif

@@ -10,10 +10,6 @@
 
 #include "client-lib/lookup/input.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The exit status. Lines are flushed before it waits for more addresses. */
 int verdicts_run(struct lookup *lookup, struct input *input);
 
@@ -22,7 +18,3 @@ int verdicts_run_names(struct lookup *lookup, char *const *names, size_t count);
 
 /* A dnsblv6_log_fn for --trace: lines of the library on standard error. */
 void verdicts_trace_line(void *context, int level, const char *line);
-
-#ifdef __cplusplus
-}
-#endif

@@ -40,10 +40,6 @@
 #include "client-lib/base/timers.h"
 #include "client-lib/resolver/upstream.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define FLIGHT_WRONG_MAX 20
 #define FLIGHT_KEPT_MAX	 8     /* the first flights keep a socket to a server on loopback */
 #define FLIGHT_UDP_MAX	 4096  /* larger than we offer: not every server looks at that */
@@ -152,7 +148,3 @@ int flight_outcome(struct flights *all, const struct flight *flight);
  * waitset.
  */
 void flight_forget(struct flight *flight);
-
-#ifdef __cplusplus
-}
-#endif

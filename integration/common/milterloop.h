@@ -24,10 +24,6 @@
 #include "integration/common/owner.h"
 #include "lib/common/counts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct dnsblv6;
 struct smfiDesc;
 struct smfi_str;
@@ -80,7 +76,3 @@ struct milterloop {
  * where it has a path. Once in a process. An exit status; what is wrong is logged.
  */
 int milterloop_run(const struct milterloop *milter);
-
-#ifdef __cplusplus
-}
-#endif

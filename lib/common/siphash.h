@@ -13,10 +13,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define SIP_INLINE static inline __attribute__((always_inline))
 
 struct sip {
@@ -67,7 +63,3 @@ SIP_INLINE uint64_t sip_end(struct sip *sip)
 		sip_round(sip);
 	return sip->a ^ sip->b ^ sip->c ^ sip->d;
 }
-
-#ifdef __cplusplus
-}
-#endif

@@ -10,10 +10,6 @@
 
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct subcommand {
 	const char *name;
 	int (*run)(int argc, char **argv); /* argv[0] is the name; returns the exit status */
@@ -33,7 +29,3 @@ struct subcommands {
  * status.
  */
 int subcommands_run(const struct subcommands *table, int argc, char **argv);
-
-#ifdef __cplusplus
-}
-#endif

@@ -12,10 +12,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 static inline uint16_t little_get16(const uint8_t *bytes)
 {
 	return (uint16_t)(bytes[0] | bytes[1] << 8);
@@ -30,7 +26,3 @@ static inline uint64_t little_get64(const uint8_t *bytes)
 {
 	return little_get32(bytes) | (uint64_t)little_get32(bytes + 4) << 32;
 }
-
-#ifdef __cplusplus
-}
-#endif

@@ -20,10 +20,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define ZIPMARK	     "PK\3\4" /* of a member */
 #define ZIPMARK_SIZE 4
 
@@ -55,7 +51,3 @@ static inline bool mark_find(const char *mark, size_t mark_size, uint8_t *seen,
 	}
 	return false;
 }
-
-#ifdef __cplusplus
-}
-#endif

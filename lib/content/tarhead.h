@@ -17,10 +17,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define TARHEAD_SIZE	512
 #define TARHEAD_SIZE_AT 124
 #define TARHEAD_SUM_AT	148
@@ -32,7 +28,3 @@ bool tarhead_number(const uint8_t *field, size_t size, uint64_t *ret_number);
 uint32_t tarhead_sum(const uint8_t *block);
 /* Is the checksum that a block says its own? Of a block of zeros it is not. Old programs add signed bytes. */
 bool tarhead_is_right(const uint8_t *block);
-
-#ifdef __cplusplus
-}
-#endif

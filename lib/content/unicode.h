@@ -12,10 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define UNICODE_PUT_MAX 4
 
 /* How many bytes the character at the beginning has in UTF-8 (RFC 3629); size > 0. 0: it is none. */
@@ -65,7 +61,3 @@ static inline size_t unicode_put(uint32_t character, uint8_t *ret_bytes)
 	ret_bytes[0] = (uint8_t)(mark | character);
 	return length;
 }
-
-#ifdef __cplusplus
-}
-#endif

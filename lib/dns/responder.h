@@ -44,10 +44,6 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RESPONDER_QUERY_MAX    4096  /* bytes of a query: more than any question and its options */
 #define RESPONDER_PAYLOAD_MAX  4096  /* of a response over UDP */
 #define RESPONDER_RESPONSE_MAX 65535 /* over TCP */
@@ -108,7 +104,3 @@ struct responder {
 	/* May be NULL. */
 	void (*count)(void *context, enum responder_event event);
 };
-
-#ifdef __cplusplus
-}
-#endif

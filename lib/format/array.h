@@ -17,10 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * Makes room for count items of item_size bytes each, by half as much again as
  * needed. items is the address of the pointer. False when there is no memory;
@@ -47,7 +43,3 @@ static inline bool array_grow(void *items, size_t item_size, size_t count, size_
 
 #define array_reserve(items, count, capacity)                                                      \
 	array_grow(&(items), sizeof(*(items)), (count), (capacity))
-
-#ifdef __cplusplus
-}
-#endif

@@ -11,10 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 static inline uint8_t ascii_lower(uint8_t byte)
 {
 	return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte + ('a' - 'A')) : byte;
@@ -46,7 +42,3 @@ static inline bool ascii_is_space(int byte)
 {
 	return ascii_is_blank(byte) || byte == '\r';
 }
-
-#ifdef __cplusplus
-}
-#endif

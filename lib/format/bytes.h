@@ -19,10 +19,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The last size bytes of number; *out moves behind them. */
 static inline void bytes_put(uint8_t **out, uint64_t number, unsigned size)
 {
@@ -98,7 +94,3 @@ static inline int bytes_finish(const struct bytes_input *input)
 {
 	return input->has_failed || input->size > 0 ? DNSBLV6_ERECORD : DNSBLV6_OK;
 }
-
-#ifdef __cplusplus
-}
-#endif

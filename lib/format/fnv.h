@@ -18,10 +18,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define FNV_START UINT64_C(0xcbf29ce484222325)
 
 static inline uint64_t fnv_add(uint64_t hash, const void *bytes, size_t size)
@@ -30,7 +26,3 @@ static inline uint64_t fnv_add(uint64_t hash, const void *bytes, size_t size)
 		hash = (hash ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
 	return hash;
 }
-
-#ifdef __cplusplus
-}
-#endif

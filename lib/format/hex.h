@@ -8,10 +8,6 @@
  *       opensmtpd; those of base64 in SASL, OpenPGP and mails.
  */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The value of a digit in either case; -1 when c is none. */
 static inline int hex_value(char c)
 {
@@ -42,7 +38,3 @@ static inline int base64_value(char c)
 		return c - '0' + 52;
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
-
-#ifdef __cplusplus
-}
-#endif

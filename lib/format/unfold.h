@@ -15,10 +15,6 @@
 
 #include "lib/format/dnssec.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define DNSBLV6_UNFOLD_MAX	  132 /* RRs at one name: 128 that are stored, and what is not */
 #define DNSBLV6_UNFOLD_RRSIGS_MAX 4
 
@@ -53,7 +49,3 @@ int dnsblv6_unfold_begin(struct dnsblv6_unfold *ret_unfold, const struct dnsblv6
  */
 int dnsblv6_unfold_name(struct dnsblv6_unfold *unfold, const struct dnsblv6_labels *name,
 			const uint8_t *data, size_t size, const struct dnsblv6_labels *next);
-
-#ifdef __cplusplus
-}
-#endif

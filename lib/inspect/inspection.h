@@ -20,10 +20,6 @@
 #include "lib/inspect/slots.h"
 #include "lib/inspect/within.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* What opens an object. */
 enum object_route {
 	OBJECT_HEAD,  /* not known yet: the head is not there */
@@ -130,7 +126,3 @@ void finding_add(struct inspection *inspection, enum inspect_class class_, const
 
 /* The same for a matcher, whose context is an object. */
 void finding_take(void *context, const struct match_finding *found);
-
-#ifdef __cplusplus
-}
-#endif

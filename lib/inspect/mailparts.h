@@ -12,14 +12,6 @@
  * The slot of the object is that of lib/mstream, whose bytes are pushed by object.c.
  */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct object;
 
 void mailparts_begin(struct object *mail);
-
-#ifdef __cplusplus
-}
-#endif

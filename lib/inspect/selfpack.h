@@ -26,10 +26,6 @@
 #include "lib/content/kind.h"
 #include "lib/content/pe.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define SELFPACK_SEARCHED  65536     /* behind sections... */
 #define SELFPACK_ANY	   (2 << 20) /* ...and of any file */
 #define SELFPACK_HEAD_SIZE 32	     /* as much as is looked at to know an archive */
@@ -59,7 +55,3 @@ void selfpack_begin(struct selfpack *ret_selfpack, enum content_kind kind);
 /* How many archives begin now. ret_found has SELFPACK_FOUND. */
 unsigned selfpack_push(struct selfpack *selfpack, const uint8_t *bytes, size_t size,
 		       struct selfpack_found *ret_found);
-
-#ifdef __cplusplus
-}
-#endif

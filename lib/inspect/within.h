@@ -17,10 +17,6 @@
 
 #include "lib/mstream/finder.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct object;
 
 void within_begin(struct object *object);
@@ -28,7 +24,3 @@ void within_begin(struct object *object);
 bool within_copy(struct object *object, const struct object *from);
 void within_push(struct object *object, const uint8_t *bytes, size_t size);
 void within_end(struct object *object, bool is_whole);
-
-#ifdef __cplusplus
-}
-#endif

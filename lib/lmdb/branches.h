@@ -19,16 +19,8 @@
 
 #include <lmdb.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * STORE_ECORRUPT when one of them is not as a writer needs it, which would write over its entries.
  * txn writes nothing; name is that of a table that there is.
  */
 int branches_check(MDB_txn *txn, const char *name);
-
-#ifdef __cplusplus
-}
-#endif

@@ -13,10 +13,6 @@
 
 #include <lmdb.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * Handles of the kind's tables, kind->table_count of them. They outlive the
  * transaction only when it commits. DNSBLV6_ENOTFOUND when one is not there.
@@ -78,7 +74,3 @@ int entries_check_freed(MDB_txn *txn);
  * the value has the size that it should. */
 bool entries_take(const struct store_place *place, struct store_bytes value, unsigned size,
 		  uint64_t *ret_number);
-
-#ifdef __cplusplus
-}
-#endif

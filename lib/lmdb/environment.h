@@ -14,10 +14,6 @@
 
 #include <sys/stat.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* LMDB's code or errno to a status. */
 int environment_status(int code);
 
@@ -52,7 +48,3 @@ int environment_stat_lock(const char *path, struct stat *ret_st);
  * raised the size limit since env was opened, takes that over.
  */
 int environment_begin(MDB_env *env, unsigned flags, MDB_txn **ret_txn);
-
-#ifdef __cplusplus
-}
-#endif

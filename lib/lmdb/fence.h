@@ -9,10 +9,6 @@
  *       a writer goes by what readers do not look at.
  */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * Calls run() in a child process, which ends by exit(3) with what that returns, and with its
  * caller, and leaves no core file. STORE_OK with *ret_status as waitpid(2) has it; STORE_ECORRUPT
@@ -21,7 +17,3 @@ extern "C" {
  * ignored.
  */
 int fence_run(int (*run)(void *context), void *context, int *ret_status);
-
-#ifdef __cplusplus
-}
-#endif

@@ -18,10 +18,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct disk;
 struct iovec;
 
@@ -76,7 +72,3 @@ struct disk_ops {
 struct disk {
 	const struct disk_ops *ops;
 };
-
-#ifdef __cplusplus
-}
-#endif

@@ -20,10 +20,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * RFC 5321, 4.5.3.1: 64 octets, "@", 255 octets; the path around it, "<" and ">" included, has
  * 256. Octets, also when they are UTF-8. The 64 are what every server must take; more are
@@ -79,7 +75,3 @@ struct recipient {
 	unsigned notify;		    /* 0: not said */
 	char orcpt[ENVELOPE_ORCPT_MAX + 1]; /* "type;xtext"; "": not said */
 };
-
-#ifdef __cplusplus
-}
-#endif

@@ -15,15 +15,7 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define DATE_TEXT_SIZE 48
 
 /* now_s is since 1970; ret_text has DATE_TEXT_SIZE bytes and is returned. */
 const char *date_format(int64_t now_s, char *ret_text);
-
-#ifdef __cplusplus
-}
-#endif

@@ -12,13 +12,5 @@
 
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Its name as it is written on, in whichever case word is; NULL: it is none of these. */
 const char *mechanism_find(const char *word, size_t word_size);
-
-#ifdef __cplusplus
-}
-#endif

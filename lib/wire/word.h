@@ -11,16 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Is text this keyword, in whichever case? */
 bool word_is(const char *text, size_t text_size, const char *keyword);
 
 /* Decimal, from 0 to 65535, without leading zeros. */
 bool word_parse_port(const char *text, size_t text_size, uint16_t *ret_port);
-
-#ifdef __cplusplus
-}
-#endif

@@ -13,10 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define ANSWER_QUERY_MAX RESPONDER_QUERY_MAX
 
 struct answer_query {
@@ -29,7 +25,3 @@ struct answer_query {
 	uint64_t now_ms;	       /* of a clock that never goes back, for limits */
 	uint16_t keepalive; /* over TCP: how long a client may be silent, in units of 100 ms */
 };
-
-#ifdef __cplusplus
-}
-#endif

@@ -22,10 +22,6 @@
 #include "server/askers/talkers.h"
 #include "server/askers/tsig.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* RFC 8914 */
 enum {
 	EDE_NOT_READY = 14,
@@ -96,7 +92,3 @@ const struct settings_zone *answering_settings(const struct answer *answer,
 const struct tsig_key *answering_key(const struct answer *answer);
 /* AXFR or IXFR? */
 bool answering_is_transfer(uint16_t qtype);
-
-#ifdef __cplusplus
-}
-#endif

@@ -16,13 +16,5 @@
 
 #include "server/message/reply.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Puts the answer, or the SOA that says no. The zone is begun. */
 enum reply_result classic_answer(struct reply *reply);
-
-#ifdef __cplusplus
-}
-#endif

@@ -26,10 +26,6 @@
 
 #include "server/message/reply.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * The signatures of the RRset just put, which has that type and is from entry.
  * Does nothing for a client that wants none.
@@ -51,7 +47,3 @@ void proof_put_neighbours(struct reply *reply, const struct dnsblv6_key *key,
 void proof_answer_nsec(struct reply *reply, const struct zone_entry *entry);
 void proof_answer_rrsig(struct reply *reply, const struct zone_entry *entry, uint16_t type,
 			uint32_t ttl);
-
-#ifdef __cplusplus
-}
-#endif

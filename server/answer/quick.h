@@ -24,10 +24,6 @@
 #include "server/message/reply.h"
 #include "server/zone/neighbours.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct quick_query {
 	const struct question_common *question;
 	const uint8_t *wire;	       /* that the question is from */
@@ -52,7 +48,3 @@ struct quick_said {
  */
 size_t quick_make(const struct quick_query *query, uint8_t *ret_wire, size_t wire_max,
 		  struct quick_said *ret_said);
-
-#ifdef __cplusplus
-}
-#endif

@@ -10,13 +10,5 @@
 
 #include "server/message/reply.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Puts the answer, or the SOA that says no; and the proof of it. The zone is begun. */
 enum reply_result records_answer(struct reply *reply);
-
-#ifdef __cplusplus
-}
-#endif

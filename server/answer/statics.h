@@ -13,10 +13,6 @@
 
 #include "server/message/reply.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Does the type only make sense where the zone is signed, under its own name? */
 bool statics_is_of_signing(uint16_t type);
 
@@ -31,7 +27,3 @@ void statics_put_additional(struct reply *reply, const struct zone_entry *entry)
 
 /* The first RR, RRSIG apart. False when there is none. */
 bool statics_first(struct reply *reply, const struct zone_entry *entry, struct dnsblv6_rr *ret_rr);
-
-#ifdef __cplusplus
-}
-#endif

@@ -10,10 +10,6 @@
 
 #include "server/answer/answering.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The size of the response; 0 also for a transfer that is granted, over TCP. */
 size_t transfer_answer(struct answer *answer, const struct question *question,
 		       const struct answer_query *query);
@@ -21,7 +17,3 @@ size_t transfer_answer(struct answer *answer, const struct question *question,
 /* Notes a transfer whose TSIG is not good, so that the log can say it. */
 void transfer_answer_bad_tsig(struct answer *answer, const struct question *question,
 			      const struct answer_query *query);
-
-#ifdef __cplusplus
-}
-#endif

@@ -11,10 +11,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The finaliser of SplitMix64; seed is random. Every bit of both decides each bit of the result. */
 static inline uint64_t mix(uint64_t value, uint64_t seed)
 {
@@ -23,7 +19,3 @@ static inline uint64_t mix(uint64_t value, uint64_t seed)
 	value = (value ^ value >> 27) * 0x94d049bb133111ebU;
 	return value ^ value >> 31;
 }
-
-#ifdef __cplusplus
-}
-#endif

@@ -12,17 +12,9 @@
 
 #include "lib/process/callfilter.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum syscalls_role { SYSCALLS_PARENT, SYSCALLS_WORKER };
 
 /*
  * A worker's goes on top of the parent's, not the other way round. As callfilter_make() does.
  */
 int syscalls_make(enum syscalls_role role, struct callfilter *ret_filter);
-
-#ifdef __cplusplus
-}
-#endif

@@ -29,10 +29,6 @@
 #include "server/control/request.h"
 #include "server/settings/settings.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define CONTROL_CLIENTS_MAX 16
 #define CONTROL_POLLS_MAX   (CONTROL_CLIENTS_MAX + 1)
 #define CONTROL_READ_MS	    5000
@@ -90,7 +86,3 @@ void control_refuse_waiting(struct control *control, uint64_t ticket, const char
 			    uint64_t now_ms);
 void control_answer_waiting(struct control *control, uint64_t ticket, const char *text,
 			    uint64_t now_ms);
-
-#ifdef __cplusplus
-}
-#endif

@@ -12,16 +12,8 @@
 
 #include "server/settings/settings.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * The text for a name in wire form, whatever its case; NULL when there is none.
  * settings may be NULL. Borrowed from the settings.
  */
 const char *identity_find(const struct settings *settings, const uint8_t *name, size_t name_size);
-
-#ifdef __cplusplus
-}
-#endif

@@ -25,10 +25,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct options_context {
 	const struct settings *settings; /* NULL: no cookies and no NSID */
 	const struct sockaddr *client;
@@ -76,7 +72,3 @@ struct options options_read_cookie(const uint8_t *data, size_t size,
 size_t options_size(const struct options *options);
 /* False when memory ran out. */
 bool options_put(const struct options *options, knot_rrset_t *opt, knot_mm_t *mm);
-
-#ifdef __cplusplus
-}
-#endif

@@ -32,10 +32,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The largest is a TXT RRset of two value sets of 255 texts, in libknot's form. */
 #define ARENA_SIZE ((size_t)256 * 1024)
 
@@ -118,7 +114,3 @@ static inline bool reply_wants(const struct reply *reply, uint16_t type)
 {
 	return reply->qtype == type || reply->qtype == KNOT_RRTYPE_ANY;
 }
-
-#ifdef __cplusplus
-}
-#endif

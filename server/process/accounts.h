@@ -16,10 +16,6 @@
 
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Adds the networks that a generation has counted to those of the past. 0 or -ENOMEM. */
 int accounts_keep_talkers(const struct parent *parent, const struct generation *generation);
 
@@ -28,7 +24,3 @@ void accounts_log(const struct parent *parent);
 
 /* The answer to request, one of those that ask, into out. 0, -ENOMEM, or as report_print(). */
 int accounts_write_report(const struct parent *parent, const struct request *request, FILE *out);
-
-#ifdef __cplusplus
-}
-#endif

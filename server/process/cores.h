@@ -17,10 +17,6 @@
 #include <sched.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct cores {
 	cpu_set_t allowed; /* what the administrator gave us */
 	cpu_set_t shared;
@@ -42,7 +38,3 @@ void cores_use_all(const struct cores *cores);
  * ignore it. Nothing happens to a process that an administrator has started as a real-time task.
  */
 void cores_take_short_turns(void);
-
-#ifdef __cplusplus
-}
-#endif

@@ -19,10 +19,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct driver {
 	struct load load;
 	struct keeper keeper;
@@ -57,7 +53,3 @@ __attribute__((noreturn)) void driver_run_filler(const struct driver *driver,
  * own filler begins. Behind this a question gets no answer of the driver's until that has filled.
  */
 void driver_hand_over(const struct driver *driver, uint64_t generation);
-
-#ifdef __cplusplus
-}
-#endif

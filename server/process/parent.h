@@ -25,10 +25,6 @@
 #include "server/process/driver.h"
 #include "server/settings/settings.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * settings is handed over; listener, worker_filter, which is confine.h's, driver and
  * control, which may be NULL, are borrowed. Returns the exit status.
@@ -38,7 +34,3 @@ int parent_run(const char *config_path, struct settings *settings,
 	       const struct settings *configured, const struct listener *listener,
 	       const struct callfilter *worker_filter, struct control *control,
 	       struct driver *driver);
-
-#ifdef __cplusplus
-}
-#endif

@@ -31,10 +31,6 @@
 
 #include <sys/queue.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* What the parent knows of the worker in the slot of the same index. */
 struct worker_state {
 	enum worker_word word; /* WORKER_SILENT too when it is dead, and before it says one */
@@ -94,7 +90,3 @@ struct parent {
 	int word_ends[2]; /* workers write struct worker_message, the parent reads */
 	bool is_stopping;
 };
-
-#ifdef __cplusplus
-}
-#endif

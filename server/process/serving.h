@@ -20,10 +20,6 @@
 #include "server/transfer/forks.h"
 #include "server/querylog/tap.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct tcp;
 
 struct serving {
@@ -43,7 +39,3 @@ void serving_close(struct serving *serving);
 
 /* For udp_new() and tcp_new(). serving is borrowed. */
 struct responder serving_responder(struct serving *serving);
-
-#ifdef __cplusplus
-}
-#endif

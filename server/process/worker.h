@@ -23,10 +23,6 @@
 #include "server/askers/frequent.h"
 #include "server/askers/talkers.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct worker_start {
 	const struct settings *settings;
 	const struct listener *listener;
@@ -58,7 +54,3 @@ struct worker_message {
 
 /* Returns the exit status of the process. */
 int worker_serve(const struct worker_start *start);
-
-#ifdef __cplusplus
-}
-#endif

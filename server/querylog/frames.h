@@ -22,10 +22,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define FRAMES_BUFFER_SIZE ((size_t)256 * 1024) /* the longest frame and more */
 #define FRAMES_PATIENCE_S  5
 
@@ -55,7 +51,3 @@ int frames_put(struct frames *frames, const void *data, size_t size);
 int frames_flush(struct frames *frames);
 /* The same, and the end of the stream, as a reader wants it. */
 void frames_close(struct frames *frames);
-
-#ifdef __cplusplus
-}
-#endif

@@ -22,10 +22,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct querylog {
 	int in_fd;  /* the process reads; -1: there was no query log yet */
 	int out_fd; /* workers write */
@@ -54,7 +50,3 @@ uint64_t querylog_count_lost(const struct querylog *log);
 
 /* After all workers: waits until what they said is written, seconds at most. */
 void querylog_end(struct querylog *log);
-
-#ifdef __cplusplus
-}
-#endif

@@ -15,10 +15,6 @@
 #include "lib/common/conf.h"
 #include "server/settings/settings.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* ---- section "server" ---- */
 
 const char *taking_listen(void *member, const struct conf_value *value);  /* listener_addresses */
@@ -72,7 +68,3 @@ extern const char taking_no_memory[];
  * *array has; NULL when memory ran out.
  */
 void *taking_add(void *array, size_t *count, size_t size);
-
-#ifdef __cplusplus
-}
-#endif

@@ -23,10 +23,6 @@
 
 #include <uv.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct forks_child {
 	pid_t pid;
 	const struct settings_name *name; /* of the zone, borrowed */
@@ -61,7 +57,3 @@ int forks_start(struct forks *forks, const struct transfer *transfer, int fd,
 /* Behind tcp_stop(): ends the children that are left, and closes the handle. Run the loop, then free. */
 void forks_stop(struct forks *forks);
 void forks_free(struct forks *forks);
-
-#ifdef __cplusplus
-}
-#endif

@@ -19,10 +19,6 @@
 
 #include <uv.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct inquiry_target {
 	size_t zone;
 	const struct sockaddr_storage *address;
@@ -52,7 +48,3 @@ int inquiry_open(struct inquiry *inquiry, uv_loop_t *loop, struct catalog *catal
 void inquiry_close(struct inquiry *inquiry);
 /* Takes one that is all zero. */
 void inquiry_free(struct inquiry *inquiry);
-
-#ifdef __cplusplus
-}
-#endif

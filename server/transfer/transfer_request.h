@@ -13,10 +13,6 @@
 #include "server/settings/settings.h"
 #include "server/askers/tsig.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum transfer_verdict {
 	TRANSFER_GRANTED,
 	TRANSFER_ADDRESS, /* the client is no secondary of the zone */
@@ -53,7 +49,3 @@ struct transfer_limits {
 	unsigned timeout_s;	 /* for all of it */
 	unsigned idle_timeout_s; /* without a byte taken */
 };
-
-#ifdef __cplusplus
-}
-#endif

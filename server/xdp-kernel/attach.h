@@ -13,10 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bpf_object;
 struct xdp_program;
 
@@ -70,7 +66,3 @@ int attach_take(unsigned interface, uint32_t id);
 /* Of an error of this file: the system's text, or the libraries'. ret_text is returned. */
 #define ATTACH_TEXT_SIZE 128
 const char *attach_strerror(int error, char *ret_text);
-
-#ifdef __cplusplus
-}
-#endif

@@ -15,10 +15,6 @@
 
 #include <sys/socket.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum clients_verdict {
 	CLIENTS_PASS,
 	CLIENTS_IGNORE,
@@ -36,7 +32,3 @@ struct clients_answer {
 
 /* The zone is begun. client may be NULL: it passes. */
 struct clients_answer clients_judge(struct zone *zone, const struct sockaddr *client);
-
-#ifdef __cplusplus
-}
-#endif

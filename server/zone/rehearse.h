@@ -13,17 +13,9 @@
 
 #include "server/settings/settings.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * Logs each zone whose store cannot be opened. EX_OK when all can, EX_NOINPUT when one cannot, or
  * why the user cannot be changed. What only the configured user may open is a warning where this
  * process is another's, and cannot be told.
  */
 int rehearse_stores(const struct settings *settings);
-
-#ifdef __cplusplus
-}
-#endif

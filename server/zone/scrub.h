@@ -31,10 +31,6 @@
 
 #include <uv.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define SCRUB_READ_MAX_S 300
 #define SCRUB_REST_PARTS 9 /* of a round's processor time that pass before the next */
 
@@ -66,7 +62,3 @@ int scrub_open(struct scrub *scrub, uv_loop_t *loop, struct catalog *catalog,
 void scrub_close(struct scrub *scrub);
 /* Takes one that is all zero. */
 void scrub_free(struct scrub *scrub);
-
-#ifdef __cplusplus
-}
-#endif

@@ -14,10 +14,6 @@
 
 #include "lib/lmdb/writer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * The segments, the sets of values that these name, and the sub-zones, into tables that are empty.
  * A status of lib/store or lib/format, CHAIN_EVALUES or -ENOMEM.
@@ -39,7 +35,3 @@ int listed_add_set(struct writer *writer, struct recorder *recorder, uint32_t se
 /* As listed_values(), of a set of the store, from which they are borrowed until the transaction changes it. */
 int listed_get_values(struct writer *writer, uint32_t set, struct dnsblv6_value *ret_values,
 		      size_t *ret_count);
-
-#ifdef __cplusplus
-}
-#endif

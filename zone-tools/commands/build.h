@@ -9,17 +9,9 @@
 
 #include "zone-tools/zones/zonesconf.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 const struct zonesconf_command *build_settings(void);
 
 /* Of a zone whose settings are those: what build_zone() and sign_zone() leave to their caller. */
 bool build_has_secondaries(const struct zonesconf_zone *zone);
 /* Waits for them as a build does. EX_OK, EX_UNAVAILABLE, or why a store cannot be read. */
 int build_await(const struct zonesconf_zone *zone);
-
-#ifdef __cplusplus
-}
-#endif

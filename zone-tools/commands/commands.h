@@ -9,10 +9,6 @@
  *       sysexits.
  */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 int build_command(int argc, char **argv);
 int check_command(int argc, char **argv);
 int update_command(int argc, char **argv);
@@ -45,7 +41,3 @@ int commands_fence(const char *store, const char *done, int (*run)(void *context
 int commands_exit_status(int status);
 /* The same, and, where it is not EX_OK, a line that says of place what has failed, and why. */
 int commands_end(const char *place, const char *what, int status);
-
-#ifdef __cplusplus
-}
-#endif

@@ -12,10 +12,6 @@
 
 #include "lib/common/options.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* EX_OK, also without any; EX_UNAVAILABLE when one has not got it. */
 int followers_await(struct secondaries *secondaries, const struct dnsblv6_labels *zone,
 		    uint32_t serial, const char *store);
@@ -31,7 +27,3 @@ int followers_await_store(const struct secondaries *secondaries, const char *sto
 		{ 0, "secondary-wait", "SECONDS", "how long for all of them (30)" },               \
 			OPTIONS_AT(type, member.wait_s), .min = 1, .max = 86400                    \
 	}
-
-#ifdef __cplusplus
-}
-#endif

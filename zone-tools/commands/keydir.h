@@ -24,10 +24,6 @@
 
 #include <sys/socket.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define KEYDIR_PARENTS_MAX 8
 
 #define KEYDIR_PROPAGATION_S 3600 /* by default */
@@ -124,7 +120,3 @@ void keydir_close(struct keydir *dir, bool is_written);
 			OPTIONS_AT(type, member), .take = keydir_take_parent, .is_repeated = true, \
 						  .is_remembered = true                            \
 	}
-
-#ifdef __cplusplus
-}
-#endif

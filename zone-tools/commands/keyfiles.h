@@ -10,10 +10,6 @@
 
 #include "zone-tools/keys/keyset.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct keyfiles {
 	const char *paths[SIGNER_KEYS_MAX]; /* borrowed; [0] is --key, NULL when not given */
 	size_t count;
@@ -43,7 +39,3 @@ int keyfiles_end(const struct keyset *set, const char *store, const char *what, 
 /* When the store has been written: warns of each key that was kept without its file. */
 void keyfiles_report_kept(const struct keyfiles *files, const char *store);
 void keyfiles_deinit(struct keyfiles *files);
-
-#ifdef __cplusplus
-}
-#endif

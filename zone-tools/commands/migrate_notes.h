@@ -9,12 +9,4 @@
 
 #include "zone-tools/zones/rbldnsdline.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 void migrate_notes_tell(const struct rbldnsdline *line);
-
-#ifdef __cplusplus
-}
-#endif

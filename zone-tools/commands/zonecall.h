@@ -13,10 +13,6 @@
 
 #include "zone-tools/zones/zonesconf.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Whether operands behind the ZONE, or in its place, are lists. */
 enum zonecall_lists {
 	ZONECALL_NO_LISTS,
@@ -49,7 +45,3 @@ const char *zonecall_take_config(void *member, const char *argument);
 	{                                                                                          \
 		ZONECALL_ROW, .take = zonecall_take_config, .is_once = true                        \
 	}
-
-#ifdef __cplusplus
-}
-#endif

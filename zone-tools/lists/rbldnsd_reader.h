@@ -16,10 +16,6 @@
 
 #include <string.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The prefixes of a trie, to know the ones that come twice. */
 struct prefix_table {
 	uint32_t *slots; /* entry numbers + 1 */
@@ -110,7 +106,3 @@ bool rbldnsd_take_ttl(const char **at, uint32_t fallback, uint32_t *ret_ttl);
 
 /* line is what stands behind the dollar sign; marked: "#$", ";$" or ":$". */
 int rbldnsd_special_read(struct rbldnsd *reader, const char *line, bool is_marked);
-
-#ifdef __cplusplus
-}
-#endif

@@ -14,10 +14,6 @@
 #include "zone-tools/base/findings.h"
 #include "zone-tools/plan/plan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * Adds a refusal when that is more than max_records. It names the list with most records, and of
  * a flat zone the widest prefix of it. Then as room_check_values().
@@ -27,7 +23,3 @@ void room_check(const struct plan *plan, const struct listing *listing, const st
 /* Adds a refusal for the address with the most values when these are more than the style permits. */
 void room_check_values(const struct plan *plan, enum dnsblv6_style style,
 		       struct findings *findings);
-
-#ifdef __cplusplus
-}
-#endif

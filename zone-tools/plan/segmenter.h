@@ -13,10 +13,6 @@
 #include "lib/lmdb/writer.h"
 #include "lib/store/tables.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Where they go; a recorder notes what was there, for a change that does not compare tables. */
 struct segment_sink {
 	struct writer *writer;
@@ -62,7 +58,3 @@ int segmenter_end_cut(struct segment_cut *cut);
 /* One alone. */
 int segmenter_put(const struct segment_sink *sink, uint16_t origin,
 		  const struct dnsblv6_segment *segment);
-
-#ifdef __cplusplus
-}
-#endif

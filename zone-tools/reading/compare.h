@@ -16,10 +16,6 @@
 
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct compare_job {
 	const char *store; /* whole, as verify.h has found */
 	/* What it is compared with: a later store, or with NULL lists. */
@@ -46,7 +42,3 @@ struct compare_result {
 int compare_store(const struct compare_job *job, struct compare_result *ret_result);
 /* Is there none? */
 bool compare_is_same(const struct compare_result *result);
-
-#ifdef __cplusplus
-}
-#endif

@@ -9,10 +9,6 @@
 
 #include "zone-tools/keys/keyset.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct keystate {
 	bool is_there; /* the store; false: all else is zero */
 	struct dnsblv6_facts facts;
@@ -28,7 +24,3 @@ struct keystate {
  * the text is refused. The caller has looked for damage, or is a child.
  */
 int keystate_read(const char *path, uint64_t now_s, struct keystate *ret_state);
-
-#ifdef __cplusplus
-}
-#endif

@@ -15,10 +15,6 @@
 #include "zone-tools/reading/contents.h"
 #include "zone-tools/reading/versions.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* A version of one list in dotted names; all is borrowed. */
 struct past {
 	struct reader *reader;
@@ -34,7 +30,3 @@ int past_region(const struct past *left, const struct past *right, const uint8_t
 		size_t size, struct dnsblv6_prefix *ret_region, bool *ret_is_there);
 /* Adds what is listed in a region, of its family, as ranges_add() does. */
 int past_read(const struct past *past, struct dnsblv6_prefix region, struct ranges *ranges);
-
-#ifdef __cplusplus
-}
-#endif

@@ -12,10 +12,6 @@
 
 #include "lib/lmdb/reader.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Findings begin so long before the first signature ends, as the warnings of servers do. */
 #define VALIDITY_SOON_S (3 * 86400)
 
@@ -26,7 +22,3 @@ extern "C" {
  */
 int validity_check(struct reader *reader, const char *store, uint64_t now_s,
 		   struct findings *findings);
-
-#ifdef __cplusplus
-}
-#endif

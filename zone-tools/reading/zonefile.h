@@ -12,16 +12,8 @@
 
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * Every record in canonical order, the SOA first, one a line. Between
  * reader_begin() and reader_end(). -errno when the stream fails.
  */
 int zonefile_print(struct reader *reader, FILE *stream);
-
-#ifdef __cplusplus
-}
-#endif

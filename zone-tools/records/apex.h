@@ -10,10 +10,6 @@
 #include "zone-tools/keys/keyset.h"
 #include "zone-tools/base/spec.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Any encoded record of this file fits: 32 NS of 255 octets each and an SOA. */
 #define APEX_RECORD_MAX 12288
 
@@ -29,7 +25,3 @@ size_t apex_encode_metadata(const struct spec *spec, bool has_ipv4, bool has_ipv
 
 /* The name of a name server below the zone, relative to it; false when it is elsewhere. */
 bool apex_glue_name(const struct spec *spec, size_t ns, struct dnsblv6_labels *ret_name);
-
-#ifdef __cplusplus
-}
-#endif

@@ -13,10 +13,6 @@
 
 #include "lib/lmdb/store.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define BARE_RRS_MAX	128   /* at one name, with their signatures */
 #define BARE_RECORD_MAX 32768 /* bytes of such a name */
 
@@ -37,7 +33,3 @@ int bare_record(struct store_bytes value, uint8_t *ret_data, size_t *ret_size);
 /* The same of the apex, with another serial and with the records of keyset, whose TTL is ttl. */
 int bare_apex(struct store_bytes value, uint32_t serial, const struct keyset *keyset, uint32_t ttl,
 	      uint8_t *ret_data, size_t *ret_size);
-
-#ifdef __cplusplus
-}
-#endif

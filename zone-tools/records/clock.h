@@ -14,10 +14,6 @@
 #include "zone-tools/records/before.h"
 #include "zone-tools/base/findings.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Machines that write one store in turn may differ by so much. */
 #define CLOCK_BACK_S 600
 
@@ -28,7 +24,3 @@ extern "C" {
  */
 bool clock_check(const char *store, const struct before *before, uint64_t now_s,
 		 uint32_t lifetime_s, struct findings *findings);
-
-#ifdef __cplusplus
-}
-#endif

@@ -15,16 +15,8 @@
 
 #include "lib/lmdb/writer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * Compares the apex, segments, value sets, origins and settings. False also when signatures of
  * the SOA or of the digest are due; signer is NULL in an unsigned zone.
  */
 int unchanged_compare(struct writer *writer, const struct signer *signer, bool *ret_is_same);
-
-#ifdef __cplusplus
-}
-#endif

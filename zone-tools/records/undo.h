@@ -15,10 +15,6 @@
 
 #include "lib/store/tables.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct undo;
 
 /* Of the change with that number; what takes more than size_max bytes is not kept. */
@@ -35,7 +31,3 @@ int undo_compare(struct undo *undo, enum store_table table);
 int undo_end(struct undo *undo, uint64_t *ret_size, bool *ret_is_kept);
 /* Takes the parts of a change out of the journal. */
 int undo_delete(struct writer *writer, uint64_t number);
-
-#ifdef __cplusplus
-}
-#endif

@@ -16,10 +16,6 @@
 
 #include "lib/lmdb/writer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* ret_rdata has ZONEMD_RDATA_SIZE bytes: a digest of zeros. */
 #define ZONEMD_RDATA_SIZE 54
 void zonemd_make_placeholder(uint8_t *ret_rdata);
@@ -31,7 +27,3 @@ void zonemd_make_placeholder(uint8_t *ret_rdata);
  */
 int zonemd_write(struct writer *writer, const struct dnsblv6_facts *facts, struct signer *signer,
 		 struct recorder *recorder);
-
-#ifdef __cplusplus
-}
-#endif

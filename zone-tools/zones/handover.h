@@ -13,16 +13,8 @@
 
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The new file or directory at path comes to belong to the owner and group of the one that it is in. */
 void handover_give(const char *path);
 
 /* Is it to be made? Then it may be given away afterwards; a store that was there stays whose it is. */
 bool handover_is_absent(const char *path);
-
-#ifdef __cplusplus
-}
-#endif

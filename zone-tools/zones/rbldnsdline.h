@@ -16,10 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RBLDNSDLINE_ZONES_MAX  64
 #define RBLDNSDLINE_LISTS_MAX  256
 #define RBLDNSDLINE_LISTEN_MAX 16
@@ -59,7 +55,3 @@ bool rbldnsdline_make_name(const char *zone, char *ret_name, size_t name_max);
 
 /* ADDRESS@PORT of what -b has; false when that is the name of a host or of a service. */
 bool rbldnsdline_make_listen(const char *text, char *ret_listen, size_t listen_max);
-
-#ifdef __cplusplus
-}
-#endif

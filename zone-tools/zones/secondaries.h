@@ -18,10 +18,6 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define SECONDARIES_MAX	   16
 #define SECONDARIES_WAIT_S 30
 
@@ -45,7 +41,3 @@ const char *secondaries_add(void *member, const char *argument);
 /* How many have not got serial when the time is up. zone is in lower case. */
 size_t secondaries_wait(struct secondaries *secondaries, const struct dnsblv6_labels *zone,
 			uint32_t serial);
-
-#ifdef __cplusplus
-}
-#endif

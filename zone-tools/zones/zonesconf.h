@@ -23,10 +23,6 @@
 #include "lib/common/conf.h"
 #include "lib/common/options.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define ZONESCONF_ZONES_MAX 1000
 #define ZONESCONF_VALUE_MAX 4096
 /* The option of build that "NAME: off" is a setting of, where a store may remember that it was on. */
@@ -92,7 +88,3 @@ const char *zonesconf_get(const struct zonesconf_zone *zone, const char *name);
 /* Calls fn for each file of the settings of that name, "list" or "except". */
 void zonesconf_each_file(const struct zonesconf_zone *zone, const char *name,
 			 void (*fn)(void *context, const char *path), void *context);
-
-#ifdef __cplusplus
-}
-#endif

@@ -23,10 +23,6 @@
 #include "integration/adapters/cached/cached_setup.h"
 #include "lib/common/counts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct callers; /* opaque */
 
 #define CALLERS_COUNTER_MAP(X)                                                                     \
@@ -57,7 +53,3 @@ void callers_free(struct callers *callers);
 
 unsigned callers_count(const struct callers *callers);
 const uint64_t *callers_counters(const struct callers *callers);
-
-#ifdef __cplusplus
-}
-#endif

@@ -16,10 +16,6 @@
 
 #include "integration/adapters/dns-translator/translate_setup.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Counters of so many workers, in memory that they will share; never freed. NULL: none. */
 uint64_t *service_map_counters(unsigned workers);
 
@@ -32,7 +28,3 @@ int translate_service_run(const struct translate_setup *setup, const struct list
 
 /* What SIGHUP is answered with. */
 void service_log_no_reload(void);
-
-#ifdef __cplusplus
-}
-#endif

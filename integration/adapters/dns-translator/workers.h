@@ -16,13 +16,5 @@
 
 #include "integration/adapters/dns-translator/translate_service.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Returns an exit status when all have ended; workers exit by themselves. */
 int workers_run(const struct translate_setup *setup, const struct listener *listener);
-
-#ifdef __cplusplus
-}
-#endif

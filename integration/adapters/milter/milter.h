@@ -15,16 +15,8 @@
 #include "integration/adapters/milter/session.h"
 #include "integration/adapters/milter/milter_setup.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * Binds the socket and gives it to its owner. sessions is borrowed until the process ends,
  * and finished. An exit status, as milterloop_open() has it.
  */
 int milter_open(const struct milter_setup *setup, struct session_shared *sessions);
-
-#ifdef __cplusplus
-}
-#endif

@@ -20,17 +20,9 @@
  *     to config|ready   when the last has ended at once too
  */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * Runs until OpenSMTPD ends; returns an exit status. work is called in each child, with
  * standard input and output, and returns that of the child. deadline_ms is how long work may
  * take to answer.
  */
 int guard_run(int (*work)(void *context), void *work_context, int deadline_ms);
-
-#ifdef __cplusplus
-}
-#endif

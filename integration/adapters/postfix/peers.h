@@ -27,10 +27,6 @@
 #include "integration/adapters/postfix/sockets.h"
 #include "lib/common/counts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct peers; /* opaque */
 
 #define PEERS_STUCK_S 5
@@ -69,7 +65,3 @@ void peers_free(struct peers *peers);
 
 unsigned peers_count(const struct peers *peers);
 const uint64_t *peers_counters(const struct peers *peers);
-
-#ifdef __cplusplus
-}
-#endif

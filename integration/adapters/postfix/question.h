@@ -15,10 +15,6 @@
 #include "client-lib/dnsblv6.h"
 #include "integration/common/judge.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define QUESTION_STATE_MAX    24
 #define QUESTION_INSTANCE_MAX 64
 
@@ -39,7 +35,3 @@ enum question_status {
 
 /* The longest reply: a text or a header, and some words. */
 #define QUESTION_REPLY_MAX (JUDGE_HEADER_MAX + 64)
-
-#ifdef __cplusplus
-}
-#endif

@@ -14,10 +14,6 @@
 
 #include "integration/adapters/postfix/policy_setup.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct sockets {
 	int fds[SETUP_PLACES_MAX];
 	unsigned count;
@@ -32,7 +28,3 @@ int sockets_open(const struct policy_setup *setup, struct sockets *ret_sockets,
 		 const struct place **ret_place);
 /* Also removes them from the file system, as far as the daemon still may. */
 void sockets_close(const struct policy_setup *setup, struct sockets *sockets);
-
-#ifdef __cplusplus
-}
-#endif

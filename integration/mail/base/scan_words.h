@@ -12,10 +12,6 @@
 
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define SCAN_PIECE_MAX 65536 /* bytes of a mail at a time */
 #define SCAN_TEXT_MAX  400
 
@@ -38,7 +34,3 @@ struct scan_envelope {
 	size_t recipient_count;
 	const char *id; /* the session's, for logs */
 };
-
-#ifdef __cplusplus
-}
-#endif

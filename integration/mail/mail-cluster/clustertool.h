@@ -15,10 +15,6 @@
 
 #include "integration/mail/base/store/storewire.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { CLUSTERTOOL_WELL, CLUSTERTOOL_DEGRADED, CLUSTERTOOL_DOWN };
 
 int cluster_nodes_command(int argc, char **argv);
@@ -55,7 +51,3 @@ int clustertool_ask(const struct clustertool *tool, enum storewire_question ques
 		    unsigned usual_timeout_s, char **ret_text);
 /* Logs "what" with the socket and the text of status; returns the exit status for it. */
 int clustertool_fail(const struct clustertool *tool, const char *what, int status);
-
-#ifdef __cplusplus
-}
-#endif

@@ -23,13 +23,5 @@
 
 #include "integration/mail/mail-hub/hub_setup.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* setup has been read from config_path. Returns an exit status. */
 int hub_run(const struct hub_setup *setup, const char *config_path);
-
-#ifdef __cplusplus
-}
-#endif

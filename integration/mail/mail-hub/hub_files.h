@@ -21,10 +21,6 @@
 
 #include "integration/mail/mail-hub/hub_programs.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 extern const char hub_context[]; /* in the log */
 
 #define HUB_FILE_MAX (HUB_PATH_MAX + 64)
@@ -60,7 +56,3 @@ int hub_files_try(const struct hub_setup *setup);
 /* This process becomes the program. Does not return. */
 __attribute__((noreturn)) void hub_files_run(const struct hub_setup *setup, unsigned program,
 					     enum hub_file file, bool is_check);
-
-#ifdef __cplusplus
-}
-#endif

@@ -12,10 +12,6 @@
 
 #include "integration/mail/mail-hub/hub_setup.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Has no address two programs? Each checks its own configuration, and none sees the others'. */
 bool hub_places_are_apart(const struct hub_setup *setup);
 /*
@@ -24,7 +20,3 @@ bool hub_places_are_apart(const struct hub_setup *setup);
  * it does not, and no mail comes.
  */
 bool hub_places_may_change(const struct hub_setup *before, const struct hub_setup *setup);
-
-#ifdef __cplusplus
-}
-#endif

@@ -8,10 +8,6 @@
  *       includes this.
  */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define TOOL_DATABASE "/var/lib/mail-scan/mail.signatures"
 
 /* Exit statuses of scan_command(), which are clamscan's. */
@@ -21,7 +17,3 @@ enum { TOOL_CLEAN, TOOL_FOUND, TOOL_FAILED };
 int scan_command(int argc, char **argv);
 int compile_command(int argc, char **argv);
 int info_command(int argc, char **argv);
-
-#ifdef __cplusplus
-}
-#endif

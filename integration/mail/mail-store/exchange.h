@@ -13,10 +13,6 @@
 
 #include <sys/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* One import or export. */
 struct exchange {
 	const char *store;
@@ -53,7 +49,3 @@ int exchange_open(const struct options_table *table, int argc, char **argv, bool
 		  struct exchange *exchange);
 /* Closes the store, and says how many mails were done; what is said when status is not 0. The exit status. */
 int exchange_close(struct exchange *exchange, const char *what, const char *done, int status);
-
-#ifdef __cplusplus
-}
-#endif

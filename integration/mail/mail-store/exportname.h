@@ -12,17 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* ret_name has MAILDIR_NAME_SIZE bytes. In order names are as the mails were delivered: up to the year 2286. */
 void exportname_make(uint64_t time_us, const struct mailid *id, char *ret_name);
 /* As memcmp(), without flags. */
 int exportname_compare(const char *one, const char *other);
 /* False: it is another's name. */
 bool exportname_parse(const char *name, uint64_t *ret_time_us, struct mailid *ret_id);
-
-#ifdef __cplusplus
-}
-#endif

@@ -12,10 +12,6 @@
 #include <stdint.h>
 #include <time.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct mailfile {
 	uint8_t *bytes;
 	size_t size;
@@ -29,7 +25,3 @@ int mailfile_fill(int fd, size_t room, struct mailfile *file, bool *ret_is_end);
 /* Reads a regular file, and when it was written last. mailfile_free() in any case. */
 int mailfile_open(const char *path, struct mailfile *ret_file, time_t *ret_mtime);
 void mailfile_free(struct mailfile *file);
-
-#ifdef __cplusplus
-}
-#endif

@@ -17,10 +17,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct mbox_mail {
 	const uint8_t *sender; /* borrowed */
 	size_t sender_size;
@@ -43,7 +39,3 @@ size_t mbox_unquote(const struct mbox_mail *mail, uint8_t *out);
  */
 bool mbox_write(FILE *out, const uint8_t *sender, size_t sender_size, uint64_t time_us,
 		const uint8_t *text, size_t size);
-
-#ifdef __cplusplus
-}
-#endif

@@ -17,10 +17,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 int deliver_command(int argc, char **argv);
 int ls_command(int argc, char **argv);
 int cat_command(int argc, char **argv);
@@ -127,7 +123,3 @@ struct tool_mail {
 /* 0 or a status; tool_free_mail() in any case. */
 int tool_read_mail(struct maillayer *layer, uint64_t mail, struct tool_mail *ret_mail);
 void tool_free_mail(struct tool_mail *mail);
-
-#ifdef __cplusplus
-}
-#endif

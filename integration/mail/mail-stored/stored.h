@@ -17,13 +17,5 @@
 
 #include "integration/mail/mail-stored/stored_setup.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* An exit status. */
 int stored_run(const struct stored_setup *setup);
-
-#ifdef __cplusplus
-}
-#endif

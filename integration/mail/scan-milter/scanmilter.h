@@ -18,16 +18,8 @@
 #include "integration/mail/scan-milter/scansession.h"
 #include "integration/mail/scan-milter/scansetup.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * Binds the socket and gives it to its owner. sessions is borrowed until the process ends, and used
  * from milterloop_run() on. An exit status, as milterloop_open() has it.
  */
 int scanmilter_open(const struct scansetup *setup, struct scansession_shared *sessions);
-
-#ifdef __cplusplus
-}
-#endif

@@ -14,13 +14,5 @@
 #include "lib/match/compiler/tables.h"
 #include "lib/match/match.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 int imagefile_make_hs(struct tables *tables, char *reterr);
 int imagefile_write(struct tables *tables, const char *path, char *reterr);
-
-#ifdef __cplusplus
-}
-#endif

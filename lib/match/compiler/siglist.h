@@ -18,10 +18,6 @@
 #include "lib/match/lines/sigline.h"
 #include "lib/match/logic/sigtext.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* One sub-signature; that of an ndb line is its only one. */
 struct siglist_sub {
 	struct sigplace place;
@@ -68,7 +64,3 @@ struct siglist_hash *siglist_add_hash(struct siglist *list);
 /* The one that was added last. */
 void siglist_drop(struct siglist *list);
 void siglist_free(struct siglist *list);
-
-#ifdef __cplusplus
-}
-#endif

@@ -18,10 +18,6 @@
 
 #include "lib/match/lines/reason.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define SIGREGEX_STATE_MAX    256 /* bytes of a stream */
 #define SIGREGEX_DATABASE_MAX (16 * 1024)
 #define SIGREGEX_REPEAT_MAX   1000
@@ -32,7 +28,3 @@ extern "C" {
  */
 enum compile_reason sigregex_prepare(void **tried, const char *expression, const char *letters,
 				     char **ret_text, unsigned *ret_flags);
-
-#ifdef __cplusplus
-}
-#endif

@@ -18,10 +18,6 @@
 #include "lib/match/compiler/siglist.h"
 #include "lib/match/logic/sigtext.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Where matches of an expression may end; 0 and UINT64_MAX: anywhere. */
 struct tables_ends {
 	uint64_t min;
@@ -45,7 +41,3 @@ bool tables_has_room(const struct siglist_signature *signature);
 /* The list is to live as long. 0 or -errno; tables_free() in either case. */
 int tables_make(const struct siglist *list, struct tables *ret_tables);
 void tables_free(struct tables *tables);
-
-#ifdef __cplusplus
-}
-#endif

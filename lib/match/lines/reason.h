@@ -12,10 +12,6 @@
  * compile_format_name() and compile_reason_text() have words for them.
  */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum compile_format {
 	COMPILE_HDB,
 	COMPILE_HSB,
@@ -43,7 +39,3 @@ enum compile_reason {
 	COMPILE_ENGINE,	   /* for other versions of ClamAV */
 	COMPILE_REASON_COUNT,
 };
-
-#ifdef __cplusplus
-}
-#endif

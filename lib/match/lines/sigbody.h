@@ -31,10 +31,6 @@
 
 #include "lib/match/lines/reason.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define SIGBODY_PARTS_MAX    64
 #define SIGBODY_NO_LENGTH    UINT32_MAX
 #define SIGBODY_FAR	     UINT32_MAX
@@ -74,7 +70,3 @@ struct sigbody {
 const char *sigbody_parse(const char *text, unsigned flags, bool wants_start,
 			  struct sigbody *ret_body, enum compile_reason *ret_reason);
 void sigbody_free(struct sigbody *body);
-
-#ifdef __cplusplus
-}
-#endif

@@ -29,10 +29,6 @@
 #include "lib/match/logic/siglogic.h"
 #include "lib/match/logic/sigplace.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define SIGLINE_DIGEST	32 /* bytes of the longest hash */
 #define SIGLINE_NO_SIZE UINT32_MAX
 
@@ -85,7 +81,3 @@ const char *sigline_hash(char *line, bool is_section, struct sigline_hash *ret_h
 const char *sigline_body(char *line, struct sigline_body *ret_body);
 const char *sigline_logical(char *line, struct sigline_logical *ret_logical);
 const char *sigline_ignored(char *line, struct sigline_ignored *ret_ignored);
-
-#ifdef __cplusplus
-}
-#endif

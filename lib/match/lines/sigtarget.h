@@ -17,10 +17,6 @@
 
 #include "lib/match/lines/reason.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define SIGTARGET_LEVEL 216 /* of ClamAV 1.4.6 */
 
 struct sigtarget_range {
@@ -47,7 +43,3 @@ const char *sigtarget_attributes(char *text, struct sigtarget *ret_target);
 const char *sigtarget_decimal(const char *text, uint32_t *ret_number);
 /* For no kind and container in particular. */
 void sigtarget_any(struct sigtarget *ret_target);
-
-#ifdef __cplusplus
-}
-#endif

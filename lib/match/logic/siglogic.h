@@ -26,10 +26,6 @@
 
 #include "lib/match/logic/sigtext.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define SIGLOGIC_SUBS_MAX  64
 #define SIGLOGIC_DEPTH_MAX 128	/* of the stack */
 #define SIGLOGIC_WORDS_MAX 4096 /* of a program */
@@ -83,7 +79,3 @@ typedef uint32_t siglogic_count_fn(const void *context, uint32_t content);
 /* Of a program that siglogic_check() has seen. */
 bool siglogic_decide(const uint32_t *words, size_t count, siglogic_count_fn *count_of,
 		     const void *context);
-
-#ifdef __cplusplus
-}
-#endif

@@ -21,10 +21,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum sigplace_kind {
 	SIGPLACE_ANY,
 	SIGPLACE_ABSOLUTE,
@@ -47,7 +43,3 @@ struct sigplace {
 
 /* NULL, or why it is none. */
 const char *sigplace_parse(const char *text, struct sigplace *ret_place);
-
-#ifdef __cplusplus
-}
-#endif

@@ -18,10 +18,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct sigtext {
 	char *bytes; /* ends in a NUL, or NULL when nothing was added */
 	size_t size; /* without it */
@@ -56,7 +52,3 @@ struct signame {
 struct signame *signame_get(void **tree, const char *name);
 bool signame_is_there(void *const *tree, const char *name);
 void signame_free(void *tree);
-
-#ifdef __cplusplus
-}
-#endif

@@ -27,10 +27,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define IMAGE_MAGIC	  "DBV6SIG\n"
 #define IMAGE_VERSION	  3
 #define IMAGE_HEADER_SIZE 512
@@ -171,7 +167,3 @@ static inline uint64_t image_long(const uint8_t *bytes)
 	memcpy(&word, bytes, sizeof(word));
 	return word;
 }
-
-#ifdef __cplusplus
-}
-#endif

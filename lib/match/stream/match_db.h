@@ -18,10 +18,6 @@
 #include "lib/match/stream/image.h"
 #include "lib/match/match.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define MATCH_DIGESTS 3 /* MD5, SHA1, SHA256 */
 
 struct match_db {
@@ -104,7 +100,3 @@ static inline const uint32_t *match_db_logic(const struct match_db *db, uint32_t
 {
 	return (const uint32_t *)(const void *)db->sections[IMAGE_LOGIC] + number;
 }
-
-#ifdef __cplusplus
-}
-#endif

@@ -19,10 +19,6 @@
 
 #include "lib/match/stream/match_db.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum match_digest_of {
 	MATCH_DIGEST_OBJECT,
 	MATCH_DIGEST_SECTION,
@@ -49,7 +45,3 @@ void match_digest_begin(struct match_digest *digest);
 void match_digest_copy(struct match_digest *digest, const struct match_digest *from);
 void match_digest_push(struct match_digest *digest, const uint8_t *bytes, size_t size);
 void match_digest_end(struct match_digest *digest, match_digest_found_fn *found, void *context);
-
-#ifdef __cplusplus
-}
-#endif

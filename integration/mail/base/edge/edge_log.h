@@ -14,10 +14,6 @@
 
 #include "integration/mail/base/edge/edge_parts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* May a connection beyond a limit have its line? */
 bool edge_log_takes_flood(struct edge *edge);
 /* May a refused command? */
@@ -25,7 +21,3 @@ bool edge_log_takes_refusal(struct session *session);
 
 /* True while there are lines of which nothing was said yet; with UINT64_MAX all is said. */
 bool edge_log_settle(struct edge *edge, uint64_t now_ms);
-
-#ifdef __cplusplus
-}
-#endif

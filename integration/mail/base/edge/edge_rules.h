@@ -20,10 +20,6 @@
 #include "integration/mail/base/loop/limits.h"
 #include "integration/mail/base/tls/keys.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct edge_rules {
 	unsigned sessions_max; /* of an edge; fewer where there are no descriptors for them */
 	unsigned edges;	       /* that the server has; never 0 */
@@ -63,7 +59,3 @@ struct edge_rules {
 	uint32_t
 		tls_places; /* bit i: clients of place i begin with the handshake, no word before */
 };
-
-#ifdef __cplusplus
-}
-#endif

@@ -16,10 +16,6 @@
 
 #include "integration/mail/base/edge/edge_parts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 void greeting_begin(struct session *session);
 /* In SESSION_PROXY and SESSION_PAUSE. */
 void greeting_on_event(struct session *session);
@@ -29,7 +25,3 @@ void greeting_on_timer(struct session *session);
 void greeting_judge_again(struct session *session);
 /* Before the end. */
 void greeting_cancel(struct session *session);
-
-#ifdef __cplusplus
-}
-#endif

@@ -14,10 +14,6 @@
 #include "integration/mail/base/handover/passed.h"
 #include "integration/mail/base/handover/scoreboard.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* A plain value; everything in it is borrowed until the process's function returns. */
 struct nanny_child {
 	const void *setup;		/* the server's */
@@ -42,7 +38,3 @@ struct nanny_child {
 	int (*confine)(void *context);
 	void *context;
 };
-
-#ifdef __cplusplus
-}
-#endif

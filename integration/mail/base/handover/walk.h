@@ -15,10 +15,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct walk {
 	uint8_t *out;	   /* with room for all; NULL: it reads */
 	const uint8_t *in; /* the same bytes */
@@ -40,7 +36,3 @@ void walk_text(struct walk *walk, char *text, size_t room);
 #define WALK_NUMBER(walk, size, member)                                                            \
 	((member) = (__typeof__(member))walk_number(walk, size, (uint64_t)(member)))
 #define WALK_FLAG(walk, member) ((member) = walk_flag(walk, member))
-
-#ifdef __cplusplus
-}
-#endif

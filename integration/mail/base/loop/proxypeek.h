@@ -11,17 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * How many bytes may be read from fd, 1 to room: none of them is behind the header, whatever comes
  * meanwhile. bytes begins with the had bytes of it that were read before, which are no whole header, and
  * has room for so many more, at least 1; what stands there is written over. Does not wait. Any thread.
  */
 size_t proxypeek(int fd, uint8_t *bytes, size_t had, size_t room);
-
-#ifdef __cplusplus
-}
-#endif

@@ -19,10 +19,6 @@
 
 #include "integration/mail/base/nanny/nanny_parts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* setup is the generation's from now on, in either case. NULL: no memory, or no descriptors. */
 struct generation *generation_new(const struct nanny_program *program, void *setup);
 /*
@@ -43,7 +39,3 @@ void generation_end(struct nanny *nanny, struct generation *generation);
 void generation_start(struct nanny *nanny, struct generation *generation, struct crew_slot *slot);
 /* Buries each process that has died, of any generation. */
 void generation_reap(struct nanny *nanny);
-
-#ifdef __cplusplus
-}
-#endif

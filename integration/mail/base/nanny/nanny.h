@@ -24,13 +24,5 @@
 
 #include "integration/mail/base/nanny/nanny_program.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* What main() returns; what is wrong is logged. */
 int nanny_run(const struct nanny_program *program, const struct daemon_command *command);
-
-#ifdef __cplusplus
-}
-#endif

@@ -23,10 +23,6 @@
 #include "integration/mail/base/handover/passed.h"
 #include "integration/mail/base/nanny/nanny_program.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The ends of an edge's socket to the keyholder, and of the one to the checkers. */
 enum { NANNY_KEY_EDGE, NANNY_KEY_HOLDER };
 enum { NANNY_CHECK_EDGE, NANNY_CHECK_CHECKER };
@@ -84,7 +80,3 @@ const char *roles_name(const struct nanny_program *program, unsigned role);
 /* In the child, after fork(): the role of that slot. Does not return. */
 __attribute__((noreturn)) void roles_run(struct nanny *nanny, struct generation *generation,
 					 const struct crew_slot *slot);
-
-#ifdef __cplusplus
-}
-#endif

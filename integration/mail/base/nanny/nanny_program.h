@@ -27,10 +27,6 @@
 #include "integration/mail/base/nanny/listeners.h"
 #include "integration/mail/base/tls/keys.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define NANNY_WORKERS_MAX  1024
 #define NANNY_CHECKERS_MAX 64
 /*
@@ -89,7 +85,3 @@ struct nanny_program {
 	/* Gauges that no process of its own sets, before they are read. May be NULL. */
 	void (*note)(const struct bank *bank, const void *shared);
 };
-
-#ifdef __cplusplus
-}
-#endif

@@ -17,10 +17,6 @@
 
 #include "integration/mail/base/scan/scan_settings.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* In a process of its own. confine: see scanner_run_template(). An exit status; logged. */
 int decoders_run(const struct scan_settings *settings, const char *context, int ask_fd,
 		 int (*confine)(void *context), void *confine_context);
@@ -31,7 +27,3 @@ int decoders_run(const struct scan_settings *settings, const char *context, int 
  */
 int decoders_fork(const struct scan_settings *settings, const char *context, pid_t *ret_pid,
 		  int *ret_ask_fd);
-
-#ifdef __cplusplus
-}
-#endif

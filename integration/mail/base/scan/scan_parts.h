@@ -13,10 +13,6 @@
 #include "integration/mail/base/scan/scanner.h"
 #include "lib/inspect/slots.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* One database with what is made for it. */
 struct signature_set {
 	struct match_db *db; /* NULL without signatures */
@@ -57,7 +53,3 @@ struct scan {
 void scan_leave_set(struct scanner *scanner, struct signature_set *set);
 /* There is no template: says so, not too often. */
 void scan_note_lost(struct scanner *scanner);
-
-#ifdef __cplusplus
-}
-#endif

@@ -17,10 +17,6 @@
 #include "integration/mail/base/store/storewire.h"
 #include "lib/mailstore/maillayer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define REMOTE_TIMEOUT_MS 60000 /* where nothing else is said */
 
 /* Behind the number of the node in those of mails, where there are nodes. */
@@ -55,7 +51,3 @@ void remote_list_all(struct maillayer *layer);
 bool remote_lacked_mails(struct maillayer *layer);
 /* Of all nodes that answer; *ret_away has the names of the others, with "," between, and is to be freed. */
 int remote_describe_all(struct maillayer *layer, struct mailstore_info *ret_info, char **ret_away);
-
-#ifdef __cplusplus
-}
-#endif

@@ -12,10 +12,6 @@
 
 #include "integration/mail/base/tls/tls.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct ssl_st; /* OpenSSL's SSL */
 
 /* 0 when it is done; TLS_WANT_..., TLS_CLOSED, or a failure: TLS_EPEER, TLS_ECUT, -errno. */
@@ -23,7 +19,3 @@ int sslio_handshake(struct ssl_st *ssl);
 /* How many bytes, at least one; or as above. size is not 0. */
 ssize_t sslio_read(struct ssl_st *ssl, void *ret_bytes, size_t size);
 ssize_t sslio_write(struct ssl_st *ssl, const void *bytes, size_t size);
-
-#ifdef __cplusplus
-}
-#endif

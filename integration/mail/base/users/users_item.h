@@ -14,10 +14,6 @@
 #include "lib/format/bytes.h"
 #include "lib/lmdb/store.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* In the order in which they stand in a value. */
 enum users_tag {
 	USERS_TAG_MESSAGES = 1,
@@ -43,7 +39,3 @@ struct users_item {
 int users_item_next(struct bytes_input *value, struct users_item *item);
 /* *out moves behind it. size is 65535 at most. */
 void users_item_put(uint8_t **out, enum users_tag tag, const void *bytes, size_t size);
-
-#ifdef __cplusplus
-}
-#endif

@@ -18,10 +18,6 @@
 
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct users_password; /* opaque */
 
 /* 0, -ENOMEM, or -EIO: crypt(3) makes no hash. */
@@ -31,7 +27,3 @@ void users_password_free(struct users_password *password);
 /* secret may be NULL, or without any: no password fits. text ends with a NUL. */
 bool users_password_is(struct users_password *password, const struct users_secret *secret,
 		       const char *text);
-
-#ifdef __cplusplus
-}
-#endif

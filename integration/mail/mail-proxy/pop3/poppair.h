@@ -13,12 +13,4 @@
 
 #include "integration/mail/mail-proxy/side/pair.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 extern const struct pair_protocol poppair_protocol;
-
-#ifdef __cplusplus
-}
-#endif

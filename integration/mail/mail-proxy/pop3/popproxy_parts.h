@@ -14,10 +14,6 @@
 #include "integration/mail/mail-proxy/pop3/popproxy.h"
 #include "lib/wire/lines.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum popproxy_kind {
 	POPPROXY_LOCAL,	  /* the answer is .text */
 	POPPROXY_LINE,	  /* one line */
@@ -96,7 +92,3 @@ bool popproxy_mail_is_at_server(const struct popproxy *proxy);
 bool popproxy_mail_is_answered(const struct popproxy *proxy);
 /* All that belongs to a mail is given back. */
 void popproxy_mail_free(struct popproxy *proxy);
-
-#ifdef __cplusplus
-}
-#endif

@@ -11,13 +11,5 @@
 
 #include "lib/process/daemon.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* What main() returns. */
 int mailproxy_run(const struct daemon_command *command);
-
-#ifdef __cplusplus
-}
-#endif

@@ -18,10 +18,6 @@
 #include "integration/mail/base/scan/template.h"
 #include "integration/mail/mail-proxy/pop3/popfound.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Of the processes of a generation: nanny_child.shared. */
 struct proxyworker_shared {
 	struct popfound *found;
@@ -30,7 +26,3 @@ struct proxyworker_shared {
 
 /* In a process of its own, after fork(). Returns an exit status. */
 int proxyworker_run(const struct nanny_child *child);
-
-#ifdef __cplusplus
-}
-#endif

@@ -42,10 +42,6 @@
 #include "lib/format/address.h"
 #include "lib/wire/proxy.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define PAIR_CLIENT_TEXT_SIZE 64
 #define PAIR_ID_SIZE	      20
 #define PAIR_REFUSAL_MAX      512
@@ -180,7 +176,3 @@ void pair_scan_turn(struct pair *pair);
 
 /* pair.c's: all that there is to do, behind an event. */
 void pair_turn(struct pair *pair);
-
-#ifdef __cplusplus
-}
-#endif

@@ -27,10 +27,6 @@
 #include "integration/mail/mail-proxy/setup/proxysetup.h"
 #include "lib/process/ration.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define PROXYLOOP_BLOCK_SIZE 16384 /* a record of TLS at its largest */
 #define PROXYLOOP_SPARE_MAX  64	   /* blocks that are kept */
 
@@ -88,7 +84,3 @@ static inline void proxyloop_count(const struct proxyloop *loop, enum proxycount
 {
 	bank_add(loop->counters, (unsigned)number, value);
 }
-
-#ifdef __cplusplus
-}
-#endif

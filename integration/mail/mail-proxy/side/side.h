@@ -34,10 +34,6 @@
 
 #include "integration/mail/mail-proxy/side/proxyloop.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define SIDE_BUFFER_SIZE PROXYLOOP_BLOCK_SIZE
 
 enum side_state {
@@ -111,7 +107,3 @@ bool side_flush(struct side *side);
 void side_shut(struct side *side);
 /* Waits for bytes to read, and for what it could not do. */
 void side_watch(struct side *side);
-
-#ifdef __cplusplus
-}
-#endif

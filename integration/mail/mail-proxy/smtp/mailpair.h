@@ -10,12 +10,4 @@
 
 #include "integration/mail/mail-proxy/side/pair.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 extern const struct pair_protocol mailpair_protocol;
-
-#ifdef __cplusplus
-}
-#endif

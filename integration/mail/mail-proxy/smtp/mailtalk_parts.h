@@ -10,10 +10,6 @@
 
 #include "integration/mail/mail-proxy/smtp/mailtalk.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Where a session is: what of the client's is looked at next. */
 enum mailtalk_at {
 	MAILTALK_AT_ANSWER,	  /* nothing until all replies are out; then talk->then */
@@ -121,7 +117,3 @@ void mailtalk_replies_early(struct mailtalk *talk, struct mailtalk_io *io);
 
 /* One line of the client. False: nothing could be done. */
 bool mailtalk_commands_take(struct mailtalk *talk, struct mailtalk_io *io);
-
-#ifdef __cplusplus
-}
-#endif

@@ -21,10 +21,6 @@
 
 #include "integration/mail/mail-stored/stored_setup.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define LMTP_DRAIN_MS 10000
 
 struct lmtp_start {
@@ -42,7 +38,3 @@ struct lmtp_start {
 
 /* In a process of its own, after fork(). An exit status; what is not EX_OK is logged. */
 int lmtp_run(const struct lmtp_start *start);
-
-#ifdef __cplusplus
-}
-#endif

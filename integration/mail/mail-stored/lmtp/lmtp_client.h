@@ -16,10 +16,6 @@
 #include "integration/mail/mail-stored/lmtp/lmtp_session.h"
 #include "integration/mail/mail-stored/lmtp/lmtp_store.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct lmtp_client;
 
 TAILQ_HEAD(lmtp_client_list, lmtp_client);
@@ -48,7 +44,3 @@ void lmtp_clients_take(struct lmtp_clients *clients, int fd, const struct sockad
 void lmtp_clients_drain(struct lmtp_clients *clients);
 /* All end now, also those whose mails the store has; lmtp_store_close() comes before. */
 void lmtp_clients_close(struct lmtp_clients *clients);
-
-#ifdef __cplusplus
-}
-#endif

@@ -13,10 +13,6 @@
 
 #include "integration/mail/mail-stored/lmtp/lmtp_boxes.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define LMTP_FATES_ROW 4 /* a status */
 
 /*
@@ -26,7 +22,3 @@ extern "C" {
  */
 int lmtp_fates_make(const struct lmtp_boxes *boxes, const uint8_t *rows, uint32_t count,
 		    uint8_t **ret_fates, size_t *ret_recipients);
-
-#ifdef __cplusplus
-}
-#endif

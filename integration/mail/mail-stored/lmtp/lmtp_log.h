@@ -19,10 +19,6 @@
 
 #include "lib/mailstore/mailid.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Texts are borrowed. */
 struct lmtp_log {
 	const char *session_id;
@@ -40,7 +36,3 @@ struct lmtp_log {
 
 /* At level info. */
 void lmtp_log_mail(const struct lmtp_log *mail);
-
-#ifdef __cplusplus
-}
-#endif

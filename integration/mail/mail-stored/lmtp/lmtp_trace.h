@@ -22,10 +22,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Sender, LHLO, our name and a recipient at their longest, and the rest. */
 #define LMTP_TRACE_MAX 2048
 
@@ -44,7 +40,3 @@ struct lmtp_trace {
 
 /* With CRLF and NUL into ret_text, of LMTP_TRACE_MAX bytes. Returns the size without the NUL. */
 size_t lmtp_trace_make(const struct lmtp_trace *trace, char *ret_text);
-
-#ifdef __cplusplus
-}
-#endif

@@ -23,10 +23,6 @@
 
 #include <uv.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define LOGINS_WAITING_MAX 64
 #define LOGINS_PAUSED_MAX  64 /* one more failure is told at once */
 #define LOGINS_PAUSE_MS	   2000
@@ -44,7 +40,3 @@ void logins_close(struct logins *logins);
 /* answer() is called once, also before this returns. logins may be NULL. */
 void logins_ask(struct logins *logins, const struct storewire_request *request,
 		logins_answer_fn answer, void *owner);
-
-#ifdef __cplusplus
-}
-#endif

@@ -21,10 +21,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* To be wiped. */
 struct login_question {
 	uint64_t serial;
@@ -47,7 +43,3 @@ struct loginserver_start {
 
 /* In a process of its own. An exit status; what is not EX_OK is logged. SIGTERM ends it, too. */
 int loginserver_run(const struct loginserver_start *start);
-
-#ifdef __cplusplus
-}
-#endif

@@ -17,17 +17,9 @@
 #include "integration/mail/mail-stored/nodes/locate.h"
 #include "integration/mail/mail-stored/nodes/nodewire.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * 0; MAILSTORE_EAWAY: some mailbox is of another node, or it is not known of which; or a status of a mail
  * that no store takes. memory is that of the request, its bytes or its descriptor.
  */
 int nodeadmit_check(const struct locate *locate, const struct storewire_request *request,
 		    const struct nodewire_memory *memory);
-
-#ifdef __cplusplus
-}
-#endif

@@ -11,17 +11,9 @@
 
 #include "integration/mail/mail-stored/module/nodework.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* What may go with a packet beside the text of a mail: what a server adds to it, and its meta. */
 #define NODEANSWERS_MEMORY_MORE ((64U << 10) + MAILRECORD_META_MAX)
 
 /* For struct nodework_parts. 0 or -EOPNOTSUPP. */
 int nodeanswers_ask(const struct nodework_parts *parts, uint64_t question,
 		    struct questions_rows *rows);
-
-#ifdef __cplusplus
-}
-#endif

@@ -14,12 +14,4 @@
 
 #include "integration/mail/mail-stored/store/clients_start.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 extern const struct clients_way clients_nodes;
-
-#ifdef __cplusplus
-}
-#endif

@@ -16,17 +16,9 @@
 
 #include "integration/mail/mail-stored/module/nodeparts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* 0: the parts are asked; or why there is none, a status of the store. */
 int nodedeliver_begin(struct nodework *work);
 /* The rows are the caller's, to be freed; NULL: one status for all. */
 void nodedeliver_end(struct nodework *work, struct storewire_reply *reply);
 /* true: ask the parts that were made. false: that was all. */
 bool nodedeliver_next(struct nodework *work);
-
-#ifdef __cplusplus
-}
-#endif

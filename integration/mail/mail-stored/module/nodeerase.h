@@ -15,10 +15,6 @@
 
 #include "integration/mail/mail-stored/module/nodeparts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum nodeerase_step {
 	NODEERASE_MORE,	    /* ask the parts that were made */
 	NODEERASE_ANSWERED, /* answer the client, then the same */
@@ -34,7 +30,3 @@ enum nodeerase_step nodeerase_next(struct nodework *work, int *ret_status);
 /* Has a part ask for it: mailbox and numbers as they are at its node. 0 or -ENOMEM. */
 int nodeerase_fill(struct nodepart *part, struct mailname mailbox, const uint64_t *mails,
 		   size_t count);
-
-#ifdef __cplusplus
-}
-#endif

@@ -12,10 +12,6 @@
 
 #include "integration/mail/mail-stored/module/nodeparts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* 0: the parts are asked; DNSBLV6_ENOTFOUND: no node has numbers from there on; or -ENOMEM. */
 int nodelist_begin(struct nodework *work);
 /*
@@ -23,7 +19,3 @@ int nodelist_begin(struct nodework *work);
  * counted in reply->number. 0, or the status of the mailbox's own node.
  */
 int nodelist_end(const struct nodework *work, struct storewire_reply *reply);
-
-#ifdef __cplusplus
-}
-#endif

@@ -18,10 +18,6 @@
 
 #include "integration/mail/mail-stored/stored_setup.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define NODEMODULE_DRAIN_MS 5000
 
 struct nodemodule_start {
@@ -37,7 +33,3 @@ struct nodemodule_start {
 
 /* In a process of its own, after fork(). An exit status; what is not EX_OK is logged. */
 int nodemodule_run(const struct nodemodule_start *start);
-
-#ifdef __cplusplus
-}
-#endif

@@ -12,10 +12,6 @@
 
 #include "integration/mail/mail-stored/module/nodework.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define NODEPARTS_ROWS_MAX (8U << 20)
 
 /* What one node is asked, and its answer. */
@@ -73,7 +69,3 @@ void nodeparts_free(struct nodework *work);
 bool nodeparts_is_locked(const struct nodework *work, struct mailname mailbox);
 /* size bytes of the work's memory, from its beginning, into new memory. 0, -errno or MAILSTORE_EUNSEALED. */
 int nodeparts_read_memory(const struct nodework *work, uint64_t size, uint8_t **ret_bytes);
-
-#ifdef __cplusplus
-}
-#endif

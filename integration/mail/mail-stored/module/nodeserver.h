@@ -19,10 +19,6 @@
 
 #include "integration/mail/mail-stored/stored_setup.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define NODESERVER_DRAIN_MS 5000
 
 struct nodeserver_start {
@@ -36,7 +32,3 @@ struct nodeserver_start {
 
 /* In a process of its own, after fork(). An exit status; what is not EX_OK is logged. */
 int nodeserver_run(const struct nodeserver_start *start);
-
-#ifdef __cplusplus
-}
-#endif

@@ -11,10 +11,6 @@
 
 #include "lib/mailcluster/objects.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct objects_rados {
 	struct objects objects;
 	rados_t cluster; /* NULL until it is made */
@@ -43,7 +39,3 @@ int rados_reads_row(struct objects *objects, const char *name, const char *key, 
 int rados_looks_list(struct objects *objects,
 		     bool (*take)(void *owner, const char *name, unsigned copies), void *owner);
 int rados_looks_describe(struct objects *objects, struct objects_state *ret_state);
-
-#ifdef __cplusplus
-}
-#endif

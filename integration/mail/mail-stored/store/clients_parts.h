@@ -25,10 +25,6 @@
 #include "lib/process/doors.h"
 #include "lib/process/packet.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct client {
 	LIST_ENTRY(client) link;
 	struct clients *clients;
@@ -94,7 +90,3 @@ void client_settle(struct client *client);
 void client_is_ended(struct client *client);
 /* The store is of no use any more. */
 void clients_fail(struct clients *clients, int status);
-
-#ifdef __cplusplus
-}
-#endif

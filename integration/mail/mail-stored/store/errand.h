@@ -11,10 +11,6 @@
  * open it has nothing but its socket and what is logged to; signals are for its parent.
  */
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct errand {
 	const char *name; /* of the process */
 	/* In the process. All but 0 ends it. It asks for PR_SET_PDEATHSIG, which another user takes away. */
@@ -29,7 +25,3 @@ int errand_begin(const struct errand *errand, int *ret_fd);
 int errand_ask(int fd, int descriptor);
 /* 1 with the status; -EAGAIN; -ECONNRESET when it has ended. Does not wait. */
 int errand_take(int fd, int *ret_status);
-
-#ifdef __cplusplus
-}
-#endif

@@ -11,13 +11,5 @@
 
 #include "integration/mail/mail-stored/stored_setup.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Reads all of it once. What was put aside is logged, as is what keeps it from being looked at. */
 void store_index_look(const struct stored_setup *setup);
-
-#ifdef __cplusplus
-}
-#endif

@@ -12,16 +12,8 @@
 
 #include "integration/common/owner.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * Begins it, as that user and without a capability. *ret_fd, for errand_ask() and errand_take(), is
  * non-blocking, close-on-exec, the caller's. A status is 0 or -errno of fdatasync(). 0 or -errno.
  */
 int syncer_begin(const struct owner *owner, int *ret_fd);
-
-#ifdef __cplusplus
-}
-#endif

@@ -17,10 +17,6 @@
 #include "integration/mail/pop-front/setup/popsetup.h"
 #include "lib/pop3/pop3_dialogue.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct pop_session {
 	struct session session; /* the first */
 	struct asking_wait wait;
@@ -80,7 +76,3 @@ static inline void pop_count(const struct session *session, enum popcount_number
 {
 	bank_add(session->edge->child->counters, number, 1);
 }
-
-#ifdef __cplusplus
-}
-#endif

@@ -10,13 +10,5 @@
 
 #include "integration/mail/base/handover/nanny_child.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* In a process of its own. Returns an exit status. */
 int popedge_run(const struct nanny_child *child);
-
-#ifdef __cplusplus
-}
-#endif

@@ -14,10 +14,6 @@
 
 #include "integration/mail/pop-front/edge/pop_parts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* With the login in the event; returns what is to be done now, or POP3_AUTHENTICATE: nothing. */
 enum pop3_action poplogin_begin(struct session *session);
 /* Of edge_protocol.h. */
@@ -26,7 +22,3 @@ void poplogin_cancel(struct session *session);
 /* Of asking.h. */
 void poplogin_fill(struct asking_wait *wait, struct check_request *ret_request);
 void poplogin_answer(struct asking_wait *wait, const struct check_reply *reply);
-
-#ifdef __cplusplus
-}
-#endif

@@ -10,10 +10,6 @@
 
 #include "integration/mail/pop-front/edge/pop_parts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Of edge_protocol.h. */
 void poptalk_greet(struct session *session);
 bool poptalk_take(struct session *session);
@@ -23,7 +19,3 @@ size_t poptalk_refuse(struct edge *edge, struct session *session, enum edge_refu
 
 /* Says what the event has, and what is next. POP3_AUTHENTICATE is nothing: that is poplogin.c's. */
 void poptalk_act(struct session *session, enum pop3_action action);
-
-#ifdef __cplusplus
-}
-#endif

@@ -23,10 +23,6 @@
 
 #include <signal.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct popvisit; /* opaque */
 
 /* All borrowed until popvisit_free(). */
@@ -45,7 +41,3 @@ void popvisit_free(struct popvisit *visit);
 void popvisit_finish(struct popvisit *visit, struct popcapsule *capsule, int fd);
 /* The same for a session that has waited too long for a worker: it is put off. */
 void popvisit_put_off(struct popvisit *visit, struct popcapsule *capsule, int fd);
-
-#ifdef __cplusplus
-}
-#endif

@@ -10,13 +10,5 @@
 
 #include "integration/mail/base/edge/edge_parts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* As hand_over() of edge_protocol.h. */
 int pack_hand_over(struct session *session, const struct handover_fds *fds);
-
-#ifdef __cplusplus
-}
-#endif

@@ -19,16 +19,8 @@
 #include "integration/mail/base/handover/nanny_child.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * In a process of its own, after fork(), when the setup's library is started. hop is of all processes,
  * and may be NULL. Returns an exit status.
  */
 int smtp_edge_run(const struct nanny_child *child, struct hopstate *hop);
-
-#ifdef __cplusplus
-}
-#endif

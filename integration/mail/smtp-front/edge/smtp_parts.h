@@ -22,10 +22,6 @@
 #include "integration/mail/smtp-front/recipients/callforward.h"
 #include "lib/smtp/dialogue.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Bytes of an address that are kept for the session's line. */
 #define SMTP_PATH_SIZE 80
 
@@ -87,7 +83,3 @@ static inline uint64_t *smtp_counters(const struct session *session)
 {
 	return session->edge->child->counters;
 }
-
-#ifdef __cplusplus
-}
-#endif

@@ -13,10 +13,6 @@
 
 #include "integration/mail/base/edge/edge_parts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Says the banner. */
 void talk_greet(struct session *session);
 bool talk_take(struct session *session);
@@ -29,7 +25,3 @@ size_t talk_refuse(struct edge *edge, struct session *session, enum edge_refusal
 /* Asks the next hop about the recipient that was kept. */
 void talk_ask(struct session *session);
 void talk_cancel(struct session *session);
-
-#ifdef __cplusplus
-}
-#endif

@@ -16,13 +16,5 @@
 
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* An exit status; what is not EX_OK is logged under context. is_start as of checkup_directory(). */
 int precheck_run(const struct setup *setup, const char *context, bool is_start);
-
-#ifdef __cplusplus
-}
-#endif

@@ -30,10 +30,6 @@
 #include "integration/mail/smtp-front/recipients/answers.h"
 #include "lib/smtp/replies.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define HOP_COMMANDS_MAX 1024
 
 enum hop_state { HOP_CLOSED, HOP_OPENING, HOP_IDLE, HOP_BUSY, HOP_CLOSING };
@@ -90,7 +86,3 @@ void hop_ask(struct hop *hop, const char *address, size_t size, bool is_utf8);
 void hop_quit(struct hop *hop);
 /* In any state, without on_failed(). */
 void hop_close(struct hop *hop);
-
-#ifdef __cplusplus
-}
-#endif

@@ -15,10 +15,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum users_hash_method { USERS_HASH_YESCRYPT, USERS_HASH_SHA512, USERS_HASH_BCRYPT };
 
 /* yescrypt, sha512 or bcrypt. false: none of them. */
@@ -40,7 +36,3 @@ const char *users_hash_read(char *ret_password, int *ret_errno);
 /* NULL, or why there is no hash. */
 const char *users_hash_make(enum users_hash_method method, const char *password, char *ret_word);
 const char *users_hash_make_scram(uint32_t iterations, const char *password, char *ret_word);
-
-#ifdef __cplusplus
-}
-#endif

@@ -26,10 +26,6 @@
 #include "integration/mail/base/worker/stream.h"
 #include "integration/mail/smtp-front/worker/visit.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Of a mail with more the peers of a scanner hear of the first. */
 #define TRANSACT_SCAN_RECIPIENTS 256
 #define TRANSACT_HEADER_MAX	 (TRACE_MAX + JUDGE_HEADER_MAX + 32)
@@ -121,7 +117,3 @@ void visit_log_refusal(struct visit *visit, const char *recipient, const char *r
 void visit_log_command(struct visit *visit, const char *line, size_t line_size);
 /* How many lines the session has not got. */
 void visit_log_end(struct visit *visit);
-
-#ifdef __cplusplus
-}
-#endif
