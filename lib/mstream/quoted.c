@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "lib/format/hex.h"
+
 /* As base64 has them. None begins with another. */
 static const char *const marks[] = {
 	"TVqQAA", "TVpQAA", "TVoAAA", "TVpBUl",
@@ -51,13 +53,16 @@ static size_t find_begin(const uint8_t *bytes, size_t size)
 	return at;
 }
 
-/* Which of them begins with what is kept; NULL: none. */
-static const char *find_mark(const struct quoted *quoted)
+/* Is one of them what is kept, as far as that goes? */
+static bool is_mark(const struct quoted *quoted)
 {
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
-		if (strncmp(marks[i], quoted->mark, quoted->mark_size) == 0)
-			return marks[i];
-	return NULL;
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		const size_t size = strlen(marks[i]);
+		const size_t some = size < quoted->mark_size ? size : quoted->mark_size;
+		if (memcmp(marks[i], quoted->mark, some) == 0)
+			return true;
+	}
+	return false;
 }
 
 static void begin_file(struct quoted *quoted, struct outflow *out)
@@ -81,10 +86,11 @@ static void take_mark(struct quoted *quoted, uint8_t byte, struct outflow *out)
 		return;
 	const bool is_none = quoted->mark_size == 0 && roles[byte] != ROLE_FIRST;
 	quoted->mark[quoted->mark_size++] = (char)byte;
-	const char *mark = is_none ? NULL : find_mark(quoted);
-	quoted->is_begun = mark != NULL && strlen(mark) > quoted->mark_size;
-	if (mark != NULL && !quoted->is_begun)
-		begin_file(quoted, out);
+	quoted->is_begun = !is_none && base64_value((char)byte) >= 0 && is_mark(quoted);
+	if (!quoted->is_begun || quoted->mark_size < QUOTED_MARK_SIZE)
+		return;
+	quoted->is_begun = false;
+	begin_file(quoted, out);
 }
 
 static size_t push_file(struct quoted *quoted, const uint8_t *bytes, size_t size,

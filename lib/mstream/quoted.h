@@ -13,7 +13,8 @@
  *
  * Pages and scripts that make a file have it so: atob("UEsDBBQA..."). Behind a quote or ">" stands what base64 makes
  * of the first bytes of a program, an archive or a document; blanks may be before it. It ends where an address with
- * base64 does. One in an element of which inlined.h knows the name is found by both.
+ * base64 does. So much has to follow one another as QUOTED_MARK_SIZE says: scripts that look at files have marks of
+ * them as words. One in an element of which inlined.h knows the name is found by both.
  *
  * A plain value. No function here keeps a pointer, allocates or logs; the files do not depend on where
  * the text is cut.
@@ -25,12 +26,12 @@
 extern "C" {
 #endif
 
-#define QUOTED_MARK_SIZE 6
+#define QUOTED_MARK_SIZE 32
 
 struct quoted {
 	/* All is quoted.c's own. */
 	bool is_open;
-	bool is_begun; /* a quote was there, and of a mark what is kept */
+	bool is_begun; /* a quote was there, and what is kept */
 	char before;   /* that quote */
 	uint8_t mark_size;
 	char mark[QUOTED_MARK_SIZE];

@@ -417,19 +417,31 @@ TEST_CASE("files in strings of scripts are told by their first bytes", "[mstream
 		}
 		return all;
 	};
-	const std::string zip = "PK\3\4abcd;";
-	CHECK(strings_of("x = atob(\"UEsDBGFiY2Q=\");") == zip);
-	CHECK(strings_of("x = atob('UEsDB' + \"GFi\" +\n `Y2Q=`)") == zip);
-	CHECK(strings_of("x = \"UEsDBGFi\" & _\r\n\"Y2Q=\"") == zip);
-	CHECK(strings_of("[\"UEsDBGFi\\r\\nY2Q=\\n\",'UEsDBGFiY2Q']") == zip + zip);
-	CHECK(strings_of("<a x=\"y\">UEsDBGFi\r\n Y2Q=</a><b>\n\tUEsDBGFiY2Q</b>") == zip + zip);
-	CHECK(strings_of("\"\"UEsDBGFiY2Q=") == zip);
-	CHECK(strings_of(std::string("\"\0U\0E\0s\0D\0B\0G\0F\0i\0Y\0", 20)) == "PK\3\4ab;");
-	CHECK(strings_of("'TVqQAAA' 'TVpQAAA' \"JVBERi0x\" 'JVBERx'") ==
-	      std::string("MZ\x90\0\0;MZP\0\0;%PDF-1;", 19));
-	CHECK(strings_of("UEsDBGFi =UEsDBGFi \"UEsD\"UEsdB\" U\"Es\"DBGFi 'TVroh'").empty());
-	CHECK_FALSE(read_all("'UEsDBGFi", false, read_quoted).all[0].is_whole);
-	CHECK(read_all("'UEsDBGFi", true, read_quoted).all[0].is_whole);
+	// As much as has to follow one another.
+	const std::string head = "UEsDB" + std::string(27, 'A');
+	const std::string zip = "PK\3\4" + std::string(20, '\0');
+	CHECK(strings_of("x = atob(\"" + head + "Y2Q=\");") == zip + "cd;");
+	CHECK(strings_of("x = atob('" + head + "' + \"Y\" +\n `2Q=`)") == zip + "cd;");
+	CHECK(strings_of("x = \"" + head + "Y\" & _\r\n\"2Q=\"") == zip + "cd;");
+	CHECK(strings_of("[\"" + head + "Y\\r\\n2Q=\\n\",'" + head + "']") ==
+	      zip + "cd;" + zip + ";");
+	CHECK(strings_of("<a x=\"y\">" + head + "Y\r\n 2Q=</a><b>\n\t" + head + "</b>") ==
+	      zip + "cd;" + zip + ";");
+	CHECK(strings_of("\"\"" + head + "Y2Q=") == zip + "cd;");
+	std::string wide = "\"";
+	for (const char byte : head + "Y2Q")
+		(wide += '\0') += byte;
+	CHECK(strings_of(wide) == zip + "cd;");
+	for (const std::string mark :
+	     { "TVqQAA", "TVpQAA", "TVoAAA", "TVpBUl", "TVroAA", "TAAAAA", "UmFyIR", "N3q8ry",
+	       "TVNDRg", "H4sIA", "H4sIC", "/Td6WF", "0M8R4K", "JVBERi", "e1xydG", "PCFET0",
+	       "PCFkb2", "PGh0bW", "PHNjcm" })
+		CHECK_FALSE(strings_of("'" + mark + std::string(32, '/')).empty());
+	// A word of a script, what no mark is, and what no quote is before.
+	CHECK(strings_of("\"UEsDB\" 'JVBERi0xLjQ=' `" + head.substr(0, 31) + "`").empty());
+	CHECK(strings_of(head + " =" + head + " \"UEsd" + head + "\" 'TVrqAA" + head).empty());
+	CHECK_FALSE(read_all("'" + head, false, read_quoted).all[0].is_whole);
+	CHECK(read_all("'" + head, true, read_quoted).all[0].is_whole);
 }
 
 TEST_CASE("uuencode is read as clients read it", "[mstream][embedded]")
