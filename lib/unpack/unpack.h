@@ -38,9 +38,9 @@ extern "C" {
 #define UNPACK_NAME_SIZE 256 /* of a member, with its NUL; longer ones are cut */
 
 enum unpack_flaw {
-	UNPACK_CUT,	    /* it ends too early */
-	UNPACK_DAMAGED,	    /* it is not what it says it is, or a checksum is wrong */
-	UNPACK_LYING,	    /* the directory of a zip says other things than its members */
+	UNPACK_CUT,	/* it ends too early */
+	UNPACK_DAMAGED, /* it is not what it says it is, or a checksum is wrong */
+	UNPACK_LYING,	/* the directory of a zip or a cabinet says other things than its members */
 	UNPACK_ENCRYPTED,   /* a member, or all */
 	UNPACK_UNSUPPORTED, /* a method that we do not have */
 	UNPACK_RATIO,	    /* limits: what is behind was not looked at */

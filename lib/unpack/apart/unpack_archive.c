@@ -9,11 +9,13 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <archive.h>
 #include <archive_entry.h>
 
+#include "lib/unpack/apart/unpack_cab.h"
 #include "lib/unpack/apart/unpack_disc.h"
 #include "lib/unpack/apart/unpack_feed.h"
 #include "lib/unpack/apart/unpack_lha.h"
@@ -23,10 +25,9 @@
 #include "lib/unpack/unpack_name.h"
 #include "lib/unpack/unpack_rows.h"
 
-#define RETRIES_MAX	1000 /* answers of libarchive without a byte */
-#define CAB_RESERVED_AT 4    /* what other readers pass, and libarchive wants as zeros */
-#define EMPTY_7Z	32   /* bytes of an archive without members */
-#define EMPTY_RAR	64   /* the same, with its comment's head and its end */
+#define RETRIES_MAX 1000 /* answers of libarchive without a byte */
+#define EMPTY_7Z    32	 /* bytes of an archive without members */
+#define EMPTY_RAR   64	 /* the same, with its comment's head and its end */
 
 void unpack_prepare(void)
 {
@@ -298,22 +299,21 @@ static void read_members(const struct reading *reading)
 
 /* ---- formats that stream ---- */
 
-/* What libarchive pulls from; the headers of four formats are not read as they are. */
+/* What libarchive pulls from; the headers of some formats are not read as they are. */
 struct source {
 	struct unpack *unpack;
-	bool is_begun;
 	bool is_told; /* why it ends */
 	union {
 		struct unpack_lha lha;
 		struct unpack_tar tar;
 		struct unpack_zstd zstd;
+		struct unpack_cab cab;
 	} of;
 };
 
 static la_ssize_t read_block(struct archive *archive, void *context, const void **ret_block)
 {
 	struct source *source = context;
-	struct unpack_feed *feed = source->unpack->state;
 	const enum content_kind kind = source->unpack->row->kind;
 	const uint8_t *bytes = NULL;
 	size_t size = 0;
@@ -324,11 +324,10 @@ static la_ssize_t read_block(struct archive *archive, void *context, const void 
 		size = unpack_lha_next(&source->of.lha, source->unpack, &bytes);
 	else if (kind == CONTENT_ZSTD)
 		size = unpack_zstd_next(&source->of.zstd, source->unpack, &bytes);
+	else if (kind == CONTENT_CAB)
+		size = unpack_cab_next(&source->of.cab, source->unpack, &bytes);
 	else
 		size = unpack_feed_next(source->unpack, &bytes);
-	if (kind == CONTENT_CAB && !source->is_begun && size >= CAB_RESERVED_AT + 4)
-		memset(feed->block + CAB_RESERVED_AT, 0, 4);
-	source->is_begun = true;
 	source->is_told = kind == CONTENT_LHA && source->of.lha.is_odd;
 	*ret_block = bytes;
 	return (la_ssize_t)size;
@@ -349,6 +348,8 @@ static void run(struct unpack *unpack)
 	else if (!source.is_told)
 		unpack_stop(unpack, flaw_of(archive, feed->is_drained));
 	archive_read_free(archive);
+	if (unpack->row->kind == CONTENT_CAB)
+		free(source.of.cab.bytes);
 }
 
 int unpack_archive_begin(struct unpack *unpack)

@@ -300,7 +300,7 @@ static int compare_files(const void *a, const void *b)
 	return one->name.bytes < two->name.bytes ? -1 : one->name.bytes > two->name.bytes;
 }
 
-/* To sort more than a few, the C library asks the kernel how much memory there is, and remembers it. */
+/* To sort more than a few, as unpack_cab.c does too, the C library asks once how much memory there is. */
 void unpack_chm_prepare(void)
 {
 	struct chm_file files[256];

@@ -120,6 +120,24 @@ def chm_of(packed, stored=()):
     return chm_around(*lzx_stored(data), files, stored)
 
 
+# ---- cabinets (MS-CAB) ----
+
+
+def cab_of(folders, files, order=None):
+    """Folders of bytes, which are stored; files: folder, offset, size and name. order: of folders in the cabinet."""
+    listed = b"".join(struct.pack("<IIHHHH", size, offset, folder, 0, 0, 0x20) + name + b"\0"
+                      for folder, offset, size, name in files)
+    at, content, places = 36 + 8 * len(folders) + len(listed), b"", {}
+    for folder in order or range(len(folders)):
+        data = folders[folder]
+        blocks = [data[i:i + 32768] for i in range(0, len(data), 32768)]
+        places[folder] = struct.pack("<IHH", at + len(content), len(blocks), 0)
+        content += b"".join(struct.pack("<IHH", 0, len(block), len(block)) + block for block in blocks)
+    head = struct.pack("<4s5IBB5H", b"MSCF", 0, at + len(content), 0, 36 + 8 * len(folders), 0, 3, 1, len(folders),
+                       len(files), 0, 0, 0)
+    return head + b"".join(places[folder] for folder in range(len(folders))) + listed + content
+
+
 # ---- compound files (MS-CFB) ----
 
 

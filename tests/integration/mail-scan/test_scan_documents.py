@@ -70,6 +70,9 @@ DOCUMENTS = {
     "help.chm": (documents.chm_of([(b"/%d.htm" % number, b"<p>" * 99) for number in range(200)] + [(b"/in.htm", EICAR)]),
                  "in.htm"),
     "stored.chm": (documents.chm_of([(b"/a.htm", b"<html>")], [(b"/b.htm", zlib.compress(EICAR))]), "b.htm / zlib"),
+    # As many again.
+    "order.cab": (documents.cab_of([b"<p>" * 200 + EICAR], [(0, 600, len(EICAR), b"a.com")] +
+                                   [(0, 3 * number, 3, b"%d" % number) for number in range(200)]), "a.com"),
     "winmail.dat": (documents.tnef_of(documents.attachment("a.com", EICAR)), "a.com"),
     "nested.dat": (documents.tnef_of(documents.attachment("in.dat", documents.tnef_of(
         documents.attachment("a.com", EICAR)))), "in.dat / a.com"),

@@ -494,7 +494,8 @@ TEST_CASE("a damaged cabinet is read to an end", "[unpack][archive]")
 		damaged = cabinet;
 		damaged[at] ^= 0x15;
 		const Unpacked got = unpack_all(CONTENT_CAB, damaged);
-		CHECK(got.members.size() <= 1);
+		// Bytes before the file are one, too.
+		CHECK(got.members.size() <= 2);
 		CHECK(unpack_all(CONTENT_CAB, damaged, UNPACK_BUDGET, 1).all() == got.all());
 	}
 }
