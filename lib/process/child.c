@@ -76,9 +76,10 @@ void child_kill_overdue(struct crew *crew, uint64_t now_ms)
 	for (unsigned role = 0; role < CREW_ROLES_MAX; role++) {
 		if (now_ms < crew->kill_ms[role])
 			continue;
-		const bool is_last = crew->last_ms == 0 || crew->is_told_again[role];
-		signal_role(crew, role, is_last ? SIGKILL : SIGTERM);
-		crew->is_told_again[role] = true;
+		const bool is_last = crew->last_ms == 0 || crew->is_hurried[role];
+		/* No second SIGTERM: others may send one to all processes of a program. */
+		signal_role(crew, role, is_last ? SIGKILL : SIGUSR2);
+		crew->is_hurried[role] = true;
 		crew->kill_ms[role] = is_last ? CREW_NEVER : now_ms + crew->last_ms;
 	}
 }
@@ -131,6 +132,7 @@ void child_ignore_signals(void)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGUSR1, SIG_IGN);
+	signal(SIGUSR2, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 }
 

@@ -36,7 +36,7 @@ bool child_has_broken_filter(int status);
  * only make earlier.
  */
 void child_tell(struct crew *crew, unsigned role, uint64_t kill_ms);
-/* Each once, and last_ms of the crew behind a second SIGTERM. */
+/* Each once, and last_ms of the crew behind SIGUSR2. */
 void child_kill_overdue(struct crew *crew, uint64_t now_ms);
 /* Waits until it has ended, and kills it after patience_ms. Returns what waitpid() says of it. */
 int child_wait(pid_t pid, unsigned patience_ms);

@@ -50,8 +50,8 @@ struct crew {
 	unsigned count;
 	bool is_told[CREW_ROLES_MAX];	  /* to end */
 	uint64_t kill_ms[CREW_ROLES_MAX]; /* when those still there are killed */
-	unsigned last_ms; /* before that they are told again, so long; 0: they are not */
-	bool is_told_again[CREW_ROLES_MAX];
+	unsigned last_ms; /* before that they get SIGUSR2, so long; 0: they do not */
+	bool is_hurried[CREW_ROLES_MAX];
 };
 
 /* counts has how many there are of each role. All are due at once. 0 or -ENOMEM. */

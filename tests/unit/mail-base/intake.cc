@@ -177,7 +177,7 @@ TEST_CASE("a SIGTERM that comes before the wait ends it all the same", "[mail][i
 	CHECK(worker.wait() == 0);
 }
 
-TEST_CASE("a worker that is told twice has no client any more", "[mail][intake]")
+TEST_CASE("a worker whose time to end is over has no client any more", "[mail][intake]")
 {
 	bench with;
 	with.send("session", false);
@@ -193,9 +193,11 @@ TEST_CASE("a worker that is told twice has no client any more", "[mail][intake]"
 		if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0 || dup2(pair[0], fd) != fd)
 			return 2;
 		raise(SIGTERM);
+		raise(SIGTERM);
 		if (send(fd, "x", 1, 0) != 1 || *intake_told() == INTAKE_CUT)
 			return 3;
 		errno = ERANGE;
+		raise(SIGUSR2);
 		raise(SIGTERM);
 		if (errno != ERANGE || *intake_told() != INTAKE_CUT)
 			return 4;
@@ -208,7 +210,7 @@ TEST_CASE("a worker that is told twice has no client any more", "[mail][intake]"
 		close(pair[0]);
 		if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0 || dup2(pair[0], fd) != fd)
 			return 7;
-		raise(SIGTERM);
+		raise(SIGUSR2);
 		return send(fd, "x", 1, 0) == 1 ? 0 : 8;
 	});
 	CHECK(worker.wait() == 0);

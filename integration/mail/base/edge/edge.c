@@ -135,10 +135,8 @@ static void term_on_raise(uv_signal_t *raised, int number)
 {
 	struct edge *edge = raised->data;
 	(void)number;
-	if (edge->is_draining) {
-		session_end_relays(edge);
+	if (edge->is_draining)
 		return;
-	}
 	/*
 	 * A client that waits at a socket is lost with it, when no other process has the socket: its
 	 * place has gone, or the server ends.
@@ -155,6 +153,12 @@ static void term_on_raise(uv_signal_t *raised, int number)
 	refuse_some(edge, false);
 	if (edge->session_count == 0)
 		uv_stop(&edge->loop);
+}
+
+static void cut_on_raise(uv_signal_t *raised, int number)
+{
+	(void)number;
+	session_end_relays(raised->data);
 }
 
 /* ---- the beginning ---- */
@@ -219,6 +223,8 @@ static int open_handles(struct edge *edge)
 	uv_unref((uv_handle_t *)&edge->wait);
 	uv_signal_init(&edge->loop, &edge->term);
 	edge->term.data = edge;
+	uv_signal_init(&edge->loop, &edge->cut);
+	edge->cut.data = edge;
 	int ret = uv_poll_init(&edge->loop, &edge->queue, child->queue_fd);
 	edge->queue.data = edge;
 	if (ret == 0)
@@ -226,6 +232,8 @@ static int open_handles(struct edge *edge)
 				 edge, &edge->doors);
 	if (ret == 0)
 		ret = uv_signal_start(&edge->term, term_on_raise, SIGTERM);
+	if (ret == 0)
+		ret = uv_signal_start(&edge->cut, cut_on_raise, SIGUSR2);
 	if (ret == 0 && edge->protocol->open_handles != NULL)
 		ret = edge->protocol->open_handles(edge);
 	if (ret == 0 && edge->rules->has_zones)
@@ -242,6 +250,7 @@ static void close_handles(struct edge *edge)
 	uv_close((uv_handle_t *)&edge->drain, NULL);
 	uv_close((uv_handle_t *)&edge->wait, NULL);
 	uv_close((uv_handle_t *)&edge->term, NULL);
+	uv_close((uv_handle_t *)&edge->cut, NULL);
 	uv_close((uv_handle_t *)&edge->queue, NULL);
 }
 

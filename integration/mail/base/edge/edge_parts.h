@@ -155,6 +155,7 @@ struct edge {
 	uv_prepare_t wait;
 	struct batching batching;
 	uv_signal_t term;
+	uv_signal_t cut;
 	uv_poll_t queue; /* for an idle worker, or room in it */
 	struct uvhandle uvhandle;
 	struct arena *arena;

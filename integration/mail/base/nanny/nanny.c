@@ -22,7 +22,7 @@
 #include "lib/process/systemd.h"
 #include "lib/common/version.h"
 
-#define KILL_AFTER_MS 5000    /* behind "drain": a process still there is told again, then killed */
+#define KILL_AFTER_MS 5000    /* behind "drain": a process still there is hurried, then killed */
 #define EDGE_MORE_MS  5000    /* behind the last worker: clients of relays take what is left */
 #define RELOAD_MAX_MS 3600000 /* a session that was open at SIGHUP may take so long */
 #define METRICS_MS    15000

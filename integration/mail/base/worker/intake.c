@@ -24,9 +24,10 @@ static void on_alarm(int number)
 }
 
 /* Whatever the worker waits for from its client, or for the client to take, does not come any more. */
-static void cut(void)
+static void on_cut(int number)
 {
 	const int error = errno;
+	(void)number;
 	is_told_to_end = INTAKE_CUT;
 	if (client_fd >= 0)
 		(void)shutdown(client_fd, SHUT_RDWR);
@@ -36,11 +37,8 @@ static void cut(void)
 static void on_term(int number)
 {
 	(void)number;
-	if (is_told_to_end != 0) {
-		cut();
-		return;
-	}
-	is_told_to_end = 1;
+	if (is_told_to_end == 0)
+		is_told_to_end = 1;
 	alarm(AGAIN_S);
 }
 
@@ -52,6 +50,8 @@ void intake_set_signals(void)
 	is_told_to_end = 0;
 	(void)sigemptyset(&action.sa_mask);
 	(void)sigaction(SIGTERM, &action, NULL);
+	action.sa_handler = on_cut;
+	(void)sigaction(SIGUSR2, &action, NULL);
 	action.sa_handler = on_alarm;
 	(void)sigaction(SIGALRM, &action, NULL);
 	action.sa_handler = SIG_IGN;

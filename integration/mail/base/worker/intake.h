@@ -30,7 +30,7 @@ struct intake {
 
 /*
  * Signals of a worker: SIGTERM sets a flag and ends a wait for the queue, a wait for a client goes
- * on. A second one, when the time for that is over, shuts the client's connection down, so that the
+ * on. SIGUSR2, when the time for that is over, shuts the client's connection down, so that the
  * session ends as if the client were gone. SIGPIPE is nothing.
  */
 void intake_set_signals(void);
