@@ -12,6 +12,7 @@
 #include "client-lib/config/servers.h"
 #include "client-lib/config/sites.h"
 #include "client-lib/config/words.h"
+#include "lib/format/ascii.h"
 
 #define RESOLV_CONF "/etc/resolv.conf"
 #define LOCALHOST   "127.0.0.1" /* where libc asks, too, without a server */
@@ -65,21 +66,15 @@ static const struct unit percent_units[] = { { "", 1 }, { "%", 1 }, { NULL, 0 } 
 static bool parse_number(const char *text, const struct unit *units, uint64_t max,
 			 uint64_t *ret_number)
 {
-	const size_t digits = strspn(text, "0123456789");
-	uint64_t number = 0;
+	const int64_t number = ascii_take_number(&text, NULL, (int64_t)max);
 
-	if (digits == 0)
+	if (number < 0)
 		return false;
-	for (size_t i = 0; i < digits; i++) {
-		number = number * 10 + (uint64_t)(text[i] - '0');
-		if (number > max)
-			return false;
-	}
-	while (units->name != NULL && strcmp(text + digits, units->name) != 0)
+	while (units->name != NULL && strcmp(text, units->name) != 0)
 		units++;
-	if (units->name == NULL || number > max / units->factor)
+	if (units->name == NULL || (uint64_t)number > max / units->factor)
 		return false;
-	*ret_number = number * units->factor;
+	*ret_number = (uint64_t)number * units->factor;
 	return true;
 }
 

@@ -17,7 +17,6 @@
 static uint32_t parse_scope(const char *text, size_t size)
 {
 	char name[SERVERS_SCOPE_MAX];
-	uint32_t index = 0;
 
 	if (size == 0 || size >= sizeof(name) || memchr(text, '\0', size) != NULL)
 		return 0;
@@ -25,12 +24,9 @@ static uint32_t parse_scope(const char *text, size_t size)
 	name[size] = '\0';
 	if (name[strspn(name, "0123456789")] != '\0')
 		return if_nametoindex(name);
-	for (size_t i = 0; i < size; i++) {
-		if (index > (INT32_MAX - 9) / 10)
-			return 0;
-		index = index * 10 + (uint32_t)(name[i] - '0');
-	}
-	return index;
+	const int64_t index = ascii_number(name, size, INT32_MAX);
+
+	return index > 0 ? (uint32_t)index : 0;
 }
 
 /* What is asked must be one host. */
@@ -69,32 +65,17 @@ bool servers_parse(const char *text, size_t size, struct sockaddr_in6 *ret_addre
 	return true;
 }
 
-/* 0 for what is no port. */
-static uint16_t parse_port(const char *text, size_t size)
-{
-	uint32_t port = 0;
-
-	for (size_t i = 0; i < size; i++) {
-		if (text[i] < '0' || text[i] > '9')
-			return 0;
-		port = port * 10 + (uint32_t)(text[i] - '0');
-		if (port > UINT16_MAX)
-			return 0;
-	}
-	return (uint16_t)port;
-}
-
 bool servers_parse_with_port(const char *text, size_t size, struct sockaddr_in6 *ret_address)
 {
 	const char *at = memchr(text, '@', size);
 
 	if (at == NULL)
 		return servers_parse(text, size, ret_address);
-	const uint16_t port = parse_port(at + 1, (size_t)(text + size - at - 1));
+	const int64_t port = ascii_number(at + 1, (size_t)(text + size - at - 1), UINT16_MAX);
 
-	if (port == 0 || !servers_parse(text, (size_t)(at - text), ret_address))
+	if (port <= 0 || !servers_parse(text, (size_t)(at - text), ret_address))
 		return false;
-	ret_address->sin6_port = htons(port);
+	ret_address->sin6_port = htons((uint16_t)port);
 	return true;
 }
 

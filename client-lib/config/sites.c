@@ -90,16 +90,11 @@ static bool skip(struct cursor *cursor, char c)
 /* 0 to 255; leading zeros are decimal, as Postfix reads them. */
 static bool read_number(struct cursor *cursor, unsigned *ret_number)
 {
-	unsigned number = 0;
+	const int64_t number = ascii_take_number(&cursor->at, cursor->end, 255);
 
-	if (cursor->at == cursor->end || !ascii_is_digit(*cursor->at))
+	if (number < 0)
 		return false;
-	while (cursor->at < cursor->end && ascii_is_digit(*cursor->at)) {
-		number = number * 10 + (unsigned)(*cursor->at++ - '0');
-		if (number > 255)
-			return false;
-	}
-	*ret_number = number;
+	*ret_number = (unsigned)number;
 	return true;
 }
 
@@ -223,19 +218,14 @@ static const char *parse_weight(const char *text, size_t size, int32_t *ret_weig
 	static const char form[] = "a weight is a whole number from -1000000 to 1000000";
 	struct cursor cursor = { text, text + size };
 	const bool is_negative = skip(&cursor, '-');
-	int32_t weight = 0;
 
 	if (!is_negative)
 		(void)skip(&cursor, '+');
-	if (cursor.at == cursor.end)
+	const size_t digits = (size_t)(cursor.end - cursor.at);
+	const int32_t weight = (int32_t)ascii_number(cursor.at, digits, SITES_WEIGHT_MAX);
+
+	if (weight < 0)
 		return form;
-	for (; cursor.at < cursor.end; cursor.at++) {
-		if (!ascii_is_digit(*cursor.at))
-			return form;
-		weight = weight * 10 + (*cursor.at - '0');
-		if (weight > SITES_WEIGHT_MAX)
-			return form;
-	}
 	*ret_weight = is_negative ? -weight : weight;
 	return NULL;
 }

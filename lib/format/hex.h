@@ -8,6 +8,10 @@
  *       opensmtpd; those of base64 in SASL, OpenPGP and mails.
  */
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 /* The value of a digit in either case; -1 when c is none. */
 static inline int hex_value(char c)
 {
@@ -25,6 +29,21 @@ static inline int hex_pair(const void *text)
 	const int high = hex_value(digits[0]);
 	const int low = high >= 0 ? hex_value(digits[1]) : -1;
 	return low >= 0 ? high << 4 | low : -1;
+}
+
+/* The number of so many digits, sixteen at most. False when one of them is none. */
+static inline bool hex_number(const void *text, size_t digits, uint64_t *ret_number)
+{
+	const char *at = (const char *)text;
+	uint64_t number = 0;
+	for (size_t i = 0; i < digits; i++) {
+		const int digit = hex_value(at[i]);
+		if (digit < 0)
+			return false;
+		number = number << 4 | (unsigned)digit;
+	}
+	*ret_number = number;
+	return true;
 }
 
 /* The value of a digit of base64 (RFC 4648, part 4), without its padding. */

@@ -177,31 +177,16 @@ static bool is_label(struct label label, const char *text)
 
 static bool read_decimal(struct label label, unsigned *ret_octet)
 {
-	unsigned number = 0;
-	if (label.size == 0 || label.size > 3 || (label.size > 1 && label.text[0] == '0'))
+	const int64_t number = ascii_number(label.text, label.size, 255);
+	if (number < 0 || (label.size > 1 && label.text[0] == '0'))
 		return false;
-	for (unsigned i = 0; i < label.size; i++) {
-		if (label.text[i] < '0' || label.text[i] > '9')
-			return false;
-		number = number * 10 + (unsigned)(label.text[i] - '0');
-	}
-	*ret_octet = number;
-	return number <= 255;
+	*ret_octet = (unsigned)number;
+	return true;
 }
 
 static bool read_hex(struct label label, unsigned digits, uint64_t *ret_number)
 {
-	uint64_t number = 0;
-	if (label.size != digits)
-		return false;
-	for (unsigned i = 0; i < digits; i++) {
-		int digit = hex_value((char)label.text[i]);
-		if (digit < 0)
-			return false;
-		number = number << 4 | (unsigned)digit;
-	}
-	*ret_number = number;
-	return true;
+	return label.size == digits && hex_number(label.text, digits, ret_number);
 }
 
 /* The label before the address labels: "*", "0" or "1". */

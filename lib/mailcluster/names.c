@@ -25,13 +25,8 @@ void names_digits(uint64_t number, char *ret_digits)
 
 bool names_parse_digits(const char *digits, uint64_t *ret_number)
 {
-	uint64_t number = 0;
-	if (strlen(digits) != DIGITS || strspn(digits, DIGITS_TEXT) != DIGITS)
-		return false;
-	for (unsigned i = 0; i < DIGITS; i++)
-		number = number << 4 | (uint64_t)hex_value(digits[i]);
-	*ret_number = number;
-	return true;
+	return strlen(digits) == DIGITS && strspn(digits, DIGITS_TEXT) == DIGITS &&
+	       hex_number(digits, DIGITS, ret_number);
 }
 
 void names_number(char kind, uint64_t number, char *ret_name)

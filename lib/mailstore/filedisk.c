@@ -50,13 +50,9 @@ static void make_name(uint64_t object, char *ret_name)
 static bool parse_name(const char *name, uint64_t *ret_object)
 {
 	char again[NAME_SIZE];
-	uint64_t object = 0;
-	if (strlen(name) != NAME_SIZE - 1)
+	if (strlen(name) != NAME_SIZE - 1 || !hex_number(name, NAME_SIZE - 1, ret_object))
 		return false;
-	for (const char *digit = name; *digit != '\0'; digit++)
-		object = object << 4 | ((unsigned)hex_value(*digit) & 15U);
-	make_name(object, again);
-	*ret_object = object;
+	make_name(*ret_object, again);
 	return strcmp(name, again) == 0;
 }
 

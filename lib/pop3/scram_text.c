@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/format/ascii.h"
 #include "lib/pop3/base64.h"
 
 #define SCHEME "SCRAM-SHA-256$"
@@ -32,17 +33,11 @@ static bool take_until(struct text *rest, char mark, struct text *ret_part)
 
 static bool parse_iterations(struct text text, uint32_t *ret_iterations)
 {
-	uint32_t number = 0;
-	for (size_t i = 0; i < text.size; i++) {
-		const char c = text.at[i];
-		if (c < '0' || c > '9' || (i == 0 && c == '0'))
-			return false;
-		number = 10 * number + (uint32_t)(c - '0');
-		if (number > SCRAM_ITERATIONS_MAX)
-			return false;
-	}
-	*ret_iterations = number;
-	return number > 0;
+	const int64_t number = ascii_number(text.at, text.size, SCRAM_ITERATIONS_MAX);
+	if (number <= 0 || text.at[0] == '0')
+		return false;
+	*ret_iterations = (uint32_t)number;
+	return true;
 }
 
 static bool parse_key(struct text text, uint8_t *ret_key)

@@ -44,11 +44,10 @@ bool cookie_add_secret(struct cookie_secrets *secrets, const char *text)
 	if (secrets->count == COOKIE_SECRETS_MAX || strlen(text) != sizeof(bytes) * 2)
 		return false;
 	for (size_t i = 0; i < sizeof(bytes); i++) {
-		int high = hex_value(text[2 * i]);
-		int low = hex_value(text[2 * i + 1]);
-		if (high < 0 || low < 0)
+		const int byte = hex_pair(text + 2 * i);
+		if (byte < 0)
 			return false;
-		bytes[i] = (uint8_t)(high << 4 | low);
+		bytes[i] = (uint8_t)byte;
 	}
 	memcpy(secrets->bytes[secrets->count++], bytes, sizeof(bytes));
 	return true;

@@ -3,23 +3,11 @@
 
 #include <string.h>
 
+#include "lib/format/ascii.h"
+
 #define X(name, text) text,
 static const char *const verbs[] = { REQUEST_VERB_MAP(X) };
 #undef X
-
-/* 1 to max, without a sign or a leading zero; 0 for anything else. */
-static unsigned parse_number(const char *text, size_t size, unsigned max)
-{
-	unsigned number = 0;
-	for (size_t i = 0; i < size; i++) {
-		if (text[i] < '0' || text[i] > '9' || (number == 0 && text[i] == '0'))
-			return 0;
-		number = number * 10 + (unsigned)(text[i] - '0');
-		if (number > max)
-			return 0;
-	}
-	return number;
-}
 
 const char *request_parse(const char *line, size_t line_size, struct request *ret_request)
 {
@@ -31,14 +19,14 @@ const char *request_parse(const char *line, size_t line_size, struct request *re
 		verb++;
 	if (verb == REQUEST_VERB_COUNT)
 		return "no such request";
-	unsigned number = verb == REQUEST_TOP ? REQUEST_TOP_DEFAULT : 0;
+	int64_t number = verb == REQUEST_TOP ? REQUEST_TOP_DEFAULT : 0;
 	if (blank != NULL) {
 		if (verb != REQUEST_TOP)
 			return "this request has no argument";
-		number = parse_number(blank + 1, line_size - verb_size - 1, REQUEST_TOP_MAX);
-		if (number == 0)
+		number = ascii_number(blank + 1, line_size - verb_size - 1, REQUEST_TOP_MAX);
+		if (number <= 0 || blank[1] == '0')
 			return "permitted are 1 to 1000";
 	}
-	*ret_request = (struct request){ (enum request_verb)verb, number };
+	*ret_request = (struct request){ (enum request_verb)verb, (unsigned)number };
 	return NULL;
 }

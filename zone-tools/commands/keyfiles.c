@@ -6,10 +6,9 @@
 #include "zone-tools/chain/chain.h"
 
 #include "lib/common/log.h"
+#include "lib/format/ascii.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
@@ -48,10 +47,8 @@ const char *keyfiles_add(void *member, const char *path)
 const char *keyfiles_withdraw(void *member, const char *text)
 {
 	struct keyfiles *files = member;
-	char *end;
-	errno = 0;
-	unsigned long tag = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || tag > UINT16_MAX)
+	const int64_t tag = ascii_number(text, strlen(text), UINT16_MAX);
+	if (tag < 0)
 		return "not a key tag, which is a number up to 65535";
 	if (files->set.withdrawn_count == SIGNER_KEYS_MAX)
 		return "more keys than a zone has";

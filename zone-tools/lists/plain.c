@@ -88,10 +88,7 @@ static const char *cut_host_bits(struct rest word, struct plain_entry *entry)
 	const char *slash = word.end;
 	while (slash > word.at && slash[-1] != '/')
 		slash--;
-	unsigned prefix_len = 0;
-	for (const char *digit = slash; digit < word.end; digit++)
-		prefix_len = prefix_len * 10 + (unsigned)(*digit - '0');
-
+	unsigned prefix_len = (unsigned)ascii_number(slash, (size_t)(word.end - slash), 128);
 	struct dnsblv6_addr addr;
 	size_t addr_size = (size_t)(slash - 1 - word.at);
 	int ret = dnsblv6_addr_parse(word.at, addr_size, &addr);

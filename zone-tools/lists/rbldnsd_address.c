@@ -11,25 +11,12 @@ static const char not_ipv6[] = "not an IPv6 address";
 static const char octet_too_large[] = "octet above 255";
 static const char prefix_len_wrong[] = "prefix length out of range";
 
-/* ---- numbers ---- */
-
-/* Any count of digits whose value is at most max. */
-static bool parse_number(const char **at, unsigned max, unsigned *ret_number)
-{
-	unsigned number = 0;
-	for (; ascii_is_digit(**at); (*at)++) {
-		number = number * 10 + (unsigned)(**at - '0');
-		if (number > max)
-			return false;
-	}
-	*ret_number = number;
-	return true;
-}
-
 static const char *parse_prefix_len(const char **at, unsigned max, unsigned *ret_prefix_len)
 {
-	if (!ascii_is_digit(**at) || !parse_number(at, max, ret_prefix_len))
+	const int64_t number = ascii_take_number(at, NULL, max);
+	if (number < 0)
 		return prefix_len_wrong;
+	*ret_prefix_len = (unsigned)number;
 	return NULL;
 }
 
@@ -49,10 +36,10 @@ static const char *parse_octets(const char **at, struct octets *ret_octets)
 {
 	struct octets octets = { 0, 0 };
 	for (;;) {
-		unsigned octet;
 		if (!ascii_is_digit(**at))
 			return not_ipv4;
-		if (!parse_number(at, 255, &octet))
+		const int64_t octet = ascii_take_number(at, NULL, 255);
+		if (octet < 0)
 			return (*at)[strspn(*at, "0123456789abcdefABCDEF")] == ':'
 				       ? not_ipv4
 				       : octet_too_large;

@@ -8,7 +8,6 @@
 #include "lib/format/dnssec.h"
 #include "lib/format/wellknown.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -169,13 +168,12 @@ static const char *read_txt(const char *at, struct rdata *ret_rdata)
 static const char *read_mx(const char *at, struct rdata *ret_rdata)
 {
 	struct dnsblv6_labels name;
-	char *end;
-	if (*at < '0' || *at > '9')
+	if (!ascii_is_digit(*at))
 		return "MX takes a number and a name";
-	unsigned long preference = strtoul(at, &end, 10);
-	if (preference > UINT16_MAX || !ascii_is_blank(*end))
+	const int64_t preference = ascii_take_number(&at, NULL, UINT16_MAX);
+	if (preference < 0 || !ascii_is_blank(*at))
 		return "MX takes a number up to 65535 and a name";
-	at = rbldnsd_skip_blanks(end);
+	at = rbldnsd_skip_blanks(at);
 	const char *fault = *at == '\0' || strcmp(at, "@") == 0 ? "MX takes a number and a name"
 								: take_name(&at, &name);
 	if (fault != NULL)

@@ -19,14 +19,9 @@ typedef int special_fn(struct rbldnsd *reader, const char *at);
 
 static bool take_digits(const char **at, uint32_t *ret_number)
 {
-	uint64_t number = 0;
-	if (!ascii_is_digit(**at))
+	const int64_t number = ascii_take_number(at, NULL, UINT32_MAX);
+	if (number < 0)
 		return false;
-	for (; ascii_is_digit(**at); (*at)++) {
-		number = number * 10 + (uint64_t)(**at - '0');
-		if (number > UINT32_MAX)
-			return false;
-	}
 	*ret_number = (uint32_t)number;
 	return true;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/format/ascii.h"
 #include "lib/format/hex.h"
 
 #define ID_DIGITS_MAX  16
@@ -53,14 +54,11 @@ static bool is_text(struct field field, const char *text)
 
 static bool parse_number(const char *text, size_t size, unsigned *ret_number)
 {
-	unsigned number = 0;
-	for (size_t i = 0; i < size; i++) {
-		if (text[i] < '0' || text[i] > '9' || number >= NUMBER_MAX)
-			return false;
-		number = number * 10 + (unsigned)(text[i] - '0');
-	}
-	*ret_number = number;
-	return size > 0;
+	const int64_t number = ascii_number(text, size, NUMBER_MAX);
+	if (number < 0)
+		return false;
+	*ret_number = (unsigned)number;
+	return true;
 }
 
 static bool parse_version(struct field field, struct line_version *ret_version)
@@ -75,17 +73,8 @@ static bool parse_version(struct field field, struct line_version *ret_version)
 
 static bool parse_id(struct field field, uint64_t *ret_id)
 {
-	uint64_t id = 0;
-	if (field.size == 0 || field.size > ID_DIGITS_MAX)
-		return false;
-	for (size_t i = 0; i < field.size; i++) {
-		int digit = hex_value(field.text[i]);
-		if (digit < 0)
-			return false;
-		id = id << 4 | (uint64_t)digit;
-	}
-	*ret_id = id;
-	return true;
+	return field.size > 0 && field.size <= ID_DIGITS_MAX &&
+	       hex_number(field.text, field.size, ret_id);
 }
 
 /* "192.0.2.1:25", "[2001:db8::1]:25"; whatever else is no address of a client. */

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/format/ascii.h"
+
 /* Between two columns, and where the second of a list begins. */
 #define GAP	   2
 #define THING_SIZE 16
@@ -84,15 +86,12 @@ bool clusterlines_find(const char *text, const char *key, struct clusterlines_te
 bool clusterlines_find_number(const char *text, const char *key, uint64_t *ret_number)
 {
 	struct clusterlines_text value;
-	uint64_t number = 0;
-	if (!clusterlines_find(text, key, &value) || value.size == 0 || value.size > 18)
+	if (!clusterlines_find(text, key, &value))
 		return false;
-	for (size_t i = 0; i < value.size; i++) {
-		if (value.bytes[i] < '0' || value.bytes[i] > '9')
-			return false;
-		number = number * 10 + (uint64_t)(value.bytes[i] - '0');
-	}
-	*ret_number = number;
+	const int64_t number = ascii_number(value.bytes, value.size, INT64_MAX);
+	if (number < 0)
+		return false;
+	*ret_number = (uint64_t)number;
 	return true;
 }
 

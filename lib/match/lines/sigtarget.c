@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/content/kind.h"
+#include "lib/format/ascii.h"
 
 #define BIT(kind) (UINT64_C(1) << (kind))
 
@@ -86,11 +87,8 @@ void sigtarget_any(struct sigtarget *ret_target)
 
 const char *sigtarget_decimal(const char *text, uint32_t *ret_number)
 {
-	uint64_t number = 0;
-	const char *at = text;
-	while (*at >= '0' && *at <= '9' && number <= UINT32_MAX)
-		number = number * 10 + (uint64_t)(*at++ - '0');
-	if (at == text || *at != '\0' || number >= UINT32_MAX)
+	const int64_t number = ascii_number(text, strlen(text), UINT32_MAX - 1);
+	if (number < 0)
 		return "not a number";
 	*ret_number = (uint32_t)number;
 	return NULL;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "lib/format/ascii.h"
+
 #define NESTING_MAX 70
 
 size_t siglogic_arguments(unsigned code)
@@ -32,13 +34,10 @@ struct reader {
 
 static const char *read_number(const char **at, const char *end, uint32_t *ret_number)
 {
-	uint64_t number = 0;
-	const char *begin = *at;
-	while (*at < end && **at >= '0' && **at <= '9' && number <= UINT32_MAX)
-		number = number * 10 + (uint64_t)(*(*at)++ - '0');
-	if (*at == begin)
+	if (*at == end || !ascii_is_digit(**at))
 		return "a number is missing";
-	if (number > INT32_MAX)
+	const int64_t number = ascii_take_number(at, end, INT32_MAX);
+	if (number < 0)
 		return "a number is too large";
 	*ret_number = (uint32_t)number;
 	return NULL;

@@ -5,16 +5,14 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "lib/format/ascii.h"
+
 /* Digits only, at least one; *text goes behind them. */
 static bool read_number(const char **text, uint32_t *ret_number)
 {
-	uint64_t number = 0;
-	const char *at = *text;
-	while (*at >= '0' && *at <= '9' && number <= UINT32_MAX)
-		number = number * 10 + (uint64_t)(*at++ - '0');
-	if (at == *text || number > INT32_MAX)
+	const int64_t number = ascii_take_number(text, NULL, INT32_MAX);
+	if (number < 0)
 		return false;
-	*text = at;
 	*ret_number = (uint32_t)number;
 	return true;
 }

@@ -73,7 +73,7 @@ TEST_CASE("a number is digits, in the first line that has its key", "[mail-clust
 	REQUIRE(clusterlines_find_number("thing=found mails=12\nmails=13\n", "mails", &number));
 	CHECK(number == 12);
 	for (const auto *text : { "mails=\n", "mails=-1\n", "mails=1x\n", "mail=1\n", "",
-				  "mails=1234567890123456789\n" }) {
+				  "mails=12345678901234567890\n" }) {
 		CAPTURE(text);
 		CHECK_FALSE(clusterlines_find_number(text, "mails", &number));
 	}

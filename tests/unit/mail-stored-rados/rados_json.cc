@@ -92,7 +92,7 @@ TEST_CASE("a number is digits alone, and a text is what is between its quotes",
 	REQUIRE(json_number(all_of("2147483647"), &number));
 	CHECK(number == 2147483647);
 	const auto text = GENERATE(as<std::string>(), "", "-1", "1.5", "\"1\"", "1 ", "null",
-				   "1234567890123456789");
+				   "12345678901234567890");
 	CAPTURE(text);
 	CHECK_FALSE(json_number(all_of(text), &number));
 	CHECK(json_is_text(all_of("\"host\""), "host"));

@@ -5,6 +5,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/format/ascii.h"
+#include "lib/format/hex.h"
+
 /* ---- HTTP ---- */
 
 /* "HTTP/1.1 200 OK" */
@@ -14,26 +17,21 @@ static enum reply_status read_status_line(struct rspamd_reply *reply)
 	static const char http[] = "HTTP/1.";
 	if (reply->line_size < 12 || memcmp(line, http, sizeof(http) - 1) != 0 || line[8] != ' ')
 		return REPLY_BAD;
-	for (size_t i = 9; i < 12; i++) {
-		if (isdigit((unsigned char)line[i]) == 0)
-			return REPLY_BAD;
-		reply->code = reply->code * 10 + (unsigned)(line[i] - '0');
-	}
+	const int64_t code = ascii_number(line + 9, 3, 999);
+	if (code < 0)
+		return REPLY_BAD;
+	reply->code = (unsigned)code;
 	reply->want = RSPAMD_FIELDS;
 	return REPLY_MORE;
 }
 
-#define LENGTH_DIGITS_MAX 15
-
 static enum reply_status read_length(struct rspamd_reply *reply, const char *digits)
 {
-	const size_t size = strlen(digits);
-	if (reply->has_length || size == 0 || size > LENGTH_DIGITS_MAX ||
-	    strspn(digits, "0123456789") != size)
+	const int64_t size = ascii_number(digits, strlen(digits), INT64_MAX);
+	if (reply->has_length || size < 0)
 		return REPLY_BAD;
 	reply->has_length = true;
-	for (const char *c = digits; *c != '\0'; c++)
-		reply->left = reply->left * 10 + (uint64_t)(*c - '0');
+	reply->left = (uint64_t)size;
 	return REPLY_MORE;
 }
 
@@ -153,11 +151,10 @@ static void end_string(struct rspamd_reply *reply)
 
 static enum reply_status push_digit(struct rspamd_reply *reply, uint8_t byte)
 {
-	if (isxdigit(byte) == 0)
+	const int digit = hex_value((char)byte);
+	if (digit < 0)
 		return REPLY_BAD;
-	const unsigned digit =
-		isdigit(byte) != 0 ? (unsigned)byte - '0' : (unsigned)(tolower(byte) - 'a') + 10;
-	reply->escape = reply->escape << 4 | digit;
+	reply->escape = reply->escape << 4 | (unsigned)digit;
 	if (--reply->escaped > 1)
 		return REPLY_MORE;
 	add_char(reply, reply->escape);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/format/ascii.h"
+
 size_t copyname_make(unsigned number, struct mailname mailbox, uint8_t *ret_bytes)
 {
 	char head[8];
@@ -18,16 +20,15 @@ size_t copyname_make(unsigned number, struct mailname mailbox, uint8_t *ret_byte
 
 bool copyname_parse(struct mailname name, unsigned *ret_number, struct mailname *ret_mailbox)
 {
-	unsigned number = 0;
-	size_t at = 1;
+	const char *text = (const char *)name.bytes;
 	if (name.size < 4 || name.bytes[0] != COPYNAME_MARK)
 		return false;
-	while (at < name.size && at < 4 && name.bytes[at] >= '0' && name.bytes[at] <= '9')
-		number = 10 * number + (unsigned)(name.bytes[at++] - '0');
-	if (at == 1 || at + 1 >= name.size || name.bytes[at] != '/' || number == 0 ||
-	    number > COPYNAME_NUMBER_MAX)
+	const char *at = text + 1;
+	const int64_t number = ascii_take_number(&at, text + 4, COPYNAME_NUMBER_MAX);
+	const size_t head_size = (size_t)(at - text) + 1;
+	if (number <= 0 || head_size >= name.size || *at != '/')
 		return false;
-	*ret_number = number;
-	*ret_mailbox = (struct mailname){ name.bytes + at + 1, name.size - at - 1 };
+	*ret_number = (unsigned)number;
+	*ret_mailbox = (struct mailname){ name.bytes + head_size, name.size - head_size };
 	return true;
 }

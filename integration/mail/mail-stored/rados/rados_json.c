@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "lib/format/ascii.h"
+
 /* ---- past a value: NULL when there is none that is whole ---- */
 
 static const char *skip_blanks(const char *at, const char *end)
@@ -138,18 +140,11 @@ bool json_is_text(struct json_at value, const char *text)
 	       memcmp(value.at + 1, text, size) == 0;
 }
 
-#define NUMBER_DIGITS_MAX 18 /* no overflow */
-
 bool json_number(struct json_at value, uint64_t *ret_number)
 {
-	uint64_t number = 0;
-	if (value.at == value.end || value.end - value.at > NUMBER_DIGITS_MAX)
+	const int64_t number = ascii_number(value.at, (size_t)(value.end - value.at), INT64_MAX);
+	if (number < 0)
 		return false;
-	for (const char *at = value.at; at < value.end; at++) {
-		if (*at < '0' || *at > '9')
-			return false;
-		number = number * 10 + (uint64_t)(*at - '0');
-	}
-	*ret_number = number;
+	*ret_number = (uint64_t)number;
 	return true;
 }
