@@ -279,8 +279,11 @@ void unpack_lzx_begin(struct unpack_lzx *lzx, const uint8_t *bytes, size_t size)
 	memset(lzx->length_widths, 0, sizeof(lzx->length_widths));
 	for (unsigned i = 0; i < 3; i++)
 		lzx->offsets[i] = 1;
-	/* Behind a frame that was bad. */
-	lzx->at = (lzx->at + frame - 1) / frame * frame & (lzx->window_size - 1);
+	/* Behind a frame that was bad, whose rest has never been written: nothing is copied from there. */
+	if (lzx->at % frame != 0) {
+		lzx->at = (lzx->at + frame - 1) / frame * frame & (lzx->window_size - 1);
+		lzx->out = 0;
+	}
 	if (next_bits(lzx, 1) != 0) {
 		lzx->has_calls = true;
 		next_bits(lzx, 16);

@@ -57,7 +57,7 @@ struct unpack_lzx {
 	unsigned char_count;
 	uint32_t window_size; /* a power of 2 */
 	uint32_t at;
-	uint64_t out;	 /* bytes in all */
+	uint64_t out;	 /* bytes, from which may be copied */
 	uint8_t *window; /* behind it */
 };
 
@@ -65,7 +65,7 @@ struct unpack_lzx {
 size_t unpack_lzx_size(uint64_t window_size);
 /* lzx has that many, of any content. */
 void unpack_lzx_init(struct unpack_lzx *ret_lzx, uint32_t window_size);
-/* What was there before stays in the window. */
+/* What was there before stays in the window, but not behind a frame that was bad. */
 void unpack_lzx_begin(struct unpack_lzx *lzx, const uint8_t *bytes, size_t size);
 /* Of the next frame: how many bytes are right. They stay until the next call. */
 size_t unpack_lzx_frame(struct unpack_lzx *lzx, const uint8_t **ret_bytes);

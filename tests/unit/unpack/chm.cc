@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 
 #include "lib/unpack/apart/unpack_lzx.h"
@@ -352,6 +353,20 @@ TEST_CASE("LZX that is wrong ends where it is", "[unpack][lzx]")
 		CHECK(decoder.frame().substr(0, 4) == expected);
 		CHECK(decoder.frame().empty());
 	}
+}
+
+TEST_CASE("LZX copies nothing that was never written", "[unpack][lzx]")
+{
+	const std::string bad = stored_run(std::string(100, 'x'));
+	Lzx far(16, false);
+	far.block({ { 0, 1, 'a' }, { 50, 3, 0 } }, 4);
+	const std::string bytes = far.bytes();
+	Decoder decoder(1 << 16);
+	std::memset(decoder.lzx->window, 'y', 1 << 16);
+	decoder.begin(bad);
+	CHECK(decoder.frame() == std::string(100, 'x'));
+	decoder.begin(bytes);
+	CHECK(decoder.frame() == "a");
 }
 
 TEST_CASE("files of compiled help come out in the order of their stream", "[unpack][chm]")
