@@ -55,9 +55,10 @@ static bool has_list(struct unpack_cab *cab)
 	if (cab->list_end == 0)
 		cab->list_end = little_get32(cab->bytes + LIST_AT);
 	while (cab->list_count < little_get16(cab->bytes + FILES_AT)) {
-		const size_t name_at = cab->list_end + ENTRY_SIZE;
-		if (name_at >= cab->size)
+		/* A place near 4 GB and more do not fit into a size_t of 32 bits. */
+		if (cab->list_end >= cab->size - ENTRY_SIZE)
 			return false;
+		const size_t name_at = cab->list_end + ENTRY_SIZE;
 		const uint8_t *end = memchr(cab->bytes + name_at, '\0', cab->size - name_at);
 		if (end == NULL)
 			return false;
