@@ -29,17 +29,17 @@ void quoted_begin(struct quoted *ret_quoted)
 
 enum role {
 	ROLE_NONE,
-	ROLE_BEGIN, /* a quote, or the end of a tag */
+	ROLE_BEGIN, /* a quote, or the end of a tag or of what CDATA begins with */
 	ROLE_BLANK, /* of UTF-16 what is ASCII is so without NULs */
 	ROLE_FIRST, /* of a mark */
 };
 
 static const uint8_t roles[256] = {
 	['"'] = ROLE_BEGIN,  ['\''] = ROLE_BEGIN, ['`'] = ROLE_BEGIN,  ['>'] = ROLE_BEGIN,
-	['\0'] = ROLE_BLANK, ['\t'] = ROLE_BLANK, ['\n'] = ROLE_BLANK, ['\r'] = ROLE_BLANK,
-	[' '] = ROLE_BLANK,  ['/'] = ROLE_FIRST,  ['0'] = ROLE_FIRST,  ['H'] = ROLE_FIRST,
-	['J'] = ROLE_FIRST,  ['N'] = ROLE_FIRST,  ['P'] = ROLE_FIRST,  ['T'] = ROLE_FIRST,
-	['U'] = ROLE_FIRST,  ['e'] = ROLE_FIRST,
+	['['] = ROLE_BEGIN,  ['\0'] = ROLE_BLANK, ['\t'] = ROLE_BLANK, ['\n'] = ROLE_BLANK,
+	['\r'] = ROLE_BLANK, [' '] = ROLE_BLANK,  ['/'] = ROLE_FIRST,  ['0'] = ROLE_FIRST,
+	['H'] = ROLE_FIRST,  ['J'] = ROLE_FIRST,  ['N'] = ROLE_FIRST,  ['P'] = ROLE_FIRST,
+	['T'] = ROLE_FIRST,  ['U'] = ROLE_FIRST,  ['e'] = ROLE_FIRST,
 };
 
 /* Mostly what stands behind a quote says that it is none of interest. */
@@ -59,7 +59,7 @@ static bool is_mark(const struct quoted *quoted)
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
 		const size_t size = strlen(marks[i]);
 		const size_t some = size < quoted->mark_size ? size : quoted->mark_size;
-		if (memcmp(marks[i], quoted->mark, some) == 0)
+		if (memcmp(marks[i], quoted->of.mark, some) == 0)
 			return true;
 	}
 	return false;
@@ -70,8 +70,9 @@ static void begin_file(struct quoted *quoted, struct outflow *out)
 	quoted->is_open = true;
 	out->files->begin(out->context, MSTREAM_BASE64, "");
 	datauri_begin(&quoted->datauri, true, quoted->before);
-	datauri_push(&quoted->datauri, (const uint8_t *)quoted->mark, quoted->mark_size, false,
+	datauri_push(&quoted->datauri, (const uint8_t *)quoted->of.mark, quoted->mark_size, false,
 		     out);
+	memset(&quoted->of.references, 0, sizeof(quoted->of.references));
 }
 
 /* A byte behind a quote: of a mark, or not. */
@@ -85,7 +86,7 @@ static void take_mark(struct quoted *quoted, uint8_t byte, struct outflow *out)
 	if (byte == '\0' || (quoted->mark_size == 0 && roles[byte] == ROLE_BLANK))
 		return;
 	const bool is_none = quoted->mark_size == 0 && roles[byte] != ROLE_FIRST;
-	quoted->mark[quoted->mark_size++] = (char)byte;
+	quoted->of.mark[quoted->mark_size++] = (char)byte;
 	quoted->is_begun = !is_none && base64_value((char)byte) >= 0 && is_mark(quoted);
 	if (!quoted->is_begun || quoted->mark_size < QUOTED_MARK_SIZE)
 		return;
@@ -93,16 +94,29 @@ static void take_mark(struct quoted *quoted, uint8_t byte, struct outflow *out)
 	begin_file(quoted, out);
 }
 
+static void end_file(struct quoted *quoted, struct outflow *out)
+{
+	outflow_flush(out);
+	out->files->end(out->context, true);
+	quoted->is_open = false;
+}
+
+/* In an element many programs write the CR of each line as "&#13;". */
 static size_t push_file(struct quoted *quoted, const uint8_t *bytes, size_t size,
 			struct outflow *out)
 {
-	const size_t used = datauri_push(&quoted->datauri, bytes, size, false, out);
-	if (quoted->datauri.is_done) {
-		outflow_flush(out);
-		out->files->end(out->context, true);
-		quoted->is_open = false;
-	}
-	return used;
+	const uint8_t *run = bytes;
+	size_t run_size = size;
+	size_t used = size;
+	if (quoted->before == '>')
+		used = references_undo(&quoted->of.references, bytes, size, &run, &run_size);
+	const size_t taken = datauri_push(&quoted->datauri, run, run_size,
+					  run == &quoted->of.references.byte, out);
+	if (!quoted->datauri.is_done)
+		return used;
+	end_file(quoted, out);
+	/* What is not among the bytes is no more than a reference, in which nothing begins. */
+	return run == bytes ? taken : used;
 }
 
 void quoted_push(struct quoted *quoted, const uint8_t *bytes, size_t size,

@@ -11,16 +11,18 @@
  *     quoted_push(&quoted, bytes, size, &files, context);
  *     quoted_end(&quoted, true, &files, context);
  *
- * Pages and scripts that make a file have it so: atob("UEsDBBQA..."). Behind a quote or ">" stands what base64 makes
- * of the first bytes of a program, an archive or a document; blanks may be before it. It ends where an address with
- * base64 does. So much has to follow one another as QUOTED_MARK_SIZE says: scripts that look at files have marks of
- * them as words. One in an element of which inlined.h knows the name is found by both.
+ * Pages and scripts that make a file have it so: atob("UEsDBBQA..."). Behind a quote, ">" or "[", as CDATA has it,
+ * stands what base64 makes of the first bytes of a program, an archive or a document; blanks may be before it. It ends
+ * where an address with base64 does; in an element references are undone. So much has to follow one another as
+ * QUOTED_MARK_SIZE says: scripts that look at files have marks of them as words. One in an element of which inlined.h
+ * knows the name is found by both.
  *
  * A plain value. No function here keeps a pointer, allocates or logs; the files do not depend on where
  * the text is cut.
  */
 
 #include "lib/mstream/datauri.h"
+#include "lib/mstream/references.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,7 +36,10 @@ struct quoted {
 	bool is_begun; /* a quote was there, and what is kept */
 	char before;   /* that quote */
 	uint8_t mark_size;
-	char mark[QUOTED_MARK_SIZE];
+	union {
+		char mark[QUOTED_MARK_SIZE];
+		struct references references; /* while one is open */
+	} of;
 	struct datauri datauri;
 };
 

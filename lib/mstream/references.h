@@ -4,7 +4,8 @@
 /*
  * references.h - characters that a page has by their numbers or names: "&#65;", "&#x41;", "&comma;".
  *
- * Flow: a text in pieces of any size -> references_undo() -> runs of what it says -> addresses.c, inlined.c.
+ * Flow: a text in pieces of any size -> references_undo() -> runs of what it says -> addresses.c, inlined.c,
+ *       quoted.c.
  *
  *     while (size > 0) {
  *             size_t used = references_undo(&references, bytes, size, &run, &run_size);

@@ -428,6 +428,11 @@ TEST_CASE("files in strings of scripts are told by their first bytes", "[mstream
 	CHECK(strings_of("<a x=\"y\">" + head + "Y\r\n 2Q=</a><b>\n\t" + head + "</b>") ==
 	      zip + "cd;" + zip + ";");
 	CHECK(strings_of("\"\"" + head + "Y2Q=") == zip + "cd;");
+	CHECK(strings_of("<a>" + head + "Y&#13;\n2Q=&#xD;\n</a>'" + head + "'") ==
+	      zip + "cd;" + zip + ";");
+	CHECK(strings_of("<a><![CDATA[\n" + head + "Y2Q=]]></a>") == zip + "cd;");
+	CHECK(strings_of("<a>" + head + "&lt;a>" + head + "&'" + head) ==
+	      zip + ";" + zip + ";" + zip + ";");
 	std::string wide = "\"";
 	for (const char byte : head + "Y2Q")
 		(wide += '\0') += byte;
