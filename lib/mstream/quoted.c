@@ -5,6 +5,8 @@
 
 #include "lib/format/hex.h"
 
+#define MARK_MAX 6
+
 /* As base64 has them. None begins with another. */
 static const char *const marks[] = {
 	"TVqQAA", "TVpQAA", "TVoAAA", "TVpBUl",
@@ -53,10 +55,17 @@ static size_t find_begin(const uint8_t *bytes, size_t size)
 	return at;
 }
 
-/* Is one of them what is kept, as far as that goes? */
+/*
+ * Is one of them what is kept, as far as that goes? Behind a whole one it stays so, and most are told by their first
+ * byte: a text that has begins of them everywhere costs little more than another.
+ */
 static bool is_mark(const struct quoted *quoted)
 {
+	if (quoted->mark_size > MARK_MAX)
+		return true;
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		if (marks[i][0] != quoted->of.mark[0])
+			continue;
 		const size_t size = strlen(marks[i]);
 		const size_t some = size < quoted->mark_size ? size : quoted->mark_size;
 		if (memcmp(marks[i], quoted->of.mark, some) == 0)
