@@ -71,6 +71,16 @@ static void tell_left_out(void)
 					   level_names[LOG_LEVEL_WARNING], count));
 }
 
+void log_copy(const char *line, size_t size)
+{
+	if (!has_room()) {
+		leave_out();
+		return;
+	}
+	tell_left_out();
+	put(line, size);
+}
+
 void log_line(enum log_level level, const char *context, const char *format, ...)
 {
 	if (level > log_level)
@@ -93,12 +103,7 @@ void log_line(enum log_level level, const char *context, const char *format, ...
 		memset(line + size - 3, '.', 3);
 	}
 	line[size++] = '\n';
-	if (!has_room()) {
-		leave_out();
-		return;
-	}
-	tell_left_out();
-	put(line, size);
+	log_copy(line, size);
 }
 
 /* ---- text from outside ---- */

@@ -38,6 +38,8 @@ void log_set_level(enum log_level level);
 /* context may be NULL: then there are no brackets. */
 void log_line(enum log_level level, const char *context, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* One of another process, with its line feed, as it is. */
+void log_copy(const char *line, size_t size);
 
 #define log_error(context, ...)	  log_line(LOG_LEVEL_ERROR, (context), __VA_ARGS__)
 #define log_warning(context, ...) log_line(LOG_LEVEL_WARNING, (context), __VA_ARGS__)

@@ -310,6 +310,15 @@ static char *find_reason(char *text)
 	return line;
 }
 
+static void copy_lines(const char *text)
+{
+	for (const char *end; *text != '\0'; text = end) {
+		end = text + strcspn(text, "\n");
+		end += *end == '\n';
+		log_copy(text, (size_t)(end - text));
+	}
+}
+
 /*
  * Its warnings are lines of ours already. Behind a failure it is told that nothing has changed, too: a
  * log whose last word is the failure says that it lasts.
@@ -319,7 +328,7 @@ static void tell_success(const struct running *running, struct watched *watched,
 {
 	uint64_t number = fnv_add(FNV_START, err, strlen(err));
 	if (watched == NULL || schedule_tell(&watched->schedule, number, clock_now_ms()))
-		fputs(err, stderr);
+		copy_lines(err);
 	for (char *line; (line = strsep(&out, "\n")) != NULL;) {
 		if (*line == '\0')
 			continue; /* behind the last one */
@@ -557,6 +566,7 @@ int watch_command(int argc, char **argv)
 	for (size_t i = 0; i < PLACES; i++)
 		watch.running[i].out = watch.running[i].err = -1;
 	parse_command_line(&watch, argc, argv);
+	log_set_level(LOG_LEVEL_INFO); /* zones do not wait for the reader of its log */
 	watch.is_waiting =
 		mmap(NULL, PLACES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (watch.is_waiting == MAP_FAILED) {

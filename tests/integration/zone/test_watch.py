@@ -17,8 +17,8 @@ import subprocess
 import sys
 import termios
 
-from harness import (AAAA, BUILD, EX_CONFIG, NOERROR, NXDOMAIN, SOA, ZONE, Server, ask, bitmap_name, children_of,
-                     config_text, ip, main, peer, program, wait_for)
+from harness import (AAAA, BUILD, DEADLINE_S, EX_CONFIG, NOERROR, NXDOMAIN, SOA, ZONE, Server, ask, bitmap_name,
+                     children_of, config_text, ip, main, peer, program, wait_for)
 from secondaries import Secondary
 from updates import UpdateCase
 
@@ -363,6 +363,33 @@ class Alone(WatchCase):
         self.assertEqual(watch.stop(), 0)
         self.expect_log(r"serial of \$SOA is not newer")
         self.assertEqual(watch.log().count("serial of $SOA"), 1)
+
+    def test_a_log_that_is_not_read_holds_up_no_zone(self):
+        soa = "$SOA 3600 ns1.example.net. hostmaster.example.net. 1 2h 15m 7d 10m\n$NS 3600 ns1.example.net.\n"
+        self.write("other-list", soa + "192.0.2.1\n")
+        self.write("zones.conf", f"zone:\n  - domain: {OTHER}\n    store: {self.other}\n"
+                   f"    list: ip4set:{self.other_list}\n")
+        log, end = os.pipe()
+        self.addCleanup(os.close, log)
+        os.write(end, bytes(fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, 4096)))
+        watch = subprocess.Popen([program("dnsblv6-zone"), "watch", "--config", self.config, "--settle", "0"],
+                                 stdin=subprocess.DEVNULL, stderr=end)
+        self.addCleanup(watch.wait)
+        self.addCleanup(watch.kill)
+        os.close(end)
+
+        def lists(address):
+            return address in self.run_zone("dump", "--store", self.other, expect=None).out.split()
+
+        wait_for(lambda: lists("192.0.2.1"), "the first version")
+        for count in range(2, 4):  # with a warning each
+            self.append(self.other_list, f"198.51.100.{2 * count}\n")
+            wait_for(lambda count=count: lists(f"198.51.100.{2 * count}"), "the next one")
+        self.assertEqual(set(os.read(log, 65536)), {0})
+        self.append(self.other_list, "198.51.100.9\n")
+        self.assertRegex(os.read(log, 65536), rb"^warning: lines left out, count=\d+\n")
+        watch.terminate()
+        self.assertEqual(watch.wait(DEADLINE_S), 0)
 
     def test_the_end_of_refusals_is_told_though_nothing_has_changed(self):
         self.configure()
