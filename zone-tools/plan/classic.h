@@ -9,7 +9,8 @@
  *
  * A name below the apex is reversed decimals or reversed nibbles, and a tree of labels has both.
  * A wildcard stands at an octet's or a nibble's border; it answers for all below it that has no
- * names of its own, so an exception costs one name and the wildcards on its way:
+ * names of its own, so an exception costs one name and the wildcards on its way. In a nibble its
+ * 15 neighbours have names, and no wildcard above them:
  *
  *     192.0.2.0/24, !192.0.2.9      *.2.0.192 A, 9.2.0.192 HINFO: it exists, and is not listed
  *     192.0.0.0/16, !192.0.2.9      *.0.192 A, *.2.0.192 A, 9.2.0.192 HINFO
