@@ -600,12 +600,15 @@ static bool may_be_brief(const struct probe *probe)
 	const struct zone *zone = probe->zone;
 	struct health_word parts = health_unpack(zone_word(zone));
 	uint32_t now_s = cache_now_s(zone->all->cache);
+	const char *reason;
 
 	/* Whether a classic zone knows IPv6 has to be found out first. */
 	if (zone->found.mode == HEALTH_CLASSIC && probe->wants_ipv6 && !zone->found.has_ipv6)
 		return false;
 	uint64_t evidence = cache_zone_get(zone->all->cache, zone->index, CACHE_ZONE_EVIDENCE);
-	return zone->has_found && parts.state == DNSBLV6_ZONE_OK && !zone->health.is_suspect &&
+	/* That the zone is well may be what another process has found since then. */
+	return zone->has_found && health_judge(&zone->found, &reason) == DNSBLV6_ZONE_OK &&
+	       parts.state == DNSBLV6_ZONE_OK && !zone->health.is_suspect &&
 	       health_unpack_evidence(evidence).failures == 0 &&
 	       now_s - zone->found_s < HEALTH_WHOLE_S;
 }

@@ -298,6 +298,27 @@ TEST_CASE("a zone that is sick to the daemon is asked again when its probe is du
 	CHECK(std::filesystem::remove(directory));
 }
 
+TEST_CASE("what a process found in an outage that another saw the end of is not believed later",
+	  "[client][engine][health]")
+{
+	inquiry client, other;
+	add_bitmap(client);
+	add_bitmap(other);
+	REQUIRE(fall_ill(client, world::SILENT) == DNSBLV6_ZONE_UNREACHABLE);
+	client.dns.trouble = world::NONE;
+	REQUIRE(other.check("192.0.2.1").verdict == DNSBLV6_LISTED);
+	// As they share it.
+	for (cache_zone_part part : { CACHE_ZONE_EVIDENCE, CACHE_ZONE_WORD })
+		cache_zone_set(client.get()->all.cache, 0, part,
+			       cache_zone_get(other.get()->all.cache, 0, part));
+	test_clock::pass(3600);
+	client.lines.clear();
+	client.check("192.0.2.1");
+	client.until_quiet(is_unprobed);
+	CHECK(client.state() == DNSBLV6_ZONE_OK);
+	CHECK(client.lines.empty());
+}
+
 TEST_CASE("where AAAA are dropped, the classic zone of the metadata is asked",
 	  "[client][engine][health]")
 {
