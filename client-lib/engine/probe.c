@@ -606,10 +606,10 @@ static bool may_be_brief(const struct probe *probe)
 	if (zone->found.mode == HEALTH_CLASSIC && probe->wants_ipv6 && !zone->found.has_ipv6)
 		return false;
 	uint64_t evidence = cache_zone_get(zone->all->cache, zone->index, CACHE_ZONE_EVIDENCE);
-	/* That the zone is well may be what another process has found since then. */
+	/* That the zone is well, and which names it has, another process may have found since then. */
 	return zone->has_found && health_judge(&zone->found, &reason) == DNSBLV6_ZONE_OK &&
-	       parts.state == DNSBLV6_ZONE_OK && !zone->health.is_suspect &&
-	       health_unpack_evidence(evidence).failures == 0 &&
+	       zone->found.mode == parts.mode && parts.state == DNSBLV6_ZONE_OK &&
+	       !zone->health.is_suspect && health_unpack_evidence(evidence).failures == 0 &&
 	       now_s - zone->found_s < HEALTH_WHOLE_S;
 }
 

@@ -298,6 +298,17 @@ TEST_CASE("a zone that is sick to the daemon is asked again when its probe is du
 	CHECK(std::filesystem::remove(directory));
 }
 
+namespace
+{
+// What the other process has found, as both share it.
+void share(inquiry &client, inquiry &other)
+{
+	for (cache_zone_part part : { CACHE_ZONE_EVIDENCE, CACHE_ZONE_WORD })
+		cache_zone_set(client.get()->all.cache, 0, part,
+			       cache_zone_get(other.get()->all.cache, 0, part));
+}
+} // namespace
+
 TEST_CASE("what a process found in an outage that another saw the end of is not believed later",
 	  "[client][engine][health]")
 {
@@ -307,16 +318,30 @@ TEST_CASE("what a process found in an outage that another saw the end of is not 
 	REQUIRE(fall_ill(client, world::SILENT) == DNSBLV6_ZONE_UNREACHABLE);
 	client.dns.trouble = world::NONE;
 	REQUIRE(other.check("192.0.2.1").verdict == DNSBLV6_LISTED);
-	// As they share it.
-	for (cache_zone_part part : { CACHE_ZONE_EVIDENCE, CACHE_ZONE_WORD })
-		cache_zone_set(client.get()->all.cache, 0, part,
-			       cache_zone_get(other.get()->all.cache, 0, part));
+	share(client, other);
 	test_clock::pass(3600);
 	client.lines.clear();
 	client.check("192.0.2.1");
 	client.until_quiet(is_unprobed);
 	CHECK(client.state() == DNSBLV6_ZONE_OK);
 	CHECK(client.lines.empty());
+}
+
+TEST_CASE("what names a zone has is asked again when another process found others",
+	  "[client][engine][health]")
+{
+	inquiry client, other;
+	add_bitmap(client);
+	other.dns.add_bitmap_zone("bl6.example", DNSBLV6_STYLE_FLAT);
+	other.set("zones", "bl6.example");
+	client.check("192.0.2.1");
+	other.check("192.0.2.1");
+	share(client, other);
+	test_clock::pass(3600);
+	client.check("192.0.2.1");
+	client.until_quiet(is_unprobed);
+	CHECK(client.asked("_dnsblv6.bl6.example") == 2);
+	CHECK(client.state() == DNSBLV6_ZONE_OK);
 }
 
 TEST_CASE("where AAAA are dropped, the classic zone of the metadata is asked",
