@@ -40,8 +40,9 @@ static void put(const char *line, size_t size)
 }
 
 /*
- * A pipe that can be written has a page free, more than what is between this and write(2) in all
- * processes. O_NONBLOCK would be that of other programs, too, which share the pipe.
+ * A pipe that can be written has a page free, more than some processes have between this and
+ * write(2); many that wake at once may fill it, and then one waits. O_NONBLOCK would be that of
+ * other programs, too, which share the pipe.
  */
 static bool has_room(void)
 {

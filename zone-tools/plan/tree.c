@@ -127,7 +127,7 @@ static int call_block(const struct tree *tree, uint64_t first, const struct dnsb
 	return call(tree, first, tree->levels[tree->last_level + 1], TREE_BLOCK, map);
 }
 
-/* The two bitmaps of a place at the last border, which a wildcard is never right above of. */
+/* The two bitmaps of a place at the last border; above it only what is whole has a wildcard. */
 static int walk_bitmaps(const struct tree *tree, const struct place *place)
 {
 	struct dnsblv6_bitmap lower;

@@ -8,10 +8,10 @@
  *       store's keys; contents.c gives them back to a tree_reading.
  *
  * A dotted name is a place in a tree whose levels are the borders of whole blocks (FORMAT.md 2.3).
- * Each place that is listed in part is written in one of two ways: every child that is listed has
- * names; or a wildcard lists all children but those that have names of their own. The second needs
- * marks: names that say nothing themselves, and keep the wildcard, and denials beside it, from
- * what is not theirs.
+ * Of a place that is listed in part each child that is listed has names. One of 65,536 children may
+ * be written in another way: a wildcard lists all children but those that have names of their own.
+ * That needs marks: names that say nothing themselves, and keep the wildcard, and denials beside it,
+ * from what is not theirs.
  */
 
 #include "zone-tools/plan/ranges.h"
