@@ -4,7 +4,8 @@
 No accepted mail is lost and none arrives twice, whoever of smtp-front is killed.
 
 Clients send mails, clear and under TLS, some of them pipelined, while a process chosen by chance
-gets kill -9 every second: an edge, a worker, the keyholder, and the next hop itself. Each mail has
+gets kill -9 every second, and behind each eighth of the sessions: an edge, a worker, the keyholder,
+and the next hop itself. Each mail has
 a Message-ID of its own and is sent once: what was answered with 250 has to be in the sink once,
 what was not may be there, since a reply can be lost behind the mail, and no more than once.
 
@@ -25,7 +26,7 @@ from harness import IS_SANITIZED, SEED, Case, main
 
 SESSIONS = int(os.environ.get("DNSBLV6_SESSIONS", 300 if IS_SANITIZED else 1200))
 CLIENTS = 8
-KILL_S = 1
+KILL_S, KILLS = 1, 8
 NEXT_HOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "next_hop.py")
 # What a client sees when the other end of its connection was killed.
 BROKEN = (ConnectionError, EOFError, TimeoutError, ssl.SSLError, AssertionError)
@@ -38,7 +39,7 @@ class Sender(threading.Thread):
         super().__init__(daemon=True)
         self.front, self.number, self.count = front, number, count
         self.random = random.Random(SEED + number)
-        self.said, self.sent, self.failed = [], set(), 0
+        self.said, self.sent, self.failed, self.ended = [], set(), 0, 0
 
     def run(self):
         for session in range(self.count):
@@ -53,6 +54,7 @@ class Sender(threading.Thread):
             except BROKEN:
                 self.failed += 1
                 time.sleep(0.01)
+            self.ended += 1
 
     def send(self, client, ident):
         content = (f"Subject: {ident}\r\nMessage-ID: {ident}\r\n\r\n"
@@ -76,12 +78,13 @@ class FrontKillsTest(Case):
         killed = {"edge": 0, "worker": 0, "keyholder": 0, "other": 0}
         for sender in senders:
             sender.start()
-        kill_s = time.monotonic() + KILL_S
+        kill_s, kill_ended = time.monotonic() + KILL_S, SESSIONS // KILLS
         while any(sender.is_alive() for sender in senders):
             time.sleep(0.02)
-            if time.monotonic() < kill_s:
+            ended = sum(sender.ended for sender in senders)
+            if time.monotonic() < kill_s and ended < kill_ended:
                 continue
-            kill_s += KILL_S
+            kill_s, kill_ended = time.monotonic() + KILL_S, ended + SESSIONS // KILLS
             victim = chance.choice(["edge", "worker", "worker", "keyholder"]
                                    + ["other"] * 2 * (kill_other is not None))
             if victim == "other":
