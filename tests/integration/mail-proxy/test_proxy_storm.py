@@ -21,6 +21,7 @@ import random
 import re
 import signal
 import socket
+import ssl
 import tarfile
 import threading
 import time
@@ -30,7 +31,8 @@ import mta
 import opensmtpd
 from dovecot import Dovecot
 from harness import Case, main, wait_for
-from proxying import (EICAR, PATIENCE_S, RECIPIENT, SENDER, Client, MailProxy, attached, close_listener,
+from popfront import make_certificate
+from proxying import (EICAR, HOSTNAME, PATIENCE_S, RECIPIENT, SENDER, Client, MailProxy, attached, close_listener,
                       descendants_of, dotted)
 
 SESSIONS = int(os.environ.get("DNSBLV6_SESSIONS", "60"))
@@ -39,10 +41,12 @@ STEP_S = 0.02  # of slow clients
 SETTLE_S = 0.5
 # Between kills, on average. A process that lives for less than two seconds comes back later and later.
 KILL_S = 0.1
-# By the names of processes, with the chance of each: a decoder's own, its template, an edge.
-KINDS = {"decoder": 0.8, "decoders": 0.1, "edge": 0.1}
-# An edge takes some sessions with it: so many more have ended before another is killed.
-SESSIONS_OF_EDGE = 20
+# By the names of processes, with the chance of each: a decoder's own, its template, an edge, what has the keys.
+KINDS = {"decoder": 0.75, "decoders": 0.1, "edge": 0.1, "keyholder": 0.05}
+# These take some sessions with them: so many more have ended before another is killed.
+WITH_SESSIONS = ("edge", "keyholder")
+SESSIONS_BETWEEN = 20
+SECURE = 0.3  # of the sessions have STARTTLS, for which the keyholder signs
 FOR_ALL_KINDS = 500  # sessions, in which each kind of process is met
 
 
@@ -107,8 +111,8 @@ class Killer:
         self.nanny_pid = nanny_pid
         self.chance = random.Random(case.random.randrange(1 << 30))
         self.kills = collections.Counter()
-        self.ended = 0  # sessions; the next edge is for when there are so many
-        self.edge_at = 0
+        self.ended = 0  # sessions; the next of WITH_SESSIONS is for when there are so many
+        self.next_at = 0
         self.lock = threading.Lock()
         self.is_over = threading.Event()
         self.thread = threading.Thread(target=self._kill_all, daemon=True)
@@ -136,7 +140,7 @@ class Killer:
             self.ended += 1
 
     def _kill_one(self, kind):
-        if kind == "edge" and self.ended < self.edge_at:
+        if kind in WITH_SESSIONS and self.ended < self.next_at:
             return False
         there = [pid for pid, name in descendants_of(self.nanny_pid) if name == kind]
         if not there:
@@ -146,8 +150,8 @@ class Killer:
         except ProcessLookupError:
             return False
         self.kills[kind] += 1
-        if kind == "edge":
-            self.edge_at = self.ended + SESSIONS_OF_EDGE
+        if kind in WITH_SESSIONS:
+            self.next_at = self.ended + SESSIONS_BETWEEN
         return True
 
 
@@ -204,17 +208,22 @@ class Session:
         self.is_chunked = self.chance.random() < 0.3
         self.is_slow = self.chance.random() < 0.05
         self.goes_away = self.chance.random() < 0.15
+        self.is_secure = self.chance.random() < SECURE
         self.code = 0  # of the mail; 0: not known
 
-    def run(self, address):
+    def run(self, address, tls):
         try:
             with Client(address) as client:
-                self._talk(client)
+                self._talk(client, tls)
         except (OSError, AssertionError):
             pass
 
-    def _talk(self, client):
+    def _talk(self, client, tls):
         client.begin(self.verb)
+        if self.is_secure:
+            client.say("STARTTLS", 220)
+            client.start_tls(tls)
+            client.say(f"{self.verb} client.example.net", 250)
         client.say(f"MAIL FROM:<{SENDER}>", 250)
         client.say(f"RCPT TO:<{RECIPIENT}>", 250)
         if self.is_chunked:
@@ -252,14 +261,16 @@ class Storm:
         cutter = Cutter(self, address)
         self.expect_log(r"warning: \[mail-proxy\] next hop not reached", r"process died, .* signal=9 ",
                         r"archive decoders are gone")
-        proxy = MailProxy(self, [{"next-hop": cutter.address, "protocol": self.protocol}],
+        certificate = make_certificate(self, HOSTNAME)
+        tls = ssl.create_default_context(cafile=certificate.partition(":")[0])
+        proxy = MailProxy(self, [{"next-hop": cutter.address, "protocol": self.protocol}], [certificate],
                           proxy={"processes": 2})
         sessions = [Session(self.random.randrange(1 << 30), number, self.protocol == "lmtp")
                     for number in range(SESSIONS)]
         with Killer(self, proxy.process.pid) as killer, \
                 concurrent.futures.ThreadPoolExecutor(PARALLEL) as pool:
             def run(session):
-                session.run(proxy.addresses[0])
+                session.run(proxy.addresses[0], tls)
                 killer.note_end()
 
             list(pool.map(run, sessions))
