@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# setup.sh - what ./demo and ./check share: steps, failures, packages.
+# setup.sh - what ./demo, ./check and campaigns share: steps, failures, packages.
 # Sourced by them from the top of the tree; does nothing by itself but to make build/.
 
 mkdir -p build # where all that is made here lies
 step_name=start
+
+# In front of a program: the kernel ends it with this script, however that ends. Not of a function, nor in a
+# subshell, which is a process between the two.
+tied='setpriv --pdeathsig TERM'
 
 step() {
 	step_name=$1
