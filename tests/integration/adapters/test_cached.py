@@ -303,15 +303,7 @@ class Kills(CachedCase):
         server = self.serve_list(rows)
         popen, pids, _ = self.start_clients(rows, server.address, 4)
         popen.kill()
-
-        def has_ended(pid):
-            try:
-                with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-                    return file.read().rpartition(")")[2].split()[0] in "ZX"
-            except (FileNotFoundError, ProcessLookupError):
-                return True
-
-        wait_for(lambda: all(map(has_ended, pids)), "the clients to end")
+        wait_for(lambda: all(map(harness.has_ended, pids)), "the clients to end")
 
     def test_without_a_daemon_and_with_one_later(self):
         rows = self.make_list(20)

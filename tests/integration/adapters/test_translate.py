@@ -490,17 +490,7 @@ class Workers(TranslateCase):
         translator.popen.kill()
         translator.popen.wait()
 
-        def are_gone():
-            for pid in pids:
-                try:
-                    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-                        if file.read().rpartition(")")[2].split()[0] != "Z":
-                            return False
-                except FileNotFoundError:
-                    pass
-            return True
-
-        wait_for(are_gone, "the workers to end")
+        wait_for(lambda: all(map(harness.has_ended, pids)), "the workers to end")
 
 
 class Rbldnsd(TranslateCase):

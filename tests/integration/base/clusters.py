@@ -25,7 +25,7 @@ import subprocess
 import harness
 import popfront
 import radoscluster
-from harness import DEADLINE_S, tree_of, wait_for
+from harness import DEADLINE_S, has_ended, tree_of, wait_for
 from stored import USER, Stored
 
 NAMES = "abcdefgh"
@@ -60,18 +60,6 @@ class Place:
     def is_apart(self):
         """Whether the address is of another network than ours."""
         return self.command_in("true")[0] != "true"
-
-
-def state_of(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return "X"
-
-
-def has_ended(pid):
-    return state_of(pid) in "ZX"
 
 
 def send(pids, number):

@@ -187,8 +187,7 @@ class Reply:
                 return ".".join(labels) + ".", end or offset + 1
             else:
                 label = self.wire[offset + 1 : offset + 1 + size]
-                labels.append("".join(chr(c) if 0x21 <= c < 0x7F and c not in b".\\"
-                                      else f"\\{c:03}" for c in label))
+                labels.append("".join(chr(c) if 0x21 <= c < 0x7F and c not in b".\\" else f"\\{c:03}" for c in label))
                 offset += 1 + size
 
     def _records(self, count, offset):
@@ -257,9 +256,8 @@ def exchange(address, packet, timeout_s=DEADLINE_S):
 
 class Asker:
     """
-    Questions by the ten thousand: hundreds in flight on one socket. retry_s
-    is how long a question may stay unanswered before it is put again; retries
-    is how often. A question that stays unanswered is None in the result.
+    Questions by the ten thousand: hundreds in flight on one socket. retry_s is how long a question may stay
+    unanswered before it is put again; retries is how often. A question that stays unanswered is None in the result.
     how is for query().
     """
 
@@ -289,8 +287,7 @@ class Asker:
             while (following < len(packets) and len(waiting) < self.window
                    and following & 0xFFFF not in waiting):
                 self._send(packets[following])
-                waiting[following & 0xFFFF] = (following, time.monotonic() + self.retry_s,
-                                               self.retries)
+                waiting[following & 0xFFFF] = (following, time.monotonic() + self.retry_s, self.retries)
                 following += 1
             select.select([self.udp], [], [], 0.2)
             self._receive(packets, replies, waiting)
@@ -424,9 +421,24 @@ class Connection:
 # ---- processes ----
 
 
+def state_of(pid):
+    """As ps(1) has it: "S" is asleep, "T" is stopped; "X" when there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"
+
+
+def has_ended(pid):
+    """Also when its parent, or init, has not looked yet."""
+    return state_of(pid) in "ZX"
+
+
 def children_of(pid):
+    """Without those that have ended and wait for their parent: they have neither files nor memory."""
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-        return [int(word) for word in file.read().split()]
+        return [int(word) for word in file.read().split() if not has_ended(word)]
 
 
 def tree_of(pid):
@@ -460,8 +472,7 @@ class Process:
         self.arguments = arguments
         with open(log_path, "ab") as log:
             self._log_start = log.tell()  # what another process has said is not ours
-            self.popen = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=log,
-                                          stderr=log, **how)
+            self.popen = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **how)
         self.pid = self.popen.pid
 
     def log(self):
@@ -470,17 +481,14 @@ class Process:
             return file.read().decode("utf-8", "replace")
 
     def wait_for_log(self, pattern, count=1):
-        """
-        Until that many lines match: the test expects them, of whatever level. Ends early when the
-        process has ended.
-        """
+        """Until that many lines match: the test expects them, of whatever level; or until the process has ended."""
         self.waited_for = (*self.waited_for, pattern)
 
         def look():
+            is_over = self.popen.poll() is not None  # before its log: behind a look it may still say the line
             found = re.findall(pattern, self.log(), re.MULTILINE)
-            if len(found) < count and self.popen.poll() is not None:
-                raise AssertionError(f"{self.arguments[0]} ended with"
-                                     f" {self.popen.returncode}:\n{self.log()}")
+            if len(found) < count and is_over:
+                raise AssertionError(f"{self.arguments[0]} ended with {self.popen.returncode}:\n{self.log()}")
             return found if len(found) >= count else None
 
         try:
@@ -554,9 +562,7 @@ def config_text(address, zones, server_lines=(), has_limit=False):
 
 
 def sanitizer_reports(text):
-    return [line for line in text.splitlines()
-            if "ERROR: AddressSanitizer" in line or "ERROR: LeakSanitizer" in line
-            or ": runtime error: " in line]
+    return re.findall("^.*(?:ERROR: AddressSanitizer|ERROR: LeakSanitizer|: runtime error: ).*", text, re.MULTILINE)
 
 
 # What a machine that has much else to do may cause in any test: a resolver answers too late, and a
@@ -604,8 +610,7 @@ class Case(unittest.TestCase):
         self.assertEqual(reports, [], "a sanitizer complained")
         if IS_SANITIZED:
             return  # too slow for the limits in time that some lines tell of
-        complaints = [line for process in self.processes
-                      for line in process.complaints(self.expected_log)]
+        complaints = [line for process in self.processes for line in process.complaints(self.expected_log)]
         self.assertEqual(complaints, [], "not said to be expected: see expect_log()")
 
     def expect_log(self, *patterns):
@@ -640,10 +645,9 @@ class Case(unittest.TestCase):
 
     def free_port(self, host=None):
         """
-        A port that neither UDP nor TCP uses on this process's address, or on
-        host. Not one of those that the system gives to clients: where a server
-        shares its port (SO_REUSEPORT), dig may be given the same and hear itself.
-        None twice: files and directories have their names by them.
+        A port that neither UDP nor TCP uses on this process's address, or on host. Not one of those that the
+        system gives to clients: where a server shares its port (SO_REUSEPORT), dig may be given the same and hear
+        itself. None twice: files and directories have their names by them.
         """
         host = host or self.host
         while True:
@@ -664,8 +668,7 @@ class Case(unittest.TestCase):
 
     def make_space(self, name):
         """A process that does nothing in a network of its own."""
-        space = self.start([peer("unshare"), "--net", "sh", "-c", "echo there; exec sleep 600"],
-                           name)
+        space = self.start([peer("unshare"), "--net", "sh", "-c", "echo there; exec sleep 600"], name)
         space.wait_for_log("^there$")
         return space
 
@@ -694,8 +697,7 @@ class Case(unittest.TestCase):
         if "input" in how:
             del how["stdin"]
         how.setdefault("timeout", 300)
-        result = subprocess.run([program("dnsblv6-zone"), *arguments], capture_output=True,
-                                check=False, **how)
+        result = subprocess.run([program("dnsblv6-zone"), *arguments], capture_output=True, check=False, **how)
         result.out = result.stdout.decode("utf-8", "replace")
         result.err = result.stderr.decode("utf-8", "replace")
         self.assertEqual(sanitizer_reports(result.err), [])
@@ -738,8 +740,7 @@ class Case(unittest.TestCase):
         if zones is None:
             zones = [(ZONE, self.path("bl6.mdb"), CLASSIC)]
         address = address or self.free_address()
-        config = self.write(f"dnsblv6d-{address[1]}.conf",
-                            config_text(address, zones, server_lines))
+        config = self.write(f"dnsblv6d-{address[1]}.conf", config_text(address, zones, server_lines))
         server = Server(config, address, self.path(f"dnsblv6d-{len(self.processes)}.log"), **how)
         self.processes.append(server)
         return server.wait_until_ready()
@@ -757,9 +758,8 @@ CLIENT = "198.51.100.25"  # a client about whose address a test says nothing
 
 def enter_own_network():
     """
-    The process and all that it starts get a network of their own, in which every address of OUTSIDE
-    is one of this machine's: a client binds to it. For main(), before anything is open. Without root
-    there is none, and outside() gives loopback's.
+    The process and all that it starts get a network of their own, in which every address of OUTSIDE is one of this
+    machine's: a client binds to it. For main(), before anything is open. Without root outside() gives loopback's.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if os.geteuid() != 0 or libc.unshare(CLONE_NEWNET) != 0:
@@ -780,10 +780,7 @@ def outside(address):
 
 
 def main(has_own_network=False):
-    """
-    Exit status as Meson reads it: 77 when every test was skipped. has_own_network: see
-    enter_own_network().
-    """
+    """Exit status as Meson reads it: 77 when every test was skipped. has_own_network: see enter_own_network()."""
     print(f"DNSBLV6_SEED={SEED}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as SIGINT: see Case.run()
     if has_own_network:

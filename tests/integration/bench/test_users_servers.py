@@ -22,7 +22,7 @@ import time
 import unittest
 
 from benching import import_quietly
-from harness import DEADLINE_S, IS_SANITIZED, SOURCE, Case, main, wait_for
+from harness import DEADLINE_S, IS_SANITIZED, SOURCE, Case, has_ended, main, wait_for
 
 PARTS = ("users-parts",)
 MIB = 1 << 20
@@ -73,15 +73,6 @@ def move_directly(path, count):
         return spent
     finally:
         os.close(fd)
-
-
-def has_ended(pid):
-    """Whose child it became may not know yet."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 class UsersCase(Case):

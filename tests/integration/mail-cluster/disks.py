@@ -21,7 +21,7 @@ import signal
 import struct
 import subprocess
 
-from clusters import send, state_of
+from clusters import send
 from harness import wait_for
 
 CLONE_NEWNS = 0x20000

@@ -15,22 +15,13 @@ import subprocess
 
 import harness
 from clamd import MARKER, clamav_database, eicar, start_clamd
-from harness import BUILD, Case, Connection, program, wait_for
+from harness import BUILD, Case, Connection, has_ended, program, wait_for
 from mta import Outcome, Postfix, Session, need_root, send
 from scanned import compile_signatures, in_tar, in_zip, mail_with
 
 ASKER = os.path.join(BUILD, "tests/integration/peer_asker")
 NAME = "Eicar-Test-Signature"
 CLEAN = mail_with(bytes(range(256)) * 1000, "clean.bin")
-
-
-def has_ended(pid):
-    """Also when init has not looked yet."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 class ScanMilter(Case):

@@ -21,7 +21,7 @@ import subprocess
 import time
 
 from harness import (A, AAAA, CLASSIC, IS_SANITIZED, NOERROR, NXDOMAIN, ZONE, Asker, Case, Reply,
-                     Server, ask, ask_all, bitmap_name, config_text, framed, ip, main, peer,
+                     Server, ask, ask_all, bitmap_name, config_text, framed, has_ended, ip, main, peer,
                      program, query, wait_for)
 
 NAME = bitmap_name(ip("192.0.2.25"))
@@ -374,14 +374,7 @@ class LifeTest(DnstapCase):
         logger = self.logger_of(server)
         server.popen.kill()
         server.popen.wait()
-        wait_for(lambda: self.is_gone(logger), "its end")
-
-    def is_gone(self, pid):
-        try:
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                return b") Z " in file.read()
-        except FileNotFoundError:
-            return True
+        wait_for(lambda: has_ended(logger), "its end")
 
     def test_it_is_confined(self):
         server = self.serve_logged()

@@ -14,7 +14,7 @@ import struct
 import time
 
 from harness import (AAAA, DEADLINE_S, EX_CONFIG, NOERROR, NXDOMAIN, REFUSED, SERVFAIL, SOA, ZONE,
-                     Case, Reply, ask_all, config_text, framed, main, program, query, wait_for)
+                     Case, Reply, ask_all, config_text, framed, has_ended, main, program, query, wait_for)
 from load import Load
 
 EX_NOINPUT = 66
@@ -355,15 +355,7 @@ class Processes(Reload):
         server.popen.kill()
         server.popen.wait()
         for worker in workers:
-            wait_for(lambda worker=worker: not os.path.exists(f"/proc/{worker}")
-                     or self.is_zombie(worker), "the worker to end")
-
-    def is_zombie(self, pid):
-        try:
-            with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-                return file.read().rsplit(")", 1)[1].split()[0] == "Z"
-        except FileNotFoundError:
-            return True
+            wait_for(lambda worker=worker: has_ended(worker), "the worker to end")
 
     def test_sigterm_answers_what_has_arrived_and_ends_with_0(self):
         server = self.serve(server_lines=["workers: 1"])

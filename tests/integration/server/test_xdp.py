@@ -27,7 +27,7 @@ import unittest
 
 import harness
 from harness import (A, AAAA, CLASSIC, DEADLINE_S, NOERROR, NS, SOA, TXT, ZONE, Case, Reply, Server, bitmap_name,
-                     children_of, config_text, framed, ip, program, query, wait_for)
+                     children_of, config_text, framed, has_ended, ip, program, query, wait_for)
 from passing import BPF_CALLS, join, pass_all
 
 PORT = 5353
@@ -145,15 +145,6 @@ class Client:
                 except socket.timeout:
                     pass
         raise AssertionError(f"no answer from {server} in {deadline_s} s")
-
-
-def has_ended(pid):
-    """Of a process whose parent may have ended."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 def client_end(interface):

@@ -18,17 +18,11 @@ import sys
 import termios
 
 from harness import (AAAA, BUILD, DEADLINE_S, EX_CONFIG, NOERROR, NXDOMAIN, SOA, ZONE, Server, ask, bitmap_name,
-                     children_of, config_text, ip, main, peer, program, wait_for)
+                     children_of, config_text, ip, main, peer, program, state_of, wait_for)
 from secondaries import Secondary
 from updates import UpdateCase
 
 OTHER = "other.example."
-
-
-def state_of(pid):
-    """Of a process, as ps(1) has it: "S" is asleep, "T" is stopped."""
-    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-        return stat.read().rpartition(")")[2].split()[0]
 
 
 class WatchCase(UpdateCase):
