@@ -12,11 +12,11 @@ DNSBLV6_ROUNDS sets the number of rounds.
 
 import ipaddress
 import os
-import signal
 import subprocess
 import time
 
 from harness import AAAA, IS_SANITIZED, NOERROR, ZONE, Case, ask_all, main, program
+from killing import Moments
 from load import Load
 
 ROUNDS = int(os.environ.get("DNSBLV6_ROUNDS", 20 if IS_SANITIZED else 50))
@@ -48,17 +48,12 @@ class Kill(Case):
         self.build(self.store, self.path("a"))
         return time.monotonic() - start
 
-    def build_and_kill(self, version, after_s):
+    def build_and_kill(self, version, moments):
         """Returns whether the kill came in time."""
-        builder = subprocess.Popen(
+        return moments.kill(subprocess.Popen(
             [program("dnsblv6-zone"), "build", "--zone", ZONE, "--store", self.store,
              "--ns", "ns1.example.net.", self.path(version)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            builder.wait(after_s)
-        except subprocess.TimeoutExpired:
-            builder.send_signal(signal.SIGKILL)
-        return builder.wait() == -signal.SIGKILL
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
 
     def version_in_store(self):
         self.run_zone("check", "--store", self.store)
@@ -77,7 +72,7 @@ class Kill(Case):
         server = self.serve()
         names = [f"{half}.{third}.{second}.44.{ZONE}" for second in range(BLOCKS >> 9)
                  for third in range(256) for half in (0, 1)]
-        duration_s = self.build_duration_s()
+        moments = Moments(self.random, 1.2 * self.build_duration_s())
 
         def is_right(_, reply):
             return reply.rcode == NOERROR and reply.rdata(AAAA) in (
@@ -88,8 +83,7 @@ class Kill(Case):
         with Load(server.address, names, is_right) as load:
             for _ in range(ROUNDS):
                 following = "b" if current == "a" else "a"
-                was_killed = self.build_and_kill(following,
-                                                 self.random.uniform(0, 1.2 * duration_s))
+                was_killed = self.build_and_kill(following, moments)
                 now = self.version_in_store()
                 self.assert_served(server, names, now)
                 if not was_killed:
@@ -97,17 +91,18 @@ class Kill(Case):
                 seen[was_killed, now == following] += 1
                 current = now
         load.assert_flawless(self)
-        print(f"{ROUNDS} rounds of a build of {duration_s:.2f} s: killed, old version"
+        print(f"{ROUNDS} rounds of a build, killed within {moments.span_s:.2f} s: killed, old version"
               f" {seen[True, False]}; killed, new version {seen[True, True]};"
               f" finished {seen[False, True]}")
         self.assertGreater(seen[True, False], ROUNDS // 4, "most kills came too late")
 
     def test_killed_while_the_first_version_is_made(self):
+        moments = Moments(self.random, 0.3)
         for _ in range(max(5, ROUNDS // 10)):
             store = self.path(f"new-{self.random.getrandbits(32)}.mdb")
             kept, self.store = self.store, store
             try:
-                self.build_and_kill("a", self.random.uniform(0, 0.3))
+                self.build_and_kill("a", moments)
                 self.build(store, self.path("a"))
                 self.assertEqual(self.dump(), self.dumps["a"])
             finally:

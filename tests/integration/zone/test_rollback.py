@@ -10,12 +10,12 @@ Needs ldns-verify-zone, and knotd for the secondary.
 
 import os
 import re
-import signal
 import subprocess
 import time
 
 from harness import (AAAA, EX_DATAERR, EX_IOERR, EX_USAGE, IS_SANITIZED, NXDOMAIN, NOERROR, ZONE, Server,
                      bitmap_name, config_text, ip, main, numbers, program)
+from killing import Moments
 from secondaries import SOURCE, Secondary, axfr
 from updates import UpdateCase, random_change
 
@@ -266,18 +266,14 @@ class Cut(RollbackCase):
         old, new = self.make_two_versions(6000)
         start = time.monotonic()
         self.rollback("--dry-run")
-        duration_s = time.monotonic() - start
+        moments = Moments(self.random, time.monotonic() - start)
         killed = 0
         for _ in range(4 if IS_SANITIZED else 15):
             before = self.contents()
             process = subprocess.Popen([program("dnsblv6-zone"), "rollback", "--store", self.store, *self.keys],
                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL)
-            try:
-                process.wait(self.random.uniform(0, duration_s))
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-            killed += process.wait() == -signal.SIGKILL
+            killed += moments.kill(process)
             self.run_zone("check", "--store", self.store)
             now = self.contents()
             self.assertIn(now, (old, new))

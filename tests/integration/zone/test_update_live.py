@@ -12,13 +12,13 @@ DNSBLV6_ROUNDS sets the number of updates, and of rounds with a kill.
 
 import ipaddress
 import os
-import signal
 import subprocess
 import threading
 import time
 
 from harness import (AAAA, ANY_SIZE, IS_SANITIZED, ZONE, Asker, Reply, exchange, main, program,
                      query, wait_for)
+from killing import Moments
 from updates import UpdateCase, Versions, bitmap_of, random_change
 from validator import Validator
 
@@ -138,19 +138,16 @@ class Kill(UpdateCase):
     def command(self, wanted):
         return ["--add" if wanted == "more" else "--remove", self.more]
 
-    def update_and_kill(self, wanted, after_s):
+    def update_and_kill(self, wanted, moments):
         """Returns whether the kill came in time."""
         process = subprocess.Popen(
             [program("dnsblv6-zone"), "update", "--store", self.store, *self.keys,
              *self.command(wanted)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        try:
-            process.wait(after_s)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
+        is_in_time = moments.kill(process)
         with process.stdout:
             process.stdout.read()  # its child may be writing a moment longer
-        return process.wait() == -signal.SIGKILL
+        return is_in_time
 
     def version_in_store(self):
         """Which list it is; the newest change in its journal is the one that led to it."""
@@ -165,19 +162,18 @@ class Kill(UpdateCase):
     def test_kill_at_a_random_moment(self):
         start = time.monotonic()
         self.update(*self.command("less"))
-        limit_s = time.monotonic() - start
+        moments = Moments(self.random, time.monotonic() - start)
         current = "less"
         seen = {(was_killed, is_new): 0 for was_killed in (True, False) for is_new in (True, False)}
         for _ in range(KILLS):
             following = "less" if current == "more" else "more"
-            was_killed = self.update_and_kill(following, self.random.uniform(0, limit_s))
+            was_killed = self.update_and_kill(following, moments)
             now = self.version_in_store()
             if not was_killed:
                 self.assertEqual(now, following)
             seen[was_killed, now == following] += 1
-            limit_s *= 1.05 if now == current else 0.9  # whatever else the machine does
             current = now
-        print(f"{KILLS} rounds of an update of about {limit_s:.2f} s: killed, old version"
+        print(f"{KILLS} rounds of an update, killed within {moments.span_s:.2f} s: killed, old version"
               f" {seen[True, False]}; killed, new version {seen[True, True]};"
               f" finished {seen[False, True]}")
         self.assertGreater(seen[True, False], KILLS // 5, "most kills came too late")
