@@ -14,7 +14,7 @@ import struct
 import subprocess
 import threading
 
-from harness import (AAAA, CLASSIC, SOA, ZONE, Case, Reply, Server, config_text, exchange, peer, query)
+from harness import (AAAA, CLASSIC, DEADLINE_S, SOA, ZONE, Case, Reply, Server, config_text, exchange, peer, query)
 
 LISTED = f"0.2.0.192.{ZONE}"
 # Of a zone that is asked for nothing: Knot Resolver wants one.
@@ -30,7 +30,7 @@ def with_options(name, rrtype, options, ident=7):
     return packet[:-2] + struct.pack(">H", len(options)) + options
 
 
-def ask_from(source, address, packet, timeout_s=5):
+def ask_from(source, address, packet, timeout_s=DEADLINE_S):
     """The bytes that come back to source, or None."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         udp.bind((source, 0))

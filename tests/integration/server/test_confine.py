@@ -17,7 +17,7 @@ import signal
 import socket
 import unittest
 
-from harness import (A, AAAA, CLASSIC, IS_SANITIZED, NOERROR, SERVFAIL, ZONE, Case, Process,
+from harness import (A, AAAA, CLASSIC, DEADLINE_S, IS_SANITIZED, NOERROR, SERVFAIL, ZONE, Case, Process,
                      bitmap_name, children_of, config_text, framed, ip, main, program, query,
                      wait_for)
 
@@ -70,7 +70,7 @@ class ConfineCase(Case):
         self.assertEqual(reply.rcode, NOERROR)
         self.assertEqual(self.count_bits(reply), count)
         packet = query("25.2.0.192." + CLASSIC, A, 7)
-        with socket.create_connection(server.address, 10) as tcp:
+        with socket.create_connection(server.address, DEADLINE_S) as tcp:
             tcp.sendall(framed(packet))
             self.assertGreater(len(tcp.recv(2)), 0)
 
@@ -87,11 +87,13 @@ class ConfineCase(Case):
         wait_for(lambda: not set(server.children()) & set(before), "the old workers to end")
 
     def replace_workers(self, server):
-        """By killing them, one after the other."""
-        for worker in server.children():
+        """By killing them, one after the other; the log says nothing when others have begun."""
+        workers = server.children()
+        for worker in workers:
             os.kill(worker, signal.SIGKILL)
-        count = len(server.children())
-        server.wait_for_log(r"^error: \[dnsblv6d\] worker died, ", count)
+        server.wait_for_log(r"^error: \[dnsblv6d\] worker died, ", len(workers))
+        wait_for(lambda: [capabilities_of(pid) for pid in server.children()] == [{}] * len(workers),
+                 "others that have none of root's rights")
 
     @property
     def nobody(self):
@@ -173,7 +175,7 @@ class ProcessesTest(ConfineCase):
             server = self.readable_program(server)
         process = Process([server, "--config", config], self.path("bad.log"), **how)
         self.processes.append(process)
-        return process.popen.wait(20), process.log()
+        return process.popen.wait(DEADLINE_S), process.log()
 
     def test_a_forbidden_system_call_is_named_and_the_worker_replaced(self):
         self.expect_log("worker died")
@@ -260,10 +262,8 @@ class UserTest(ConfineCase):
         for change in (lambda: None, lambda: self.reload(server),
                        lambda: self.replace_workers(server)):
             change()
-            wait_for(lambda: len(server.children()) == 2, "all workers")
-            for worker in server.children():
-                wait_for(lambda worker=worker:
-                         os.readlink(f"/proc/{worker}/root") == self.path("stores"), "its root")
+            self.assertEqual([os.readlink(f"/proc/{worker}/root") for worker in server.children()],
+                             [self.path("stores")] * 2)
             self.wait_for_bits(server, 1)
             self.assert_serves(server)
             self.check_all(server, {"CapPrm": CAP_SYS_CHROOT})

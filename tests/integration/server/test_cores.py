@@ -11,7 +11,7 @@ import signal
 import socket
 import unittest
 
-from harness import AAAA, ZONE, Case, config_text, framed, main, program, query, wait_for
+from harness import AAAA, DEADLINE_S, ZONE, Case, config_text, framed, main, program, query, wait_for
 
 NAME = f"0.2.0.192.{ZONE}"
 CORES = sorted(os.sched_getaffinity(0))
@@ -47,7 +47,7 @@ class Served(Case):
 
     def connect(self):
         """Half a question, for which a worker that drains waits."""
-        client = socket.create_connection(self.address, 10)
+        client = socket.create_connection(self.address, DEADLINE_S)
         self.addCleanup(client.close)
         asked = framed(query(NAME, AAAA, 1))
         client.sendall(asked + asked[:20])

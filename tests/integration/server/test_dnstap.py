@@ -20,7 +20,7 @@ import struct
 import subprocess
 import time
 
-from harness import (A, AAAA, CLASSIC, IS_SANITIZED, NOERROR, NXDOMAIN, ZONE, Asker, Case, Reply,
+from harness import (A, AAAA, CLASSIC, DEADLINE_S, IS_SANITIZED, NOERROR, NXDOMAIN, ZONE, Asker, Case, Reply,
                      Server, ask, ask_all, bitmap_name, config_text, framed, has_ended, ip, main, peer,
                      program, query, wait_for)
 
@@ -165,7 +165,7 @@ class DnstapCase(Case):
         return {key: int(value) for key, value in re.findall(r"([\w-]+)=(\d+)", line)}
 
     def ask_tcp(self, server, packet):
-        with socket.create_connection(server.address, 10) as tcp:
+        with socket.create_connection(server.address, DEADLINE_S) as tcp:
             tcp.sendall(framed(packet))
             reader = tcp.makefile("rb")
             return tcp.getsockname(), reader.read(struct.unpack(">H", reader.read(2))[0])
@@ -190,7 +190,7 @@ class ContentTest(DnstapCase):
         before = time.time()
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
             udp.connect(server.address)
-            udp.settimeout(10)
+            udp.settimeout(DEADLINE_S)
             packet = query(NAME.upper(), AAAA, 7)
             udp.send(packet)
             response = udp.recv(65535)
@@ -378,13 +378,18 @@ class LifeTest(DnstapCase):
 
     def test_it_is_confined(self):
         server = self.serve_logged()
-        with open(f"/proc/{self.logger_of(server)}/status", encoding="ascii") as file:
-            status = dict(line.split(":", 1) for line in file if ":" in line)
-        self.assertEqual(status["NoNewPrivs"].strip(), "1")
-        for name in ("CapPrm", "CapEff", "CapAmb"):
-            self.assertEqual(int(status[name], 16), 0, name)
+        logger = self.logger_of(server)
+        wanted = {"NoNewPrivs": 1, "CapPrm": 0, "CapEff": 0, "CapAmb": 0}
         if not IS_SANITIZED:
-            self.assertEqual(status["Seccomp"].strip(), "2")
+            wanted["Seccomp"] = 2
+
+        def is_confined():
+            with open(f"/proc/{logger}/status", encoding="ascii") as file:
+                status = dict(line.split(":", 1) for line in file if ":" in line)
+            return {name: int(status[name], 16) for name in wanted} == wanted
+
+        # It is no worker, for which the server is not ready before.
+        wait_for(is_confined, f"it to have {wanted}")
 
     def test_a_full_disk_is_said_once_and_survived(self):
         if os.geteuid() != 0:

@@ -176,7 +176,7 @@ class RateLimit(Limits):
     def resolve_many(self, resolver):
         """A hundred names through a resolver, each answered."""
         for number in range(100):
-            reply = ask(resolver, f"0.{number}.51.198.{ZONE}", AAAA, timeout_s=20)
+            reply = ask(resolver, f"0.{number}.51.198.{ZONE}", AAAA, timeout_s=DEADLINE_S)
             self.assertEqual((number, reply.rcode),
                              (number, NOERROR if number == 100 else NXDOMAIN))
 
@@ -244,7 +244,7 @@ def resident_kb(pid):
 
 
 class Tcp(Limits):
-    def connect(self, source, timeout_s=20):
+    def connect(self, source, timeout_s=DEADLINE_S):
         tcp = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self.addCleanup(tcp.close)
         tcp.settimeout(timeout_s)
@@ -339,9 +339,9 @@ class Tcp(Limits):
         drip = self.connect(self.flooder)
         packet = query(LISTED, AAAA, 9)
         data = framed(packet)
-        end = time.monotonic() + 20
+        drip.settimeout(0.2)
         for byte in data:
-            drip.settimeout(0.2)
+            self.assertTrue(self.answers(silent))  # so that the server's clock has gone on as well
             try:
                 drip.sendall(bytes([byte]))
                 if drip.recv(1) == b"":
@@ -352,7 +352,6 @@ class Tcp(Limits):
                 break
         else:
             self.fail("a byte now and then held a place")
-        self.assertLess(time.monotonic(), end)
         self.assertTrue(self.answers(silent))
 
     def test_dig_is_told_the_idle_timeout(self):

@@ -11,7 +11,7 @@ import ipaddress
 import os
 import socket
 
-from harness import (AAAA, DATA, IS_SANITIZED, SEED, Case, anonymous_kb, bitmap_name, main,
+from harness import (AAAA, DATA, DEADLINE_S, IS_SANITIZED, SEED, Case, anonymous_kb, bitmap_name, main,
                      query)
 from oracle import Oracle
 
@@ -41,7 +41,7 @@ class Memory(Case):
         answered = 0
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
             udp.connect(address)
-            udp.settimeout(10)
+            udp.settimeout(DEADLINE_S)
             send, receive = udp.send, udp.recv
             for start in range(0, count, WINDOW):
                 for index in range(start, start + WINDOW):

@@ -322,12 +322,12 @@ class Configuration(Reload):
         shutil.chown(config, group="nogroup")
         os.chmod(config, 0o640)
         server = self.start([program("dnsblv6d"), "--config", config, "--check"], "read")
-        self.assertEqual((server.popen.wait(20), server.log()), (0, "configuration OK\n"))
+        self.assertEqual((server.popen.wait(DEADLINE_S), server.log()), (0, "configuration OK\n"))
 
     def start_server(self, *arguments):
         """Exit status, and whether it said that all is well."""
         process = self.start([program("dnsblv6d"), *arguments], "once")
-        status = process.popen.wait(20)
+        status = process.popen.wait(DEADLINE_S)
         return status, "configuration OK" in process.log()
 
 
@@ -359,10 +359,10 @@ class Processes(Reload):
 
     def test_sigterm_answers_what_has_arrived_and_ends_with_0(self):
         server = self.serve(server_lines=["workers: 1"])
-        with socket.create_connection(server.address, 10) as tcp, \
+        with socket.create_connection(server.address, DEADLINE_S) as tcp, \
                 socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
             udp.connect(server.address)
-            udp.settimeout(10)
+            udp.settimeout(DEADLINE_S)
             packet = query(NAME, AAAA, 1)
             wire = framed(packet)
             tcp.sendall(wire)
@@ -378,7 +378,7 @@ class Processes(Reload):
                 reply = Reply(reader.read(struct.unpack(">H", reader.read(2))[0]))
                 self.assertEqual(reply.rdata(AAAA), [OLD])
             self.assertEqual(reader.read(), b"")
-        self.assertEqual(server.popen.wait(20), 0)
+        self.assertEqual(server.popen.wait(DEADLINE_S), 0)
         self.assertRegex(server.log(), r"(?m)^info: \[dnsblv6d\] (stopped|ended)")
 
     def test_sigusr1_logs_counters_of_each_zone_and_result(self):

@@ -47,7 +47,7 @@ class Transfer:
 
     def __init__(self, address, source, rrtype=AXFR, serial=None, small_window=False, zone=ZONE):
         self.tcp = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self.tcp.settimeout(20)
+        self.tcp.settimeout(DEADLINE_S)
         if small_window:
             self.tcp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         self.tcp.bind((source, 0))
@@ -322,16 +322,16 @@ class DifferencesTest(TransferCase):
         server, _ = self.versions([], LIST)
         request = dns.message.make_query(ZONE, "IXFR", use_edns=0, payload=1232)
         request.authority.append(dns.rrset.from_text(ZONE, 0, "IN", "SOA", ". . 1 0 0 0 0"))
-        reply = dns.query.udp(request, server.address[0], port=server.address[1], timeout=10,
+        reply = dns.query.udp(request, server.address[0], port=server.address[1], timeout=DEADLINE_S,
                               source=SOURCE)
         self.assertEqual([rrset.rdtype for rrset in reply.answer], [SOA])
         self.assertEqual(reply.answer[0][0].serial, self.serial(server))
         without = dns.message.make_query(ZONE, "IXFR", use_edns=False)
-        reply = dns.query.udp(without, server.address[0], port=server.address[1], timeout=10,
+        reply = dns.query.udp(without, server.address[0], port=server.address[1], timeout=DEADLINE_S,
                               source=SOURCE)
         self.assertEqual(reply.rcode(), FORMERR)
         without.use_edns(0)
-        reply = dns.query.udp(without, server.address[0], port=server.address[1], timeout=10,
+        reply = dns.query.udp(without, server.address[0], port=server.address[1], timeout=DEADLINE_S,
                               source=SOURCE)
         self.assertEqual((reply.rcode(), reply.options), (FORMERR, ()))
 
@@ -379,7 +379,7 @@ class AccessTest(TransferCase):
             wire = request.to_wire()
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM if over is dns.query.tcp
                            else socket.SOCK_DGRAM) as sock:
-            sock.settimeout(10)
+            sock.settimeout(DEADLINE_S)
             sock.bind((source, 0))
             sock.connect(self.server.address)
             if over is dns.query.tcp:
@@ -414,7 +414,7 @@ class AccessTest(TransferCase):
     def test_a_flood_of_refused_requests_does_not_fill_the_disk(self):
         self.expect_log("transfer refused")
         request = framed(dns.message.make_query(ZONE, "AXFR", use_edns=0).to_wire())
-        with socket.create_connection(self.server.address, timeout=10,
+        with socket.create_connection(self.server.address, timeout=DEADLINE_S,
                                       source_address=(SOURCE, 0)) as sock:
             sock.sendall(request * 500)
             replies = sock.makefile("rb")
@@ -520,12 +520,12 @@ class ClientsOfTheListTest(TransferCase):
                    "acl:" + self.write("acl", "127.0.0.0/8 :refuse\n"))
         server = self.primary()
         soa = (dns.message.make_query(ZONE, "SOA"), server.address[0])
-        answer = dns.query.udp(*soa, port=server.address[1], timeout=10, source=SOURCE)
+        answer = dns.query.udp(*soa, port=server.address[1], timeout=DEADLINE_S, source=SOURCE)
         self.assertEqual((answer.rcode(), len(answer.answer)), (0, 1))
         block = dns.message.make_query(f"0.2.0.192.{ZONE}", "AAAA")
-        other = dns.query.udp(block, server.address[0], port=server.address[1], timeout=10, source=SOURCE)
+        other = dns.query.udp(block, server.address[0], port=server.address[1], timeout=DEADLINE_S, source=SOURCE)
         self.assertEqual(other.rcode(), REFUSED)
-        refused = dns.query.udp(*soa, port=server.address[1], timeout=10, source="127.0.0.77")
+        refused = dns.query.udp(*soa, port=server.address[1], timeout=DEADLINE_S, source="127.0.0.77")
         self.assertEqual(refused.rcode(), REFUSED)
 
 
@@ -688,7 +688,7 @@ class NotifyTest(TransferCase):
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.addCleanup(self.udp.close)
         self.udp.bind((self.host, 0))
-        self.udp.settimeout(20)
+        self.udp.settimeout(DEADLINE_S)
         secondaries = (f"  - id: listens\n    address: {self.host}@{self.udp.getsockname()[1]}\n"
                        "    key: one\n")
         address = self.free_address()

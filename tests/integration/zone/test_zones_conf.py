@@ -11,7 +11,7 @@ import socket
 import struct
 import threading
 
-from harness import (EX_CONFIG, EX_DATAERR, EX_UNAVAILABLE, EX_USAGE, SOURCE, ZONE, main,
+from harness import (DEADLINE_S, EX_CONFIG, EX_DATAERR, EX_UNAVAILABLE, EX_USAGE, SOURCE, ZONE, main,
                      numbers)
 from updates import UpdateCase
 
@@ -226,9 +226,9 @@ class ZonesConf(UpdateCase):
         pipe = self.path("pipe")
         os.mkfifo(pipe, 0o600)
         for command in ("conf-check", "watch"):
-            self.assertEqual(self.run_zone(command, "--config", pipe, expect=EX_CONFIG, timeout=10).err,
+            self.assertEqual(self.run_zone(command, "--config", pipe, expect=EX_CONFIG, timeout=DEADLINE_S).err,
                              f"error: [{pipe}] configuration not read (a pipe, which might be waited for without end)\n")
-        self.assertEqual(self.run_zone("ds", "--zone", ZONE, "--key", pipe, expect=EX_DATAERR, timeout=10).err,
+        self.assertEqual(self.run_zone("ds", "--zone", ZONE, "--key", pipe, expect=EX_DATAERR, timeout=DEADLINE_S).err,
                          f"error: [{pipe}] key not read (not a private key in PEM without a password, or damaged)\n")
 
     def test_settings_that_contradict_each_other_are_refused_where_they_stand(self):
