@@ -77,13 +77,6 @@ static const struct options_table table = {
 
 /* ---- lists ---- */
 
-static int compare_ids(const void *one, const void *other)
-{
-	const struct mailentry *a = one;
-	const struct mailentry *b = other;
-	return memcmp(a->id.bytes, b->id.bytes, MAILID_SIZE);
-}
-
 static int compare_places(const void *one, const void *other)
 {
 	const struct mailentry *a = one;
@@ -91,18 +84,10 @@ static int compare_places(const void *one, const void *other)
 	return (a->mail > b->mail) - (a->mail < b->mail);
 }
 
-static void sort(const struct tool_list *list, int (*compare)(const void *, const void *))
+static void sort_by_places(const struct tool_list *list)
 {
 	if (list->count > 0)
-		qsort(list->entries, list->count, sizeof(*list->entries), compare);
-}
-
-/* In a list that is in the order of ids. */
-static const struct mailentry *find_id(const struct tool_list *list, const struct mailentry *entry)
-{
-	return list->count > 0
-		       ? bsearch(entry, list->entries, list->count, sizeof(*entry), compare_ids)
-		       : NULL;
+		qsort(list->entries, list->count, sizeof(*list->entries), compare_places);
 }
 
 /* ---- one mail ---- */
@@ -151,7 +136,7 @@ static int find_boxes(struct copies *copies, const struct mailentry *entry, stru
 	while (mailmeta_next(meta, &name)) {
 		struct mailentry found;
 		const bool is_copy = copyname_parse(name, &other, &box);
-		if (is_copy == is_made || (is_copy && other != number))
+		if (is_copy == is_made || (is_copy ? other != number : copyname_is_own(name)))
 			continue;
 		int ret = maillayer_find(copies->layer, name, entry->mail, &found);
 		if (ret == 0 && found.mail == entry->mail)
@@ -276,7 +261,7 @@ static int make_copy(struct copies *copies, const struct unit *unit, const struc
 /* Of one mail of the unit's node. */
 static int take_mail(struct copies *copies, const struct unit *unit, const struct mailentry *entry)
 {
-	const struct mailentry *copy = find_id(&unit->others, entry);
+	const struct mailentry *copy = tool_find_entry(&unit->others, entry);
 	copies->mails++;
 	if (copy != NULL && node_of(copy) == unit->next)
 		return 0;
@@ -322,13 +307,11 @@ static int take_moved(struct copies *copies, const struct unit *unit, const stru
 static const struct mailentry *find_mail(const struct unit *unit, const struct mailentry *copy)
 {
 	const struct tool_list *mails = &unit->mails;
-	const struct mailentry *first = find_id(mails, copy);
+	const struct mailentry *first = tool_find_entry(mails, copy);
 	if (first == NULL)
 		return NULL;
-	while (first > mails->entries && compare_ids(first - 1, copy) == 0)
-		first--;
 	for (const struct mailentry *entry = first;
-	     entry < mails->entries + mails->count && compare_ids(entry, copy) == 0; entry++)
+	     entry < mails->entries + mails->count && tool_compare_ids(entry, copy) == 0; entry++)
 		if (node_of(entry) == unit->number)
 			return entry;
 	return first;
@@ -350,12 +333,12 @@ static int take_copy(struct copies *copies, const struct unit *unit, const struc
 static int compare(struct copies *copies, struct unit *unit)
 {
 	int ret = take_spares(copies, unit);
-	sort(&unit->mails, compare_ids);
-	sort(&unit->others, compare_places);
+	tool_sort_by_ids(&unit->mails);
+	sort_by_places(&unit->others);
 	for (size_t i = 0; ret == 0 && i < unit->others.count; i++)
 		ret = take_copy(copies, unit, &unit->others.entries[i]);
-	sort(&unit->mails, compare_places);
-	sort(&unit->others, compare_ids);
+	sort_by_places(&unit->mails);
+	tool_sort_by_ids(&unit->others);
 	for (size_t i = 0; ret == 0 && i < unit->mails.count; i++)
 		if (node_of(&unit->mails.entries[i]) == unit->number)
 			ret = take_mail(copies, unit, &unit->mails.entries[i]);
@@ -367,7 +350,7 @@ static int compare_copies(const void *one, const void *other, void *next)
 {
 	const unsigned number = *(const unsigned *)next;
 	const bool is_first = node_of(one) == number;
-	const int order = compare_ids(one, other);
+	const int order = tool_compare_ids(one, other);
 	return order != 0 ? order : is_first ? -1 : node_of(other) == number;
 }
 
@@ -380,7 +363,8 @@ static int part_spares(struct unit *unit)
 		qsort_r(others->entries, others->count, sizeof(*others->entries), compare_copies,
 			&unit->next);
 	for (size_t i = 0; ret == 0 && i < others->count; i++) {
-		if (count > 0 && compare_ids(&others->entries[i], &others->entries[count - 1]) == 0)
+		if (count > 0 &&
+		    tool_compare_ids(&others->entries[i], &others->entries[count - 1]) == 0)
 			ret = tool_keep_entries(&unit->spares, &others->entries[i], 1);
 		else
 			others->entries[count++] = others->entries[i];

@@ -7,10 +7,15 @@
  * is delivered at the node of the mailbox, under its id and with its time, and deleted where it was behind that: an
  * interruption leaves it at both, and the next run deletes it. No mail is deleted before the mailbox was seen to have
  * it at its new node: a list that changes meanwhile makes another node answer, which may have the only one.
+ *
+ * Its user may delete it at the new node before that next run. So one record delivers it into a second mailbox there,
+ * too, a mark (copyname.h): what has a mark at another node was brought, and is deleted where it is, whether or not
+ * the mailbox has it there. A mark goes before its mail leaves that node, and all of them when the mailbox is done.
  */
 
 #include "integration/mail/mail-store/tool.h"
 
+#include "integration/mail/base/store/copyname.h"
 #include "integration/mail/base/store/remote.h"
 #include "lib/common/log.h"
 #include "lib/process/clock.h"
@@ -33,9 +38,10 @@ struct gather {
 	unsigned locked; /* the number of the node where it has the mailbox; 0: of none */
 	struct mailname box;
 	uint64_t node; /* its number */
-	/* What it had there when the first mail wanted another id. */
-	struct tool_list before;
-	bool is_listed;
+	uint8_t mark_bytes[MAILBOX_NAME_MAX];
+	struct mailname mark_box; /* empty: its name would be too long, and there are none */
+	/* Of a run before, at all nodes, in the order of ids. One that has gone meanwhile is of mail 0. */
+	struct tool_list marks;
 	uint64_t moved;
 	uint64_t renamed; /* of these, mails whose id the other store has had before */
 	bool is_damaged;  /* some mail was left where it is */
@@ -58,13 +64,16 @@ static const struct options_table table = {
 	OPTIONS_ROWS(rows),
 };
 
-/* Its number in the mailbox, at the node that the list names at this moment; 0: there is none. */
-static int find_there(const struct gather *gather, const struct mailid *id, uint64_t *ret_mail)
+/* Its number in a mailbox, at the node that the list names at this moment; 0: there is none. */
+static int find_there(const struct gather *gather, struct mailname box, const struct mailid *id,
+		      uint64_t *ret_mail)
 {
 	*ret_mail = 0;
-	int ret = tool_find_in(gather->layer, gather->box, id, ret_mail);
+	int ret = tool_find_in(gather->layer, box, id, ret_mail);
 	return ret == MAILSTORE_EMAIL ? 0 : ret;
 }
+
+/* ---- the lock of all ---- */
 
 static const struct mailname lock_name = { (const uint8_t *)LOCK_NAME, sizeof(LOCK_NAME) - 1 };
 
@@ -81,50 +90,113 @@ static int check_lock(struct gather *gather)
 	return -ECANCELED;
 }
 
-static int keep_there(void *context, const struct mailentry *entries, size_t count)
+static int erase(struct gather *gather, struct maillayer *layer, struct mailname box,
+		 const uint64_t *mails, size_t count)
 {
-	struct gather *gather = context;
-	int ret = 0;
-	for (size_t i = 0; ret == 0 && i < count; i++)
-		if (remote_node_of(entries[i].mail) == gather->node)
-			ret = tool_keep_entries(&gather->before, &entries[i], 1);
+	int ret = check_lock(gather);
+	return ret == 0 ? maillayer_erase(layer, box, mails, count, clock_wall_us()) : ret;
+}
+
+/* ---- marks ---- */
+
+static int list_marks(struct gather *gather)
+{
+	gather->marks.count = 0;
+	gather->mark_box =
+		(struct mailname){ gather->mark_bytes,
+				   copyname_make_brought(gather->box, gather->mark_bytes) };
+	if (gather->mark_box.size == 0)
+		return 0;
+	int ret = tool_walk(gather->layer, gather->mark_box, tool_keep_entries, &gather->marks);
+	tool_sort_by_ids(&gather->marks);
+	if (remote_lacked_mails(gather->layer))
+		gather->lacked_mails = true;
 	return ret;
 }
 
-/* 0 when an attempt before has brought it under another id, which is *ret_id; or MAILSTORE_EMAIL. */
-static int find_before(struct gather *gather, const struct mailstore_mail *mail,
-		       struct mailid *ret_id)
+/* Of that mail: at its own node, or at some other one. NULL: there is none. */
+static struct mailentry *find_mark(const struct gather *gather, const struct mailentry *entry,
+				   bool is_at_its_node)
 {
-	int ret = gather->is_listed ? 0 : tool_walk(gather->layer, gather->box, keep_there, gather);
-	if (ret != 0)
-		return ret;
-	gather->is_listed = true;
-	const struct mailentry *found = tool_find_same(gather->layer, &gather->before, mail);
-	if (found == NULL)
-		return MAILSTORE_EMAIL;
-	*ret_id = found->id;
-	return 0;
+	const struct mailentry *end = gather->marks.entries + gather->marks.count;
+	for (struct mailentry *mark = tool_find_entry(&gather->marks, entry);
+	     mark != NULL && mark < end && tool_compare_ids(mark, entry) == 0; mark++)
+		if (mark->mail != 0 &&
+		    (remote_node_of(mark->mail) == remote_node_of(entry->mail)) == is_at_its_node)
+			return mark;
+	return NULL;
 }
 
-/* An id belongs to one mail of a store: a second copy there, or a mail of another mailbox, may have it. */
+/*
+ * The mail is about to leave its node: with a mark that stays, it would be deleted wherever it is from then on. It is
+ * the same record in both mailboxes. A node that has listed none may be one that did not answer.
+ */
+static int end_mark(struct gather *gather, const struct mailentry *entry)
+{
+	struct mailentry *mark = find_mark(gather, entry, true);
+	if (gather->mark_box.size == 0 || (mark == NULL && !gather->lacked_mails))
+		return 0;
+	int ret = erase(gather, gather->layer, gather->mark_box, &entry->mail, 1);
+	if (ret == 0 && mark != NULL)
+		mark->mail = 0;
+	return ret;
+}
+
+/* A deletion is about one node; a list is in the order of nodes. */
+static int end_piece(void *context, const struct mailentry *entries, size_t count)
+{
+	struct gather *gather = context;
+	uint64_t *mails = calloc(count, sizeof(*mails));
+	size_t size = 0;
+	int ret = mails == NULL ? -ENOMEM : 0;
+	for (size_t i = 0; ret == 0 && i < count; i++) {
+		mails[size++] = entries[i].mail;
+		if (i + 1 < count &&
+		    remote_node_of(entries[i + 1].mail) == remote_node_of(entries[i].mail))
+			continue;
+		ret = erase(gather, gather->layer, gather->mark_box, mails, size);
+		size = 0;
+	}
+	free(mails);
+	return ret;
+}
+
+/* All mails of the mailbox are at its node. */
+static int end_marks(struct gather *gather)
+{
+	return gather->mark_box.size > 0
+		       ? tool_walk(gather->layer, gather->mark_box, end_piece, gather)
+		       : 0;
+}
+
+/* ---- one mail ---- */
+
+/*
+ * An id belongs to one mail of a store: a second copy there, or a mail of another mailbox, may have it.
+ * DNSBLV6_ENOTFOUND: nothing is delivered, as a run before has brought it under another id.
+ */
 static int deliver(struct gather *gather, const struct mailentry *entry,
 		   const struct tool_mail *found, struct mailid *ret_id)
 {
+	const struct mailname boxes[] = { gather->mark_box, gather->box };
+	const bool has_mark = gather->mark_box.size > 0;
 	struct mailstore_mail mail = { .sender = found->meta.sender,
-				       .recipients = &gather->box,
-				       .recipient_count = 1,
+				       .recipients = has_mark ? boxes : &gather->box,
+				       .recipient_count = has_mark ? 2 : 1,
 				       .text = (const uint8_t *)found->text,
 				       .size = found->size,
 				       .time_us = entry->time_us,
 				       .id = &entry->id,
 				       .is_moved = true };
+	const struct mailentry *same = tool_find_same(gather->layer, &gather->marks, &mail);
+	if (same != NULL) {
+		*ret_id = same->id;
+		return DNSBLV6_ENOTFOUND;
+	}
 	int ret = check_lock(gather);
 	if (ret == 0)
 		ret = maillayer_deliver(gather->layer, &mail, ret_id);
 	if (ret != MAILSTORE_EID)
-		return ret;
-	ret = find_before(gather, &mail, ret_id);
-	if (ret != MAILSTORE_EMAIL)
 		return ret;
 	mail.id = NULL;
 	mail.is_moved = false;
@@ -171,12 +243,6 @@ static int lock_box(struct gather *gather, uint64_t mail)
 	return -ECANCELED;
 }
 
-static int erase(struct gather *gather, struct maillayer *layer, uint64_t mail)
-{
-	int ret = check_lock(gather);
-	return ret == 0 ? maillayer_erase(layer, gather->box, &mail, 1, clock_wall_us()) : ret;
-}
-
 /* It may have been deleted since it was listed; false also when a node did not answer. */
 static bool has_left(struct gather *gather, uint64_t mail)
 {
@@ -187,33 +253,49 @@ static bool has_left(struct gather *gather, uint64_t mail)
 	return !is_away && (ret == DNSBLV6_ENOTFOUND || (ret == 0 && found.mail != mail));
 }
 
-static int bring(struct gather *gather, const struct mailentry *entry)
+/* 0: the mailbox has it at its node, or had it there. *ret_id is its id there. */
+static int bring(struct gather *gather, const struct mailentry *entry, struct mailid *ret_id)
 {
-	struct mailid id = entry->id;
+	const struct mailname seen_in = gather->mark_box.size > 0 ? gather->mark_box : gather->box;
 	uint64_t there = 0;
-	int ret = lock_box(gather, entry->mail);
-	/* Of an attempt before, or as its sender has brought it twice. */
-	if (ret == 0)
-		ret = find_there(gather, &id, &there);
+	*ret_id = entry->id;
+	/* Its sender may have brought it twice. */
+	int ret = find_there(gather, gather->box, ret_id, &there);
 	const bool is_new = ret == 0 && there == 0;
 	if (is_new) {
-		ret = deliver_text(gather, entry, &id);
+		ret = deliver_text(gather, entry, ret_id);
+		if (ret == DNSBLV6_ENOTFOUND)
+			return 0;
 		if (ret == 0)
-			ret = find_there(gather, &id, &there);
+			ret = find_there(gather, seen_in, ret_id, &there);
 	}
 	/* A list that names the old node again finds the very mail that is to be erased. */
 	if (ret == 0 && remote_node_of(there) != gather->node)
 		ret = stop_box(gather);
 	if (ret == 0 && is_new && has_left(gather, entry->mail)) {
-		ret = erase(gather, gather->layer, there);
+		ret = erase(gather, gather->layer, gather->box, &there, 1);
 		return ret == 0 ? MAILSTORE_EMAIL : ret;
 	}
+	return ret;
+}
+
+static int take_mail(struct gather *gather, const struct mailentry *entry)
+{
+	struct mailid id = entry->id;
+	int ret = lock_box(gather, entry->mail);
+	const bool was_brought = find_mark(gather, entry, false) != NULL;
 	if (ret == 0)
-		ret = erase(gather, gather->box_lock, entry->mail);
+		ret = end_mark(gather, entry);
+	if (ret == 0 && !was_brought)
+		ret = bring(gather, entry, &id);
+	if (ret == 0)
+		ret = erase(gather, gather->box_lock, gather->box, &entry->mail, 1);
 	gather->moved += ret == 0;
 	gather->renamed += ret == 0 && memcmp(&id, &entry->id, sizeof(id)) != 0;
 	return ret;
 }
+
+/* ---- one mailbox ---- */
 
 static int take_piece(void *context, const struct mailentry *entries, size_t count)
 {
@@ -222,7 +304,7 @@ static int take_piece(void *context, const struct mailentry *entries, size_t cou
 	for (size_t i = 0; ret == 0 && i < count; i++) {
 		if (remote_node_of(entries[i].mail) == gather->node)
 			continue;
-		ret = bring(gather, &entries[i]);
+		ret = take_mail(gather, &entries[i]);
 		if (ret == MAILSTORE_EMAIL)
 			ret = 0; /* it was deleted meanwhile */
 		else if (ret != 0 && ret != -ECANCELED)
@@ -236,17 +318,22 @@ static int gather_box(struct gather *gather)
 {
 	char *text = NULL;
 	gather->locked = 0;
-	gather->is_listed = false;
-	gather->before.count = 0;
 	int ret = remote_locate(gather->layer, gather->box, 0, &gather->node, &text);
 	free(text);
 	if (ret == 0)
+		ret = list_marks(gather);
+	if (ret == 0)
 		ret = tool_walk(gather->layer, gather->box, take_piece, gather);
-	if (ret == -ECANCELED)
+	const bool has_stopped = ret == -ECANCELED;
+	if (has_stopped)
 		ret = 0; /* the other mailboxes are not concerned, where the lock is not lost */
 	if (ret == 0)
 		ret = tool_end_lists(gather->store, gather->layer);
-	return ret == 0 && gather->lacked_mails ? MAILSTORE_EAWAY : ret;
+	if (ret == 0 && gather->lacked_mails)
+		ret = MAILSTORE_EAWAY;
+	if (ret == 0 && !has_stopped)
+		ret = end_marks(gather);
+	return ret == -ECANCELED ? 0 : ret;
 }
 
 /*
@@ -295,7 +382,7 @@ static int run(struct gather *gather, int count, char **names)
 	int status = lock_out_others(gather);
 	if (status == EX_OK)
 		status = gather_boxes(gather, count, names);
-	free(gather->before.entries);
+	free(gather->marks.entries);
 	maillayer_close(gather->box_lock);
 	maillayer_close(gather->layer);
 	maillayer_close(gather->lock);

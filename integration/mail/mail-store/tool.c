@@ -225,6 +225,29 @@ int tool_keep_entries(void *context, const struct mailentry *entries, size_t cou
 	return 0;
 }
 
+int tool_compare_ids(const void *one, const void *other)
+{
+	const struct mailentry *a = one;
+	const struct mailentry *b = other;
+	return memcmp(a->id.bytes, b->id.bytes, MAILID_SIZE);
+}
+
+void tool_sort_by_ids(const struct tool_list *list)
+{
+	if (list->count > 0)
+		qsort(list->entries, list->count, sizeof(*list->entries), tool_compare_ids);
+}
+
+struct mailentry *tool_find_entry(const struct tool_list *list, const struct mailentry *entry)
+{
+	struct mailentry *found = list->count > 0 ? bsearch(entry, list->entries, list->count,
+							    sizeof(*entry), tool_compare_ids)
+						  : NULL;
+	while (found != NULL && found > list->entries && tool_compare_ids(found - 1, entry) == 0)
+		found--;
+	return found;
+}
+
 int tool_end_lists(const char *store, struct maillayer *layer)
 {
 	return tool_is_socket(store) && remote_lacked_mails(layer) ? MAILSTORE_EAWAY : 0;

@@ -93,6 +93,11 @@ struct tool_list {
 
 /* Behind those that the list has, as a piece of tool_walk(). 0 or -ENOMEM. */
 int tool_keep_entries(void *list, const struct mailentry *entries, size_t count);
+/* Of entries, by their ids. */
+int tool_compare_ids(const void *one, const void *other);
+void tool_sort_by_ids(const struct tool_list *list);
+/* The first that has the entry's id, in a list in the order of ids; NULL: none has. */
+struct mailentry *tool_find_entry(const struct tool_list *list, const struct mailentry *entry);
 /* One that came under another id: with the same time and text. NULL: the list has none. */
 const struct mailentry *tool_find_same(struct maillayer *layer, const struct tool_list *list,
 				       const struct mailstore_mail *mail);

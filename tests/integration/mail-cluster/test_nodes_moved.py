@@ -11,36 +11,11 @@ import subprocess
 
 import stored
 from harness import DEADLINE_S, main, program, wait_for
-from sharing import TEXT, USERS, Nodes, node_of
+from moving import MovedNodes
+from sharing import TEXT, USERS, node_of
 
 
-class Moved(Nodes):
-    has_fronts = True
-
-    def build(self, words=None, without=()):
-        """All users are of node 1, but for these: {mailbox: words of its entry}."""
-        entries = {box: "node=1" for box in USERS if box not in without} | (words or {})
-        subprocess.run([program("smtp-front-users"), "build", "-d", self.users, "-"], check=True, timeout=DEADLINE_S,
-                       input="".join(f"{box} {said}\n" for box, said in entries.items()).encode())
-        if os.geteuid() == 0:
-            for path in (self.users, self.users + "-lock"):
-                os.chown(path, pwd.getpwnam(stored.USER).pw_uid, -1)
-
-    def begin_moved(self, count=2, **how):
-        self.users = self.path("of-nodes.mdb")
-        self.build()
-        return self.begin(count=count, stored={"users": self.users}, **how)
-
-    def move(self, client, box, number):
-        self.build({box: f"node={number}"})
-        self.wait_for_node(client, box, number)
-
-    def wait_for_node(self, client, box, number):
-        wait_for(lambda: client.call(stored.LOCATE, name=box.encode()).number == number, "the mailbox to move")
-
-    def mails(self, client, box):
-        return [mail for mail, _, _ in client.entries(box)]
-
+class Moved(MovedNodes):
     def test_a_session_deletes_what_it_has_seen_and_nothing_at_another_node(self):
         first, second = self.begin_moved()
         client, (box, *_) = self.client(first), USERS
@@ -79,14 +54,6 @@ class Moved(Nodes):
         for mails in (old + new, [3 << 56 | 1]):
             self.assertEqual(client.erase(other, mails), stored.EMAIL)
         self.assertEqual(self.mails(client, box), old)
-
-    def run_tool(self, node, *words, status=0, said=r"^$", at=None):
-        command, *more = words
-        result = subprocess.run([program("mail-store"), command, "--store", at or node.stored.socket, *more], text=True,
-                                capture_output=True, timeout=DEADLINE_S, check=False)
-        self.assertEqual(result.returncode, status, result.stderr)
-        self.assertRegex(result.stderr, said)
-        return result.stdout.splitlines()
 
     def test_tools_reach_mails_that_are_left_at_another_node(self):
         nodes = self.begin_moved()
@@ -281,6 +248,55 @@ class Moved(Nodes):
         self.assertEqual(self.run_tool(nodes[0], "gather", box), ["3 mails brought, 3 of them under new ids"])
         self.assertEqual([self.read(client, mail) for mail in self.mails(client, box)], texts)
 
+    def end_at(self, node, kind, *boxes):
+        """A gather that has ended before its first request of that kind."""
+        def is_last(packet):
+            return stored.REQUEST.unpack_from(packet)[1] == kind
+
+        with self.way(node.stored.socket, is_last, clients=3) as at:
+            self.run_tool(node, "gather", *boxes, at=at, status=75, said="^error: mail not brought, ")
+        os.unlink(at)
+
+    def test_a_mail_that_is_deleted_behind_a_gather_that_was_ended_does_not_come_back(self):
+        nodes = self.begin_moved(count=3)
+        client, (box, *_) = self.client(nodes[0]), USERS
+        texts = [TEXT + b"%d\r\n" % number for number in range(3)]
+        for text in texts:
+            client.deliver(text, [box])
+        for number, renamed in ((2, ""), (1, ", 2 of them under new ids")):
+            with self.subTest(number=number):
+                self.move(client, box, number)
+                self.end_at(nodes[0], stored.ERASE, box)
+                brought = self.mails(client, box)
+                self.assertEqual([self.read(client, mail) for mail in brought], texts[:1])
+                self.assertEqual(client.erase(box, brought), 0)
+                for node in nodes:
+                    self.run_tool(node, "collect", "--share", "100")
+                self.run_tool(nodes[0], "gather", box)
+                del texts[0]
+                self.assertEqual([self.read(client, mail) for mail in self.mails(client, box)], texts)
+                self.assertEqual(len(self.run_tool(nodes[0], "ls", box)), len(texts))
+
+    def test_what_marks_a_mail_as_brought_has_no_copies_and_is_shown_to_nothing(self):
+        nodes = self.begin_moved(count=3, nodes={"copies": 2})
+        client, (box, *_) = self.client(nodes[0]), USERS
+        client.deliver(TEXT, [box])
+        self.move(client, box, 2)
+        self.end_at(nodes[0], stored.ERASE, box)
+        copy_box, mark = f"\0012/{box}", f"\001g/{box}"
+        with stored.Client(nodes[2].stored.socket + ".store") as third, \
+                stored.Client(nodes[1].stored.socket + ".store") as second:
+            self.assertEqual(third.erase(copy_box, self.mails(third, copy_box)), 0)
+            self.assertEqual(len(second.entries(mark)), 1)
+            self.run_tool(nodes[2], "collect", "--share", "100")
+            self.run_tool(nodes[0], "copies", "make")
+            self.assertEqual(third.rows(third.call(stored.BOXES)).count(box.encode()), 1)
+            self.assertEqual(len(third.entries(copy_box)), 1)
+            self.assertNotIn(mark.encode(), client.rows(client.call(stored.BOXES)))
+            self.run_tool(nodes[0], "gather", box)
+            self.assertEqual(second.entries(mark), [])
+        self.assertEqual(len(self.mails(client, box)), 1)
+
     def begin_with_last_copy(self):
         """
         A mail that went from node 1 to node 3 while node 2 was down, which has the second copy of then. Where its next one
@@ -309,13 +325,6 @@ class Moved(Nodes):
                 for number in (1, 2, 3):
                     found += [(node.number, ident) for _, ident, _ in client.entries(f"\1{number}/{box}")]
         return found
-
-    def wait_until_away(self, client):
-        wait_for(lambda: b"state=away" in client.call(stored.CLUSTER).rows, "the node to be missed")
-
-    def wait_for_stores(self, client):
-        wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
-        wait_for(lambda: self.are_stores_known(client), "its store to be known")
 
     def test_the_last_copy_of_a_mail_that_a_node_which_is_down_has_is_not_forgotten(self):
         nodes, client, box, ident = self.begin_with_last_copy()

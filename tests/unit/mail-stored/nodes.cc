@@ -345,6 +345,30 @@ TEST_CASE("the mailbox of copies has a name that no address has", "[mail-stored]
 		CHECK_FALSE(copyname_parse(name_of(other), &number, &box));
 }
 
+TEST_CASE("what was brought into a mailbox is where that is", "[mail-stored][nodes]")
+{
+	const parsed one(HEAD + peer("a", 1, 'A', "    spread: yes\n") +
+			 peer("b", 2, 'B', "    spread: yes\n"));
+	const locate locate = { &one.setup.nodes, nullptr };
+	uint8_t bytes[MAILBOX_NAME_MAX];
+	mailname box = {};
+	unsigned number = 0;
+	for (int i = 0; i < 20; i++) {
+		const std::string name = "user" + std::to_string(i) + "@b";
+		const mailname brought = { bytes, copyname_make_brought(name_of(name), bytes) };
+		CHECK(std::string(reinterpret_cast<const char *>(bytes), brought.size) ==
+		      "\001g/" + name);
+		CHECK(copyname_is_own(brought));
+		CHECK_FALSE(copyname_parse(brought, &number, &box));
+		REQUIRE(copyname_parse_brought(brought, &box));
+		CHECK(std::string(reinterpret_cast<const char *>(box.bytes), box.size) == name);
+		CHECK(locate_find(&locate, brought) == locate_find(&locate, name_of(name)));
+	}
+	CHECK(copyname_make_brought(name_of(std::string(MAILBOX_NAME_MAX - 2, 'x')), bytes) == 0);
+	for (const std::string other : { "", "a@b", "\001g/", "\001gather", "\0011/a" })
+		CHECK_FALSE(copyname_parse_brought(name_of(other), &box));
+}
+
 // ---- what mail servers ask ----
 
 TEST_CASE("a question to the socketmap is taken when it is whole", "[mail-stored][nodes]")

@@ -36,8 +36,8 @@ static uint64_t keep_of(struct expiry *expiry, struct mailname mailbox)
 	struct mailname owner;
 	struct quota_limits limits;
 	unsigned number;
-	/* Copies are kept as long as what they are copies of. */
-	if (!copyname_parse(mailbox, &number, &owner))
+	/* Copies are kept as long as what they are copies of, and so is what was brought. */
+	if (!copyname_parse(mailbox, &number, &owner) && !copyname_parse_brought(mailbox, &owner))
 		owner = mailbox;
 	int ret = quota_limits(expiry->quota, owner, &limits);
 	if (ret != 0)

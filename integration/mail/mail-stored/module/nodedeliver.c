@@ -66,7 +66,7 @@ static void add_name(struct groups *groups, unsigned node, struct mailname name)
 static bool is_copied(const struct nodework *work, unsigned at)
 {
 	const struct mailname name = work->names[at];
-	return has_copies(work) && (name.size == 0 || name.bytes[0] != COPYNAME_MARK);
+	return has_copies(work) && !copyname_is_own(name);
 }
 
 /* Of the mailbox of its copies, into MAILBOX_NAME_MAX bytes; 0: it has none. */

@@ -212,7 +212,7 @@ int nodeerase_begin(struct nodework *work)
 		return ret;
 	const unsigned node = work->node;
 	const bool is_copied = work->start.parts->setup->copies > 1 && deletion.mailbox.size > 0 &&
-			       deletion.mailbox.bytes[0] != COPYNAME_MARK;
+			       !copyname_is_own(deletion.mailbox);
 	if (is_copied && deletion.count > 0)
 		ret = make_listing(work, node, LISTING, deletion.mailbox,
 				   find_first_mail(&deletion));

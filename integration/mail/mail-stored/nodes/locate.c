@@ -71,6 +71,7 @@ static unsigned find_number(const struct locate *locate, struct mailname mailbox
 bool locate_is_known(const struct locate *locate, struct mailname mailbox)
 {
 	unsigned number;
+	(void)copyname_parse_brought(mailbox, &mailbox);
 	return read_number(locate, mailbox, &number) == 0 &&
 	       (number == 0 || nodesetup_find_number(locate->setup, number) != NULL);
 }
@@ -80,6 +81,7 @@ unsigned locate_find(const struct locate *locate, struct mailname mailbox)
 	unsigned owner;
 	struct mailname copied;
 	const struct nodesetup_peer *of_copies = NULL;
+	(void)copyname_parse_brought(mailbox, &mailbox);
 	if (copyname_parse(mailbox, &owner, &copied))
 		of_copies = nodesetup_find_number(locate->setup, owner);
 	if (of_copies != NULL)

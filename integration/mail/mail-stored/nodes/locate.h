@@ -13,7 +13,8 @@
  * mailboxes alone. That set must not change while mails lie where it has put them:
  * locate_check_spread() has it in a file beside the store, and compares.
  *
- * Second copies of a node's mailboxes (copyname.h) are on the node behind it.
+ * Second copies of a node's mailboxes (copyname.h) are on the node behind it, and what was brought into one where
+ * that is.
  *
  * One thread's. Nothing here logs.
  */
