@@ -240,6 +240,41 @@ class Copies(Nodes):
         self.assertEqual(self.run_copies("restore")[4], 1)
         self.assertEqual([one for _, one, _ in client.entries(box)], [ident])
 
+    def put_back(self, copy, directory, is_over):
+        if is_over:
+            subprocess.run(["cp", "-a", "--", copy + "/.", directory], check=True, timeout=DEADLINE_S)
+        else:
+            shutil.rmtree(directory)
+            os.rename(copy, directory)
+
+    def test_mails_that_came_behind_a_copy_of_the_store_that_is_put_back_are_none_that_were_deleted(self):
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        client, node = self.client(nodes[0]), nodes[1]
+        box = self.boxes_by_node(client)[2][0]
+        old = client.deliver(TEXT, [box])
+        for is_over in (False, True):
+            with self.subTest(is_over=is_over):
+                node.kill()
+                copy = node.stored.directory + "-copy"
+                subprocess.run(["cp", "-a", "--", node.stored.directory, copy], check=True, timeout=DEADLINE_S)
+                self.bring_back(node, client)
+                late = client.deliver(TEXT, [box])
+                node.kill()
+                self.put_back(copy, node.stored.directory, is_over)
+                self.bring_back(node, client)
+                self.assertNotIn(late, [one for _, one, _ in client.entries(box)])
+                self.assertEqual(self.run_copies("forget", more=["--slack", "0"])[6], 0)
+                self.run_copies("restore", more=["--slack", "0"])
+                self.assertEqual([one for _, one, _ in client.entries(box)], [old, late])
+                self.assertEqual(client.erase(box, [client.entries(box)[1][0]]), 0)
+                wait_for(lambda: self.copies(box) == [(2, 3, [old])], "its copy to go")
+        since = client.call(stored.LOCATE, name=box.encode()).rows
+        node.kill()
+        wait_for(lambda: b"state=away" in client.call(stored.CLUSTER).rows, "the node to be missed")
+        self.bring_back(node, client)
+        self.assertEqual(client.call(stored.LOCATE, name=box.encode()).rows, since)
+
     def test_mails_that_are_lost_under_a_running_daemon_are_none_that_were_deleted(self):
         nodes = self.begin(nodes={"copies": 2})
         self.expect_log("")

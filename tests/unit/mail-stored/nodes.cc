@@ -297,35 +297,48 @@ TEST_CASE("a store is not opened with another set of nodes to spread over", "[ma
 	CHECK(since_us == first_us);
 	CHECK(locate_check_spread(&wrong.setup.nodes, directory) == -EINVAL);
 	CHECK(locate_check_spread(&three.setup.nodes, "/nowhere") == -ENOENT);
-	// A log that is made later has no mail from before; that it was written later says that where nothing else does.
-	struct statx born = {};
-	REQUIRE(statx(AT_FDCWD, identity.c_str(), 0, STATX_BTIME, &born) == 0);
-	const bool has_births = (born.stx_mask & STATX_BTIME) != 0;
-	const timespec times[] = { { 0, UTIME_OMIT },
-				   { static_cast<time_t>(first_us / 1000000) + 100, 0 } };
-	REQUIRE(utimensat(AT_FDCWD, identity.c_str(), times, 0) == 0);
-	CHECK(locate_find_since(directory, &since_us) == 0);
-	CHECK(since_us / 1000000 == first_us / 1000000 + (has_births ? 0 : 100));
-	unlink(identity.c_str());
-	REQUIRE(std::ofstream(identity).good());
-	REQUIRE(statx(AT_FDCWD, identity.c_str(), 0, STATX_BTIME | STATX_MTIME, &born) == 0);
-	CHECK(locate_find_since(directory, &since_us) == 0);
-	CHECK(since_us == us_of(has_births ? born.stx_btime : born.stx_mtime));
-	// One of which the index was made anew may lack some.
 	const auto spread = std::string(directory) + "/spread";
+	const auto place = std::string(directory) + "/place";
 	const timespec old[] = { { 0, UTIME_OMIT }, { 1000000000, 0 } };
-	REQUIRE(utimensat(AT_FDCWD, identity.c_str(), old, 0) == 0);
+	struct statx born = {};
+	struct stat st = {};
 	REQUIRE(utimensat(AT_FDCWD, spread.c_str(), old, 0) == 0);
+	REQUIRE(utimensat(AT_FDCWD, place.c_str(), old, 0) == 0);
+	// One of which the index was made anew may lack some.
 	unlink(index.c_str());
 	REQUIRE(std::ofstream(index).good());
 	REQUIRE(statx(AT_FDCWD, index.c_str(), 0, STATX_BTIME, &born) == 0);
+	const bool has_births = (born.stx_mask & STATX_BTIME) != 0;
 	CHECK(locate_find_since(directory, &since_us) == 0);
 	CHECK(since_us == (has_births ? us_of(born.stx_btime) : 1000000000000000));
+	// A log that was made later, or came from a copy, has not all mails from before.
+	const auto other = log + "/other";
+	REQUIRE(std::ofstream(other).good());
+	REQUIRE(utimensat(AT_FDCWD, other.c_str(), old, 0) == 0);
+	REQUIRE(rename(other.c_str(), identity.c_str()) == 0);
+	for (int i = 0; i < 2; i++) {
+		CHECK(locate_find_since(directory, &since_us) == 0);
+		REQUIRE(stat(place.c_str(), &st) == 0);
+		CHECK(st.st_mtim.tv_sec > 1000000000);
+		CHECK(since_us == static_cast<uint64_t>(st.st_mtim.tv_sec) * 1000000 +
+					  static_cast<uint64_t>(st.st_mtim.tv_nsec) / 1000);
+		// Over the file that was there.
+		REQUIRE(utimensat(AT_FDCWD, place.c_str(), old, 0) == 0);
+		REQUIRE(chmod(identity.c_str(), 0600) == 0);
+	}
+	// Where it cannot be kept.
+	unlink(place.c_str());
+	REQUIRE(mkdir(place.c_str(), 0700) == 0);
+	const uint64_t last_us = since_us;
+	CHECK(locate_find_since(directory, &since_us) == 0);
+	CHECK(since_us >= last_us);
+	rmdir(place.c_str());
 	unlink(spread.c_str());
 	CHECK(locate_find_since(directory, &since_us) == 0);
 	unlink(index.c_str());
 	CHECK(locate_find_since(directory, &since_us) == -ENOENT);
 	unlink(identity.c_str());
+	unlink(place.c_str());
 	rmdir(log.c_str());
 	rmdir(directory);
 }

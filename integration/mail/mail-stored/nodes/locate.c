@@ -4,6 +4,7 @@
 #include "integration/mail/base/store/copyname.h"
 #include "lib/common/wholefile.h"
 #include "lib/format/fnv.h"
+#include "lib/process/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SPREAD_MAX (5 * NODES_MAX + 2)
-#define IDENTITY   "log/0000000000000000" /* MAILSTORE.md, part 2: not written again */
-#define INDEX	   "index.mdb"
+#define SPREAD_MAX     (5 * NODES_MAX + 2)
+#define IDENTITY       "log/0000000000000000" /* MAILSTORE.md, part 2: not written again */
+#define INDEX	       "index.mdb"
+#define PLACE	       "place"
+#define PLACE_FILE_MAX 64
 
 /* ---- by name: FNV-1a, and the finish of SplitMix64. These must stay as they are. ---- */
 
@@ -195,47 +198,11 @@ static void raise_since(uint64_t time_us, uint64_t *since_us)
 		*since_us = time_us;
 }
 
-/* When a file was made, or changed where a file system does not say that; 0: that does not count. */
-static uint64_t made_of(const struct statx *st, bool counts_change)
+static int write_file(int directory, const char *name, const char *text, size_t size)
 {
-	const struct statx_timestamp *time =
-		(st->stx_mask & STATX_BTIME) != 0 ? &st->stx_btime : &st->stx_mtime;
-	if (time == &st->stx_mtime && !counts_change)
-		return 0;
-	return (uint64_t)time->tv_sec * 1000000 + time->tv_nsec / 1000;
-}
-
-/*
- * Of a log that was made since then, as when the one before it was lost, that is when. An index is made anew
- * of what a log has left when a segment was lost, and is a new file when a backup was put back: which mails are
- * missing since then, and which were deleted before, is not known. A file system that does not say when a file was
- * made tells the first alone.
- */
-static int find_since(int directory, uint64_t *ret_since_us)
-{
-	struct stat st;
-	struct statx identity;
-	struct statx index;
-	uint64_t since_us = 0;
-	if (fstatat(directory, "spread", &st, 0) == 0)
-		raise_since(time_of(&st), &since_us); /* else it was removed under a daemon */
-	if (statx(directory, IDENTITY, 0, STATX_BTIME | STATX_MTIME, &identity) != 0 ||
-	    statx(directory, INDEX, 0, STATX_BTIME, &index) != 0)
-		return -errno;
-	raise_since(made_of(&identity, true), &since_us);
-	raise_since(made_of(&index, false), &since_us);
-	*ret_since_us = since_us;
-	return 0;
-}
-
-int locate_find_since(const char *directory, uint64_t *ret_since_us)
-{
-	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	int ret = find_since(fd, ret_since_us);
-	close(fd);
-	return ret;
+	int ret = wholefile_write(directory, name, text, size, 0644, WHOLEFILE_LASTS);
+	/* -EINVAL says of the text that it is another one. */
+	return ret == -EINVAL ? -EIO : ret;
 }
 
 /* 0 when the file has that text, or DNSBLV6_ENOTFOUND when it has from now on; -EINVAL or -errno. */
@@ -246,10 +213,61 @@ static int check_file(const char *path, const char *name, const char *text, size
 		return -errno;
 	int ret = compare(fd, name, text, size);
 	if (ret == -ENOENT) {
-		ret = wholefile_write(fd, name, text, size, 0644, WHOLEFILE_LASTS);
-		/* -EINVAL says of the text that it is another one. */
-		ret = ret == 0 ? DNSBLV6_ENOTFOUND : ret == -EINVAL ? -EIO : ret;
+		ret = write_file(fd, name, text, size);
+		ret = ret == 0 ? DNSBLV6_ENOTFOUND : ret;
 	}
+	close(fd);
+	return ret;
+}
+
+/*
+ * When the identity came here that is here: it is not written again, and that of a copy is another file, or the same
+ * one that was written since then. Where that cannot be kept, it may be so since now.
+ */
+static uint64_t find_place(int directory, const struct stat *identity)
+{
+	char text[PLACE_FILE_MAX];
+	struct stat st;
+	const size_t size =
+		(size_t)snprintf(text, sizeof(text), "%ju %jd.%09ld\n", (uintmax_t)identity->st_ino,
+				 (intmax_t)identity->st_ctim.tv_sec, identity->st_ctim.tv_nsec);
+	int ret = compare(directory, PLACE, text, size);
+	if (ret != 0)
+		ret = write_file(directory, PLACE, text, size);
+	return ret == 0 && fstatat(directory, PLACE, &st, 0) == 0 ? time_of(&st) : clock_wall_us();
+}
+
+/*
+ * An index is made anew of what a log has left when a segment was lost, and may be a new file when a backup was put
+ * back: which mails are missing since then, and which were deleted before, is not known. A file system that does not
+ * say when a file was made does not tell this.
+ */
+static int find_since(int directory, uint64_t *ret_since_us)
+{
+	struct stat st;
+	struct stat identity;
+	struct statx index;
+	uint64_t since_us = 0;
+	if (fstatat(directory, "spread", &st, 0) == 0)
+		raise_since(time_of(&st), &since_us); /* else it was removed under a daemon */
+	if (fstatat(directory, IDENTITY, &identity, 0) != 0 ||
+	    statx(directory, INDEX, 0, STATX_BTIME, &index) != 0)
+		return -errno;
+	raise_since(find_place(directory, &identity), &since_us);
+	if ((index.stx_mask & STATX_BTIME) != 0)
+		raise_since((uint64_t)index.stx_btime.tv_sec * 1000000 +
+				    index.stx_btime.tv_nsec / 1000,
+			    &since_us);
+	*ret_since_us = since_us;
+	return 0;
+}
+
+int locate_find_since(const char *directory, uint64_t *ret_since_us)
+{
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int ret = find_since(fd, ret_since_us);
 	close(fd);
 	return ret;
 }

@@ -69,8 +69,10 @@ int locate_check_spread(const struct nodesetup *setup, const char *directory);
 /* Likewise of the node whose store it is, with DIRECTORY/node; DNSBLV6_ENOTFOUND: it was made now. */
 int locate_check_node(const struct nodesetup *setup, const char *directory);
 /*
- * Since when the store is there, Unix time: the file, its log and its index were made by then. 0 or -errno.
- * Of a store that is open: an index that was lost under a running daemon has been made anew by then.
+ * Since when the store is there, Unix time: the file, its log and its index were made by then, or put into this place.
+ * 0 or -errno. Of a store that is open: an index that was lost under a running daemon has been made anew by then.
+ * Writes DIRECTORY/place, which knows the log's first file: a copy of a store that is put back has another one, or one
+ * that was written since then.
  */
 int locate_find_since(const char *directory, uint64_t *ret_since_us);
 
