@@ -22,7 +22,7 @@ import struct
 import subprocess
 
 from clusters import send
-from harness import wait_for
+from harness import state_of, wait_for
 
 CLONE_NEWNS = 0x20000
 BYTES = 1 << 30  # a sparse file
