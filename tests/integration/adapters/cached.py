@@ -15,7 +15,7 @@ import subprocess
 
 import harness
 from harness import BUILD, DEADLINE_S, ZONE, Case, sanitizer_reports, wait_for
-from lookups import count_queries
+from lookups import PATIENCE_S, count_queries
 
 PER_BLOCK = 50
 TIMEOUT_MS = 60000  # of a check: the machine may be busy, and nothing here is to be late
@@ -67,7 +67,8 @@ class CachedCase(Case):
         lines += [f"    {line}" for line in cached]
         lines.append("zone:")
         lines += [f"  - domain: {zone}" for zone in zones]
-        lines += ["library:", f"    servers: [ {resolver[0]}@{resolver[1]} ]"]
+        lines += ["library:", f"    servers: [ {resolver[0]}@{resolver[1]} ]",
+                  f"    attempt-timeout: {PATIENCE_S}s"]
         lines += [f"    {line}" for line in library]
         return self.write("cached.conf", "\n".join(lines) + "\n")
 
@@ -100,7 +101,8 @@ class CachedCase(Case):
     def clients_command(self, resolver, processes, passes, options, timeout_ms, inherit=False):
         return [CLIENTS, *(["inherit"] if inherit else []), str(processes), str(timeout_ms),
                 str(passes), f"zones={NAME}", f"servers={resolver[0]}@{resolver[1]}",
-                f"shared={self.directory_of_cache}", "cache-size=64K", *options]
+                f"shared={self.directory_of_cache}", "cache-size=64K",
+                f"attempt-timeout={PATIENCE_S}s", *options]
 
     def run_clients(self, rows, resolver, processes=4, options=(), timeout_ms=TIMEOUT_MS,
                     inherit=False, **how):

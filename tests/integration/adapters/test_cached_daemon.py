@@ -274,7 +274,7 @@ class Life(CachedCase):
         for arguments in (["--config", config, "--check"], ["--config", config]):
             result = self.run_cached(*arguments)
             self.assertEqual(result.returncode, EX_CONFIG)
-            self.assertRegex(result.stderr, rf'^error: \[{config}:7\] configuration refused, '
+            self.assertRegex(result.stderr, rf'^error: \[{config}:8\] configuration refused, '
                              r'item=cache-size value="1K" \(permitted is 8K to 64G')
 
     def test_a_second_daemon_does_not_disturb_the_first(self):

@@ -14,7 +14,7 @@ import signal
 
 from binding import dnsblv6
 from harness import ANY_SIZE, CLASSIC, ZONE, Case, main, wait_for
-from lookups import count_queries
+from lookups import PATIENCE_S, count_queries
 from oracle import BLOCK, Oracle
 
 LOOKUPS = 4000
@@ -52,7 +52,7 @@ class Direct(Case):
     def client(self, zones, **options):
         # Neighbours of what is listed may be private ones.
         client = dnsblv6.Client(zones, servers="{}@{}".format(*self.address), scope="all",
-                                **options)
+                                **{"attempt_timeout": PATIENCE_S * 1000, **options})
         self.addCleanup(client.close)
         return client
 

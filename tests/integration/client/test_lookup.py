@@ -14,7 +14,7 @@ import time
 
 import harness
 from harness import CLASSIC, DEADLINE_S, EX_DATAERR, EX_IOERR, EX_USAGE, ZONE, bitmap_name
-from lookups import ZONES, Served
+from lookups import PATIENCE_S, ZONES, Served
 
 EX_UNAVAILABLE = 69
 NAME, CLASSIC_NAME = ZONE.rstrip("."), CLASSIC.rstrip(".")
@@ -23,7 +23,7 @@ NAME, CLASSIC_NAME = ZONE.rstrip("."), CLASSIC.rstrip(".")
 class Lookup(Served):
     def lookup(self, *arguments, zones=ZONES, **how):
         words = ["--zones", zones] if zones else []
-        servers = ["--server", self.servers] if zones else []
+        servers = ["--server", self.servers, "--set", f"attempt-timeout={PATIENCE_S}s"] if zones else []
         return self.run_program([harness.program("dnsblv6-lookup"), *words, *servers,
                                  *arguments], **how)
 
@@ -89,8 +89,8 @@ class Verdicts(Lookup):
         self.assertIn("line 1: ", result.stderr)
 
     def test_who_writes_a_line_and_waits_for_its_verdict_gets_it(self):
-        with subprocess.Popen([harness.program("dnsblv6-lookup"), "--zones", NAME, "--server",
-                               self.servers], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        with subprocess.Popen([harness.program("dnsblv6-lookup"), "--zones", NAME, "--server", self.servers, "--set",
+                               f"attempt-timeout={PATIENCE_S}s"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               text=True) as process:
             def verdict(address):
                 process.stdin.write(address + "\n")

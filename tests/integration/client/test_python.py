@@ -17,14 +17,15 @@ import weakref
 import harness
 from binding import dnsblv6
 from harness import CLASSIC, ZONE, wait_for
-from lookups import ZONES, Served
+from lookups import PATIENCE_S, ZONES, Served
 
 NAME, CLASSIC_NAME = ZONE.rstrip("."), CLASSIC.rstrip(".")
 
 
 class Python(Served):
     def client(self, zones=ZONES, **options):
-        client = dnsblv6.Client(zones, servers=self.servers, **options)
+        client = dnsblv6.Client(zones, servers=self.servers,
+                                **{"attempt_timeout": PATIENCE_S * 1000, **options})
         self.addCleanup(client.close)
         return client
 
