@@ -141,8 +141,8 @@ def wait_until_it_answers(where):
 
     def does_answer():
         try:
-            return ask(address, ZONE, SOA)
-        except OSError:  # not listening yet, or the datagram was lost
+            return ask(address, ZONE, SOA, timeout_s=5)
+        except OSError:  # not listening yet, or the datagram was lost: it is put again
             return None
 
     wait_for(does_answer, f"the resolver at {address} to answer")

@@ -60,9 +60,9 @@ class Clamd(Peers):
     def test_it_is_stopped_and_killed(self):
         process, path = start_clamd(self)
         process.send_signal(signal.SIGSTOP)
-        self.assertEqual(self.ask("clamd", path, HEADER + b"clean\r\n", timeout_ms=300),
+        self.assertEqual(self.ask("clamd", path, HEADER + b"clean\r\n", timeout_ms=2000),
                          "failed - verdict: time is over")
-        self.assertEqual(self.ask("clamd", path, HEADER + b"x" * (8 << 20), timeout_ms=300),
+        self.assertEqual(self.ask("clamd", path, HEADER + b"x" * (8 << 20), timeout_ms=2000),
                          "failed - write: time is over")
         process.send_signal(signal.SIGCONT)
         self.assertEqual(self.ask("clamd", path, HEADER + b"clean\r\n"), "accept -")

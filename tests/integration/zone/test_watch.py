@@ -8,6 +8,7 @@ other zone.
 Needs knotd and ldns-verify-zone, and root for the full disk.
 """
 
+import contextlib
 import fcntl
 import os
 import re
@@ -160,7 +161,8 @@ class Served(WatchCase):
 
         def kill():
             for child in children_of(watch.pid):
-                os.kill(child, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                    os.kill(child, signal.SIGKILL)
             return re.search(r"zone not built, signal=9 again=", watch.log())
 
         # Builds of the other zone may be killed as well; each is tried again.
