@@ -59,19 +59,6 @@ class FilterCase(Case):
             decision="".join(f"    {line}\n" for line in decision), zones=zones,
             host=resolver[0], port=resolver[1], level=level))
 
-    def pause(self, authority):
-        """Its workers have no answer till the function that is returned is called."""
-        workers = authority.server.children()
-
-        def go_on():
-            for pid in workers:
-                os.kill(pid, signal.SIGCONT)
-
-        for pid in workers:
-            os.kill(pid, signal.SIGSTOP)
-        self.addCleanup(go_on)
-        return go_on
-
     def silence(self):
         """Somebody who is asked and never answers."""
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -336,7 +323,7 @@ class Outages(FilterCase):
         """Whoever waits passes, and the next that asks is as good as the first."""
         self.expect_log("process ended and is started again")
         authority = Authority(self, LIST)
-        go_on = self.pause(authority)
+        go_on = authority.pause(self)
         smtpd = Smtpd(self, self.config(authority.address, deadline="60s"))
         smtpd.greet()
         for i in range(100):
@@ -453,7 +440,7 @@ class Real(FilterCase):
         authority = Authority(self, LIST)
         server = self.start_opensmtpd(authority.address, deadline="60s")
         (guard,), (child,) = self.processes_of_filter()
-        go_on = self.pause(authority)
+        go_on = authority.pause(self)
         # One after the other: few may wait to be accepted at a time.
         sessions = [Client(server.address, f"44.0.{i}.1") for i in range(100)]
 

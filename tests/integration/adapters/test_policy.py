@@ -332,25 +332,32 @@ class Sockets(PolicyCase):
         self.assertEqual(self.counters(daemon)["connections-replaced"], 1)
 
     def test_who_waits_for_an_answer_is_not_replaced(self):
-        daemon = self.start_policy(self.config(SILENT, policy=["clients: 1"],
-                                               decision=["deadline: 2s"]))
+        daemon, go_on = self.start_held("clients: 1")
         first = self.connect()
         first.send(request(LISTED))
-        wait_for(lambda: self.counters(daemon)["requests"] == 1, "the question")
+        wait_for(lambda: self.counters(daemon)["requests"] == 2, "the question")
         self.assertIsNone(self.ask_or_none(CLEAR))
-        self.assertEqual(first.reply(), DUNNO)
+        go_on()
+        self.assertEqual(first.reply(), REJECT)
         self.assertEqual(self.counters(daemon)["connections-refused"], 1)
 
+    def start_held(self, *policy):
+        """A daemon that has begun to ask, and what lets its answers come."""
+        daemon = self.start_policy(self.config(self.serve_list(), policy=policy, decision=["deadline: 60s"]))
+        self.assertEqual(self.ask("198.51.100.8"), DUNNO)
+        wait_for(lambda: self.counters(daemon)["connected"] == 0, "the end of this connection")
+        return daemon, self.authority.pause(self)
+
     def test_who_is_idle_gives_way_although_an_older_one_waits(self):
-        daemon = self.start_policy(self.config(SILENT, policy=["clients: 2"],
-                                               decision=["deadline: 2s"]))
+        daemon, go_on = self.start_held("clients: 2")
         waiting = self.connect()
         waiting.send(request(LISTED))
-        wait_for(lambda: self.counters(daemon)["requests"] == 1, "the question")
+        wait_for(lambda: self.counters(daemon)["requests"] == 2, "the question")
         idle, third = self.connect(), self.connect()
         third.send(request(CLEAR))
         self.assertIsNone(idle.reply())
-        self.assertEqual(waiting.reply(), DUNNO)
+        go_on()
+        self.assertEqual(waiting.reply(), REJECT)
         self.assertEqual(third.reply(), DUNNO)
         self.assertEqual(self.counters(daemon)["connections-replaced"], 1)
 

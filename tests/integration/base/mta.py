@@ -20,6 +20,7 @@ import os
 import pwd
 import re
 import shlex
+import signal
 import socket
 import subprocess
 import tempfile
@@ -543,6 +544,19 @@ class Authority:
         self.server = case.serve([(zone, store, classic)],
                                  server_lines=(f"control: {self.control}",))
         self.address = self.server.address
+
+    def pause(self, case):
+        """There are no answers till the function that is returned is called, or the test ends."""
+        workers = self.server.children()
+
+        def go_on():
+            for pid in workers:
+                os.kill(pid, signal.SIGCONT)
+
+        for pid in workers:
+            os.kill(pid, signal.SIGSTOP)
+        case.addCleanup(go_on)
+        return go_on
 
     def questions(self, zone=None):
         """How many it has had till now, in all or about one of its zones."""
