@@ -17,6 +17,7 @@ import threading
 import time
 
 import harness
+from benching import check_no_errors
 from dovecot import PASSWORD, Dovecot
 from harness import DEADLINE_S, EX_USAGE, SOURCE, main
 from mta import SESSION_S, Postfix
@@ -74,15 +75,6 @@ class Load(harness.Case):
         self.assertEqual((filled["users"], filled["errors"]), (self.users, 0))
         return filled
 
-    def check_no_errors(self, result):
-        """None but a COPY of mails that another session of this user has just expunged: RFC 2180, 4.4."""
-        refused = result["transactions"]["COPY"]["errors"]
-        self.assertLessEqual(refused, 2, result)
-        self.assertEqual({name: count for name, count in result["errors"].items() if count},
-                         {"no": refused} if refused else {}, result)
-        self.assertEqual(result["faults"], {})
-        self.assertEqual(sum(row["errors"] for row in result["transactions"].values()), refused)
-
 
 class Users(Load):
     def serve(self):
@@ -107,7 +99,7 @@ class Users(Load):
         self.assertEqual((before["mails"], before["folders"]), (filled["mails"], filled["folders"] + self.users))
         result = self.run_load("--imap", text_of(dovecot.imap_address), "--smtp", text_of(postfix.address), "--sink",
                                text_of(sink), "--rate", 600, "--warmup", 0, "--window", 8, "--drain", SESSION_S)
-        self.check_no_errors(result)
+        check_no_errors(self, result)
         counted = {name: row["count"] for name, row in result["transactions"].items()}
         self.assertEqual({name for name in IMAP + SMTP if counted[name] == 0}, set(), counted)
         for way in ("local", "remote"):
@@ -139,7 +131,7 @@ class Users(Load):
                     self.counts("fill", *imap)
                 self.counts("verify", *imap, *(("--after",) if way == "implicit" else ()))
                 result = self.run_load(*imap, "--rate", 300, "--warmup", 0, "--window", 2)
-                self.check_no_errors(result)
+                check_no_errors(self, result)
                 self.assertGreater(result["transactions"]["LOGIN"]["count"], 0)
         self.assertRegex(dovecot.log(), r"Login: .*, TLS")
 
