@@ -3,10 +3,14 @@
 masterfile.py - a store's zone in other programs, by way of the dumped master file.
 
 Flow: test_masterfile.py, test_dnssec.py and test_conformance.py dump() a zone and start_knot() on it,
-      or verify() it when it is signed; proof() is what is compared of a signed answer.
+      test_servers.py start_nsd() and start_bind(), or verify() it when it is signed; proof() is what is
+      compared of a signed answer.
 """
 
+import os
+
 from harness import NS, SEED, SOA, ZONE, Case, ask, bitmap_name, peer, wait_for
+from resolvers import BIND_HOST, unconfined
 
 KNOT = """
 server:
@@ -24,6 +28,48 @@ zone:
     file: {zonefile}
     storage: {directory}
     journal-content: none
+"""
+
+NSD = """
+server:
+    ip-address: {host}@{port}
+    username: ""
+    zonesdir: "{directory}"
+    database: ""
+    pidfile: "{directory}/nsd.pid"
+    xfrdfile: ""
+    xfrdir: "{directory}"
+    zonelistfile: "{directory}/zone.list"
+    cookie-secret-file: ""
+    server-count: 1
+    rrl-ratelimit: 0
+remote-control:
+    control-enable: no
+zone:
+    name: "{zone}"
+    zonefile: "{zonefile}"
+"""
+
+BIND = """
+options {{
+    directory "{directory}";
+    pid-file none;
+    session-keyfile none;
+    listen-on port {port} {{ {host}; }};
+    listen-on-v6 {{ none; }};
+    recursion no;
+    minimal-responses yes;
+    minimal-any yes;
+    dnssec-validation no;
+    empty-zones-enable no;
+    max-cache-size 16m;
+}};
+controls {{ }};
+zone "{zone}" {{
+    type primary;
+    file "{zonefile}";
+    check-names ignore;
+}};
 """
 
 LIST = """
@@ -80,6 +126,29 @@ class DumpCase(Case):
         knot.wait_for_log("server started")
         wait_for(lambda: ask((host, port), ZONE, SOA).rcode == 0, "Knot to load the zone")
         return host, port
+
+    def start_nsd(self, zonefile):
+        return self._start_primary(["nsd", "-d", "-c"], NSD, self.host, zonefile)
+
+    def start_bind(self, zonefile):
+        return self._start_primary(["named", "-g", "-n", "1", "-c"], BIND, BIND_HOST, zonefile)
+
+    def _start_primary(self, command, text, host, zonefile):
+        address = (host, self.free_port(host))
+        directory = self.path(f"{command[0]}-primary")
+        os.mkdir(directory)
+        config = self.write(f"{command[0]}.conf", text.format(
+            host=host, port=address[1], directory=directory, zone=ZONE, zonefile=zonefile))
+        self.start([unconfined(self, command[0]), *command[1:], config], command[0])
+
+        def has_loaded():
+            try:
+                return ask(address, ZONE, SOA, timeout_s=1).rcode == 0
+            except OSError:
+                return False
+
+        wait_for(has_loaded, f"{command[0]} to load the zone")
+        return address
 
     def names(self, oracle):
         """Block names, the names above them, and names that nothing stands for."""
