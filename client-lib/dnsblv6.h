@@ -150,7 +150,8 @@ DNSBLV6_API int dnsblv6_set(struct dnsblv6 *client, const char *key, const char 
  * "shared"; without resolv.conf the resolver is 127.0.0.1, as in libc. Later resolv.conf is
  * looked at once a second while something is asked, and read again when it has changed. -EINVAL
  * when there is no zone, -ENOMEM, -EMFILE and the like; see dnsblv6_error(). Then options may be
- * set, and it may be called again. With "shared" it waits up to two seconds for the daemon.
+ * set, and it may be called again. -EBUSY when it was started already. With "shared" it waits up to
+ * two seconds for the daemon.
  */
 DNSBLV6_API int dnsblv6_start(struct dnsblv6 *client);
 
@@ -168,7 +169,8 @@ DNSBLV6_API void dnsblv6_free(struct dnsblv6 *client);
  * be used. level is as in syslog(3): 3 error, 4 warning, 6 information, 7 debug. Each question and
  * each answer has a line of level 7, which few logs need. A zone that has labels is called by them.
  * line has no newline and is borrowed until the hook returns. The hook is called by the thread whose call found out,
- * without a lock held; it must not call this library. It is set before dnsblv6_start() only.
+ * without a lock held, so that several threads may be in it at once; it must not call this library. It is set before
+ * dnsblv6_start() only.
  */
 typedef void (*dnsblv6_log_fn)(void *context, int level, const char *line);
 DNSBLV6_API void dnsblv6_set_log(struct dnsblv6 *client, dnsblv6_log_fn log, void *context);
@@ -229,7 +231,7 @@ struct dnsblv6_result {
  * reached already, else DNSBLV6_UNKNOWN. When is_due is set, an answer is near the end of its TTL
  * or a zone is to be probed: dnsblv6_submit() or dnsblv6_check() of the same address asks, and
  * answers out of the cache. Without that, a program that peeks first waits for DNS each time that a
- * TTL is over.
+ * TTL is over. -EINVAL as dnsblv6_check().
  */
 DNSBLV6_API int dnsblv6_peek(const struct dnsblv6 *client, const struct dnsblv6_ip *ip,
 			     struct dnsblv6_result *ret_result);
@@ -300,7 +302,8 @@ typedef void (*dnsblv6_fn)(void *context, const struct dnsblv6_result *result);
 
 /*
  * Becomes readable when there is work; borrowed until dnsblv6_free(), before which a loop lets go of
- * it; another one after fork(). -EINVAL before the start, or -EBADF in a child without descriptors.
+ * it; another one after fork(), also where its number is the same. -EINVAL before the start, or
+ * -EBADF in a child without descriptors.
  */
 DNSBLV6_API int dnsblv6_fd(struct dnsblv6 *client);
 /*
@@ -410,7 +413,7 @@ DNSBLV6_API int dnsblv6_zone_set(const struct dnsblv6 *client, const char *names
 /*
  * Probes test points and canaries of all zones now and waits for at most timeout_ms. Otherwise
  * they are probed when they are first asked and then every "probe-interval". Returns
- * how many entries are OK.
+ * how many entries are OK, or -EINVAL.
  */
 DNSBLV6_API int dnsblv6_probe(struct dnsblv6 *client, int timeout_ms);
 /*
