@@ -244,7 +244,7 @@ class Named(NamesTest):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
             udp.bind((source, 0))
             udp.connect(address)
-            udp.settimeout(5)
+            udp.settimeout(harness.DEADLINE_S)
             udp.send(harness.query(name, rrtype, 1))
             if source in self.ignored:
                 # Both servers answer in order: what has no zone is refused, so the first was dropped.

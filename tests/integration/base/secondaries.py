@@ -15,7 +15,7 @@ import base64
 import os
 import subprocess
 
-from harness import SOA, ZONE, ask, peer, wait_for
+from harness import DEADLINE_S, SOA, ZONE, ask, peer, wait_for
 from resolvers import unconfined
 
 ALGORITHM = "hmac-sha256"
@@ -166,9 +166,9 @@ def axfr(address, *options):
     """A server's zone as a sorted list of records, by dig."""
     result = subprocess.run(
         [peer("dig"), f"@{address[0]}", "-p", str(address[1]), "-b", SOURCE, "+tcp", "+noall",
-         "+answer", "+onesoa", "+nocomments", "+nostats", "+time=10", "+tries=1", *options, ZONE,
+         "+answer", "+onesoa", "+nocomments", "+nostats", f"+time={DEADLINE_S}", "+tries=1", *options, ZONE,
          "AXFR"],
-        capture_output=True, check=False, timeout=60)
+        capture_output=True, check=False, timeout=2 * DEADLINE_S)
     text = result.stdout.decode("ascii", "replace")
     if "SOA" not in text.split():
         raise AssertionError(f"no transfer from {address}: {text}")
