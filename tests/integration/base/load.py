@@ -8,8 +8,8 @@ Flow: test_kill.py, test_reload.py and others run one beside what they do to a s
             ...
     load.assert_flawless(self)
 
-is_right(name, reply) is asked about each answer; pause_s passes between two batches; how is for
-harness.Asker(). No question is put twice unless it says so: one that is lost is seen.
+is_right(name, reply) is asked about each answer, when its batch has all of them; pause_s passes between
+two batches; how is for harness.Asker(). No question is put twice unless it says so: one that is lost is seen.
 """
 
 import threading
@@ -21,9 +21,9 @@ FLAWS_KEPT = 10
 
 
 class Load:
-    def __init__(self, address, names, is_right, pause_s=0, **how):
+    def __init__(self, address, names, is_right, pause_s=0, batch=BATCH, **how):
         self.address, self.names, self.is_right = address, names, is_right
-        self.pause_s = pause_s
+        self.pause_s, self.batch = pause_s, batch
         self.how = {"window": 64, "retry_s": 10, "retries": 0, **how}
         self.asked = 0
         self.flaw_count = 0
@@ -45,8 +45,8 @@ class Load:
             with Asker(self.address, **self.how) as asker:
                 start = 0
                 while not self._is_ending.is_set():
-                    names = [self.names[(start + i) % len(self.names)] for i in range(BATCH)]
-                    start += BATCH
+                    names = [self.names[(start + i) % len(self.names)] for i in range(self.batch)]
+                    start += self.batch
                     self._check(names, asker.ask_all([(name, AAAA) for name in names]))
                     self._is_ending.wait(self.pause_s)
         except Exception as error:  # in a thread: told to the test by assert_flawless()
