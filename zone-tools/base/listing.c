@@ -298,18 +298,6 @@ int dataset_add_range(struct dataset *dataset, struct dnsblv6_addr first, struct
 	return ret;
 }
 
-int dataset_add_origin(struct dataset *dataset, uint16_t origin)
-{
-	if (dataset_has_origin(dataset, origin))
-		return DNSBLV6_OK;
-	uint16_t *grown = reallocarray(dataset->origins, dataset->origin_count + 1, sizeof(*grown));
-	if (grown == NULL)
-		return -ENOMEM;
-	dataset->origins = grown;
-	dataset->origins[dataset->origin_count++] = origin;
-	return DNSBLV6_OK;
-}
-
 int listing_keep(struct listing *listing, const void *bytes, size_t size, const uint8_t **ret_bytes)
 {
 	return keep_bytes(&listing->chunks, bytes, size, ret_bytes);
@@ -330,15 +318,6 @@ static int add_name(struct listing *listing, size_t dataset, const struct dnsblv
 	if (ret == DNSBLV6_OK)
 		set->names[set->name_count++] = entry;
 	return ret;
-}
-
-bool dataset_has_origin(const struct dataset *dataset, uint16_t origin)
-{
-	for (size_t i = 0; i < dataset->origin_count; i++) {
-		if (dataset->origins[i] == origin)
-			return true;
-	}
-	return false;
 }
 
 int dataset_add_name(struct listing *listing, size_t dataset, const struct dnsblv6_labels *name,
@@ -393,6 +372,10 @@ void listing_deinit(struct listing *listing)
 	deinit_dataset(&listing->excepted);
 	free(listing->records);
 	free_chunks(listing->chunks);
+	for (size_t i = 0; i < listing->origin_count; i++)
+		free(listing->connected[i].datasets);
+	free(listing->connected);
+	free(listing->clients.datasets);
 	free(listing->origins);
 	free(listing->zone.soa_primary);
 	free(listing->zone.soa_mailbox);
@@ -433,7 +416,37 @@ int listing_add_origin(struct listing *listing, const struct dnsblv6_labels *nam
 	if (grown == NULL)
 		return -ENOMEM;
 	listing->origins = grown;
+	struct connected *connected =
+		reallocarray(listing->connected, listing->origin_count + 1, sizeof(*connected));
+	if (connected == NULL)
+		return -ENOMEM;
+	listing->connected = connected;
+	connected[listing->origin_count] = (struct connected){ 0 };
 	*ret_origin = (uint16_t)listing->origin_count;
 	listing->origins[listing->origin_count++] = *name;
+	return DNSBLV6_OK;
+}
+
+const struct connected *listing_connected(const struct listing *listing, uint16_t origin)
+{
+	return origin == DNSBLV6_ORIGIN_ACL ? &listing->clients : &listing->connected[origin];
+}
+
+int listing_connect(struct listing *listing, uint16_t origin)
+{
+	const uint32_t number = (uint32_t)(listing->dataset_count - 1);
+	struct dataset *dataset = &listing->datasets[number];
+	struct connected *connected =
+		origin == DNSBLV6_ORIGIN_ACL ? &listing->clients : &listing->connected[origin];
+	if (connected->count > 0 && connected->datasets[connected->count - 1] == number)
+		return DNSBLV6_OK;
+	uint16_t *grown = reallocarray(dataset->origins, dataset->origin_count + 1, sizeof(*grown));
+	if (grown == NULL)
+		return -ENOMEM;
+	dataset->origins = grown;
+	if (!array_reserve(connected->datasets, connected->count + 1, &connected->capacity))
+		return -ENOMEM;
+	dataset->origins[dataset->origin_count++] = origin;
+	connected->datasets[connected->count++] = number;
 	return DNSBLV6_OK;
 }

@@ -131,8 +131,6 @@ struct dataset_walk dataset_walk_part(const struct dataset *dataset, unsigned pa
 struct dataset_walk dataset_walk_all(const struct dataset *dataset);
 bool dataset_next(struct dataset_walk *walk, struct entry *ret_entry);
 
-bool dataset_has_origin(const struct dataset *dataset, uint16_t origin);
-
 /* Names, RDATA and other bytes, 16384 at most, are copied into memory of the listing. */
 struct listing;
 int dataset_add_name(struct listing *listing, size_t dataset, const struct dnsblv6_labels *name,
@@ -161,6 +159,13 @@ struct zone_lines {
 	uint64_t expires_s; /* $TIMESTAMP; 0: never */
 };
 
+/* Which datasets belong to an origin, by their numbers, in the order of the lists. */
+struct connected {
+	uint32_t *datasets;
+	size_t count;
+	size_t capacity;
+};
+
 struct listing {
 	struct value_pool pool;
 	struct dnsblv6_rr *records; /* of names, RDATA in the chunks */
@@ -172,7 +177,9 @@ struct listing {
 	size_t dataset_count;
 	struct dnsblv6_labels *origins; /* [0] is the apex */
 	size_t origin_count;
-	struct dataset excepted; /* what no origin lists, whatever its datasets say */
+	struct connected *connected; /* of each origin */
+	struct connected clients;    /* of DNSBLV6_ORIGIN_ACL */
+	struct dataset excepted;     /* what no origin lists, whatever its datasets say */
 	struct zone_lines zone;
 	uint64_t line_count;   /* lines read from all files */
 	uint64_t written_s;    /* when the newest of these was written, Unix time; 0: unknown */
@@ -193,7 +200,10 @@ int listing_add_dataset(struct listing *listing, enum duplicate_policy policy,
 /* Finds or adds. name is relative to the apex. -E2BIG above LISTING_ORIGINS_MAX. */
 int listing_add_origin(struct listing *listing, const struct dnsblv6_labels *name,
 		       uint16_t *ret_origin);
-int dataset_add_origin(struct dataset *dataset, uint16_t origin);
+/* The last dataset of the listing belongs to that origin, or does already. */
+int listing_connect(struct listing *listing, uint16_t origin);
+/* Borrowed until the next call that adds. */
+const struct connected *listing_connected(const struct listing *listing, uint16_t origin);
 
 #ifdef __cplusplus
 }

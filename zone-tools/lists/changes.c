@@ -59,7 +59,7 @@ static int add_entries(struct dataset *dataset, const struct dataset *from, bool
 static int begin_dataset(struct listing *all, struct dataset **ret_dataset)
 {
 	int ret = listing_add_dataset(all, DUPLICATE_ALL, ret_dataset);
-	return ret == DNSBLV6_OK ? dataset_add_origin(*ret_dataset, 0) : ret;
+	return ret == DNSBLV6_OK ? listing_connect(all, 0) : ret;
 }
 
 /* Exclusions are for their own source; what has none goes into the first dataset, as there may be many. */

@@ -416,7 +416,7 @@ int rbldnsd_new(struct reading *reading, enum rbldnsd_type type, struct rbldnsd 
 		int ret = rbldnsd_set_begin(reader, type);
 		uint16_t origin = type == RBLDNSD_ACL ? DNSBLV6_ORIGIN_ACL : 0;
 		if (ret == DNSBLV6_OK)
-			ret = dataset_add_origin(dataset_of(reader), origin);
+			ret = listing_connect(reading->listing, origin);
 		if (ret != DNSBLV6_OK) {
 			rbldnsd_free(reader);
 			return ret;

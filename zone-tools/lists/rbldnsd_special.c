@@ -364,9 +364,8 @@ static int add_sub_zone(struct rbldnsd *reader, const char *word, size_t size,
 			const char **ret_fault)
 {
 	struct listing *listing = reader->reading->listing;
-	struct dataset *dataset = &listing->datasets[reader->set.dataset];
 	if (size == 1 && *word == '@')
-		return dataset_add_origin(dataset, 0);
+		return listing_connect(listing, 0);
 
 	struct dnsblv6_labels labels = { .size = 0 };
 	char *name = strndup(word, size);
@@ -389,7 +388,7 @@ static int add_sub_zone(struct rbldnsd *reader, const char *word, size_t size,
 		*ret_fault = "too many sub-zones";
 		return DNSBLV6_OK;
 	}
-	return ret == DNSBLV6_OK ? dataset_add_origin(dataset, origin) : ret;
+	return ret == DNSBLV6_OK ? listing_connect(listing, origin) : ret;
 }
 
 /* Opens the dataset, or says why it is none. */

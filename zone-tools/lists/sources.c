@@ -200,7 +200,7 @@ static int begin_plain(struct reading *reading, struct sink *ret_sink)
 	*ret_sink = (struct sink){ .rbldnsd = NULL };
 	int ret = listing_add_dataset(listing, DUPLICATE_ALL, &dataset);
 	if (ret == DNSBLV6_OK)
-		ret = dataset_add_origin(dataset, 0);
+		ret = listing_connect(listing, 0);
 	if (ret == DNSBLV6_OK)
 		ret = value_pool_add(&listing->pool, &value, &ret_sink->value);
 	if (ret == DNSBLV6_OK)

@@ -122,13 +122,13 @@ static int add_origin(struct maker *maker, uint16_t origin)
 					       .key_size = sizeof(test_label) - 1,
 					       .value = maker->test_value,
 					       .reach = NAME_ITSELF };
+	const struct connected *connected = listing_connected(listing, origin);
 	size_t lister = listing->dataset_count;
 	bool has_test_point = false;
 	int ret = DNSBLV6_OK;
-	for (size_t d = 0; d < listing->dataset_count; d++) {
+	for (size_t c = 0; c < connected->count; c++) {
+		const size_t d = connected->datasets[c];
 		const struct dataset *dataset = &listing->datasets[d];
-		if (dataset->name_count == 0 || !dataset_has_origin(dataset, origin))
-			continue;
 		for (size_t i = 0; ret == DNSBLV6_OK && i < dataset->name_count; i++) {
 			has_test_point |= is_test_point(&dataset->names[i]);
 			if (!dataset->names[i].is_record)

@@ -565,11 +565,11 @@ static int remove_excepted(struct listing *listing, unsigned part, struct pieces
 static int resolve_lists(struct listing *listing, uint16_t origin, unsigned part,
 			 struct set_pool *sets, struct pieces *ret_pieces)
 {
+	const struct connected *connected = listing_connected(listing, origin);
 	int ret = DNSBLV6_OK;
-	for (size_t i = 0; ret == DNSBLV6_OK && i < listing->dataset_count; i++) {
-		if (dataset_has_origin(&listing->datasets[i], origin))
-			ret = add_dataset(&listing->datasets[i], part, sets, ret_pieces);
-	}
+	for (size_t i = 0; ret == DNSBLV6_OK && i < connected->count; i++)
+		ret = add_dataset(&listing->datasets[connected->datasets[i]], part, sets,
+				  ret_pieces);
 	bool has_excepted =
 		listing->excepted.entry_count > 0 || listing->excepted.ipv4.parts != NULL;
 	if (ret == DNSBLV6_OK && has_excepted && origin != DNSBLV6_ORIGIN_ACL)

@@ -92,7 +92,7 @@ struct zone {
 		auto name = labels(origin);
 		REQUIRE(listing_add_origin(&list, &name, &origin_number) == DNSBLV6_OK);
 		REQUIRE(listing_add_dataset(&list, DUPLICATE_FIRST, &set) == DNSBLV6_OK);
-		REQUIRE(dataset_add_origin(set, origin_number) == DNSBLV6_OK);
+		REQUIRE(listing_connect(&list, origin_number) == DNSBLV6_OK);
 		REQUIRE(dataset_add_entry(set, prefix(where), number) == DNSBLV6_OK);
 	}
 	int write(uint64_t now_s = 1000)
@@ -365,7 +365,7 @@ TEST_CASE("random lists come back from the store as they were resolved", "[zone-
 		z.about.style = style;
 		dataset *set = nullptr;
 		REQUIRE(listing_add_dataset(&z.list, DUPLICATE_ALL, &set) == DNSBLV6_OK);
-		REQUIRE(dataset_add_origin(set, 0) == DNSBLV6_OK);
+		REQUIRE(listing_connect(&z.list, 0) == DNSBLV6_OK);
 		for (int i = 0; i < 60; i++) {
 			bool is_ipv4 = random() % 2 == 0;
 			auto base =

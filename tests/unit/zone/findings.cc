@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include <string>
+#include <vector>
 
 namespace
 {
@@ -143,6 +144,26 @@ TEST_CASE("an origin is found again, and the apex is number 0", "[zone-tools][li
 	CHECK(listing_add_origin(&read.listing, &name, &number) == DNSBLV6_OK);
 	CHECK(number == 1);
 	CHECK(read.listing.origin_count == 2);
+}
+
+TEST_CASE("an origin has the datasets that belong to it, in their order", "[zone-tools][listing]")
+{
+	lists read;
+	auto connected = [&read](uint16_t origin) {
+		const struct connected *found = listing_connected(&read.listing, origin);
+		return std::vector<uint32_t>(found->datasets, found->datasets + found->count);
+	};
+	CHECK(connected(0).empty());
+	CHECK(connected(DNSBLV6_ORIGIN_ACL).empty());
+	read.add("combined",
+		 "$DATASET ip4set spam @ spam\n192.0.2.1\n$DATASET ip4set old\n192.0.2.2\n"
+		 "$DATASET dnset @ @ old\na.example\n");
+	read.add("acl", "192.0.2.0/24 :pass\n");
+	CHECK(connected(0) == std::vector<uint32_t>{ 0, 2 });
+	CHECK(connected(1) == std::vector<uint32_t>{ 0 });
+	CHECK(connected(2) == std::vector<uint32_t>{ 1, 2 });
+	CHECK(connected(DNSBLV6_ORIGIN_ACL) == std::vector<uint32_t>{ 3 });
+	CHECK(read.origins(2) == lines{ "@", "old" });
 }
 
 TEST_CASE("there is an end to the sub-zones of a zone", "[zone-tools][listing]")

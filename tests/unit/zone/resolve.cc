@@ -55,7 +55,7 @@ struct resolved {
 	{
 		dataset *set = nullptr;
 		REQUIRE(listing_add_dataset(&list, policy, &set) == DNSBLV6_OK);
-		REQUIRE(dataset_add_origin(set, 0) == DNSBLV6_OK);
+		REQUIRE(listing_connect(&list, 0) == DNSBLV6_OK);
 		for (const auto &entry : entries) {
 			bool is_excluded = entry[0] == '!';
 			size_t equals = entry.find('=');
@@ -219,7 +219,7 @@ TEST_CASE("random datasets resolve to what looking at every entry gives", "[zone
 			dataset *set = nullptr;
 			auto policy = random() % 2 == 0 ? DUPLICATE_FIRST : DUPLICATE_ALL;
 			REQUIRE(listing_add_dataset(&r.list, policy, &set) == DNSBLV6_OK);
-			REQUIRE(dataset_add_origin(set, 0) == DNSBLV6_OK);
+			REQUIRE(listing_connect(&r.list, 0) == DNSBLV6_OK);
 			for (unsigned i = 0; i < random() % 40; i++) {
 				auto base = dnsblv6_addr_from_ipv4(0xc0000200u | (random() & 63));
 				auto where = dnsblv6_prefix_make(base, 122 + random() % 7);

@@ -121,7 +121,7 @@ struct zone {
 			REQUIRE(key_generate(KEY_ECDSAP256SHA256, &signing) == DNSBLV6_OK);
 		REQUIRE(listing_init(&list) == DNSBLV6_OK);
 		REQUIRE(listing_add_dataset(&list, DUPLICATE_ALL, &set) == DNSBLV6_OK);
-		REQUIRE(dataset_add_origin(set, 0) == DNSBLV6_OK);
+		REQUIRE(listing_connect(&list, 0) == DNSBLV6_OK);
 		dnsblv6_value value = {};
 		value.a = 0x7f000002;
 		value.ttl = 2100;
