@@ -151,37 +151,41 @@ int environment_check_file(const char *path)
 
 enum { PAGE_LEAST = 512, PAGE_MOST = 32768, ADDRESS_BITS = 47 };
 
-/* One of the two heads; what is none LMDB refuses. *ret_page is the size of a page. */
-static bool is_head_sane(int fd, off_t at, uint32_t *ret_page)
+/* One of the two heads. *ret_page is the size of a page. */
+static int check_head(int fd, off_t at, uint32_t *ret_page)
 {
 	/* Behind the header of a page: magic number, version, address, size of the map and of a page. */
 	enum { MAGIC_AT = 16, MAP_AT = 32, PAGE_AT = 40, HEAD_SIZE = 44 };
 	static const uint32_t magic = 0xbeefc0de;
 	uint8_t head[HEAD_SIZE];
 	uint64_t map_size;
-	*ret_page = PAGE_LEAST;
 	if (pread(fd, head, sizeof(head), at) != (ssize_t)sizeof(head) ||
 	    memcmp(head + MAGIC_AT, &magic, sizeof(magic)) != 0)
-		return true;
+		return STORE_ENOTSTORE;
 	memcpy(&map_size, head + MAP_AT, sizeof(map_size));
 	memcpy(ret_page, head + PAGE_AT, sizeof(*ret_page));
-	return map_size >> ADDRESS_BITS == 0 && *ret_page >= PAGE_LEAST && *ret_page <= PAGE_MOST;
+	return map_size >> ADDRESS_BITS == 0 && *ret_page >= PAGE_LEAST && *ret_page <= PAGE_MOST
+		       ? STORE_OK
+		       : STORE_ECORRUPT;
 }
 
 /*
  * LMDB believes both sizes: it would divide by a page of no bytes, and call it a lack of memory
- * when the system has no addresses for such a map.
+ * when the system has no addresses for such a map. A file that is not LMDB's it refuses too, but makes a
+ * lock file first, and none is to be left beside somebody else's file. The second head alone is missing
+ * while another writer makes the file: waiting for the lock is waiting for that.
  */
-static bool are_heads_sane(const char *path)
+static int check_heads(const char *path)
 {
 	uint32_t page_size;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return true; /* LMDB says why */
-	bool are_sane =
-		is_head_sane(fd, 0, &page_size) && is_head_sane(fd, (off_t)page_size, &page_size);
+		return STORE_OK; /* LMDB says why */
+	int ret = check_head(fd, 0, &page_size);
+	if (ret == STORE_OK && check_head(fd, (off_t)page_size, &page_size) == STORE_ECORRUPT)
+		ret = STORE_ECORRUPT;
 	close(fd);
-	return are_sane;
+	return ret;
 }
 
 /* Every page that the newest version may use lies inside the file, else STORE_ECUT. */
@@ -239,8 +243,9 @@ int environment_open(const char *path, const struct store_kind *kind, unsigned f
 {
 	MDB_env *env;
 	int dead_readers;
-	if (!are_heads_sane(path))
-		return STORE_ECORRUPT;
+	int ret = check_heads(path);
+	if (ret != STORE_OK && !(is_new && ret == STORE_ENOTSTORE))
+		return ret;
 	int code = mdb_env_create(&env);
 	if (code != MDB_SUCCESS)
 		return environment_status(code);
@@ -251,7 +256,7 @@ int environment_open(const char *path, const struct store_kind *kind, unsigned f
 	/* A reader that was killed would keep its place, and its version's pages, for ever. */
 	if (code == MDB_SUCCESS)
 		code = mdb_reader_check(env, &dead_readers);
-	int ret = is_locked_out ? STORE_ELOCK : environment_status(code);
+	ret = is_locked_out ? STORE_ELOCK : environment_status(code);
 	if (ret == STORE_OK)
 		ret = check_length(env);
 	if (ret != STORE_OK) {

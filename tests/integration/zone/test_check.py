@@ -4,7 +4,9 @@
 check --store S LIST says whether the two hold the same, and what they do not.
 """
 
-from harness import Case, data_file, main
+import os
+
+from harness import EX_DATAERR, Case, data_file, main
 
 COMBINED = """$DATASET ip4trie @
 :5:text
@@ -99,6 +101,14 @@ class Compared(Case):
         self.assertEqual((lines[19], lines[20], len(lines)),
                          ("  + 44.0.20.1", "  ... 29 more (--all prints them)", 22))
         self.assertEqual(len(self.check("--all", after, expect=1).splitlines()), 50)
+
+    def test_nothing_is_left_beside_a_file_that_is_no_store(self):
+        self.write("list", "44.0.0.1\n")
+        for command in ("check", "dump", "log"):
+            told = self.run_zone(command, "--store", self.path("list"), expect=None)
+            self.assertIn("(not a store)", told.err)
+        self.build(self.path("list"), self.path("list"), expect=EX_DATAERR)
+        self.assertEqual(os.listdir(self.directory), ["list"])
 
     def test_a_real_list_is_the_same_as_its_store(self):
         real = "ip4set:" + data_file("dnsbl-2.uceprotect.net")

@@ -372,6 +372,7 @@ TEST_CASE("a file of another kind is no store", "[store][reader]")
 	write_file(path, content);
 	CHECK(open_status(path) == STORE_ENOTSTORE);
 	CHECK(read_file(path) == content);
+	CHECK_FALSE(std::filesystem::exists(path + "-lock"));
 }
 
 TEST_CASE("an LMDB file of another program is no finished store", "[store][reader]")

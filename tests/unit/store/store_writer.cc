@@ -129,6 +129,7 @@ TEST_CASE("what is no store is not written to", "[store][writer]")
 	CHECK(ret == STORE_ENOTSTORE);
 	CHECK_FALSE(was_called);
 	CHECK(read_file(path) == content);
+	CHECK(access((path + "-lock").c_str(), F_OK) != 0);
 }
 
 TEST_CASE("a store without a name is refused, and has no lock file", "[store][writer]")
