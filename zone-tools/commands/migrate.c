@@ -35,6 +35,16 @@
 
 enum { NS_MAX = 8, BAD_LINES_LEAST = 20 };
 
+/* What has to be permitted for what rbldnsd takes. */
+struct needs {
+	bool is_clean; /* nothing is to be told of its lists */
+	bool has_ns;
+	bool allow_reserved;
+	bool allow_unterminated;
+	uint64_t empty_files;
+	uint64_t bad_lines;
+};
+
 struct migrate {
 	const char *output;
 	const char *server;
@@ -44,7 +54,8 @@ struct migrate {
 	size_t ns_count;
 	bool is_unsigned;
 	struct rbldnsdline line;
-	char *zones_text; /* ours, as the other */
+	struct needs *needs; /* of each zone; ours */
+	char *zones_text;    /* ours, as the other */
 	char *server_text;
 };
 
@@ -80,15 +91,6 @@ static const struct options_table table = {
 
 /* ---- the lists of a zone ---- */
 
-/* What has to be permitted for what rbldnsd takes. */
-struct needs {
-	bool has_ns;
-	bool allow_reserved;
-	bool allow_unterminated;
-	uint64_t empty_files;
-	uint64_t bad_lines;
-};
-
 /* Reads all lists of a zone with what needs permits. EX_OK with the findings that would stop a build. */
 static int read_lists(const struct migrate *migrate, size_t zone, struct findings *findings,
 		      struct needs *needs)
@@ -116,19 +118,49 @@ static int read_lists(const struct migrate *migrate, size_t zone, struct finding
 	return ret == 0 ? EX_OK : commands_exit_status(ret);
 }
 
-/* The first time nothing is printed: reserved space in a list is no reason to stop here. */
-static int find_needs(const struct migrate *migrate, size_t zone, struct needs *ret_needs)
+/*
+ * What one more option mends is told before everything that lists say, and nothing is printed but that:
+ * reserved space in a list is no reason to stop here.
+ */
+static int look_at_zone(const struct migrate *migrate, size_t zone, struct needs *needs)
 {
 	struct findings quiet = { .stream = stderr, .limit = 0, .bad_lines_allowed = UINT64_MAX };
+	const char *classic = migrate->line.zones[zone];
+	char name[DNSBLV6_NAME_TEXT_SIZE];
+	if (!rbldnsdline_make_name(classic, name, sizeof(name))) {
+		log_error(classic, "zone not migrated (its name is too long for one more byte)");
+		return EX_DATAERR;
+	}
+	int status = read_lists(migrate, zone, &quiet, needs);
+	needs->allow_reserved = quiet.refusal_count > needs->empty_files;
+	needs->is_clean = status == EX_OK && quiet.refusal_count == 0 && needs->bad_lines == 0;
+	if (status == EX_OK && !needs->has_ns && migrate->ns_count == 0) {
+		log_error(classic, "zone not migrated (no list has $NS: give --ns)");
+		return EX_USAGE;
+	}
+	return EX_OK;
+}
+
+static int look_at_zones(struct migrate *migrate)
+{
+	int status = EX_OK;
+	migrate->needs = calloc(migrate->line.zone_count, sizeof(*migrate->needs));
+	if (migrate->needs == NULL)
+		return EX_TEMPFAIL;
+	for (size_t i = 0; status == EX_OK && i < migrate->line.zone_count; i++)
+		status = look_at_zone(migrate, i, &migrate->needs[i]);
+	return status;
+}
+
+/* With what needs permits: its warnings, and what nothing permits. */
+static int tell_zone(const struct migrate *migrate, size_t zone, struct needs *needs)
+{
 	struct findings told = { .stream = stderr,
 				 .limit = FINDINGS_SHOWN,
 				 .bad_lines_allowed = UINT64_MAX };
-	*ret_needs = (struct needs){ 0 };
-	int status = read_lists(migrate, zone, &quiet, ret_needs);
-	ret_needs->allow_reserved = quiet.refusal_count > ret_needs->empty_files;
-	if (status == EX_OK && quiet.refusal_count == 0 && ret_needs->bad_lines == 0)
+	if (needs->is_clean)
 		return EX_OK;
-	status = read_lists(migrate, zone, &told, ret_needs);
+	int status = read_lists(migrate, zone, &told, needs);
 	findings_end(&told);
 	if (status == EX_OK && told.refusal_count > 0)
 		status = EX_DATAERR;
@@ -168,8 +200,10 @@ static void write_settings(const struct migrate *migrate, const struct needs *ne
 			     "    allow-unterminated: on\n");
 	if (needs->bad_lines > 0)
 		fprintf(out,
-			"    # Its lists have lines that cannot be read today, which rbldnsd "
-			"passes over.\n    max-bad-lines: %" PRIu64 "\n",
+			"    # Its lists have %" PRIu64 " lines that cannot be read today, which "
+			"rbldnsd passes over: as\n    # many again may come, and %d in all at "
+			"least.\n    max-bad-lines: %" PRIu64 "\n",
+			needs->bad_lines, (int)BAD_LINES_LEAST,
 			2 * needs->bad_lines > BAD_LINES_LEAST ? 2 * needs->bad_lines
 							       : BAD_LINES_LEAST);
 }
@@ -178,24 +212,15 @@ static int write_zone(const struct migrate *migrate, size_t zone, FILE *zones, F
 {
 	const char *classic = migrate->line.zones[zone];
 	char name[DNSBLV6_NAME_TEXT_SIZE];
-	struct needs needs;
-	if (!rbldnsdline_make_name(classic, name, sizeof(name))) {
-		log_error(classic, "zone not migrated (its name is too long for one more byte)");
-		return EX_DATAERR;
-	}
-	int status = find_needs(migrate, zone, &needs);
-	if (status != EX_OK)
+	int status = tell_zone(migrate, zone, &migrate->needs[zone]);
+	if (status != EX_OK || !rbldnsdline_make_name(classic, name, sizeof(name)))
 		return status;
-	if (!needs.has_ns && migrate->ns_count == 0) {
-		log_error(classic, "zone not migrated (no list has $NS: give --ns)");
-		return EX_USAGE;
-	}
 	fprintf(zones, "  - domain: %s\n    store: %s/%smdb\n    classic: %s\n", name,
 		migrate->stores, name, classic);
 	if (!migrate->is_unsigned)
 		fprintf(zones, "    key: %s/%spem\n", migrate->keys, name);
 	write_lists(migrate, zone, zones);
-	write_settings(migrate, &needs, zones);
+	write_settings(migrate, &migrate->needs[zone], zones);
 	fprintf(server, "  - domain: %s\n    store: %s/%smdb\n    classic: %s\n", name,
 		migrate->stores, name, classic);
 	return EX_OK;
@@ -340,13 +365,15 @@ static int run(struct migrate *migrate, const char *text)
 		log_error("rbldnsd", "command line refused (%s)", reason);
 		return EX_USAGE;
 	}
-	int status = make_texts(migrate);
-	if (status == EX_OK)
-		status = check_text(migrate);
-	if (status == EX_OK)
-		status = check_file(migrate->output);
+	int status = check_file(migrate->output);
 	if (status == EX_OK)
 		status = check_file(migrate->server);
+	if (status == EX_OK)
+		status = look_at_zones(migrate);
+	if (status == EX_OK)
+		status = make_texts(migrate);
+	if (status == EX_OK)
+		status = check_text(migrate);
 	if (status == EX_OK && !migrate->is_unsigned)
 		status = make_keys(migrate);
 	if (status == EX_OK)
@@ -369,6 +396,7 @@ int migrate_command(int argc, char **argv)
 		options_fail(&table, "--output and --server are one file");
 	int status = run(&migrate, argv[optind]);
 	rbldnsdline_deinit(&migrate.line);
+	free(migrate.needs);
 	free(migrate.zones_text);
 	free(migrate.server_text);
 	return status;

@@ -126,7 +126,9 @@ class Migrate(RbldnsdTest):
         told, addresses = self.move(lambda address: f"{self.options(address)} bl.example:ip4set:bad-set",
                                     "--ns", "ns1.example.net.")
         self.assertIn("line ignored", told.err)
-        self.assertIn("max-bad-lines: ", self.read("zones.conf"))
+        bad = int(re.search(r"# Its lists have (\d+) lines that cannot be read", self.read("zones.conf")).group(1))
+        self.assertGreater(bad, 0)
+        self.assertIn(f"max-bad-lines: {max(20, 2 * bad)}\n", self.read("zones.conf"))
         self.expect_log(r"line ignored", r"more findings? not shown", r"exclusions exclude nothing")
         self.compare([name4(0xC0000200 + host, CLASSIC) for host in range(256)], addresses)
 
@@ -208,6 +210,16 @@ class Migrate(RbldnsdTest):
         result = self.migrate("rbldnsd bl.example:ip4set:base", "--ns", "ns2.example.net.", expect=73)
         self.assertRegex(result.err, r"^error: \[.*dnsblv6d\.conf\] file not written \(File exists\)$")
         self.assertEqual(sorted(os.listdir(self.directory)), ["base", "dnsblv6d.conf", "half"])
+
+    def test_what_an_option_is_wrong_or_missing_for_is_told_before_all_that_lists_say(self):
+        self.write("named", "$NS 1h ns1.example.net\n" + "300.0.0.1\n" * 30 + "192.0.2.1\n")
+        self.write("nameless", "300.0.0.1\n" * 30 + "10.0.0.1\n192.0.2.1\n")
+        line = "rbldnsd a.example:ip4set:named b.example:ip4set:nameless"
+        self.assertEqual(self.migrate(line, expect=EX_USAGE).err,
+                         "error: [b.example] zone not migrated (no list has $NS: give --ns)\n")
+        self.write("dnsblv6d.conf", "")
+        self.assertEqual(self.migrate(line, "--ns", "ns1.example.net.", expect=73).err,
+                         f"error: [{self.path('dnsblv6d.conf')}] file not written (File exists)\n")
 
     def test_a_full_disk_leaves_neither_file(self):
         self.write("base", "192.0.2.1\n")
