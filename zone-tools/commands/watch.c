@@ -39,6 +39,7 @@
 enum {
 	BLIND_MS = 5000,       /* between looks where the kernel does not tell */
 	LOOK_MS = 60000,       /* and where it does */
+	NEWS_MS = 100,	       /* and where it tells of one file behind the other */
 	LATE_LEAST_MS = 10000, /* a job may take so long, whatever --refresh says */
 	PATIENCE_MS = 10000,   /* for a process that was told to end */
 	SAID_MAX = 64 * 1024,  /* bytes of what a process has said that are read */
@@ -71,6 +72,8 @@ struct watch {
 	struct zonesconf conf;
 	struct watched *zones;
 	struct lookout lookout;
+	bool has_news; /* something has happened in a directory since looked_ms */
+	uint64_t looked_ms;
 	struct running running[PLACES];
 	volatile bool *is_waiting; /* of each place; shared with the processes, which say so */
 	size_t next; /* where the search for something due begins: each zone in its turn */
@@ -158,17 +161,31 @@ static void print_file(void *print, const char *path)
 	*(uint64_t *)print = lookout_print(*(uint64_t *)print, path);
 }
 
+static void look_at_zone(struct watched *watched, uint64_t now_ms)
+{
+	uint64_t print = 1;
+	if (watched->zone == NULL)
+		return;
+	each_file(watched->zone, print_file, &print);
+	schedule_see(&watched->schedule, print, now_ms);
+}
+
+/* Thousands of files: whatever else watch is awake for, a file of one directory that grows included. */
+static uint64_t next_look_ms(const struct watch *watch)
+{
+	uint64_t pause_ms = watch->lookout.is_blind ? BLIND_MS : LOOK_MS;
+	return watch->looked_ms + (watch->has_news ? NEWS_MS : pause_ms);
+}
+
 static void look(struct watch *watch)
 {
 	uint64_t now_ms = clock_now_ms();
-	for (size_t i = 0; i < watch->conf.count; i++) {
-		struct watched *watched = &watch->zones[i];
-		uint64_t print = 1;
-		if (watched->zone == NULL)
-			continue;
-		each_file(watched->zone, print_file, &print);
-		schedule_see(&watched->schedule, print, now_ms);
-	}
+	if (watch->has_news)
+		lookout_drain(&watch->lookout);
+	for (size_t i = 0; i < watch->conf.count; i++)
+		look_at_zone(&watch->zones[i], now_ms);
+	watch->has_news = false;
+	watch->looked_ms = now_ms;
 }
 
 /* What is known of a zone of the same name goes on. */
@@ -442,6 +459,15 @@ static bool may_start(const struct watch *watch, const struct watched *watched)
 	return watched->zone != NULL;
 }
 
+/* Its lists may have changed since all were looked at. */
+static enum schedule_job find_job(struct watched *watched, uint64_t now_ms)
+{
+	if (schedule_due(&watched->schedule, now_ms) == SCHEDULE_NONE)
+		return SCHEDULE_NONE;
+	look_at_zone(watched, now_ms);
+	return schedule_due(&watched->schedule, now_ms);
+}
+
 static void start_due(struct watch *watch)
 {
 	uint64_t now_ms = clock_now_ms();
@@ -451,7 +477,7 @@ static void start_due(struct watch *watch)
 		struct watched *watched = &watch->zones[index];
 		if (!may_start(watch, watched))
 			continue;
-		enum schedule_job job = schedule_due(&watched->schedule, now_ms);
+		enum schedule_job job = find_job(watched, now_ms);
 		if (job == SCHEDULE_NONE)
 			continue;
 		watch->next = index + 1;
@@ -463,7 +489,7 @@ static void start_due(struct watch *watch)
 static int timeout_ms(struct watch *watch)
 {
 	uint64_t now_ms = clock_now_ms();
-	uint64_t next_ms = now_ms + (watch->lookout.is_blind ? BLIND_MS : LOOK_MS);
+	uint64_t next_ms = next_look_ms(watch);
 	const bool has_place = find_place(watch) != NULL;
 	for (size_t i = 0; i < PLACES; i++) {
 		const struct running *running = &watch->running[i];
@@ -507,13 +533,14 @@ static void take_signals(struct watch *watch)
 static void wait_and_look(struct watch *watch)
 {
 	struct pollfd pollers[] = { { .fd = watch->signals, .events = POLLIN },
-				    { .fd = watch->lookout.fd, .events = POLLIN } };
+				    { .fd = watch->has_news ? -1 : watch->lookout.fd,
+				      .events = POLLIN } };
 	int count = poll(pollers, 2, timeout_ms(watch));
+	watch->has_news |= count > 0 && pollers[1].revents != 0;
 	if (count > 0 && pollers[0].revents != 0)
 		take_signals(watch);
-	if (count > 0 && pollers[1].revents != 0)
-		lookout_drain(&watch->lookout);
-	look(watch);
+	if (next_look_ms(watch) <= clock_now_ms())
+		look(watch);
 	tell_late(watch);
 }
 

@@ -400,6 +400,26 @@ class Alone(WatchCase):
         watch.wait_for_log(r"^info: \[bl6\.example\.\] nothing changed in bl6\.example\.: serial=")
         self.assertEqual(watch.stop(), 0)
 
+    def test_many_zones_are_not_looked_at_for_each_that_is_built(self):
+        """But for the one whose turn it is: its list may have been written to since."""
+        count = 40
+        os.mkdir(self.path("lists"))
+        names = [f"z{n}.example." for n in range(count)]
+        lists = [self.write(f"lists/{name}", "192.0.2.1\n") for name in names]
+        self.write("zones.conf", "zone:\n" + "".join(
+            self.entry(name, self.path(f"{name}mdb"), path) for name, path in zip(names, lists)))
+        traced = [peer("strace"), "-qq", "-P", lists[-1], "-e", "trace=/^(new)?(stat|fstatat)", "-o", self.path("trace")]
+        watch = self.start([*traced, program("dnsblv6-zone"), "watch", "--config", self.config], "watch")
+        for name in names:
+            self.built(watch, 1, name)
+        self.append(lists[-1], "192.0.2.2\n")
+        self.built(watch, 2, names[-1])
+        [itself] = children_of(watch.popen.pid)
+        os.kill(itself, signal.SIGTERM)
+        watch.popen.wait(DEADLINE_S)
+        with open(self.path("trace"), encoding="ascii") as trace:
+            self.assertIn(len(trace.readlines()), range(4, 20))
+
     def unit(self, name):
         path = os.path.join(BUILD, "zone-tools/systemd", name)
         if not os.path.exists(path):
