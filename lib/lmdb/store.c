@@ -30,6 +30,7 @@ int store_exit_status(int status)
 	case -ENOENT:
 	case -EISDIR:
 	case -ENOTDIR:
+	case -ELOOP:
 		return EX_NOINPUT;
 	case -ENOMEM:
 	case STORE_EREADERS:

@@ -38,6 +38,7 @@ static int read_plain_line(struct reading *reading, const struct sink *sink)
 	    !reading_accepts(reading, entry.first, entry.last, is_exclusion))
 		return DNSBLV6_OK;
 	reading->listed_count += !is_exclusion;
+	reading->excluded_count += is_exclusion;
 	return dataset_add_range(&reading->listing->datasets[sink->dataset], entry.first,
 				 entry.last, is_exclusion ? ENTRY_EXCLUDED : sink->value);
 }
@@ -89,6 +90,31 @@ static bool is_utf16(const struct listfile_line *line)
 		(text[0] == '\0') != (text[1] == '\0'));
 }
 
+/* Of what else a list may be packed with than gzip, and of gzip inside of gzip. NULL: not packed. */
+static const char *find_packing(const struct listfile_line *line)
+{
+	static const struct {
+		const char *magic;
+		const char *reason;
+	} packings[] = {
+		{ "\x1f\x8b", "looks like gzip data inside of gzip data: unpack it" },
+		{ "BZh91AY&SY",
+		  "looks like bzip2 data: unpack it; of packed lists gzip alone is read" },
+		{ "\xFD\x37zXZ",
+		  "looks like xz data: unpack it; of packed lists gzip alone is read" },
+		{ "\x28\xb5\x2f\xfd",
+		  "looks like zstd data: unpack it; of packed lists gzip alone is read" },
+		{ "PK\x03\x04",
+		  "looks like a zip file: unpack it; of packed lists gzip alone is read" },
+	};
+	for (size_t i = 0; i < sizeof(packings) / sizeof(packings[0]); i++) {
+		size_t size = strlen(packings[i].magic);
+		if (line->text_size >= size && memcmp(line->text, packings[i].magic, size) == 0)
+			return packings[i].reason;
+	}
+	return NULL;
+}
+
 /*
  * The first line that is not blank or a comment tells a list from what else is saved as one. False when
  * it is still to come; *ret_reason is NULL for a list.
@@ -97,7 +123,7 @@ static bool has_content(const struct listfile_line *line, const char **ret_reaso
 {
 	size_t blanks = strspn(line->text, " \t");
 	char c = line->text[blanks];
-	*ret_reason = c == '<' ? "looks like an HTML page" : NULL;
+	*ret_reason = c == '<' ? "looks like an HTML page" : find_packing(line);
 	if (is_utf16(line))
 		*ret_reason = "looks like UTF-16: iconv -f UTF-16 -t UTF-8 makes a list of it";
 	return *ret_reason != NULL || (c != '\0' && c != '#' && c != ';');
@@ -228,18 +254,35 @@ static int warn_of_idle_exclusions(struct reading *reading, const char *list,
 	return DNSBLV6_OK;
 }
 
+/* Why a file of several is none, between the counts before it and those behind; NULL when it is one. */
+static const char *find_emptiness(const struct reading *reading, const struct reading *before,
+				  uint64_t lines_before, uint64_t bad_lines_before)
+{
+	if (reading->listing->line_count == lines_before)
+		return "it has not one line; a comment in it says that this is meant so";
+	if (reading->findings->bad_lines_allowed != bad_lines_before &&
+	    reading->listed_count == before->listed_count &&
+	    reading->excluded_count == before->excluded_count)
+		return "it has lines, and not one that can be read; --allow-empty";
+	return NULL;
+}
+
 /* Other files of its list would hide that all entries of one are gone: expect_entries(). */
 static int read_file_among(struct reading *reading, const char *path, const struct sink *sink)
 {
+	const struct reading before = *reading;
 	const uint64_t lines = reading->listing->line_count;
+	const uint64_t bad_lines = reading->findings->bad_lines_allowed;
 	const uint64_t refusals = reading->findings->refusal_count;
 	int ret = read_file(reading, path, sink);
-	if (ret != DNSBLV6_OK || reading->listing->line_count != lines ||
-	    reading->findings->refusal_count != refusals || reading->options->allow_empty)
+	const char *reason = find_emptiness(reading, &before, lines, bad_lines);
+	if (ret != DNSBLV6_OK || reason == NULL || reading->findings->refusal_count != refusals ||
+	    reading->options->allow_empty)
 		return ret;
 	reading->listing->empty_files++;
+	reading->place.line = 0;
 	findings_add(reading->findings, FINDING_REFUSAL, reading->place, "file refused", NULL, 0,
-		     "it has not one line; a comment in it says that this is meant so");
+		     reason);
 	return ret;
 }
 

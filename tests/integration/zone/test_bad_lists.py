@@ -7,7 +7,9 @@ Each case: exit status 65, the message, the store byte for byte what it was,
 and a server that goes on answering from it.
 """
 
+import bz2
 import gzip
+import lzma
 import os
 import random
 import re
@@ -125,6 +127,17 @@ class BadLists(Case):
                         self.assertRegex(said[0], rf"\Aerror: \[{path}:1\] file refused, .*\(looks like UTF-16")
                         self.assertEqual(len(said), 2, said)
 
+    def test_a_packed_list_that_is_not_read_is_named_as_such_in_one_line(self):
+        text = "".join(f"44.{n >> 8}.{n & 255}.1\n" for n in range(2000)).encode()
+        for content, name in ((gzip.compress(gzip.compress(text)), "gzip data inside"), (bz2.compress(text), "bzip2"),
+                              (lzma.compress(text), "xz"), (b"\x28\xb5\x2f\xfd" + lzma.compress(text), "zstd"),
+                              (b"PK\x03\x04" + lzma.compress(text), "zip file")):
+            with self.subTest(name):
+                path = self.write("list.txt", content)
+                said = self.refuse("--max-bad-lines", "1000", path).splitlines()
+                self.assertRegex(said[0], rf"\Aerror: \[{path}:1\] file refused, .* \(looks like (a )?{name}")
+                self.assertEqual(len(said), 2, said)
+
     def test_gzip_cut_short_and_damaged_is_refused_and_whole_is_read(self):
         numbers = random.Random(7)
         text = "".join(f"44.{numbers.randrange(256)}.{numbers.randrange(256)}.1\n"
@@ -161,10 +174,24 @@ class BadLists(Case):
         self.build(self.path("other.mdb"), f"ip4set:{good},{self.write('meant.txt', '# none today' + chr(10))}")
         self.build(self.path("other.mdb"), "--allow-empty", f"ip4set:{good},{none}")
 
+    def test_one_file_among_others_that_has_bad_lines_alone_is_refused(self):
+        """What a provider says in place of its list, where some bad lines are permitted."""
+        good, page = self.path("good.txt"), self.write("page.txt", "Too many requests\n\n# again later\n")
+        for type_ in ("ip4set", "plain"):
+            self.assertIn(f"error: [{page}] file refused (it has lines, and not one that can be read; --allow-empty)\n",
+                          self.refuse("--max-bad-lines", "20", f"{type_}:{good},{page}"))
+        for rest in ("44.0.0.1", "!192.0.2.1"):
+            meant = self.write("meant.txt", f"Too many requests\n{rest}\n")
+            self.build(self.path("other.mdb"), "--max-bad-lines", "20", f"ip4set:{good},{meant}")
+        self.build(self.path("other.mdb"), "--max-bad-lines", "20", "--allow-empty", f"ip4set:{good},{page}")
+
     def test_what_cannot_be_read_is_named_with_the_systems_reason(self):
         said = self.refuse(self.directory, expect=None)
         self.assertIn(f"[{self.directory}]", said)
         self.assertRegex(said, "(?i)directory")
+        os.symlink("loop", self.path("loop"))
+        for path, reason in ((self.directory, "Is a directory"), (self.path("loop"), "Too many levels")):
+            self.assertIn(f"error: [{path}] file not read ({reason}", self.refuse(path, expect=os.EX_NOINPUT))
         said = self.refuse(self.path("absent.txt"), expect=None)
         self.assertIn(self.path("absent.txt"), said)
         self.assertIn("No such file", said)
