@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS_MAX = 512, LIST_MAX = 4096 };
+enum { WORDS_MAX = 8192, LIST_MAX = 4096 };
 
 static const char with_argument[] = "urwbtcplsFxX";
 static const char without_argument[] = "46veqnfdaAC";
@@ -162,7 +162,7 @@ static const char *find_zone(struct rbldnsdline *line, const char *name, size_t 
 			return NULL;
 	}
 	if (line->zone_count == RBLDNSDLINE_ZONES_MAX)
-		return "more than 64 zones";
+		return "more than 1000 zones";
 	if (size == 0 || dnsblv6_name_from_text(name, &labels) != 0 || labels.size == 0)
 		return "not the name of a zone";
 	line->zones[line->zone_count++] = name;
@@ -233,7 +233,7 @@ static const char *take_zone(struct rbldnsdline *line, char *word, const char *h
 	if (rbldnsd_type_find(type, (size_t)(files - type), &known) != DNSBLV6_OK)
 		return "its type is none that is taken over";
 	if (line->list_count == RBLDNSDLINE_LISTS_MAX)
-		return "more than 256 lists";
+		return "more than 4096 lists";
 	const char *reason = find_zone(line, word, &zone);
 	if (reason == NULL)
 		reason = make_list(line, here, type, (size_t)(files - type), files + 1, list);
@@ -300,7 +300,7 @@ const char *rbldnsdline_parse(const char *text, const char *here, struct rbldnsd
 	if (is_open)
 		return "a quote is not closed";
 	if (count == WORDS_MAX)
-		return "more than 511 words";
+		return "more than 8191 words";
 	const char *reason = take_options(ret_line, words, count, &next, ret_reason);
 	return reason == NULL ? take_zones(ret_line, words, count, next, here, ret_reason) : reason;
 }

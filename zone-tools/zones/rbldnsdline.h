@@ -16,8 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RBLDNSDLINE_ZONES_MAX  64
-#define RBLDNSDLINE_LISTS_MAX  256
+#define RBLDNSDLINE_ZONES_MAX  1000 /* as zones.conf has */
+#define RBLDNSDLINE_LISTS_MAX  4096
 #define RBLDNSDLINE_LISTEN_MAX 16
 #define RBLDNSDLINE_REASON_MAX 200
 

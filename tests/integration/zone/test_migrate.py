@@ -221,6 +221,16 @@ class Migrate(RbldnsdTest):
         self.assertEqual(self.migrate(line, "--ns", "ns1.example.net.", expect=73).err,
                          f"error: [{self.path('dnsblv6d.conf')}] file not written (File exists)\n")
 
+    def test_as_many_zones_as_a_configuration_has(self):
+        self.write("base", "192.0.2.1\n")
+        zones = [f"z{n}.example:ip4set:base" for n in range(1001)]
+        options = ("--unsigned", "--ns", "ns1.example.net.")
+        refused = self.migrate(f"rbldnsd {' '.join(zones)}", *options, expect=EX_USAGE)
+        self.assertRegex(refused.err, r"^error: \[rbldnsd\] command line refused \(.*more than 1000 zones.*\)\n$")
+        self.migrate(f"rbldnsd {' '.join(zones[:1000])}", *options)
+        known = self.run_zone("conf-check", "--config", self.path("zones.conf")).out.splitlines()
+        self.assertEqual(len(known), 1000)
+
     def test_a_full_disk_leaves_neither_file(self):
         self.write("base", "192.0.2.1\n")
         line, options = "rbldnsd bl.example:ip4set:base", ("--ns", "ns1.example.net.", "--unsigned")
