@@ -2,9 +2,9 @@
 """
 rbldnsd.py - rbldnsd and dnsblv6d on the same lists, and their answers side by side.
 
-Flow: test_rbldnsd.py and test_rbldnsd_names.py -> RbldnsdTest starts both servers -> compare() asks
-      both and wants the same RCODE, records and TTLs. The names to ask about are made here, for
-      test_translate.py too.
+Flow: test_rbldnsd.py, test_rbldnsd_names.py, test_rbldnsd_random.py -> RbldnsdTest starts both servers ->
+      compare() asks both and wants the same RCODE, records and TTLs. The names to ask about are made
+      here, for test_translate.py too.
 """
 
 import ipaddress
@@ -132,10 +132,10 @@ TO_IPV4 = ipaddress.ip_network("2002::/16")  # rbldnsd answers it from IPv4 list
 POINTS6 = ipaddress.ip_network("2001:db8:7f00::/46")  # test points of every zone of ours
 
 
-def addresses6(rng, count):
+def addresses6(rng, count, networks=None):
     chosen = []
     while len(chosen) < count:
-        network = rng.choice(NETWORKS6)
+        network = rng.choice(networks or NETWORKS6)
         first, last = int(network[0]), int(network[-1])
         for number in (first, last, first - 1, last + 1, rng.randint(first, last),
                        first ^ 1 << rng.randrange(128), rng.randrange(1 << 128)):
