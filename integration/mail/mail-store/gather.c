@@ -385,6 +385,9 @@ static int run(struct gather *gather, int count, char **names)
 	free(gather->marks.entries);
 	maillayer_close(gather->box_lock);
 	maillayer_close(gather->layer);
+	/* It ends with its connection, too, but in a while, and the next command would be told that another runs. */
+	if (gather->lock != NULL)
+		(void)maillayer_unlock(gather->lock);
 	maillayer_close(gather->lock);
 	return status;
 }

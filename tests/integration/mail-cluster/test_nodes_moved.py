@@ -156,6 +156,17 @@ class Moved(MovedNodes):
             self.assertEqual(self.run_tool(nodes[0], "gather", box, at=at), ["1 mails brought"])
         self.assertEqual(self.run_tool(nodes[1], "gather", box), ["0 mails brought"])
 
+    def test_a_gather_gives_its_lock_back_before_it_ends(self):
+        nodes = self.begin_moved()
+        client, (box, *_) = self.client(nodes[0]), USERS
+        client.deliver(TEXT, [box])
+        self.move(client, box, 2)
+        kinds = []
+        with self.way(nodes[0].stored.socket, lambda packet: kinds.append(stored.REQUEST.unpack_from(packet)[1]),
+                      clients=3) as at:
+            self.run_tool(nodes[0], "gather", box, at=at)
+        self.assertEqual(kinds[-1], stored.UNLOCK)
+
     def test_a_gather_that_has_lost_its_lock_brings_nothing_and_keeps_another_from_its_mailbox(self):
         nodes = self.begin_moved(count=3)
         self.expect_log("")
