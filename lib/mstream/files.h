@@ -21,10 +21,6 @@
 
 #include "lib/mstream/mstream.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct mstream_files {
 	/* name is as the file has it, "" where it has none, and borrowed for the call. */
 	void (*begin)(void *context, enum mstream_coding coding, const char *name);
@@ -38,7 +34,3 @@ struct mstream_files {
 	/* Also while no file is open. */
 	void (*odd)(void *context, enum mstream_oddity oddity);
 };
-
-#ifdef __cplusplus
-}
-#endif

@@ -21,10 +21,6 @@
 #include "lib/mstream/quoted.h"
 #include "lib/mstream/tnef.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct finder_files {
 	/* The file, for the calls below; NULL: it is not wanted. name is as files.h has it. */
 	void *(*begin)(void *context, enum mstream_coding coding, const char *name);
@@ -61,7 +57,3 @@ void finder_push(struct finder *finder, const uint8_t *bytes, size_t size,
 /* is_whole: the text or the TNEF is; otherwise what is open was cut with it. */
 void finder_end(struct finder *finder, bool is_whole, const struct finder_files *files,
 		void *context);
-
-#ifdef __cplusplus
-}
-#endif

@@ -16,10 +16,6 @@
 
 #include "lib/mstream/files.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define OUTFLOW_SIZE 512
 
 struct outflow {
@@ -42,7 +38,3 @@ static inline void outflow_put(struct outflow *out, uint8_t byte)
 		outflow_flush(out);
 	out->bytes[out->size++] = byte;
 }
-
-#ifdef __cplusplus
-}
-#endif

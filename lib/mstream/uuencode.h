@@ -18,10 +18,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum uuencode_form { UUENCODE_NONE, UUENCODE_CLASSIC, UUENCODE_BASE64 };
 
 enum uuencode_kind {
@@ -51,7 +47,3 @@ bool uuencode_is_sure(const uint8_t *line, size_t size);
 void uuencode_take(const uint8_t *line, size_t size, struct uuencode_line *ret_line);
 /* The same of a file of UUENCODE_BASE64, at most 320 characters. */
 void uuencode_take64(const uint8_t *line, size_t size, struct uuencode_line *ret_line);
-
-#ifdef __cplusplus
-}
-#endif

@@ -23,10 +23,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define COMPOUND_NAME_SIZE 64
 #define COMPOUND_NONE	   UINT32_MAX
 
@@ -99,7 +95,3 @@ size_t compound_take(const struct compound *compound, struct compound_cursor *cu
 /* The first bytes of a stream; returns how many. */
 size_t compound_read(const struct compound *compound, const struct compound_entry *entry,
 		     uint8_t *ret_bytes, size_t size);
-
-#ifdef __cplusplus
-}
-#endif

@@ -19,10 +19,6 @@
 
 #include "lib/unpack/unpack_rows.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define UNPACK_SLICE	     1024
 #define UNPACK_INFLATE_ARENA (43 * 1024)
 #define UNPACK_INFLATE_OUT   (16 * 1024)
@@ -54,7 +50,3 @@ void unpack_inflate_reset(struct unpack_inflate *inflate);
 /* unpack->in goes on by *ret_used. */
 enum inflate_step unpack_inflate(struct unpack *unpack, struct unpack_inflate *inflate,
 				 const uint8_t *bytes, size_t size, size_t *ret_used);
-
-#ifdef __cplusplus
-}
-#endif

@@ -17,10 +17,6 @@
 
 #include "lib/unpack/unpack_inflate.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define UNPACK_INFLATE64_WINDOW (64 * 1024)
 
 /* A canonical Huffman code; symbols are in the order of their codes. */
@@ -53,7 +49,3 @@ void unpack_inflate64_reset(struct unpack_inflate64 *ret_state);
 /* As unpack_inflate(). */
 enum inflate_step unpack_inflate64(struct unpack *unpack, struct unpack_inflate64 *state,
 				   const uint8_t *bytes, size_t size, size_t *ret_used);
-
-#ifdef __cplusplus
-}
-#endif

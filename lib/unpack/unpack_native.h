@@ -18,10 +18,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define UNPACK_NATIVE_HEAD 2048 /* bytes that all before the file fits into */
 
 struct unpack_native {
@@ -33,7 +29,3 @@ struct unpack_native {
 
 /* false: the bytes have not this form, or are too few. */
 bool unpack_native(const uint8_t *bytes, size_t size, struct unpack_native *ret_native);
-
-#ifdef __cplusplus
-}
-#endif

@@ -22,10 +22,6 @@
 
 #include "lib/unpack/unpack.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define UNPACK_PIECE (16 * 1024) /* no data event has more */
 
 struct unpack_row {
@@ -134,7 +130,3 @@ int unpack_streams_begin(struct unpack *unpack);
 #define UNPACK_FEED_STATE (20 * 1024)
 void unpack_feed_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_feed_end(struct unpack *unpack);
-
-#ifdef __cplusplus
-}
-#endif

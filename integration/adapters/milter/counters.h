@@ -9,10 +9,6 @@
 
 #include "lib/common/counts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define COUNTERS_MAP(X)                                                                            \
 	X(COUNTERS_CONNECTIONS, "connections", "Connections of SMTP clients.")                     \
 	X(COUNTERS_NO_ADDRESS, "no-address", "Of them, those without an IP address.")              \
@@ -31,7 +27,3 @@ extern "C" {
 	X(COUNTERS_FAILED, "failed", "Changes of mails that the mail server did not take.")
 
 enum counters_number { COUNTERS_MAP(COUNTS_NUMBER) COUNTERS_COUNT };
-
-#ifdef __cplusplus
-}
-#endif

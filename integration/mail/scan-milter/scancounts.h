@@ -9,10 +9,6 @@
 
 #include "lib/common/counts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define SCANCOUNTS_MAP(X)                                                                          \
 	X(SCANCOUNTS_CONNECTIONS, "connections", "Connections of SMTP clients.")                   \
 	X(SCANCOUNTS_MAILS, "mails", "Mails that were scanned to their end.")                      \
@@ -28,7 +24,3 @@ extern "C" {
 	X(SCANCOUNTS_FAILED, "failed", "Changes of mails that the mail server did not take.")
 
 enum scancounts_number { SCANCOUNTS_MAP(COUNTS_NUMBER) SCANCOUNTS_COUNT };
-
-#ifdef __cplusplus
-}
-#endif

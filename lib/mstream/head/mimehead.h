@@ -30,10 +30,6 @@
 #include "lib/mstream/mstream.h"
 #include "lib/mstream/head/partname.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define MIMEHEAD_TEXT_SIZE	768
 #define MIMEHEAD_TYPES		2
 #define MIMEHEAD_BOUNDARIES	4 /* of both types */
@@ -95,7 +91,3 @@ void mimehead_finish(struct mimehead *head);
 
 /* Does a type, which is in lower case, begin with word? */
 bool mimehead_begins(const char *type, const char *word);
-
-#ifdef __cplusplus
-}
-#endif

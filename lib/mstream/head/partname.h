@@ -22,10 +22,6 @@
 
 #include "lib/mstream/mstream.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum partname_charset {
 	PARTNAME_UTF_8, /* and ASCII */
 	PARTNAME_LATIN_1,
@@ -52,7 +48,3 @@ void partname_finish(struct partname *name);
 
 /* Of a charset's name in any case. */
 enum partname_charset partname_charset(const uint8_t *text, size_t size);
-
-#ifdef __cplusplus
-}
-#endif

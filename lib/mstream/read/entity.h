@@ -17,16 +17,8 @@
 
 #include "lib/mstream/read/mstream_state.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* In no multipart, with nothing open; what comes next is not said. */
 void entity_init(struct entity *entity, unsigned view);
 /* Both are at the start of a line. is_digest: as mimehead_begin() has it. */
 void entity_begin_header(struct entity *entity, bool is_digest);
 void entity_begin_body(struct entity *entity);
-
-#ifdef __cplusplus
-}
-#endif

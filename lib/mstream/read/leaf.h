@@ -24,10 +24,6 @@
 
 #include "lib/mstream/read/mstream_state.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Of entity.head's name, and of this type: once for each coding at most. Returns the stream's number. */
 unsigned leaf_add(struct mstream *mail, struct entity *entity, const char *type,
 		  enum mstream_coding coding);
@@ -36,7 +32,3 @@ void leaf_data(struct mstream *mail, struct entity *entity, const uint8_t *bytes
 void leaf_end(struct mstream *mail, struct entity *entity, bool is_whole);
 /* For a reader that would have ended here: what stream has had until now is a part. */
 void leaf_end_early(struct mstream *mail, struct entity *entity, unsigned stream);
-
-#ifdef __cplusplus
-}
-#endif

@@ -24,10 +24,6 @@
 
 #include "lib/mstream/read/mstream_state.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct level_match {
 	int level; /* -1: none */
 	bool is_close;
@@ -52,7 +48,3 @@ bool levels_equal(const struct entity *one, const struct entity *other);
 #define LEVELS_POSITION_SIZE (MSTREAM_DEPTH * 11 + 3)
 /* As of IMAP, "2.1"; 0 is what stands before the first part and behind the last. */
 void levels_position(const struct entity *entity, char *ret_text);
-
-#ifdef __cplusplus
-}
-#endif

@@ -28,10 +28,6 @@
 #include "lib/mstream/head/mimehead.h"
 #include "lib/mstream/mstream.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define ENTITIES_MAX	(MSTREAM_VIEWS + 2)    /* two for mails that are encoded within mails */
 #define LEAF_STREAMS	(MIMEHEAD_CODINGS + 3) /* and copies: of base64 two, of quoted-printable one */
 #define ENTITY_LINE_MAX 512  /* of a line that may be a delimiter, or a field's name */
@@ -173,7 +169,3 @@ struct entity *mstream_nest(struct mstream *mail, struct entity *entity, unsigne
 void mstream_drop(struct mstream *mail, const struct entity *entity);
 unsigned mstream_index(const struct mstream *mail, const struct entity *entity);
 void mstream_odd(struct mstream *mail, const struct entity *entity, enum mstream_oddity oddity);
-
-#ifdef __cplusplus
-}
-#endif

@@ -25,10 +25,6 @@
 
 #include "lib/mstream/read/mstream_state.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * Returns how many bytes were used: all, or less when the entity was copied: its copies go on where
  * it does.
@@ -48,7 +44,3 @@ bool partreader_is_plain(const struct mstream *mail, uint32_t set, const uint8_t
 /* Where, behind bytes[0] of size bytes, a line begins with a dash that may be another; some: not before some. */
 size_t partreader_text_size(const struct mstream *mail, uint32_t set, const uint8_t *bytes,
 			    size_t some, size_t size);
-
-#ifdef __cplusplus
-}
-#endif

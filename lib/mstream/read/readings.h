@@ -23,13 +23,5 @@
 
 #include "lib/mstream/read/mstream_state.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Of an entity whose header has ended. Copies of it are .fresh. */
 void readings_begin(struct mstream *mail, struct entity *entity);
-
-#ifdef __cplusplus
-}
-#endif

@@ -16,10 +16,6 @@
 
 #include "lib/unpack/apart/unpack_feed.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define UNPACK_CAB_HEAD (8 << 20) /* bytes up to the end of the list; more are UNPACK_MEMORY */
 
 /* All zero at first. */
@@ -34,7 +30,3 @@ struct unpack_cab {
 
 /* Within the run of a feed: how many bytes are at *ret_bytes, up to the next call; 0 at the end. */
 size_t unpack_cab_next(struct unpack_cab *cab, struct unpack *unpack, const uint8_t **ret_bytes);
-
-#ifdef __cplusplus
-}
-#endif

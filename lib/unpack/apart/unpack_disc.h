@@ -22,10 +22,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct unpack_disc {
 	const uint8_t *bytes;
 	size_t size;
@@ -50,7 +46,3 @@ bool unpack_disc_has(const struct unpack_disc *disc, const uint8_t *first);
 void unpack_disc_follow(struct unpack_disc *disc, const uint8_t *bytes, uint64_t size);
 void unpack_disc_close(struct unpack_disc *disc);
 void unpack_disc_end(struct unpack_disc *disc);
-
-#ifdef __cplusplus
-}
-#endif

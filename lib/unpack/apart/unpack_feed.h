@@ -22,10 +22,6 @@
 #include "lib/unpack/apart/unpack_fiber.h"
 #include "lib/unpack/unpack_rows.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define UNPACK_FEED_BLOCK (16 * 1024)
 
 /* The state of its rows. */
@@ -44,7 +40,3 @@ struct unpack_feed {
 int unpack_feed_begin(struct unpack *unpack, void (*run)(struct unpack *unpack));
 /* Within run: a block, which stays until the next call. 0 at the end, and again then. */
 size_t unpack_feed_next(struct unpack *unpack, const uint8_t **ret_bytes);
-
-#ifdef __cplusplus
-}
-#endif

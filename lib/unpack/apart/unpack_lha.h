@@ -29,10 +29,6 @@
 
 #include "lib/unpack/apart/unpack_feed.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define UNPACK_LHA_HEAD                                                                            \
 	(64 * 1024)	    /* all headers of a member; level 3 may have more, and nothing has */
 #define UNPACK_LHA_NAME 200 /* bytes of it that are kept: a header of level 0 has room for them */
@@ -51,7 +47,3 @@ struct unpack_lha {
 
 /* Within the run of a feed: how many bytes are at *ret_bytes, up to the next call; 0 at the end. */
 size_t unpack_lha_next(struct unpack_lha *lha, struct unpack *unpack, const uint8_t **ret_bytes);
-
-#ifdef __cplusplus
-}
-#endif

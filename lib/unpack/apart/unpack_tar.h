@@ -19,10 +19,6 @@
 #include "lib/content/tarhead.h"
 #include "lib/unpack/apart/unpack_feed.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define UNPACK_TAR_PAX 4096 /* of an attribute, to see whether it is the size */
 
 /* All zero at first. */
@@ -49,7 +45,3 @@ struct unpack_tar {
 
 /* Within the run of a feed: how many bytes are at *ret_bytes, up to the next call; 0 at the end. */
 size_t unpack_tar_next(struct unpack_tar *tar, struct unpack *unpack, const uint8_t **ret_bytes);
-
-#ifdef __cplusplus
-}
-#endif

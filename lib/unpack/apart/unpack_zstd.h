@@ -20,10 +20,6 @@
 
 #include "lib/unpack/unpack_rows.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define UNPACK_ZSTD_HEAD 18 /* of a frame, at most */
 
 struct unpack_zstd {
@@ -40,7 +36,3 @@ struct unpack_zstd {
 
 /* Within the run of a feed: how many bytes are at *ret_bytes, up to the next call; 0 at the end. */
 size_t unpack_zstd_next(struct unpack_zstd *zstd, struct unpack *unpack, const uint8_t **ret_bytes);
-
-#ifdef __cplusplus
-}
-#endif

@@ -20,10 +20,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define OFFICE_HASH_MAX 64
 #define OFFICE_BLOCK	16 /* of AES */
 
@@ -58,7 +54,3 @@ void office_rc4(const uint8_t *key, size_t key_size, uint8_t *ret_bytes, size_t 
 size_t office_base64(const char *text, size_t text_size, uint8_t *ret_bytes, size_t room);
 /* bytes: 4 flags, 4 size of the header, the header, and the verifier. */
 bool office_header(const uint8_t *bytes, size_t size, struct office_header *ret_header);
-
-#ifdef __cplusplus
-}
-#endif

@@ -17,10 +17,6 @@
 
 #include "lib/unpack/office/unpack_office.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define OFFICE_SEGMENT	  4096
 #define OFFICE_ROUNDS_MAX 10000000 /* 2.3.4.10, spinCount; Office writes 100,000 */
 
@@ -55,7 +51,3 @@ bool office_package_unlock(struct office_package *package);
 /* How many bytes of a segment are at ret_bytes: whole blocks. */
 size_t office_package_open(const struct office_package *package, uint32_t number,
 			   const uint8_t *bytes, size_t size, uint8_t *ret_bytes);
-
-#ifdef __cplusplus
-}
-#endif

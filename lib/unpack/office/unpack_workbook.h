@@ -17,10 +17,6 @@
 
 #include "lib/unpack/office/unpack_office.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define OFFICE_RC4_RUN	   1024 /* bytes with one key */
 #define OFFICE_RECORD_HEAD 4	/* 2 type, 2 size */
 
@@ -48,7 +44,3 @@ bool office_workbook_unlock(struct office_workbook *ret_workbook, const uint8_t 
 /* ret_bytes has as many. false: libcrypto fails. */
 bool office_workbook_open(struct office_workbook *workbook, const uint8_t *bytes, size_t size,
 			  uint8_t *ret_bytes);
-
-#ifdef __cplusplus
-}
-#endif

@@ -19,10 +19,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct unpack_digest {
 	uint64_t key[4];
 	uint64_t count;
@@ -51,7 +47,3 @@ void unpack_digest_add(struct unpack_digest *digest, const struct unpack_digest_
 /* The same members, when all offsets of directory are base less. */
 bool unpack_digest_equal(const struct unpack_digest *locals, const struct unpack_digest *directory,
 			 uint64_t base);
-
-#ifdef __cplusplus
-}
-#endif

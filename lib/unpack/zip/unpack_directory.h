@@ -16,10 +16,6 @@
 
 #include "lib/unpack/zip/unpack_digest.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* All offsets are in the object; UINT64_MAX: there is none yet. */
 struct unpack_directory {
 	uint64_t start; /* of the first local header */
@@ -39,7 +35,3 @@ void unpack_directory_begin(struct unpack_directory *ret_lists);
 /* count and offset: as the last end says them. */
 bool unpack_directory_is_right(const struct unpack_directory *lists, uint16_t count,
 			       uint32_t offset);
-
-#ifdef __cplusplus
-}
-#endif

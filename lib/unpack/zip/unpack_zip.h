@@ -17,10 +17,6 @@
 #include "lib/unpack/zip/unpack_directory.h"
 #include "lib/unpack/unpack_inflate64.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum zip_signature {
 	ZIP_LOCAL = 0x504b0304,
 	ZIP_CENTRAL = 0x504b0102,
@@ -106,7 +102,3 @@ struct zip_state {
 		struct unpack_inflate64 inflate64;
 	};
 };
-
-#ifdef __cplusplus
-}
-#endif

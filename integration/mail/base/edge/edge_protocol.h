@@ -41,10 +41,6 @@
 #include "integration/mail/base/handover/handover.h"
 #include "lib/common/counts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct edge;
 struct session;
 
@@ -182,7 +178,3 @@ struct edge_protocol {
 	void (*count)(struct edge *edge, enum edge_event event);
 	void (*set)(struct edge *edge, enum edge_gauge gauge, unsigned value);
 };
-
-#ifdef __cplusplus
-}
-#endif

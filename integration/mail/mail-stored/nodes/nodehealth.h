@@ -15,10 +15,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define NODEHEALTH_PAUSE_MS 500
 
 /* All zero but the first two: one of which nothing has been heard yet. */
@@ -66,7 +62,3 @@ bool nodehealth_keeps_away(struct nodehealth *health, uint64_t now_ms);
 
 /* Of its configuration, as it says it. A node of another version may say nothing of it, 0, and agrees then. */
 void nodehealth_take_sum(struct nodehealth *health, uint64_t sum);
-
-#ifdef __cplusplus
-}
-#endif

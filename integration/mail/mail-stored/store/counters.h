@@ -10,10 +10,6 @@
 
 #include "lib/common/counts.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define STORED_COUNTER_MAP(X)                                                                      \
 	X(STORED_CONNECTIONS, "connections", "Clients that have connected.")                       \
 	X(STORED_CONNECTIONS_REFUSED, "connections-refused", "Clients too many.")                  \
@@ -43,7 +39,3 @@ extern "C" {
 	X(STORED_LOCKS_REFUSED, "locks-refused", "Locks that another client had.")
 
 enum stored_counter { STORED_COUNTER_MAP(COUNTS_NUMBER) STORED_COUNTER_COUNT };
-
-#ifdef __cplusplus
-}
-#endif
