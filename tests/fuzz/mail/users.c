@@ -136,7 +136,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct users_key key;
 		const char *end = memchr(text, '\n', size);
 		size_t line_size = end != NULL ? (size_t)(end - text) : size;
+		char shown[USERS_LIST_SHOWN_MAX];
 		int ret = users_list_parse(text, line_size, &facts, &key, &value);
+		require(users_list_show(text, line_size, &facts, shown) <= sizeof(shown),
+			"a log has room for it");
 		require(ret == STORE_OK || strcmp(users_strerror(ret), "") != 0,
 			"a refusal has its reason");
 		if (ret == STORE_OK && key.size > 0) {

@@ -30,6 +30,12 @@ static size_t take_word(const char **text, size_t *size, const char **ret_word)
 	return used;
 }
 
+static bool is_domain_keyword(const char *word, size_t size)
+{
+	static const char keyword[] = "domain";
+	return size == sizeof(keyword) - 1 && memcmp(word, keyword, size) == 0;
+}
+
 /* What is behind "domain". */
 static int parse_domain(const char *rest, size_t size, const struct users_facts *facts,
 			struct users_key *ret_key)
@@ -47,28 +53,29 @@ static int parse_domain(const char *rest, size_t size, const struct users_facts 
 	return ret;
 }
 
-/* What is behind an address. *ret_word is the last word that was looked at. */
+/* What is behind an address. */
 static int parse_value(const char *rest, size_t size, const struct users_facts *facts,
-		       struct users_value *value, const char **ret_word, size_t *ret_word_size)
+		       struct users_value *value)
 {
+	const char *word;
+	size_t word_size;
 	unsigned seen = 0;
 	int ret = STORE_OK;
-	while (ret == STORE_OK && (*ret_word_size = take_word(&rest, &size, ret_word)) > 0)
-		ret = users_value_parse(*ret_word, *ret_word_size, facts, &seen, value);
+	while (ret == STORE_OK && (word_size = take_word(&rest, &size, &word)) > 0)
+		ret = users_value_parse(word, word_size, facts, &seen, value);
 	return ret;
 }
 
 int users_list_parse(const char *line, size_t size, const struct users_facts *facts,
 		     struct users_key *ret_key, struct users_value *ret_value)
 {
-	static const char keyword[] = "domain";
 	const char *word;
 	size_t word_size = take_word(&line, &size, &word);
 	ret_key->size = 0;
 	users_value_clear(ret_value);
 	if (word_size == 0)
 		return STORE_OK;
-	if (word_size == sizeof(keyword) - 1 && memcmp(word, keyword, word_size) == 0)
+	if (is_domain_keyword(word, word_size))
 		return parse_domain(line, size, facts, ret_key);
 	if (!users_address_is_utf8(word, word_size))
 		return USERS_EUTF8;
@@ -79,7 +86,7 @@ int users_list_parse(const char *line, size_t size, const struct users_facts *fa
 	else
 		ret = users_address_parse(word, word_size, facts, ret_key);
 	if (ret == STORE_OK)
-		ret = parse_value(line, size, facts, ret_value, &word, &word_size);
+		ret = parse_value(line, size, facts, ret_value);
 	if (ret == STORE_OK)
 		ret = users_value_check(ret_value);
 	if (ret == STORE_OK && is_postmaster && ret_value->alias.count == 0)
@@ -90,22 +97,80 @@ int users_list_parse(const char *line, size_t size, const struct users_facts *fa
 	return ret;
 }
 
-size_t users_list_find_wrong(const char *line, size_t size, const struct users_facts *facts,
-			     const char **ret_name)
+/* ---- what a log may have of a line ---- */
+
+/* Words with a blank before each but the first, as far as there is room. */
+struct shown {
+	char *text;
+	size_t size;
+};
+
+static void put(struct shown *shown, const char *text, size_t size)
 {
-	struct users_value value;
+	const size_t room = USERS_LIST_SHOWN_MAX - shown->size;
+	size = size < room ? size : room;
+	memcpy(shown->text + shown->size, text, size);
+	shown->size += size;
+}
+
+static void put_word(struct shown *shown, const char *word, size_t word_size, size_t kept)
+{
+	if (shown->size > 0)
+		put(shown, " ", 1);
+	put(shown, word, kept);
+	if (kept < word_size)
+		put(shown, "*", 1);
+}
+
+/*
+ * Of a first word that is no address: as far as it might be one, such as "john@example.org" before a colon
+ * and a password. What has no "@" there may be a password itself.
+ */
+static size_t kept_of_address(const char *word, size_t size)
+{
+	size_t kept = 0;
+	size_t at_count = 0;
+	for (; kept < size; kept++) {
+		const char c = word[kept];
+		if (c == '@' && ++at_count > 1)
+			break;
+		if (c != '@' && (unsigned char)c < 0x80 && !ascii_is_alnum(c) && c != '.' &&
+		    c != '-' && c != '_' && c != '+')
+			break;
+	}
+	return at_count > 0 ? kept : 0;
+}
+
+/* The name of a word that may be there, and the number behind it with its unit, if it is a setting. */
+static size_t kept_of_value(const char *word, size_t size)
+{
+	const bool is_setting = users_settings_bit(word, size) != 0;
+	if (!is_setting && users_secret_bit(word, size) == 0 && users_alias_bit(word, size) == 0)
+		return 0;
+	size_t kept = (size_t)((const char *)memchr(word, '=', size) - word) + 1;
+	while (is_setting && kept < size && (ascii_is_digit(word[kept]) || word[kept] == '.'))
+		kept++;
+	return is_setting && kept < size && ascii_is_letter(word[kept]) ? kept + 1 : kept;
+}
+
+size_t users_list_show(const char *line, size_t size, const struct users_facts *facts,
+		       char *ret_text)
+{
+	struct shown shown = { ret_text, 0 };
+	struct users_key key;
 	const char *word;
 	size_t word_size = take_word(&line, &size, &word);
-	users_value_clear(&value);
-	if (parse_value(line, size, facts, &value, &word, &word_size) == STORE_OK)
-		return 0;
-	size_t name_size = 0;
-	while (name_size < word_size && ascii_is_letter(word[name_size]))
-		name_size++;
-	if (name_size == word_size || name_size > USERS_LIST_NAME_MAX || word[name_size] != '=')
-		return 0;
-	*ret_name = word;
-	return name_size;
+	const bool is_domain = is_domain_keyword(word, word_size);
+	const bool is_whole = is_domain || users_file_is_postmaster(word, word_size) ||
+			      (users_address_is_utf8(word, word_size) &&
+			       users_address_parse(word, word_size, facts, &key) == STORE_OK);
+	put_word(&shown, word, word_size, is_whole ? word_size : kept_of_address(word, word_size));
+	if (is_domain && (word_size = take_word(&line, &size, &word)) > 0)
+		put_word(&shown, word, word_size,
+			 users_address_check_domain(word, word_size) == STORE_OK ? word_size : 0);
+	while ((word_size = take_word(&line, &size, &word)) > 0)
+		put_word(&shown, word, word_size, kept_of_value(word, word_size));
+	return shown.size;
 }
 
 /* ---- back to text ---- */

@@ -41,13 +41,13 @@ int users_list_parse(const char *line, size_t size, const struct users_facts *fa
 		     struct users_key *ret_key, struct users_value *ret_value);
 
 /*
- * The name before "=" of the word behind an address for which users_list_parse() refuses a line, and
- * its size; 0 when it is for something else, or when that may be a secret without a name: more than
- * letters, or more of them than a name has.
+ * What a log may have of a line that is refused, without a NUL: its address, and of each word behind it the
+ * name, if it is one of users_value.h, and the number of a setting. A "*" stands for all else, which may be
+ * a secret. Returns its size, USERS_LIST_SHOWN_MAX bytes at most.
  */
-#define USERS_LIST_NAME_MAX 16
-size_t users_list_find_wrong(const char *line, size_t size, const struct users_facts *facts,
-			     const char **ret_name);
+#define USERS_LIST_SHOWN_MAX 256
+size_t users_list_show(const char *line, size_t size, const struct users_facts *facts,
+		       char *ret_text);
 
 /*
  * A key and its value as a line of a list, in quotes where the list needs them:

@@ -22,7 +22,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <time.h>
@@ -164,7 +163,7 @@ static void parse_command_line(const struct command *command, int argc, char **a
 	if (command->word != NULL && ret_line->word_count == 0)
 		options_fail(table, "no %s given", command->word);
 	if (command->word == NULL && ret_line->word_count > 0)
-		options_fail(table, "unexpected word '%s'", ret_line->words[0]);
+		options_fail(table, "unexpected word"); /* of hash it may be a password */
 }
 
 static void print_facts(const char *path, const char *what, const struct users_facts *facts)
@@ -210,38 +209,17 @@ static int add_line(struct users_builder *build, const struct list *list)
 	return users_build_add(build, list->line, list->size);
 }
 
-/* As much of a line as has no secret: logs have more readers than a list or a database. */
-static size_t harmless_size(const char *line, size_t size)
-{
-	static const char *const marks[] = { "password", "scram", "$" };
-	for (size_t at = 0; at < size; at++) {
-		for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-			const size_t mark_size = strlen(marks[i]);
-			if (size - at >= mark_size &&
-			    strncasecmp(line + at, marks[i], mark_size) == 0)
-				return at + mark_size;
-		}
-	}
-	return size;
-}
-
-/* Where a line is cut for its secret and the word that is wrong comes behind that, its name is told. */
+/* Logs have more readers than a list or a database. */
 static void log_refusal(const struct list *list, const struct users_facts *facts, int status)
 {
 	char place[PATH_MAX + 24];
+	char shown[USERS_LIST_SHOWN_MAX];
 	char text[LOG_QUOTE_MAX];
-	char name_text[LOG_QUOTE_MAX];
-	const char *name = list->line;
 	const size_t size = list->size < sizeof(list->line) ? list->size : sizeof(list->line);
-	const size_t kept = harmless_size(list->line, size);
-	const size_t name_size = users_list_find_wrong(list->line, size, facts, &name);
+	const size_t shown_size = users_list_show(list->line, size, facts, shown);
 	snprintf(place, sizeof(place), "%s:%" PRIu64, list->path, list->line_number);
-	log_quote(list->line, kept, text);
-	if (name_size > 0 && name >= list->line + kept)
-		log_error(place, "line refused, text=%s word=%s (%s)", text,
-			  log_quote(name, name_size, name_text), users_strerror(status));
-	else
-		log_error(place, "line refused, text=%s (%s)", text, users_strerror(status));
+	log_error(place, "line refused, text=%s (%s)", log_quote(shown, shown_size, text),
+		  users_strerror(status));
 }
 
 /* It has no line any more: all lists were one list. */
