@@ -2,96 +2,15 @@
 #include "client-lib/resolver/stub.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "client-lib/resolver/backend.h"
-#include "client-lib/base/entropy.h"
-#include "client-lib/resolver/flight.h"
-#include "client-lib/base/pool.h"
-#include "client-lib/base/queue.h"
-#include "client-lib/resolver/shares.h"
-#include "client-lib/base/timers.h"
-#include "client-lib/base/waitset.h"
+#include "client-lib/resolver/stub_parts.h"
 #include "lib/format/fnv.h"
 
-#define BUCKETS_MIN    1024
-#define BUCKETS_MAX    262144 /* 2 MB, of which are touched those in use */
-#define SPARE	       64 /* places of a zone for probes, looks and texts, beside max-requests */
 #define ROUNDS_AT_ONCE 16 /* of events; more of them wait for the next stub_process() */
-#define BACKEND_TAG    UINT64_MAX
 #define BACKEND_MS     50 /* until one that could not be asked is tried again */
 
 enum { TIMER_ASKER, TIMER_FLIGHT }; /* kinds */
-
-/* One stub_ask(). */
-struct asker {
-	struct timer deadline; /* first: found by its address */
-	struct question *question;
-	LIST_ENTRY(asker) alike; /* of the same question */
-	unsigned zone;		 /* whose place it has */
-	int64_t life_ms;	 /* from when the question is sent; 0: its time is set */
-	int64_t last_ms;	 /* so long it may wait for a turn */
-	bool has_overslept;	 /* its time went by unseen, once */
-	stub_fn callback;
-	void *context;
-};
-
-/* What one or more askers want to know: in flight, or waiting for a free flight. */
-struct question {
-	LIST_HEAD(, asker) askers;
-	struct flight *flight; /* NULL: waiting */
-	LIST_ENTRY(question) bucket;
-	TAILQ_ENTRY(question) queue; /* waiting */
-	bool is_over;		     /* its askers are being told */
-	uint16_t type;
-	unsigned zone;	     /* whose share it is asked in: its first asker's */
-	unsigned round;	     /* that its next flight begins with */
-	int64_t sent_ms;     /* by a flight before this one; -1: by none */
-	int64_t deadline_ms; /* of the last asker */
-	struct dnsblv6_labels name;
-};
-
-struct slot {
-	struct flight flight;	   /* first: its timer is found by its address */
-	struct question *question; /* NULL: free */
-	LIST_ENTRY(slot) free;
-	uint32_t generation; /* upper half of its id for the backend, so that an old one finds
-				nothing */
-	bool is_asked;
-	bool is_noted; /* in the zone's share, as not answered */
-};
-
-LIST_HEAD(bucket, question);
-LIST_HEAD(slots, slot);
-TAILQ_HEAD(queue, question); /* those of one zone that wait */
-
-/*
- * Sockets are few, and have their memory from the start. Places for questions are many, a
- * number for each zone, so that no zone takes those of another; they are taken in steps.
- */
-struct stub {
-	struct flights all;
-	struct timers timers;
-	uint64_t seed; /* of the buckets */
-	struct bucket *buckets;
-	uint32_t bucket_count; /* a power of two */
-
-	struct pool askers;
-	struct pool questions; /* never more than askers */
-	uint32_t places_max;   /* of one zone */
-	uint32_t places_taken[CONFIG_ZONES_MAX];
-	struct slot *slots;   /* as many as the shares have sockets */
-	uint32_t slots_used;  /* from the first on, once or more: no memory of others is touched */
-	struct slots free;    /* of these, those without a question */
-	int64_t told_sent_ms; /* when the question was sent whose askers are told */
-
-	struct shares shares;
-	struct queue queues[CONFIG_ZONES_MAX];
-
-	struct backend backend; /* if there is one, no flight ever leaves the ground */
-};
 
 /* ---- free and used ---- */
 
@@ -398,7 +317,7 @@ static void read_events(struct stub *stub, int64_t now_ms)
 		int count = waitset_take(stub->all.waitset, tags, WAITSET_TAKE_MAX);
 
 		for (int i = 0; i < count; i++) {
-			if (tags[i] == BACKEND_TAG)
+			if (tags[i] == STUB_BACKEND_TAG)
 				backend_process(&stub->backend, on_backend, stub);
 			else
 				handle_event(stub, &stub->slots[tags[i]], now_ms);
@@ -667,131 +586,4 @@ const struct config_server *stub_replier(const struct stub *stub)
 void stub_get_stats(const struct stub *stub, struct stub_stats *ret_stats)
 {
 	*ret_stats = stub->all.stats;
-}
-
-/* ---- beginning and end ---- */
-
-static int open_descriptor(struct stub *stub)
-{
-	stub->all.waitset = waitset_new();
-	if (stub->all.waitset < 0)
-		return stub->all.waitset;
-	int ret = backend_open(&stub->backend, stub->all.config);
-	if (ret != 0 || !backend_is_used(&stub->backend))
-		return ret;
-	return waitset_add(stub->all.waitset, backend_fd(&stub->backend), BACKEND_TAG);
-}
-
-static uint32_t choose_buckets(uint32_t places)
-{
-	uint32_t count = BUCKETS_MIN;
-
-	while (count < places && count < BUCKETS_MAX)
-		count *= 2;
-	return count;
-}
-
-static uint32_t count_zones(const struct config *config)
-{
-	return config->zone_count > 0 ? config->zone_count : 1;
-}
-
-static int take_memory(struct stub *stub)
-{
-	const struct config *config = stub->all.config;
-	const uint32_t zones = count_zones(config);
-
-	stub->places_max = config->max_requests + SPARE;
-	stub->bucket_count = choose_buckets(zones * stub->places_max);
-	stub->buckets = calloc(stub->bucket_count, sizeof(*stub->buckets));
-	stub->slots = calloc(config->max_sockets, sizeof(*stub->slots));
-	if (stub->buckets == NULL || stub->slots == NULL ||
-	    pool_init(&stub->askers, sizeof(struct asker), zones * stub->places_max) != 0 ||
-	    pool_init(&stub->questions, sizeof(struct question), zones * stub->places_max) != 0)
-		return -ENOMEM;
-	return timers_reserve(&stub->timers, stub->askers.room + config->max_sockets);
-}
-
-/* No question waits, and no slot was used. */
-static void clear_lists(struct stub *stub)
-{
-	shares_init(&stub->shares, count_zones(stub->all.config), stub->all.config->max_sockets);
-	for (unsigned i = 0; i < CONFIG_ZONES_MAX; i++)
-		TAILQ_INIT(&stub->queues[i]);
-	LIST_INIT(&stub->free);
-	stub->slots_used = 0;
-}
-
-int stub_new(const struct config *config, struct stub **ret_stub)
-{
-	int ret = -ENOMEM;
-	struct stub *stub = calloc(1, sizeof(*stub));
-
-	if (stub == NULL)
-		return ret;
-	stub->all.config = config;
-	stub->all.waitset = -1;
-	stub->all.timers = &stub->timers;
-	if (take_memory(stub) != 0)
-		goto fail;
-	clear_lists(stub);
-	ret = open_descriptor(stub);
-	if (ret != 0)
-		goto fail;
-	/* Without it buckets may be filled on purpose; that is no reason not to start. */
-	(void)entropy_take(&stub->all.entropy, &stub->seed, sizeof(stub->seed));
-	*ret_stub = stub;
-	return 0;
-fail:
-	stub_free(stub);
-	return ret;
-}
-
-/* Closes sockets without a word to the set, which may be the parent's. */
-static void forget_all(struct stub *stub)
-{
-	for (uint32_t i = 0; i < stub->slots_used; i++) {
-		flight_forget(&stub->slots[i].flight);
-		stub->slots[i].question = NULL;
-		stub->slots[i].flight.turn.place = 0;
-	}
-	LIST_INIT(&stub->all.keeping);
-	pool_clear(&stub->askers);
-	pool_clear(&stub->questions);
-	memset(stub->places_taken, 0, sizeof(stub->places_taken));
-}
-
-int stub_after_fork(struct stub *stub)
-{
-	forget_all(stub);
-	waitset_leave(stub->all.waitset);
-	entropy_forget(&stub->all.entropy);
-	stub->timers.count = 0;
-	stub->all.lack_until_ms = 0;
-	memset(stub->buckets, 0, stub->bucket_count * sizeof(*stub->buckets));
-	clear_lists(stub); /* generations of slots go on counting: an id of before is unknown */
-	backend_close(&stub->backend, true);
-	return open_descriptor(stub);
-}
-
-void stub_lose(struct stub *stub)
-{
-	if (stub != NULL)
-		backend_close(&stub->backend, true);
-}
-
-void stub_free(struct stub *stub)
-{
-	if (stub == NULL)
-		return;
-	forget_all(stub);
-	if (stub->all.waitset >= 0)
-		close(stub->all.waitset);
-	backend_close(&stub->backend, false);
-	timers_deinit(&stub->timers);
-	pool_deinit(&stub->askers);
-	pool_deinit(&stub->questions);
-	free(stub->buckets);
-	free(stub->slots);
-	free(stub);
 }
