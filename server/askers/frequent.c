@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
+#include "lib/process/sharedmem.h"
 #include "server/askers/mix.h"
 
 #define SET_PLACES   4
@@ -76,10 +76,9 @@ int frequent_open(struct frequent_bank *bank, size_t range_count, uint64_t seed)
 		while (made.set_count * SET_PLACES < range_count)
 			made.set_count *= 2;
 		made.size_bytes = sizeof(struct memory) + made.set_count * sizeof(struct set);
-		made.memory = mmap(NULL, made.size_bytes, PROT_READ | PROT_WRITE,
-				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		if (made.memory == MAP_FAILED)
-			return -errno;
+		made.memory = sharedmem_new(made.size_bytes);
+		if (made.memory == NULL)
+			return -ENOMEM;
 	}
 	*bank = made;
 	return 0;
@@ -87,8 +86,7 @@ int frequent_open(struct frequent_bank *bank, size_t range_count, uint64_t seed)
 
 void frequent_close(struct frequent_bank *bank)
 {
-	if (bank->memory != NULL)
-		munmap(bank->memory, bank->size_bytes);
+	sharedmem_free(bank->memory, bank->size_bytes);
 	*bank = (struct frequent_bank){ 0 };
 }
 

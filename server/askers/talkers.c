@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "lib/process/sharedmem.h"
 #include "server/askers/mix.h"
 
 #define FAMILY_SHIFT 56
@@ -33,10 +33,9 @@ int talkers_open(struct talkers_bank *bank, size_t worker_count, const struct ta
 	struct talkers_bank made = { .shape = *shape };
 	made.size_bytes = worker_count * count_sets(shape) * sizeof(struct talkers_set);
 	if (made.size_bytes != 0) {
-		made.memory = mmap(NULL, made.size_bytes, PROT_READ | PROT_WRITE,
-				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		if (made.memory == MAP_FAILED)
-			return -errno;
+		made.memory = sharedmem_new(made.size_bytes);
+		if (made.memory == NULL)
+			return -ENOMEM;
 	}
 	*bank = made;
 	return 0;
@@ -44,8 +43,7 @@ int talkers_open(struct talkers_bank *bank, size_t worker_count, const struct ta
 
 void talkers_close(struct talkers_bank *bank)
 {
-	if (bank->memory != NULL)
-		munmap(bank->memory, bank->size_bytes);
+	sharedmem_free(bank->memory, bank->size_bytes);
 	*bank = (struct talkers_bank){ 0 };
 }
 

@@ -2,7 +2,8 @@
 #include "server/counts/counters.h"
 
 #include <errno.h>
-#include <sys/mman.h>
+
+#include "lib/process/sharedmem.h"
 
 #define X(name, text, help) { text, help },
 const struct counts_label counters_face_labels[COUNTERS_FACE_COUNT] = { COUNTERS_FACE_MAP(X) };
@@ -26,18 +27,16 @@ int counters_open(struct counters_bank *bank, size_t worker_count, size_t zone_c
 	struct counters_bank made = { .worker_count = worker_count, .face_count = face_count };
 	made.size_bytes =
 		worker_count * part_size(&made) + zone_count * COUNTERS_NOTICE_COUNT * sizeof(int);
-	made.memory = mmap(NULL, made.size_bytes, PROT_READ | PROT_WRITE,
-			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (made.memory == MAP_FAILED)
-		return -errno;
+	made.memory = sharedmem_new(made.size_bytes);
+	if (made.memory == NULL)
+		return -ENOMEM;
 	*bank = made;
 	return 0;
 }
 
 void counters_close(struct counters_bank *bank)
 {
-	if (bank->memory != NULL)
-		munmap(bank->memory, bank->size_bytes);
+	sharedmem_free(bank->memory, bank->size_bytes);
 	*bank = (struct counters_bank){ 0 };
 }
 

@@ -2,7 +2,8 @@
 #include "server/counts/driverstatus.h"
 
 #include <errno.h>
-#include <sys/mman.h>
+
+#include "lib/process/sharedmem.h"
 
 static size_t size_of(size_t count)
 {
@@ -11,18 +12,16 @@ static size_t size_of(size_t count)
 
 int driverstatus_open(struct driverstatus *status, size_t zone_count)
 {
-	void *memory = mmap(NULL, size_of(zone_count), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
+	void *memory = sharedmem_new(size_of(zone_count));
+	if (memory == NULL)
+		return -ENOMEM;
 	*status = (struct driverstatus){ memory, zone_count };
 	return 0;
 }
 
 void driverstatus_close(struct driverstatus *status)
 {
-	if (status->zones != NULL)
-		munmap(status->zones, size_of(status->count));
+	sharedmem_free(status->zones, size_of(status->count));
 	*status = (struct driverstatus){ 0 };
 }
 

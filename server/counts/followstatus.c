@@ -2,7 +2,8 @@
 #include "server/counts/followstatus.h"
 
 #include <errno.h>
-#include <sys/mman.h>
+
+#include "lib/process/sharedmem.h"
 
 static size_t size_of(size_t count)
 {
@@ -11,18 +12,16 @@ static size_t size_of(size_t count)
 
 int followstatus_open(struct followstatus *status, size_t count)
 {
-	void *memory = mmap(NULL, size_of(count), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
+	void *memory = sharedmem_new(size_of(count));
+	if (memory == NULL)
+		return -ENOMEM;
 	*status = (struct followstatus){ memory, count };
 	return 0;
 }
 
 void followstatus_close(struct followstatus *status)
 {
-	if (status->places != NULL)
-		munmap(status->places, size_of(status->count));
+	sharedmem_free(status->places, size_of(status->count));
 	*status = (struct followstatus){ 0 };
 }
 

@@ -2,27 +2,25 @@
 #include "server/counts/zonestatus.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 #include "lib/dns/soa.h"
+#include "lib/process/sharedmem.h"
 
 int zonestatus_open(struct zonestatus *zonestatus, size_t worker_count, size_t zone_count)
 {
 	struct zonestatus made = { .worker_count = worker_count, .zone_count = zone_count };
 	made.size_bytes = (worker_count * zone_count + 1) * sizeof(struct zonestatus_zone) +
 			  zone_count * sizeof(struct zonestatus_files);
-	made.memory = mmap(NULL, made.size_bytes, PROT_READ | PROT_WRITE,
-			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (made.memory == MAP_FAILED)
-		return -errno;
+	made.memory = sharedmem_new(made.size_bytes);
+	if (made.memory == NULL)
+		return -ENOMEM;
 	*zonestatus = made;
 	return 0;
 }
 
 void zonestatus_close(struct zonestatus *zonestatus)
 {
-	if (zonestatus->memory != NULL)
-		munmap(zonestatus->memory, zonestatus->size_bytes);
+	sharedmem_free(zonestatus->memory, zonestatus->size_bytes);
 	*zonestatus = (struct zonestatus){ 0 };
 }
 

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/common/log.h"
 #include "lib/process/child.h"
+#include "lib/process/sharedmem.h"
 #include "server/xdp-kernel/links.h"
 
 static const char context[] = "dnsblv6d";
@@ -44,15 +44,12 @@ static int open_shared(struct driver *driver)
 	int fd = memfd_create("dnsblv6d-filler", MFD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	void *memory = mmap(NULL, sizeof(*driver->shared), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED) {
-		int error = errno;
+	driver->shared = sharedmem_new(sizeof(*driver->shared));
+	if (driver->shared == NULL) {
 		close(fd);
-		return -error;
+		return -ENOMEM;
 	}
 	driver->lock_fd = fd;
-	driver->shared = memory;
 	return 0;
 }
 
@@ -60,7 +57,7 @@ static void close_shared(struct driver *driver)
 {
 	if (driver->shared == NULL)
 		return;
-	munmap(driver->shared, sizeof(*driver->shared));
+	sharedmem_free(driver->shared, sizeof(*driver->shared));
 	close(driver->lock_fd);
 	driver->shared = NULL;
 }

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "lib/common/log.h"
 #include "lib/process/child.h"
 #include "lib/process/clock.h"
+#include "lib/process/sharedmem.h"
 #include "server/confine/confine.h"
 #include "server/querylog/dnstap.h"
 #include "server/querylog/frames.h"
@@ -210,13 +210,12 @@ static int open_pair(struct querylog *log)
 	int size = QUEUE_SIZE;
 	if (log->in_fd >= 0)
 		return 0;
-	void *lost = mmap(NULL, sizeof(*log->lost), PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (lost == MAP_FAILED)
-		return -errno;
+	void *lost = sharedmem_new(sizeof(*log->lost));
+	if (lost == NULL)
+		return -ENOMEM;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
 		int error = errno;
-		munmap(lost, sizeof(*log->lost));
+		sharedmem_free(lost, sizeof(*log->lost));
 		return -error;
 	}
 	log->lost = lost;
@@ -297,6 +296,6 @@ void querylog_end(struct querylog *log)
 	/* With our end gone and all workers' the process reads what there is and ends. */
 	if (log->slot.pid > 0)
 		child_wait(log->slot.pid, END_MAX_MS);
-	munmap(log->lost, sizeof(*log->lost));
+	sharedmem_free(log->lost, sizeof(*log->lost));
 	querylog_init(log);
 }

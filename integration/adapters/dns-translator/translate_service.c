@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/queue.h>
 #include <sysexits.h>
 #include <uv.h>
@@ -13,6 +12,7 @@
 #include "lib/common/log.h"
 #include "lib/dns/tcp.h"
 #include "lib/dns/udp.h"
+#include "lib/process/sharedmem.h"
 
 #define TCP_QUERY_TIMEOUT_S 3
 /* Resolvers put all that they ask into one connection: nothing may wait for what is slow. */
@@ -211,9 +211,7 @@ static void on_count(void *opaque, enum responder_event event)
 
 uint64_t *service_map_counters(unsigned workers)
 {
-	void *memory = mmap(NULL, workers * COUNTER_STRIDE * sizeof(uint64_t),
-			    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return memory != MAP_FAILED ? memory : NULL;
+	return sharedmem_new(workers * COUNTER_STRIDE * sizeof(uint64_t));
 }
 
 static void measure(void *data, struct report *ret_report)

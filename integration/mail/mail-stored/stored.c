@@ -13,6 +13,7 @@
 #include "lib/process/child.h"
 #include "lib/process/clock.h"
 #include "lib/process/listening.h"
+#include "lib/process/sharedmem.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -425,9 +425,8 @@ static int make_shared(struct parent *parent)
 		[ROLE_LMTP] = parent->setup->lmtp_count > 0 ? 1 : 0,
 		[ROLE_LOGIN] = stored_setup_logins(parent->setup)[0] != '\0' ? 1 : 0
 	};
-	uint64_t *memory = mmap(NULL, (STORED_COUNTER_COUNT + 1) * sizeof(*memory),
-				PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int ret = memory == MAP_FAILED ? -errno : crew_init(&parent->crew, counts, ROLES, &pace);
+	uint64_t *memory = sharedmem_new((STORED_COUNTER_COUNT + 1) * sizeof(*memory));
+	int ret = memory == NULL ? -ENOMEM : crew_init(&parent->crew, counts, ROLES, &pace);
 	if (ret != 0) {
 		log_error(context, "process not started (%s)", strerror(-ret));
 		return EX_OSERR;

@@ -2,11 +2,11 @@
 #include "integration/mail/base/facts/bank.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "integration/common/report.h"
 #include "lib/common/log.h"
+#include "lib/process/sharedmem.h"
 
 #define LINE_NUMBERS 8	 /* in a cache line */
 #define LINE_SIZE    900 /* what log.h keeps of a line, with its head */
@@ -20,10 +20,9 @@ int bank_open(const struct bank_table *table, size_t block_count, struct bank *r
 	if (block_count == 0 || table->counter_count > NUMBERS_MAX ||
 	    table->gauge_count > NUMBERS_MAX)
 		return -EINVAL;
-	void *memory = mmap(NULL, block_count * stride * sizeof(uint64_t), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
+	void *memory = sharedmem_new(block_count * stride * sizeof(uint64_t));
+	if (memory == NULL)
+		return -ENOMEM;
 	*ret_bank = (struct bank){
 		.table = table,
 		.blocks = memory,
@@ -36,8 +35,7 @@ int bank_open(const struct bank_table *table, size_t block_count, struct bank *r
 
 void bank_close(struct bank *bank)
 {
-	if (bank->blocks != NULL)
-		munmap(bank->blocks, bank->block_count * bank->stride * sizeof(uint64_t));
+	sharedmem_free(bank->blocks, bank->block_count * bank->stride * sizeof(uint64_t));
 	bank->blocks = NULL;
 }
 

@@ -3,10 +3,10 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/format/address.h"
+#include "lib/process/sharedmem.h"
 
 /* A word: 35 bits of the hash, confirmed or not, and seconds since the table was made. */
 #define TAG_SHIFT 29
@@ -28,12 +28,11 @@ struct seat {
 
 int passed_open(uint64_t now_ms, struct passed **ret_passed)
 {
-	struct passed *passed = mmap(NULL, sizeof(*passed), PROT_READ | PROT_WRITE,
-				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (passed == MAP_FAILED)
-		return -errno;
+	struct passed *passed = sharedmem_new(sizeof(*passed));
+	if (passed == NULL)
+		return -ENOMEM;
 	if (getentropy(passed->seeds, sizeof(passed->seeds)) != 0) {
-		munmap(passed, sizeof(*passed));
+		sharedmem_free(passed, sizeof(*passed));
 		return -EIO;
 	}
 	passed->began_ms = now_ms;
@@ -43,8 +42,7 @@ int passed_open(uint64_t now_ms, struct passed **ret_passed)
 
 void passed_close(struct passed *passed)
 {
-	if (passed != NULL)
-		munmap(passed, sizeof(*passed));
+	sharedmem_free(passed, sizeof(*passed));
 }
 
 /* The finalizer of MurmurHash3. */

@@ -3,7 +3,8 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <sys/mman.h>
+
+#include "lib/process/sharedmem.h"
 
 #define WORD_BITS 64
 /* Looks at a turn that another process has. */
@@ -21,10 +22,9 @@ int scoreboard_open(size_t process_count, struct scoreboard **ret_board)
 {
 	size_t word_count = process_count / WORD_BITS + 1;
 	size_t size = sizeof(struct scoreboard) + word_count * SCOREBOARD_MARKS * sizeof(uint64_t);
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
-	struct scoreboard *scoreboard = memory;
+	struct scoreboard *scoreboard = sharedmem_new(size);
+	if (scoreboard == NULL)
+		return -ENOMEM;
 	scoreboard->size_bytes = size;
 	scoreboard->word_count = word_count;
 	*ret_board = scoreboard;
@@ -34,7 +34,7 @@ int scoreboard_open(size_t process_count, struct scoreboard **ret_board)
 void scoreboard_close(struct scoreboard *scoreboard)
 {
 	if (scoreboard != NULL)
-		munmap(scoreboard, scoreboard->size_bytes);
+		sharedmem_free(scoreboard, scoreboard->size_bytes);
 }
 
 void scoreboard_set(struct scoreboard *scoreboard, enum scoreboard_mark mark, size_t process,

@@ -3,7 +3,8 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <sys/mman.h>
+
+#include "lib/process/sharedmem.h"
 
 struct hopstate {
 	uint64_t since_ms;   /* since when it is down; 0: it is not */
@@ -13,18 +14,16 @@ struct hopstate {
 
 int hopstate_open(struct hopstate **ret_state)
 {
-	void *memory = mmap(NULL, sizeof(struct hopstate), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
-	*ret_state = memory;
+	struct hopstate *state = sharedmem_new(sizeof(*state));
+	if (state == NULL)
+		return -ENOMEM;
+	*ret_state = state;
 	return 0;
 }
 
 void hopstate_close(struct hopstate *state)
 {
-	if (state != NULL)
-		munmap(state, sizeof(*state));
+	sharedmem_free(state, sizeof(*state));
 }
 
 bool hopstate_is_down(const struct hopstate *state)
