@@ -6,13 +6,10 @@
 #include <strings.h>
 
 #include "lib/format/hex.h"
-#include "lib/match/logic/sigtext.h"
+#include "lib/match/lines/sigbody_variants.h"
 
-#define PIECES_MAX  48	/* in a part; what is fixed between two choices is one of them */
 #define CHOICES_MAX 256 /* of one alternative */
-#define LENGTHS_MAX 16	/* that these may have */
-#define TAILS_MAX   40
-#define ANCHOR_MAX  32 /* AC_CH_MAXDIST of ClamAV */
+#define ANCHOR_MAX  32	/* AC_CH_MAXDIST of ClamAV */
 /*
  * Gaps up to it become part of the expression. With more than 59 bytes of any value in a row,
  * Vectorscan 5.4.9 misses what it is to find, in streams and also in one piece.
@@ -21,49 +18,6 @@
 #define FOLDED_EXACT 48
 #define LITERAL_GAP  128 /* ClamAV's; from it on {n} is a distance */
 #define OTHERS_MAX   32	 /* digits of a string that is not to be there */
-#define FIXED_MIN    2	 /* bytes that ClamAV wants in a row */
-
-static const char out_of_memory[] = "out of memory";
-
-/* What one of several lengths looks like. */
-struct choice {
-	uint32_t length;
-	struct sigtext text;
-};
-
-struct piece {
-	struct choice choices[LENGTHS_MAX];
-	size_t count;
-};
-
-/* What may stand behind a part. */
-struct tail {
-	char text[80];
-	uint32_t size;
-};
-
-struct part {
-	struct piece pieces[PIECES_MAX];
-	size_t piece_count;
-	struct sigtext before; /* looked at before its beginning */
-	struct tail tails[TAILS_MAX];
-	size_t tail_count;
-	bool has_no_length;
-	bool is_open; /* nothing of it was read yet */
-	unsigned run; /* of fixed bytes */
-	unsigned longest_run;
-};
-
-struct parser {
-	const char *at;
-	unsigned flags;
-	bool wants_start;
-	struct part part;
-	uint32_t gap_min;
-	uint32_t gap_max;
-	struct sigbody *body;
-	enum compile_reason reason;
-};
 
 /* ---- pieces ---- */
 
@@ -85,7 +39,7 @@ static bool is_fixed(const struct piece *piece)
 /* A new piece, or NULL when there are too many. */
 static struct piece *add_piece(struct parser *parser)
 {
-	if (parser->part.piece_count == PIECES_MAX) {
+	if (parser->part.piece_count == SIGBODY_PIECES_MAX) {
 		parser->reason = COMPILE_COMPLEX;
 		return NULL;
 	}
@@ -208,7 +162,7 @@ static bool add_choice(struct piece *piece, struct choice *choice)
 		sigtext_free(&choice->text);
 		return true;
 	}
-	if (piece->count == LENGTHS_MAX) {
+	if (piece->count == SIGBODY_LENGTHS_MAX) {
 		sigtext_free(&choice->text);
 		return false;
 	}
@@ -366,7 +320,7 @@ static void add_tail(struct parser *parser, const char *text, uint32_t size)
 {
 	struct part *part = &parser->part;
 	const size_t room = strlen(text) + 1;
-	if (part->tail_count == TAILS_MAX || room > sizeof(part->tails[0].text)) {
+	if (part->tail_count == SIGBODY_TAILS_MAX || room > sizeof(part->tails[0].text)) {
 		parser->reason = COMPILE_COMPLEX;
 		return;
 	}
@@ -495,110 +449,6 @@ static const char *read_range(struct parser *parser, char end, uint32_t *ret_min
 	return NULL;
 }
 
-/* ---- variants ---- */
-
-/* With the choices of combination, and this tail. */
-static bool add_variant(struct sigbody_part *to, const struct part *part, const size_t *chosen,
-			const struct tail *tail)
-{
-	struct sigtext text = { .bytes = NULL };
-	uint32_t length = 0;
-	sigtext_add(&text, part->before.bytes, part->before.size);
-	for (size_t i = 0; i < part->piece_count; i++) {
-		const struct piece *piece = &part->pieces[i];
-		if (!part->has_no_length) {
-			const struct choice *choice = &piece->choices[chosen[i]];
-			sigtext_add(&text, choice->text.bytes, choice->text.size);
-			length += choice->length;
-			continue;
-		}
-		sigtext_add(&text, "(?:", 3);
-		for (size_t k = 0; k < piece->count; k++) {
-			sigtext_add(&text, "|", k > 0);
-			sigtext_add(&text, piece->choices[k].text.bytes,
-				    piece->choices[k].text.size);
-		}
-		sigtext_add(&text, ")", 1);
-	}
-	if (tail != NULL)
-		sigtext_add(&text, tail->text, strlen(tail->text));
-	if (text.is_failed) {
-		sigtext_free(&text);
-		return false;
-	}
-	to->variants[to->variant_count].expression = text.bytes;
-	to->variants[to->variant_count].length = part->has_no_length ? SIGBODY_NO_LENGTH : length;
-	to->variants[to->variant_count].tail = tail != NULL ? tail->size : 0;
-	to->variant_count++;
-	return true;
-}
-
-/* The next combination of choices, like a counter with digits of several bases. */
-static void next_combination(const struct part *part, size_t *chosen)
-{
-	for (size_t i = 0; i < part->piece_count; i++) {
-		if (++chosen[i] < part->pieces[i].count)
-			return;
-		chosen[i] = 0;
-	}
-}
-
-static const char *add_variants(struct sigbody_part *to, const struct part *part, size_t count)
-{
-	size_t chosen[PIECES_MAX] = { 0 };
-	const size_t tails = part->tail_count > 0 ? part->tail_count : 1;
-	to->variants = calloc(count * tails, sizeof(*to->variants));
-	if (to->variants == NULL)
-		return out_of_memory;
-	for (size_t i = 0; i < count; i++) {
-		for (size_t k = 0; k < tails; k++) {
-			const struct tail *tail = part->tail_count > 0 ? &part->tails[k] : NULL;
-			if (!add_variant(to, part, chosen, tail))
-				return out_of_memory;
-		}
-		next_combination(part, chosen);
-	}
-	return NULL;
-}
-
-/* Ends a part: what was read becomes expressions. */
-static const char *end_part(struct parser *parser)
-{
-	struct part *part = &parser->part;
-	struct sigbody *body = parser->body;
-	size_t count = 1;
-	if (parser->reason != COMPILE_STREAMS)
-		return NULL;
-	if (part->longest_run < FIXED_MIN) {
-		parser->reason = COMPILE_TOO_SHORT;
-		return NULL;
-	}
-	if (body->part_count == SIGBODY_PARTS_MAX) {
-		parser->reason = COMPILE_COMPLEX;
-		return NULL;
-	}
-	for (size_t i = 0; i < part->piece_count && count <= SIGBODY_VARIANTS_MAX; i++)
-		count *= part->pieces[i].count;
-	if (count > SIGBODY_VARIANTS_MAX || part->has_no_length) {
-		if (parser->wants_start || body->part_count > 0) {
-			parser->reason = COMPILE_COMPLEX;
-			return NULL;
-		}
-		part->has_no_length = true;
-		count = 1;
-	}
-	struct sigbody_part *parts =
-		reallocarray(body->parts, body->part_count + 1, sizeof(*parts));
-	if (parts == NULL)
-		return out_of_memory;
-	body->parts = parts;
-	struct sigbody_part *to = &body->parts[body->part_count++];
-	memset(to, 0, sizeof(*to));
-	to->gap_min = parser->gap_min;
-	to->gap_max = parser->gap_max;
-	return add_variants(to, part, count);
-}
-
 /* ---- what is between parts, and anchors ---- */
 
 /* Bytes that are not looked at become a part of the expression while that is cheap. */
@@ -659,7 +509,7 @@ static const char *take_gap(struct parser *parser)
 		if (!begins_part(parser->at) && fold_gap(parser, min, max))
 			return NULL;
 	}
-	const char *why = end_part(parser);
+	const char *why = sigbody_variants_make(parser);
 	part_clear(&parser->part);
 	parser->gap_min = min;
 	parser->gap_max = max;
@@ -752,7 +602,7 @@ static const char *take_all(struct parser *parser)
 		return "a * or a range is the end";
 	if (parser->flags & SIGBODY_FULLWORD)
 		boundary_behind(parser, 'W', false);
-	return end_part(parser);
+	return sigbody_variants_make(parser);
 }
 
 const char *sigbody_parse(const char *text, unsigned flags, bool wants_start,
@@ -760,7 +610,7 @@ const char *sigbody_parse(const char *text, unsigned flags, bool wants_start,
 {
 	struct parser *parser = calloc(1, sizeof(*parser));
 	if (parser == NULL)
-		return out_of_memory;
+		return SIGBODY_NO_MEMORY;
 	memset(ret_body, 0, sizeof(*ret_body));
 	parser->at = text;
 	parser->flags = flags;
