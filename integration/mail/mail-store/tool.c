@@ -341,7 +341,8 @@ int tool_write_text(struct maillayer *layer, uint64_t mail, FILE *out)
 	return ret;
 }
 
-int tool_read_text(struct maillayer *layer, uint64_t mail, char **ret_text, size_t *ret_size)
+/* Into memory, to be freed in any case; *ret_text is NULL before. */
+static int read_text(struct maillayer *layer, uint64_t mail, char **ret_text, size_t *ret_size)
 {
 	FILE *out = open_memstream(ret_text, ret_size);
 	if (out == NULL)
@@ -354,8 +355,7 @@ static bool has_text(struct maillayer *layer, uint64_t number, const struct mail
 {
 	char *text = NULL;
 	size_t size = 0;
-	const bool is_same = tool_read_text(layer, number, &text, &size) == 0 &&
-			     size == mail->size &&
+	const bool is_same = read_text(layer, number, &text, &size) == 0 && size == mail->size &&
 			     (size == 0 || memcmp(text, mail->text, size) == 0);
 	free(text);
 	return is_same;
@@ -382,7 +382,7 @@ int tool_read_mail(struct maillayer *layer, uint64_t mail, struct tool_mail *ret
 	if (ret == 0)
 		ret = mailmeta_decode(ret_mail->bytes, record.meta_size, &ret_mail->meta);
 	if (ret == 0)
-		ret = tool_read_text(layer, mail, &ret_mail->text, &ret_mail->size);
+		ret = read_text(layer, mail, &ret_mail->text, &ret_mail->size);
 	return ret;
 }
 

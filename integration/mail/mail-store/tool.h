@@ -114,8 +114,6 @@ int tool_find_record(struct maillayer *layer, uint64_t mail, struct mailrow *ret
  * MAILSTORE_EDAMAGED when it cannot be read, or all is written and does not have its checksum.
  */
 int tool_write_text(struct maillayer *layer, uint64_t mail, FILE *out);
-/* The same into memory, to be freed in any case; *ret_text is NULL before. */
-int tool_read_text(struct maillayer *layer, uint64_t mail, char **ret_text, size_t *ret_size);
 
 /* What is delivered again. */
 struct tool_mail {
