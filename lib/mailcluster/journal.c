@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "lib/mailcluster/cluster.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* One of the objects of a journal, by the number without its slot. */

@@ -9,7 +9,6 @@
 #include "zone-tools/commands/build.h"
 #include "zone-tools/commands/zonecall.h"
 
-#include "zone-tools/chain/chain.h"
 #include "zone-tools/reading/contents.h"
 #include "zone-tools/reading/difference.h"
 #include "zone-tools/reading/past.h"

@@ -7,7 +7,6 @@
 #include "zone-tools/commands/commands.h"
 
 #include "zone-tools/base/findings.h"
-#include "zone-tools/chain/chain.h"
 #include "zone-tools/commands/build.h"
 #include "zone-tools/commands/rows.h"
 #include "zone-tools/commands/zonecall.h"

@@ -6,7 +6,6 @@
 
 #include "zone-tools/commands/commands.h"
 
-#include "zone-tools/chain/chain.h"
 #include "zone-tools/commands/rows.h"
 #include "zone-tools/commands/followers.h"
 #include "zone-tools/commands/build.h"

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "integration/mail/base/worker/intake.h"
 #include "integration/mail/pop-front/facts/popcount.h"
