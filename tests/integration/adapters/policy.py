@@ -89,6 +89,8 @@ class PolicyCase(Case):
     def config(self, servers, policy=(), decision=(), library=(), zones=NAME):
         lines = ["policy:", f"    listen: {self.place}", f"    lines: {self.lines}"]
         lines += [f"    {line}" for line in policy]
+        if not any(line.startswith("deadline: ") for line in decision):
+            decision = (*decision, "deadline: 60s")  # the machine may be busy
         lines += ["decision:"] + [f"    {line}" for line in decision]
         lines += ["library:", f"    zones: {zones}", f"    servers: {servers}"]
         lines += [f"    {line}" for line in library]

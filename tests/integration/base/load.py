@@ -14,7 +14,7 @@ two batches; how is for harness.Asker(). No question is put twice unless it says
 
 import threading
 
-from harness import AAAA, Asker
+from harness import AAAA, DEADLINE_S, Asker
 
 BATCH = 200
 FLAWS_KEPT = 10
@@ -24,7 +24,7 @@ class Load:
     def __init__(self, address, names, is_right, pause_s=0, batch=BATCH, **how):
         self.address, self.names, self.is_right = address, names, is_right
         self.pause_s, self.batch = pause_s, batch
-        self.how = {"window": 64, "retry_s": 10, "retries": 0, **how}
+        self.how = {"window": 64, "retry_s": DEADLINE_S, "retries": 0, **how}
         self.asked = 0
         self.flaw_count = 0
         self.flaws = []

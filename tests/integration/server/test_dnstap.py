@@ -156,7 +156,7 @@ class DnstapCase(Case):
             except OSError:
                 return 1000
         return wait_for(lambda: [pid for pid in server.children()
-                                 if count_files(pid) <= 6 and pid not in but], "its process")[0]
+                                 if 0 < count_files(pid) <= 6 and pid not in but], "its process")[0]
 
     def counters(self, server):
         count = len(re.findall(r"(?m)^info: \[dnsblv6d\] counters, ", server.log()))

@@ -16,7 +16,7 @@ import subprocess
 import threading
 import time
 
-from harness import (AAAA, ANY_SIZE, IS_SANITIZED, ZONE, Asker, Reply, exchange, main, program,
+from harness import (AAAA, ANY_SIZE, DEADLINE_S, IS_SANITIZED, ZONE, Asker, Reply, exchange, main, program,
                      query, wait_for)
 from killing import Moments
 from updates import UpdateCase, Versions, bitmap_of, random_change
@@ -40,7 +40,7 @@ class Watch(threading.Thread):
 
     def run(self):
         try:
-            with Asker(self.address, window=BATCH, retry_s=10, retries=0, **DO) as asker:
+            with Asker(self.address, window=BATCH, retry_s=DEADLINE_S, retries=0, **DO) as asker:
                 start = 0
                 while not self.is_ending.is_set():
                     names = [self.names[(start + i) % len(self.names)] for i in range(BATCH)]
