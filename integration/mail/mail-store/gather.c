@@ -118,9 +118,11 @@ static int list_marks(struct gather *gather)
 static struct mailentry *find_mark(const struct gather *gather, const struct mailentry *entry,
 				   bool is_at_its_node)
 {
-	const struct mailentry *end = gather->marks.entries + gather->marks.count;
-	for (struct mailentry *mark = tool_find_entry(&gather->marks, entry);
-	     mark != NULL && mark < end && tool_compare_ids(mark, entry) == 0; mark++)
+	const struct tool_list *marks = &gather->marks;
+	for (struct mailentry *mark = tool_find_entry(marks, entry);
+	     mark != NULL && mark < marks->entries + marks->count &&
+	     tool_compare_ids(mark, entry) == 0;
+	     mark++)
 		if (mark->mail != 0 &&
 		    (remote_node_of(mark->mail) == remote_node_of(entry->mail)) == is_at_its_node)
 			return mark;
