@@ -216,6 +216,8 @@ class Authorities:
 
 
 class Faults(Case):
+    maxDiff = None  # all that was wrong is told
+
     def setUp(self):
         super().setUp()
         self.authorities = Authorities(self)
