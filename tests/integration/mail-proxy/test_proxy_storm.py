@@ -41,10 +41,12 @@ STEP_S = 0.02  # of slow clients
 SETTLE_S = 0.5
 # Between kills, on average. A process that lives for less than two seconds comes back later and later.
 KILL_S = 0.1
-# By the names of processes, with the chance of each: a decoder's own, its template, an edge, what has the keys.
-KINDS = {"decoder": 0.75, "decoders": 0.1, "edge": 0.1, "keyholder": 0.05}
+# By the names of processes, with the chance of each: a decoder's own, its template, an edge, what has the keys,
+# and the nanny, with which all others end; it is started again, as systemd would.
+NANNY = "nanny"  # by its pid: its children have its name, too, before they have their own
+KINDS = {"decoder": 0.74, "decoders": 0.1, "edge": 0.1, "keyholder": 0.05, NANNY: 0.01}
 # These take some sessions with them: so many more have ended before another is killed.
-WITH_SESSIONS = ("edge", "keyholder")
+WITH_SESSIONS = ("edge", "keyholder", NANNY)
 SESSIONS_BETWEEN = 20
 SECURE = 0.3  # of the sessions have STARTTLS, for which the keyholder signs
 FOR_ALL_KINDS = 500  # sessions, in which each kind of process is met
@@ -107,15 +109,16 @@ class Cutter:
 class Killer:
     """Ends processes of a proxy at random, as long as it is used by "with"."""
 
-    def __init__(self, case, nanny_pid):
-        self.nanny_pid = nanny_pid
+    def __init__(self, case, proxy):
+        self.proxy = proxy
         self.chance = random.Random(case.random.randrange(1 << 30))
         self.kills = collections.Counter()
         self.ended = 0  # sessions; the next of WITH_SESSIONS is for when there are so many
         self.next_at = 0
         self.lock = threading.Lock()
         self.is_over = threading.Event()
-        self.thread = threading.Thread(target=self._kill_all, daemon=True)
+        self.error = None
+        self.thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self):
         self.thread.start()
@@ -124,11 +127,21 @@ class Killer:
     def __exit__(self, *_):
         self.is_over.set()
         self.thread.join()
+        if self.error:
+            raise self.error
+
+    def _run(self):
+        try:
+            self._kill_all()
+        except AssertionError as error:  # it did not start again
+            self.error = error
 
     def _kill_all(self):
-        first = list(KINDS)  # one of each, and then at random
         while not self.is_over.wait(self.chance.uniform(0, 2 * KILL_S)):
-            kind = first.pop() if first else self.chance.choices(list(KINDS), list(KINDS.values()))[0]
+            # Each is to be met, and seldom ones not only by chance.
+            unmet = [kind for kind in KINDS if not self.kills[kind]]
+            kind = self.chance.choice(unmet) if unmet and self.chance.random() < 0.5 else \
+                self.chance.choices(list(KINDS), list(KINDS.values()))[0]
             # A decoder lives for a moment only: it is waited for, and not for long.
             end = time.monotonic() + KILL_S
             while not self._kill_one(kind) and time.monotonic() < end:
@@ -142,7 +155,8 @@ class Killer:
     def _kill_one(self, kind):
         if kind in WITH_SESSIONS and self.ended < self.next_at:
             return False
-        there = [pid for pid, name in descendants_of(self.nanny_pid) if name == kind]
+        nanny = self.proxy.process.pid
+        there = [nanny] if kind == NANNY else [pid for pid, name in descendants_of(nanny) if name == kind]
         if not there:
             return False
         try:
@@ -150,6 +164,9 @@ class Killer:
         except ProcessLookupError:
             return False
         self.kills[kind] += 1
+        if kind == NANNY:
+            self.proxy.process.popen.wait()
+            self.proxy.start()
         if kind in WITH_SESSIONS:
             self.next_at = self.ended + SESSIONS_BETWEEN
         return True
@@ -212,11 +229,18 @@ class Session:
         self.code = 0  # of the mail; 0: not known
 
     def run(self, address, tls):
+        wait_for(lambda: self._has_run(address, tls), "the proxy to listen", PATIENCE_S)
+
+    def _has_run(self, address, tls):
+        """Not while nothing listens, as a nanny is started again."""
         try:
             with Client(address) as client:
                 self._talk(client, tls)
+        except ConnectionRefusedError:
+            return False
         except (OSError, AssertionError):
             pass
+        return True
 
     def _talk(self, client, tls):
         client.begin(self.verb)
@@ -267,7 +291,7 @@ class Storm:
                           proxy={"processes": 2})
         sessions = [Session(self.random.randrange(1 << 30), number, self.protocol == "lmtp")
                     for number in range(SESSIONS)]
-        with Killer(self, proxy.process.pid) as killer, \
+        with Killer(self, proxy) as killer, \
                 concurrent.futures.ThreadPoolExecutor(PARALLEL) as pool:
             def run(session):
                 session.run(proxy.addresses[0], tls)
