@@ -50,7 +50,7 @@ if "--check" in sys.argv:
     sys.exit(0)
 
 
-def on_signal(number, _):
+def on_signal(number):
     say(signal.Signals(number).name)
     if number == signal.SIGTERM:
         time.sleep(0.2)
@@ -60,14 +60,15 @@ def on_signal(number, _):
         os._exit(int(open(sys.argv[0] + ".fails").read()))
 
 
-for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
-    signal.signal(number, on_signal)
+# They wait until they are asked for: a handler would be called behind pause() for one that has come before it.
+signals = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
 say("begun")
 with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as words:
     ready = b"" if os.path.exists(sys.argv[0] + ".silent") else b"\\nREADY=1"
     words.sendto(b"STATUS=played" + ready, os.environ["NOTIFY_SOCKET"])
 while True:
-    signal.pause()
+    on_signal(signal.sigwait(signals))
 """
 
 
