@@ -242,11 +242,11 @@ class RadosCluster:
                 self.start_osd(node)
             self.wait_up()
             # Two monitors that do not hear each other would call for elections as long as that lasts.
-            self.command("mon set election_strategy", strategy="connectivity")
+            self.insist("mon set election_strategy", strategy="connectivity")
             for pool in self.pools:
-                self.command("osd pool create", pool=pool, pg_num=PLACEMENT_GROUPS,
-                             pgp_num=PLACEMENT_GROUPS, pool_type="replicated")
-                self.command("osd pool application enable", pool=pool, app="mailstore")
+                self.insist("osd pool create", pool=pool, pg_num=PLACEMENT_GROUPS,
+                            pgp_num=PLACEMENT_GROUPS, pool_type="replicated")
+                self.insist("osd pool application enable", pool=pool, app="mailstore")
             self.wait_clean()
         except BaseException:
             self.end()
@@ -334,13 +334,16 @@ class RadosCluster:
         osd = node - 1
         self.uuids[osd] = str(uuid.uuid4())
         os.makedirs(os.path.join(self.directory, f"osd.{osd}"))
-        self._retry("osd new", uuid=self.uuids[osd], id=osd)
+        self.insist("osd new", uuid=self.uuids[osd], id=osd)
         return self._begin(*self.command_in(node), find_program("ceph-osd"), "-c", self.conf,
                            "-i", str(osd), "--mkfs", "--osd-uuid", self.uuids[osd],
                            "--monmap", os.path.join(self.directory, "monmap"))
 
-    def _retry(self, prefix, **arguments):
-        """Of what may be done twice, until there is a quorum of monitors."""
+    def insist(self, prefix, **arguments):
+        """
+        Of what may be done twice, until there is a quorum of monitors: a busy machine has none for a moment now and
+        then, as they wait for each other no longer than a second.
+        """
         def ask():
             try:
                 self.command(prefix, **arguments)
@@ -597,26 +600,33 @@ class RadosCluster:
 
     def fill(self):
         """From now on there is no room for anything: what is there is more than enough."""
-        self.command("osd set-nearfull-ratio", ratio=0.00001)
-        self.command("osd set-backfillfull-ratio", ratio=0.00002)
-        self.command("osd set-full-ratio", ratio=0.00003)
-        wait_until(lambda: "OSD_FULL" in self.health(), "OSDs that are full")
+        self.insist("osd set-nearfull-ratio", ratio=0.00001)
+        self.insist("osd set-backfillfull-ratio", ratio=0.00002)
+        self.insist("osd set-full-ratio", ratio=0.00003)
+        wait_until(lambda: self._is_full() is True, "OSDs that are full")
 
     def empty(self):
         """There is room again."""
-        self.command("osd set-full-ratio", ratio=0.95)
-        self.command("osd set-backfillfull-ratio", ratio=0.9)
-        self.command("osd set-nearfull-ratio", ratio=0.85)
-        wait_until(lambda: "OSD_FULL" not in self.health(), "OSDs that are not full")
+        self.insist("osd set-full-ratio", ratio=0.95)
+        self.insist("osd set-backfillfull-ratio", ratio=0.9)
+        self.insist("osd set-nearfull-ratio", ratio=0.85)
+        wait_until(lambda: self._is_full() is False, "OSDs that are not full")
+
+    def _is_full(self):
+        """None when the monitors do not say."""
+        try:
+            return "OSD_FULL" in self.health()
+        except ClusterError:
+            return None
 
     def refuse_keys(self):
         """The client's key gives no right any more; what has a ticket has it for ticket_s."""
-        self.command("auth caps", entity=f"client.{USER}", caps=[
+        self.insist("auth caps", entity=f"client.{USER}", caps=[
             "mon", "allow r", "osd", "allow r pool=no-such-pool"])
 
     def permit_keys(self):
         caps = ", ".join(f"allow rw pool={pool}" for pool in self.pools)
-        self.command("auth caps", entity=f"client.{USER}", caps=["mon", "allow r", "osd", caps])
+        self.insist("auth caps", entity=f"client.{USER}", caps=["mon", "allow r", "osd", caps])
 
     def copy_disk(self, node):
         """The OSD is killed, its disk copied for old_disk(), and it goes on."""
