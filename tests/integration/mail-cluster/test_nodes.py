@@ -777,12 +777,14 @@ class Strangers(Nodes):
             left_out = re.findall(r"(?m)^info: .mail-stored. lines left out, count=(\d+)$", log)
             return len(re.findall(line, log)), sum(map(int, left_out))
 
+        begun = time.monotonic()
         flood()
         wait_for(lambda: sum(count()) == 40, "what was left out")
         flood()
+        lines_max = 5 * (time.monotonic() - begun + 2)  # of each second that a machine takes
         node.stored.stop()
         self.assertEqual(sum(count()), 80)
-        self.assertLess(count()[0], 80)
+        self.assertLess(count()[0], lines_max)
 
     def test_connections_of_strangers_take_no_places_of_nodes(self):
         links = 46

@@ -280,8 +280,10 @@ class Copies(Nodes):
         self.expect_log("")
         client = self.client(nodes[0])
         box, other = self.boxes_by_node(client)[2][:2]
+        index = os.path.join(nodes[1].stored.directory, "index.mdb")
+        before = os.stat(index).st_mtime_ns
         ident = client.deliver(TEXT, [box])
-        time.sleep(1.5)  # index-delay: the index has it
+        wait_for(lambda: os.stat(index).st_mtime_ns != before, "the index to have it")
         for name in (f"log/{1:016x}", "index.mdb", "index.mdb-lock"):
             os.unlink(os.path.join(nodes[1].stored.directory, name))
 
