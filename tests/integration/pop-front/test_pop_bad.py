@@ -11,6 +11,7 @@ import os
 import select
 import signal
 import socket
+import ssl
 import threading
 import time
 
@@ -168,8 +169,8 @@ class Maildrops(BadCase):
     def test_nothing_but_quit_deletes(self):
         self.serve_pop(limits={"idle-timeout": "2s"}, pop={"workers": 8, "drain": "100ms"})
         self.deliver(JOHN, MAIL, MAIL)
-        ends = {"hangup": lambda client: client.close(), "reset": lambda client: client.reset(),
-                "timeout": lambda client: self.assertTrue(client.is_closed()),
+        ends = {"timeout": self.time_out,
+                "hangup": lambda client: client.close(), "reset": lambda client: client.reset(),
                 "killed": lambda client: self.kill("worker"),
                 "error": lambda client: self.assertTrue(self.is_ended(client, b"x" * 100000 + b"\r\n")),
                 "rset": lambda client: (client.say("RSET", "+OK"), client.say("QUIT", "+OK")),
@@ -182,12 +183,18 @@ class Maildrops(BadCase):
                 client.say("DELE 2", "+OK")
                 end(client)
                 self.assertEqual(self.count(JOHN), 2)
-        self.assertEqual(self.front.process.popen.wait(60), 0)
+        self.assertEqual(self.front.process.popen.wait(DEADLINE_S), 0)
         self.front.start()
         with self.client(JOHN) as client:
             client.say("DELE 1", "+OK")
             client.say("QUIT", "+OK")
         self.assertEqual(self.count(JOHN), 1)
+
+    def time_out(self, client):
+        """And from then on clients have all the time that a machine takes."""
+        self.assertTrue(client.is_closed())
+        self.assertTrue(self.front.reload(limits={"idle-timeout": "10m"}))
+        wait_for(lambda: len(self.front.processes()["worker"]) == 8, "workers of one generation")
 
     @staticmethod
     def is_ended(client, data):
@@ -329,7 +336,7 @@ class Slow(BadCase):
                     for pid in self.front.processes()[role]:
                         self.assertLess(0 if IS_SANITIZED else anonymous_kb(pid), 16384, role)
                 ends = [session["end"] for session in self.front.wait_for_sessions(ended + 2)[ended:]]
-                self.assertEqual(ends, ["quit", "stuck"])
+                self.assertEqual(sorted(ends), ["quit", "stuck"])  # on a slow machine the other takes longer
                 slow.close()
         with self.wait_for_login(JOHN) as client:
             self.assertEqual(len(client.mail(1)), 18 + 1000 * (50 * MEGABYTE // 1000 - 1))
@@ -506,7 +513,15 @@ class Processes(BadCase):
         go_on()
         self.wait_for_login(JOHN)
 
+    def secured(self):
+        """A client behind its handshake; None when there is no key for that yet."""
+        with contextlib.suppress(ssl.SSLError, ConnectionError):
+            return self.client(is_tls=True)
+        return None
+
     def test_others_come_for_processes_that_are_killed(self):
+        # An edge has little patience with a keyholder that has just begun.
+        self.expect_log(r"handshake not signed, .* \(the keyholder does not answer\)$")
         self.serve_pop()
         self.deliver(JOHN, MAIL)
         for role in ("edge", "worker", "checker", "keyholder"):
@@ -516,7 +531,8 @@ class Processes(BadCase):
                 with self.wait_for_login(JOHN) as client:
                     self.assertEqual(client.mail(1), MAIL)
                     client.say("QUIT", "+OK")
-                with self.client(JOHN, is_tls=True) as client:
+                with wait_for(self.secured, "a handshake") as client:
+                    client.login(JOHN, PASSWORDS[JOHN])
                     self.assertEqual(client.mail(1), MAIL)
                     client.say("QUIT", "+OK")
                 if inside:
@@ -602,7 +618,7 @@ class Processes(BadCase):
         for client in (clear, secure):
             client.say("DELE 1", "+OK")
             client.say("QUIT", "+OK")
-        self.assertEqual(front.process.popen.wait(60), 0)
+        self.assertEqual(front.process.popen.wait(DEADLINE_S), 0)
         self.assertEqual((self.count(JOHN), self.count(MARY)), (1, 0))
 
 
