@@ -21,6 +21,8 @@ import collections
 import multiprocessing
 import socket
 
+from harness import DEADLINE_S
+
 NETWORK_SIZE = 250
 FIRST_NETWORK, NETWORKS = 251, 5 * 250  # of a Case's own addresses none is there
 BATCH = 250  # connections that wait for their greeting at once
@@ -134,7 +136,7 @@ class Crowd:
         each, more = divmod(count, len(self.pipes))
         return [each + (number < more) for number in range(len(self.pipes))]
 
-    def open(self, count, deadline_s=20):
+    def open(self, count, deadline_s=DEADLINE_S):
         answers = self._do("open", [(each, deadline_s) for each in self._share(count)])
         self.counts = [now + answer["220"] for now, answer in zip(self.counts, answers)]
         return sum(answers, collections.Counter())

@@ -203,7 +203,7 @@ class Verdicts(EdgeCase):
 
     def test_a_relay_is_to_come_again_for_another_client_behind_a_mail(self):
         self.front(front={"xclient": [f"{outside(CLIENT)}/32"]}, sink={"kind": "maildir"})
-        for address in CLEAR, "192.0.2.77":
+        for count, address in enumerate((CLEAR, "192.0.2.77"), 1):
             client = self.client()
             client.hello()
             client.say(f"XCLIENT ADDR={address}", 220)
@@ -211,8 +211,8 @@ class Verdicts(EdgeCase):
             client.send_mail("a@b.example", [INBOX], b"A: b\r\n")
             client.say(f"XCLIENT ADDR={LISTED}", 421)
             self.assertTrue(client.is_closed())
-        self.assertEqual([line["client"] for line in self.fixture.wait_for_sessions(2)],
-                         [CLEAR, "192.0.2.77"])
+            # Of two workers either may say its line first.
+            self.assertEqual(self.fixture.wait_for_sessions(count)[-1]["client"], address)
 
     def test_xclient_is_for_those_who_may(self):
         self.front()
@@ -514,10 +514,17 @@ class Malformed(EdgeCase):
         # It is refused behind its last octet, or not at all.
         self.fixture.stop()
         self.front(limits={"command-timeout": "300ms", "stress-timeout": "300ms"})
-        client = self.client()
-        client.hello()
-        client.send(b"BDAT 10 LAST\r\nhalf")
-        self.assertEqual(self.codes(self.read_all(client)), [421])
+
+        def half():
+            """None when the machine stood still before the edge had read a word."""
+            with self.client() as client:
+                client.send(wire("EHLO a") + b"BDAT 10 LAST\r\nhalf")
+                codes = self.codes(self.read_all(client))
+            return codes if codes != [220, 421] else None
+
+        self.assertEqual(wait_for(half, "a client that was in time"), [220, 250, 421])
+        self.fixture.stop()
+        self.front()
         # More than anybody has time for, and nobody knows how much.
         for size in 10**9, 10**20, -1:
             client = self.client()

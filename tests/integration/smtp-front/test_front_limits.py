@@ -19,7 +19,7 @@ import time
 
 import harness
 from edge import INBOX, NOBODY, EdgeCase, wire
-from front import Client, make_certificate
+from front import Client, make_certificate, stop_edges
 from harness import CLIENT, main, outside, wait_for
 
 
@@ -34,7 +34,7 @@ class Limits(EdgeCase):
         self.assertTrue(third.is_closed())
         clients[0].say("QUIT", 221)
         clients[0].close()
-        self.ended()
+        self.ended(2)  # the third's line was there before
         self.client().hello()
         self.assertEqual(self.counters()["sessions-limited"], 1)
         self.assertIn("limited", {line["end"] for line in self.ended()})
@@ -42,11 +42,13 @@ class Limits(EdgeCase):
     def test_a_flood_does_not_fill_the_log(self):
         front = self.front(limits={"connections": 1})
         self.client().hello()
+        began_s = time.monotonic()
         for _ in range(300):
             with self.client() as client:
                 client.expect(421)
         wait_for(lambda: self.counters()["sessions"] == 1, "them to be gone")
-        self.assertLess(len(front.sessions()), 200)
+        # A slow machine has more seconds for its lines, of which each has ten.
+        self.assertLess(len(front.sessions()), 10 * (time.monotonic() - began_s + 2))
 
     def test_new_connections_of_a_network(self):
         self.front(limits={"rate": 3})
@@ -80,12 +82,19 @@ class Limits(EdgeCase):
 
     def time_of_a_refusal_and_a_command(self, code, limits=(), **how):
         self.front(limits={"command-timeout": "400ms", "stress-timeout": "400ms", **dict(limits)}, **how)
-        began_s = time.monotonic()
-        client = self.client()
-        client.send(wire("EHLO a", "MAIL FROM:<>", f"RCPT TO:<{NOBODY}>"))
-        client.expect(220)
-        self.assertEqual(self.codes(self.read_all(client)), [250, 250, code, 421])
-        return time.monotonic() - began_s
+
+        def talk():
+            """None when the machine stood still before the edge had read a word."""
+            began_s = time.monotonic()
+            with self.client() as client:
+                client.send(wire("EHLO a", "MAIL FROM:<>", f"RCPT TO:<{NOBODY}>"))
+                client.expect(220)
+                codes = self.codes(self.read_all(client))
+            return (codes, time.monotonic() - began_s) if codes != [421] else None
+
+        codes, seconds = wait_for(talk, "a client that was in time")
+        self.assertEqual(codes, [250, 250, code, 421])
+        return seconds
 
     def test_the_time_in_the_tarpit_is_not_the_client_s(self):
         self.assertGreater(self.time_of_a_refusal_and_a_command(550, {"tarpit": "400ms"}), 0.75)
@@ -140,17 +149,25 @@ class Limits(EdgeCase):
     def test_nobody_has_more_than_the_time_of_a_session(self):
         self.front(limits={"session-timeout": "500ms"})
         client = self.client()
-        client.hello()
-        while (code := client.say("NOOP")[0]) == 250:
-            pass
+        client.expect(220)
+        line = "EHLO client.example.net"  # with it the time may be over already
+        while (code := client.say(line)[0]) == 250:
+            line = "NOOP"
         self.assertEqual(code, 421)
+
+    def clients_at_once(self, count):
+        """The edge finds all of them at the same time: one that came late would find none of the others any more."""
+        go_on = stop_edges(self, self.fixture)
+        clients = [self.client() for _ in range(count)]
+        go_on()
+        return clients
 
     def test_when_many_are_there_each_has_less_time(self):
         self.front(front={"sessions": 10},
                    limits={"stress-share": 50, "stress-timeout": "300ms"})
         early = self.client()
         early.hello()
-        clients = [self.client() for _ in range(5)]
+        clients = self.clients_at_once(5)
         for client in clients:
             client.expect(220)
         # Also who was there before.
@@ -171,7 +188,7 @@ class Limits(EdgeCase):
         with self.assertRaises(TimeoutError):
             while True:
                 deaf.send(wire(*["NOOP"] * 1000))
-        clients = [self.client() for _ in range(4)]
+        clients = self.clients_at_once(4)
         self.assertTrue(silent.is_closed())
         self.assertEqual({line["end"] for line in self.ended(2 + len(clients))}, {"timeout"})
         counters = self.counters()

@@ -71,8 +71,8 @@ class Many(FrontCase):
 
         def run():
             try:
-                with smtplib.SMTP(*address, timeout=SESSION_S) as session:
-                    session.ehlo("client.example.net")
+                with smtplib.SMTP(*address, local_hostname="client.example.net", timeout=SESSION_S) as session:
+                    session.ehlo()
                     while True:
                         mail = waiting.get_nowait()
                         refused = session.sendmail(SENDER, mail.boxes, mail.text, ["BODY=8BITMIME"])

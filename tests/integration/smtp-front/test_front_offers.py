@@ -8,11 +8,12 @@ Next hops are Debian's Postfix, which needs root and is skipped otherwise, and n
 """
 
 import os
+import socket
 import sys
 
 import mta
 from front import CONTENT, RECIPIENT, SENDER, Front, FrontCase
-from harness import CLIENT, main, wait_for
+from harness import CLIENT, DEADLINE_S, main, wait_for
 
 NEXT_HOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "next_hop.py")
 EXTENSIONS = {"8BITMIME", "SMTPUTF8", "DSN"}
@@ -89,7 +90,11 @@ class NextHopIsAway(OffersCase):
 
     def test_all_is_offered_until_its_first_mail(self):
         address = self.free_address()
-        self.front(address)
+        with socket.create_server(address) as silent:
+            silent.settimeout(DEADLINE_S)
+            self.front(address)
+            # That it is asked before there is a mail is over then, and has told nothing.
+            silent.accept()[0].close()
         self.assertEqual(self.offered(), EXTENSIONS)
         self.start_hop(address)
         with self.client() as early:

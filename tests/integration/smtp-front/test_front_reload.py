@@ -136,7 +136,7 @@ class Reload(FrontCase):
             self.assertEqual(front.counters()["workers-busy"], len(clients))
 
     def test_no_client_is_refused_meanwhile(self):
-        front = Front(self, front={"edges": 2})
+        front = Front(self, front={"edges": 2, "drain": "60s"})
         for number in range(5):
             front.write_config(limits={"mails": 5 + number})
             front.process.send_signal(signal.SIGHUP)
@@ -295,8 +295,8 @@ class Beginning(FrontCase):
             front.wait_for_processes("worker", self.WORKERS)
             old = front.processes()
             front.write_config(front={"edges": number + 2}, limits={"size": f"{number + 2}M"})
-            front.process.send_signal(signal.SIGHUP)
             ended = len(re.findall(r"\] reloaded, ", front.log()))
+            front.process.send_signal(signal.SIGHUP)
             caught = wait_for(lambda: self.catch_one(front, old)
                               or len(re.findall(r"\] reloaded, ", front.log())) > ended and "none",
                               "a new generation")

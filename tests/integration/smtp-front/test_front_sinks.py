@@ -51,8 +51,7 @@ class SinkCase(Case):
 
     def front(self, kind, to, users=(RECIPIENT,), sink=(), **sections):
         sections.setdefault("front", {"edges": 1})
-        self.fixture = Front(self, users, sink={"kind": kind, "to": to, "timeout": "10s", **dict(sink)},
-                             **sections)
+        self.fixture = Front(self, users, sink={"kind": kind, "to": to, **dict(sink)}, **sections)
         return self.fixture
 
     def swaks(self, *arguments, recipient=RECIPIENT):

@@ -48,8 +48,7 @@ class Smuggling(Case):
     def front(self, hop, tell, **limits):
         return Front(self, front={"edges": 1, "workers": 4},
                      limits={"mails": 1000, **limits},
-                     sink={"kind": "smtp", "to": f"{hop.address[0]}@{hop.address[1]}",
-                           "tell": tell, "timeout": "20s"})
+                     sink={"kind": "smtp", "to": f"{hop.address[0]}@{hop.address[1]}", "tell": tell})
 
     def check(self, hop, tell):
         front = self.front(hop, tell)

@@ -152,7 +152,7 @@ class Faults(StoreCase):
 
     def test_a_daemon_that_does_not_answer_is_a_451_and_the_mail_is_not_lost(self):
         front = self.front()
-        front.reload(sink={"timeout": "300ms"})
+        self.assertTrue(front.reload(sink={"timeout": "3s"}))
         self.expect_log(r"mail not delivered, to=\S+ \(deliver: ")
         pid = self.store.pid_of("store")
         with front.client() as client:
@@ -167,6 +167,7 @@ class Faults(StoreCase):
                 client.expect(451)
             finally:
                 os.kill(pid, signal.SIGCONT)
+        self.assertTrue(front.reload(sink={"timeout": "5m"}))
         self.deliver(front, BOXES[0])
         with self.store.client() as client:
             self.assertIn(len(client.entries(BOXES[0])), (2, 3))

@@ -21,7 +21,7 @@ import termios
 import unittest
 
 from front import Front
-from harness import (EX_DATAERR, EX_IOERR, EX_NOPERM, EX_USAGE, SOURCE, Case, main, program,
+from harness import (DEADLINE_S, EX_DATAERR, EX_IOERR, EX_NOPERM, EX_USAGE, SOURCE, Case, main, program,
                      sanitizer_reports, wait_for)
 
 EX_NOINPUT = 66
@@ -61,7 +61,7 @@ class Users(Case):
         self.database = self.path("users.mdb")
 
     def run_users(self, *arguments, expect=0, **how):
-        how.setdefault("timeout", 60)
+        how.setdefault("timeout", DEADLINE_S)
         if "input" not in how:
             how.setdefault("stdin", subprocess.DEVNULL)
         how.setdefault("stdout", subprocess.PIPE)
@@ -405,7 +405,7 @@ class Wrong(Users):
         tool = self.readable_program(program("smtp-front-users"))
         result = subprocess.run([tool, "build", "-d", self.database, list_path], user=65534,
                                 group=65534, extra_groups=[], check=False, capture_output=True,
-                                text=True, timeout=60)
+                                text=True, timeout=DEADLINE_S)
         self.assertEqual(result.returncode, EX_NOPERM, result.stderr)
 
     def test_a_damaged_database_is_found(self):
@@ -549,7 +549,7 @@ class Hash(Users):
             process, ours, theirs = self.begin_at_terminal()
             os.write(ours, b"secret\n")
             os.write(ours, again.encode() + b"\n")
-            self.assertEqual(process.wait(timeout=60), status)
+            self.assertEqual(process.wait(timeout=DEADLINE_S), status)
             said = process.stderr.read()
             self.assertTrue(said.startswith("Password: Again: "), said)
             self.assertEqual("the second is another" in said, status != 0)
@@ -561,7 +561,7 @@ class Hash(Users):
         for number in (signal.SIGINT, signal.SIGTERM):
             process, _, theirs = self.begin_at_terminal()
             process.send_signal(number)
-            self.assertEqual(process.wait(timeout=60), -number)
+            self.assertEqual(process.wait(timeout=DEADLINE_S), -number)
             self.assertTrue(self.echoes(theirs))
 
 
@@ -578,7 +578,7 @@ class Pipes(Users):
         path = os.pathsep.join((self.path("bin"), os.path.dirname(program("smtp-front-users")),
                                 os.environ["PATH"]))
         result = subprocess.run(["sh", "-c", text], cwd=self.path("."), check=False, text=True,
-                                env={**os.environ, "PATH": path}, capture_output=True, timeout=60)
+                                env={**os.environ, "PATH": path}, capture_output=True, timeout=DEADLINE_S)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(sanitizer_reports(result.stderr), [])
         return result
