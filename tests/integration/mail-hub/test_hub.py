@@ -18,7 +18,7 @@ import subprocess
 import threading
 
 import stored
-from harness import EX_CONFIG, EX_IOERR, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, Case, main, wait_for
+from harness import DEADLINE_S, EX_CONFIG, EX_IOERR, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, Case, main, wait_for
 from hub import ANNA, HOSTNAME, USER, Hub, descendants, make_certificate
 
 EX_NOINPUT = 66
@@ -401,7 +401,7 @@ class Played(Case):
     def test_a_signal_from_a_terminal_is_for_the_hub_alone(self):
         process = self.hub.start(start_new_session=True)
         os.killpg(process.pid, signal.SIGINT)
-        self.assertEqual(process.popen.wait(60), 0)
+        self.assertEqual(process.popen.wait(DEADLINE_S), 0)
         self.assertEqual(self.words()[-1], ("mail-stored", "ended"))
 
     def test_those_that_can_read_their_files_again_are_told(self):
@@ -500,7 +500,7 @@ class Played(Case):
         self.hub.mark("pop-front", "silent")
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
             manager.bind(self.path("manager"))
-            manager.settimeout(60)
+            manager.settimeout(DEADLINE_S)
             process = self.hub.start(is_ready=False, env={**os.environ, "NOTIFY_SOCKET": self.path("manager")})
             self.wait_for_word("pop-front", "begun")
 
@@ -526,7 +526,7 @@ class Played(Case):
         process.send_signal(signal.SIGUSR1)
         process.wait_for_log(r"^error: \[mail-hub\] stopping, as a program has ended, "
                              rf"program=mail-stored status={status}$")
-        self.assertEqual(process.popen.wait(60), status)
+        self.assertEqual(process.popen.wait(DEADLINE_S), status)
         self.assertIn(("smtp-front", "ended"), self.words())
 
     def test_a_disk_that_has_failed_ends_all(self):

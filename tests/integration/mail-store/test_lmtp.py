@@ -367,7 +367,7 @@ class Processes(Case):
         replies = amid.data(TEXT, 3)
         self.assertEqual({reply[:3] for reply in replies}, {"250"})
         self.assertEqual(amid.reply()[:9], "421 4.3.2")
-        self.assertEqual(store.process.popen.wait(60), 0)
+        self.assertEqual(store.process.popen.wait(DEADLINE_S), 0)
         listed = store.run_tool("ls", BOXES[0], at=store.directory)
         self.assertIn(replies[0].split()[-1].encode(), listed)
 

@@ -188,7 +188,7 @@ class Limits(Case):
 
     def build_users(self, path, text):
         subprocess.run([program("smtp-front-users"), "build", "--database", path, self.write("list", text)],
-                       check=True, capture_output=True, timeout=60)
+                       check=True, capture_output=True, timeout=DEADLINE_S)
         if os.geteuid() == 0:
             for name in (path, path + "-lock"):
                 os.chown(name, pwd.getpwnam(stored.USER).pw_uid, -1)
@@ -436,7 +436,7 @@ class Disk(Case):
         store.wait_for_log(r"^warning: \[mail-stored\] configuration not reloaded, ")
         self.assertEqual(store.process.children(), [store.pid_of("lmtp")])
         self.assertEqual([reply[:3] for reply in amid.say_text(TEXT, 1)], ["451"])
-        self.assertEqual(store.process.popen.wait(60), EX_IOERR)
+        self.assertEqual(store.process.popen.wait(DEADLINE_S), EX_IOERR)
         store.start()
         with store.client() as client:
             self.assertEqual(len(client.entries(BOXES[0])), 1)
@@ -567,13 +567,13 @@ class Processes(Case):
                            (f"    user: {stored.USER}\n" if os.geteuid() == 0 else ""))
         process = self.start([store.process.arguments[0], "-c", other], "other")
         process.wait_for_log(r"error: \[mail-stored\] store not opened, .*")
-        self.assertEqual(process.popen.wait(60), EX_TEMPFAIL)
+        self.assertEqual(process.popen.wait(DEADLINE_S), EX_TEMPFAIL)
 
     def test_a_socket_that_is_in_use_is_left_alone(self):
         store = Stored(self)
         process = self.start([store.process.arguments[0], "-c", store.config_path], "other")
         process.wait_for_log(r"error: \[mail-stored\] socket not opened, .*")
-        self.assertNotEqual(process.popen.wait(60), 0)
+        self.assertNotEqual(process.popen.wait(DEADLINE_S), 0)
         with store.client() as client:
             client.deliver(TEXT, BOXES)
 
@@ -733,7 +733,7 @@ class Processes(Case):
                               ("    nonsense: 1", r":2\]"), ("    socket: relative", r":2\].*socket")):
             path = self.write("wrong.conf", f"stored:\n{line}\n")
             result = subprocess.run([program("mail-stored"), "-n", "-c", path], capture_output=True,
-                                    text=True, check=False, timeout=60)
+                                    text=True, check=False, timeout=DEADLINE_S)
             self.assertEqual(result.returncode, EX_CONFIG, result.stderr)
             self.assertRegex(result.stderr, pattern)
 
