@@ -5,6 +5,7 @@
 #include "lib/mailstore/mailstore.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- the index that the store has ---- */
@@ -13,13 +14,45 @@ struct kept {
 	int status;
 	struct reader *reader; /* within reader_begin(); NULL when status is not STORE_OK */
 	struct mailfacts facts;
+	struct maillog log; /* to look at segments with */
+	bool is_short; /* the log lacks what it knows, so that it says nothing about what may go */
 };
+
+/* The next segment behind *place of which the log lacks what the index knows, and how; DNSBLV6_ENOTFOUND. */
+static int next_short(const struct kept *kept, struct disk *disk, struct mailplace *place,
+		      int *ret_status)
+{
+	struct segmentrow row;
+	uint64_t size = 0;
+	int ret = mailindex_segment(kept->reader, place->segment + 1, &place->segment, &row);
+	while (ret == STORE_OK) {
+		ret = disk->ops->size(disk, place->segment, &size);
+		if (ret != 0 && ret != -ENOENT)
+			return ret;
+		*ret_status = ret == 0 ? MAILSTORE_EAHEAD : MAILSTORE_ELOST;
+		place->at = ret == 0 ? size : 0;
+		if (ret == -ENOENT || size < row.end)
+			return STORE_OK;
+		ret = mailindex_segment(kept->reader, place->segment + 1, &place->segment, &row);
+	}
+	return ret;
+}
+
+static int compare_object(void *context, uint64_t object)
+{
+	struct kept *kept = context;
+	bool is_emptied;
+	return object == MAILIDENTITY_OBJECT
+		       ? 0
+		       : mailrecover_compare(&kept->log, kept->reader, kept->facts.next_segment,
+					     object, &is_emptied);
+}
 
 /* One that is whole and of this store. */
 static int open_kept(struct disk *disk, const char *path, struct kept *kept)
 {
 	uint8_t bytes[MAILIDENTITY_SIZE];
-	struct mailidentity identity;
+	struct mailidentity *identity = &kept->log.identity;
 	int ret = verify_store(path, &mailindex_kind, &kept->facts);
 	if (ret == STORE_OK)
 		ret = reader_start(path, &mailindex_kind, &kept->reader);
@@ -27,10 +60,19 @@ static int open_kept(struct disk *disk, const char *path, struct kept *kept)
 		return ret;
 	ret = disk->ops->read(disk, MAILIDENTITY_OBJECT, 0, bytes, sizeof(bytes));
 	if (ret == 0)
-		ret = mailidentity_decode(bytes, sizeof(bytes), &identity);
-	if (ret == 0 && memcmp(identity.store, kept->facts.store, sizeof(kept->facts.store)) != 0)
+		ret = mailidentity_decode(bytes, sizeof(bytes), identity);
+	if (ret == 0 && memcmp(identity->store, kept->facts.store, sizeof(kept->facts.store)) != 0)
 		ret = MAILSTORE_EINDEX;
-	return ret;
+	kept->log.disk = disk;
+	if (ret == 0)
+		ret = disk->ops->list(disk, compare_object, kept);
+	if (ret != 0)
+		return ret;
+	struct mailplace place = { 0 };
+	int status;
+	ret = next_short(kept, disk, &place, &status);
+	kept->is_short = ret == STORE_OK;
+	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
 }
 
 /* It says nothing about the file: there was no memory or no process for looking, or that was ended. */
@@ -42,8 +84,8 @@ static bool is_unknown(int status)
 
 static void find_kept(struct disk *disk, const char *path, struct kept *ret_kept)
 {
-	*ret_kept = (struct kept){ 0 };
-	ret_kept->status = open_kept(disk, path, ret_kept);
+	*ret_kept = (struct kept){ .log.buffer = malloc(MAILLOG_BUFFER_SIZE) };
+	ret_kept->status = ret_kept->log.buffer == NULL ? -ENOMEM : open_kept(disk, path, ret_kept);
 	if (ret_kept->status == STORE_OK)
 		return;
 	reader_close(ret_kept->reader);
@@ -76,7 +118,8 @@ static int list_object(void *context, uint64_t object)
 	const struct listing *listing = context;
 	struct segmentrow row;
 	int ret = STORE_OK;
-	if (object != MAILIDENTITY_OBJECT && object < listing->kept->facts.next_segment)
+	if (!listing->kept->is_short && object != MAILIDENTITY_OBJECT &&
+	    object < listing->kept->facts.next_segment)
 		ret = mailindex_segment_row(listing->kept->reader, object, &row);
 	if (ret == DNSBLV6_ENOTFOUND && listing->kept->reader != NULL)
 		return 0;
@@ -386,20 +429,13 @@ static int compare(struct mailcheck *check, const struct kept *kept, struct read
 /* A log that lacks what the index knows is not opened with it. */
 static int compare_sizes(struct mailcheck *check, const struct kept *kept, struct disk *disk)
 {
-	struct segmentrow row;
-	uint64_t number;
-	uint64_t size = 0;
-	int ret = mailindex_segment(kept->reader, 1, &number, &row);
+	struct mailplace place = { 0 };
+	int status;
+	int ret = next_short(kept, disk, &place, &status);
 	while (ret == STORE_OK) {
-		ret = disk->ops->size(disk, number, &size);
-		if (ret != 0 && ret != -ENOENT)
-			return ret;
-		if (ret == -ENOENT || size < row.end) {
-			check->is_index_wrong = true;
-			find(check, (struct mailplace){ number, ret == 0 ? size : 0 },
-			     mailstore_strerror(ret == 0 ? MAILSTORE_EAHEAD : MAILSTORE_ELOST));
-		}
-		ret = mailindex_segment(kept->reader, number + 1, &number, &row);
+		check->is_index_wrong = true;
+		find(check, place, mailstore_strerror(status));
+		ret = next_short(kept, disk, &place, &status);
 	}
 	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
 }
@@ -410,7 +446,12 @@ static int compare_sizes(struct mailcheck *check, const struct kept *kept, struc
  */
 static int go_on(const struct kept *kept, const char *scratch_path, const struct mailfacts *truth)
 {
-	const struct mailbatch batch = { .next_segment = kept->facts.next_segment,
+	struct mailemptied emptied;
+	int ret = mailindex_emptied(kept->reader, &emptied);
+	if (ret != STORE_OK && ret != DNSBLV6_ENOTFOUND)
+		return ret;
+	const struct mailbatch batch = { .known = ret == STORE_OK ? &emptied : NULL,
+					 .next_segment = kept->facts.next_segment,
 					 .lsn_next = kept->facts.next_lsn,
 					 .lsn_known = truth->next_lsn,
 					 .store = truth->store };
@@ -433,13 +474,14 @@ static int check_index(struct mailcheck *check, const struct kept *kept, struct 
 		ret = compare(check, kept, made, &truth);
 	if (kept->status == -ENOENT)
 		find_wrong(check, "index: there is none");
-	else if (kept->status == MAILSTORE_EINDEX)
-		find_wrong(check, mailstore_strerror(MAILSTORE_EINDEX));
+	else if (kept->status == MAILSTORE_EINDEX || kept->status == MAILSTORE_EOLD)
+		find_wrong(check, mailstore_strerror(kept->status));
 	else if (kept->status != STORE_OK || ret != STORE_OK)
 		find_wrong(check, "index: damaged");
 	reader_close(made);
-	return kept->reader != NULL && ret == STORE_OK ? go_on(kept, scratch_path, &truth)
-						       : STORE_OK;
+	return kept->reader != NULL && !kept->is_short && ret == STORE_OK
+		       ? go_on(kept, scratch_path, &truth)
+		       : STORE_OK;
 }
 
 int mailcheck_run(struct mailcheck *check, struct disk *disk, const char *index_path,
@@ -459,5 +501,6 @@ int mailcheck_run(struct mailcheck *check, struct disk *disk, const char *index_
 	if (ret == 0)
 		ret = check_index(check, &kept, disk, scratch_path);
 	reader_close(kept.reader);
+	maillog_close(&kept.log);
 	return ret;
 }

@@ -14,10 +14,14 @@
 #include "lib/format/array.h"
 
 #define ENTRY_SIZE   48
-#define SEGMENT_SIZE 25
+#define SEGMENT_SIZE 33
+#define EMPTIED_SIZE 24
 #define COUNTS_SIZE  16
 #define FACTS_SIZE   56
 #define FACTS_KEY    "store"
+#define EMPTIED_KEY  "emptied"
+
+#define SEGMENT_SIZE_BEFORE 25 /* without an id */
 
 #define SEGMENT_LEFT 0x80U /* in the byte of the generation */
 
@@ -112,12 +116,13 @@ static void encode_segment(const struct segmentrow *row, uint8_t *out)
 	bytes_put(&out, row->end, 8);
 	bytes_put(&out, row->live, 8);
 	bytes_put(&out, row->time_us, 8);
+	bytes_put(&out, row->id, 8);
 }
 
 static int decode_segment(struct store_bytes value, struct segmentrow *ret_row)
 {
 	struct bytes_input input = { .data = value.data, .size = value.size };
-	if (value.size != SEGMENT_SIZE)
+	if (value.size != SEGMENT_SIZE && value.size != SEGMENT_SIZE_BEFORE)
 		return STORE_ECORRUPT;
 	uint64_t generation = bytes_take(&input, 1);
 	ret_row->generation = (uint8_t)(generation & ~SEGMENT_LEFT);
@@ -125,6 +130,7 @@ static int decode_segment(struct store_bytes value, struct segmentrow *ret_row)
 	ret_row->end = bytes_take(&input, 8);
 	ret_row->live = bytes_take(&input, 8);
 	ret_row->time_us = bytes_take(&input, 8);
+	ret_row->id = value.size == SEGMENT_SIZE ? bytes_take(&input, 8) : 0;
 	return STORE_OK;
 }
 
@@ -190,16 +196,14 @@ const struct store_kind mailindex_kind = {
 
 /* ---- a batch ---- */
 
-int mailbatch_add(struct mailbatch *batch, const struct mailrecord *record, struct mailplace place,
-		  uint8_t generation, const uint8_t *meta)
+int mailbatch_add(struct mailbatch *batch, const struct mailbatch_entry *entry, const uint8_t *meta)
 {
+	const struct mailrecord *record = &entry->record;
 	if (!array_reserve(batch->entries, batch->count + 1, &batch->room) ||
 	    !array_reserve(batch->metas, batch->metas_size + record->meta_size, &batch->metas_room))
 		return -ENOMEM;
-	batch->entries[batch->count++] = (struct mailbatch_entry){ .record = *record,
-								   .place = place,
-								   .generation = generation,
-								   .meta_at = batch->metas_size };
+	batch->entries[batch->count] = *entry;
+	batch->entries[batch->count++].meta_at = batch->metas_size;
 	if (record->meta_size > 0)
 		memcpy(batch->metas + batch->metas_size, meta, record->meta_size);
 	batch->metas_size += record->meta_size;
@@ -334,7 +338,7 @@ static int move_end(struct apply *apply, const struct mailbatch_entry *entry)
 	uint8_t key[8];
 	uint8_t value[SEGMENT_SIZE];
 	struct store_bytes kept;
-	struct segmentrow row = { .generation = entry->generation };
+	struct segmentrow row = { .generation = entry->generation, .id = entry->id };
 	int ret = get_number_row(apply->writer, MAILINDEX_SEGMENTS, entry->place.segment, &kept);
 	if (ret == STORE_OK)
 		ret = decode_segment(kept, &row);
@@ -492,17 +496,36 @@ static int drop_dead(struct apply *apply, uint64_t mail)
 	return ret == STORE_OK ? drop_id(apply, &row.id, mail) : ret;
 }
 
+static int put_emptied(struct apply *apply, const struct mailemptied *emptied)
+{
+	uint8_t value[EMPTIED_SIZE];
+	uint8_t *out = value;
+	bytes_put(&out, emptied->segment, 8);
+	bytes_put(&out, emptied->id, 8);
+	bytes_put(&out, emptied->end, 8);
+	return writer_put(apply->writer, MAILINDEX_FACTS, EMPTIED_KEY, strlen(EMPTIED_KEY), value,
+			  sizeof(value));
+}
+
 static int empty_segment(struct apply *apply)
 {
 	uint8_t key[8];
+	struct store_bytes kept;
+	struct segmentrow row;
+	const uint64_t segment = apply->batch->emptied;
 	int ret = STORE_OK;
 	for (size_t i = 0; ret == STORE_OK && i < apply->batch->dead_count; i++)
 		ret = drop_dead(apply, apply->batch->dead[i]);
+	if (ret == STORE_OK)
+		ret = get_number_row(apply->writer, MAILINDEX_SEGMENTS, segment, &kept);
+	if (ret == STORE_OK)
+		ret = decode_segment(kept, &row);
 	if (ret != STORE_OK)
-		return ret;
-	encode_number(apply->batch->emptied, key);
+		return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
+	encode_number(segment, key);
 	ret = writer_delete(apply->writer, MAILINDEX_SEGMENTS, key, sizeof(key));
-	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
+	const struct mailemptied emptied = { segment, row.id, row.end };
+	return ret == STORE_OK ? put_emptied(apply, &emptied) : ret;
 }
 
 /*
@@ -532,6 +555,7 @@ static int put_segment(struct apply *apply, const struct mailbatch_kept *kept)
 	const struct mailbatch_entry whole = {
 		.place = { .segment = kept->segment },
 		.record.size = kept->end,
+		.id = kept->id,
 		.generation = kept->generation,
 	};
 	return move_end(apply, &whole);
@@ -542,11 +566,9 @@ static int put_heads(struct apply *apply)
 {
 	const struct mailbatch *batch = apply->batch;
 	int ret = STORE_OK;
-	for (uint8_t i = 0; ret == STORE_OK && i < MAIL_GENERATIONS; i++) {
-		const struct mailbatch_kept head = { batch->heads[i], MAILSEGMENT_HEAD_SIZE, i };
-		if (head.segment != 0)
-			ret = put_segment(apply, &head);
-	}
+	for (size_t i = 0; ret == STORE_OK && i < MAIL_GENERATIONS; i++)
+		if (batch->heads[i].segment != 0)
+			ret = put_segment(apply, &batch->heads[i]);
 	for (size_t i = 0; ret == STORE_OK && i < batch->kept_count; i++)
 		ret = put_segment(apply, &batch->kept[i]);
 	return ret;
@@ -580,6 +602,8 @@ static int apply_batch(struct writer *writer, void *context)
 	}
 	if (ret == STORE_OK && apply.batch->emptied != 0)
 		ret = empty_segment(&apply);
+	if (ret == STORE_OK && apply.batch->known != NULL)
+		ret = put_emptied(&apply, apply.batch->known);
 	if (ret == STORE_OK)
 		ret = put_heads(&apply);
 	return ret == STORE_OK ? save_facts(&apply) : ret;
@@ -740,6 +764,20 @@ int mailindex_segment(struct reader *reader, uint64_t from, uint64_t *ret_segmen
 		return STORE_ECORRUPT;
 	*ret_segment = bytes_get(found.data, 8);
 	return decode_segment(value, ret_row);
+}
+
+int mailindex_emptied(struct reader *reader, struct mailemptied *ret_emptied)
+{
+	struct store_bytes value;
+	int ret = reader_get(reader, MAILINDEX_FACTS, EMPTIED_KEY, strlen(EMPTIED_KEY), &value);
+	if (ret != STORE_OK)
+		return ret;
+	if (value.size != EMPTIED_SIZE)
+		return STORE_ECORRUPT;
+	ret_emptied->segment = bytes_get(value.data, 8);
+	ret_emptied->id = bytes_get(value.data + 8, 8);
+	ret_emptied->end = bytes_get(value.data + 16, 8);
+	return STORE_OK;
 }
 
 int mailindex_next_box(struct reader *reader, struct mailname behind, struct mailname *ret_name,

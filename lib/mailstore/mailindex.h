@@ -78,6 +78,7 @@ struct segmentrow {
 	 * interrupted, or is under way.
 	 */
 	bool is_left;
+	uint64_t id;	  /* of its head; 0 also in a row that was made before there were any */
 	uint64_t end;	  /* the log up to here is in the index */
 	uint64_t live;	  /* bytes of records of mails that some mailbox has, and of deletions */
 	uint64_t time_us; /* of its newest record */
@@ -98,16 +99,25 @@ struct mailfacts {
 	uint64_t refused; /* ids that were tried with another mail */
 };
 
+/* The segment that was emptied last: it may be there still, and is to be removed. */
+struct mailemptied {
+	uint64_t segment;
+	uint64_t id;
+	uint64_t end; /* all of it, as it was then */
+};
+
 /* What one transaction takes over. */
 struct mailbatch_entry {
 	struct mailrecord record;
 	struct mailplace place;
-	uint8_t generation; /* of its segment */
-	size_t meta_at;	    /* in metas */
+	uint64_t id;	    /* of its segment */
+	uint8_t generation; /* likewise */
+	size_t meta_at;	    /* in metas; set by mailbatch_add() */
 };
 
 struct mailbatch_kept {
 	uint64_t segment;
+	uint64_t id;
 	uint64_t end;
 	uint8_t generation;
 };
@@ -121,6 +131,8 @@ struct mailbatch {
 	size_t metas_room;
 	/* A segment that collection has emptied, or 0: its row goes, and those of its dead mails. */
 	uint64_t emptied;
+	const struct mailemptied
+		*known; /* of another index, which this one takes the place of; or NULL */
 	uint64_t *dead;
 	size_t dead_count;
 	size_t dead_room;
@@ -129,16 +141,16 @@ struct mailbatch {
 	size_t kept_count;
 	size_t kept_room;
 	uint64_t next_segment;
-	uint64_t heads[MAIL_GENERATIONS]; /* segments that grow, or 0 */
-	uint64_t refused;		  /* since the batch before */
+	struct mailbatch_kept heads[MAIL_GENERATIONS]; /* segments that grow; .segment 0: none */
+	uint64_t refused;			       /* since the batch before */
 	uint64_t lsn_next;
 	uint64_t lsn_known;   /* what the index has to say of it before; 0: there may be none */
 	const uint8_t *store; /* 16 bytes */
 };
 
 /* 0 or -ENOMEM. */
-int mailbatch_add(struct mailbatch *batch, const struct mailrecord *record, struct mailplace place,
-		  uint8_t generation, const uint8_t *meta);
+int mailbatch_add(struct mailbatch *batch, const struct mailbatch_entry *entry,
+		  const uint8_t *meta);
 int mailbatch_add_dead(struct mailbatch *batch, uint64_t mail);
 int mailbatch_add_kept(struct mailbatch *batch, const struct mailbatch_kept *kept);
 /* Takes out what has been applied. */
@@ -177,6 +189,7 @@ int mailindex_segment_row(struct reader *reader, uint64_t segment, struct segmen
 /* The first segment whose number is at least from. */
 int mailindex_segment(struct reader *reader, uint64_t from, uint64_t *ret_segment,
 		      struct segmentrow *ret_row);
+int mailindex_emptied(struct reader *reader, struct mailemptied *ret_emptied);
 /* The first mailbox whose name is behind that one; its name is borrowed until reader_end(). */
 int mailindex_next_box(struct reader *reader, struct mailname behind, struct mailname *ret_name,
 		       struct mailcounts *ret_counts);

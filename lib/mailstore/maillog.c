@@ -135,6 +135,8 @@ static int begin_segment(struct maillog *log, unsigned generation)
 						      : 0;
 	if (ret != 0)
 		return ret;
+	if (getentropy(&head.id, sizeof(head.id)) != 0)
+		return -errno;
 	memcpy(head.store, log->identity.store, sizeof(head.store));
 	mailsegment_encode(&head, bytes);
 	ret = disk->ops->create(disk, head.number);
@@ -148,8 +150,9 @@ static int begin_segment(struct maillog *log, unsigned generation)
 		return ret;
 	}
 	log->next_segment++;
-	log->heads[generation] =
-		(struct maillog_head){ .segment = head.number, .end = sizeof(bytes) };
+	log->heads[generation] = (struct maillog_head){ .segment = head.number,
+							.id = head.id,
+							.end = sizeof(bytes) };
 	return 0;
 }
 
@@ -316,22 +319,21 @@ bool maillog_has_synced(const struct maillog *log, struct mailplace end)
 	return end.segment == head->segment ? end.at <= head->synced : end.segment < head->segment;
 }
 
-int maillog_resume(struct maillog *log, unsigned generation, uint64_t segment, uint64_t durable,
-		   uint64_t end)
+int maillog_resume(struct maillog *log, unsigned generation, const struct maillog_head *head)
 {
 	struct disk *disk = log->disk;
 	uint64_t size;
-	int ret = disk->ops->size(disk, segment, &size);
-	if (ret == 0 && size > end)
-		ret = disk->ops->cut(disk, segment, end);
-	if (ret == 0 && durable < end)
-		ret = disk->ops->renew(disk, segment, durable, end);
+	int ret = disk->ops->size(disk, head->segment, &size);
+	if (ret == 0 && size > head->end)
+		ret = disk->ops->cut(disk, head->segment, head->end);
+	if (ret == 0 && head->synced < head->end)
+		ret = disk->ops->renew(disk, head->segment, head->synced, head->end);
 	if (ret == 0)
-		ret = disk->ops->sync(disk, segment);
+		ret = disk->ops->sync(disk, head->segment);
 	if (ret != 0)
 		return maillog_fail(log, ret);
-	log->heads[generation] =
-		(struct maillog_head){ .segment = segment, .end = end, .synced = end };
+	log->heads[generation] = *head;
+	log->heads[generation].synced = head->end;
 	return 0;
 }
 

@@ -31,6 +31,7 @@ struct mailplace {
 /* The segment of a generation that grows. */
 struct maillog_head {
 	uint64_t segment; /* 0: none yet */
+	uint64_t id;	  /* of its head */
 	uint64_t end;
 	uint64_t synced;
 };
@@ -92,11 +93,10 @@ int maillog_sync_end(struct maillog *log, const struct mailstore_sync *sync, int
 struct mailplace maillog_end(const struct maillog *log);
 bool maillog_has_synced(const struct maillog *log, struct mailplace end);
 /*
- * Goes on at the end of a segment that recovery has examined: cuts what is behind end, writes what
- * is behind durable once more, and syncs, so that nothing is built on what is in memory alone.
+ * Goes on at the end of a segment that recovery has examined: cuts what is behind its end, writes what
+ * is behind what was synced once more, and syncs, so that nothing is built on what is in memory alone.
  */
-int maillog_resume(struct maillog *log, unsigned generation, uint64_t segment, uint64_t durable,
-		   uint64_t end);
+int maillog_resume(struct maillog *log, unsigned generation, const struct maillog_head *head);
 
 /* ---- reading ---- */
 

@@ -78,6 +78,7 @@ void mailsegment_encode(const struct mailsegment_head *head, uint8_t *out)
 	bytes_put(&at, head->generation, 4);
 	bytes_put_string(&at, head->store, sizeof(head->store));
 	bytes_put(&at, head->number, 8);
+	bytes_put(&at, head->id, 8);
 	seal(out, MAILSEGMENT_HEAD_SIZE);
 }
 
@@ -93,6 +94,7 @@ int mailsegment_decode(const uint8_t *bytes, size_t size, struct mailsegment_hea
 	uint64_t generation = bytes_take(&input, 4);
 	memcpy(ret_head->store, bytes_take_string(&input, 16), 16);
 	ret_head->number = bytes_take(&input, 8);
+	ret_head->id = bytes_take(&input, 8);
 	ret_head->generation = (uint8_t)generation;
 	return generation < MAIL_GENERATIONS ? 0 : MAILSTORE_EDAMAGED;
 }

@@ -49,6 +49,8 @@ int mailidentity_decode(const uint8_t *bytes, size_t size, struct mailidentity *
 struct mailsegment_head {
 	uint8_t store[16];
 	uint64_t number;
+	uint64_t
+		id; /* random, so that another one with this number is told; 0 of one made before there were any */
 	uint8_t generation;
 };
 void mailsegment_encode(const struct mailsegment_head *head, uint8_t *out);

@@ -11,6 +11,7 @@ enum fate { FATE_KEPT, FATE_ORPHAN, FATE_UNBORN };
 
 struct mailrecover_segment {
 	uint64_t number;
+	uint64_t id;
 	uint64_t durable; /* all before it has been synced */
 	uint64_t end;
 	enum fate fate;
@@ -66,9 +67,72 @@ static int find_lost(struct mailrecover *recover)
 			recover->recovery->refused = number;
 			return MAILSTORE_ELOST;
 		}
+		recover->last_known = number;
 		ret = mailindex_segment(recover->reader, number + 1, &number, &row);
 	}
 	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
+}
+
+static int compare_emptied(struct maillog *log, struct reader *reader, uint64_t segment,
+			   bool *ret_is_emptied)
+{
+	struct mailsegment_head head;
+	struct mailemptied emptied;
+	uint64_t size;
+	int ret = mailindex_emptied(reader, &emptied);
+	if (ret != STORE_OK)
+		return ret == DNSBLV6_ENOTFOUND ? MAILSTORE_EOLD : ret;
+	ret = log->disk->ops->size(log->disk, segment, &size);
+	if (ret != 0)
+		return ret;
+	const bool is_another =
+		maillog_read_segment(log, segment, &head) == 0 && head.id != emptied.id;
+	/* Had it grown since, the log would have gone on without that index. */
+	*ret_is_emptied = emptied.segment == segment && emptied.end == size && !is_another;
+	return *ret_is_emptied ? 0 : MAILSTORE_EOLD;
+}
+
+/*
+ * Do the records up to where the index knows it end there, and is the newest of them as old? Of two logs that go on
+ * from one copy, both have the segment that grew. What is damaged leaves the question open.
+ */
+static int compare_records(struct maillog *log, uint64_t segment, const struct segmentrow *row)
+{
+	struct maillog_cursor cursor = { .segment = segment, .at = MAILSEGMENT_HEAD_SIZE };
+	uint64_t newest_us = 0;
+	uint64_t end = cursor.at;
+	int ret = log->disk->ops->size(log->disk, segment, &cursor.end);
+	if (ret != 0 || cursor.end <= row->end)
+		return ret;
+	while (ret == 0 && end < row->end) {
+		ret = maillog_next(log, &cursor);
+		if (ret == 0 && cursor.place.at != end)
+			ret = DNSBLV6_ENOTFOUND;
+		if (ret == 0 && cursor.record.time_us > newest_us)
+			newest_us = cursor.record.time_us;
+		end = cursor.at;
+	}
+	if (ret != 0)
+		return ret == DNSBLV6_ENOTFOUND || ret == -EIO ? 0 : ret;
+	return end == row->end && newest_us == row->time_us ? 0 : MAILSTORE_EOLD;
+}
+
+int mailrecover_compare(struct maillog *log, struct reader *reader, uint64_t next_segment,
+			uint64_t segment, bool *ret_is_emptied)
+{
+	struct mailsegment_head head;
+	struct segmentrow row;
+	int ret = mailindex_segment_row(reader, segment, &row);
+	*ret_is_emptied = false;
+	if (ret == DNSBLV6_ENOTFOUND)
+		return reader == NULL || segment >= next_segment
+			       ? 0
+			       : compare_emptied(log, reader, segment, ret_is_emptied);
+	if (ret != STORE_OK)
+		return ret;
+	if (maillog_read_segment(log, segment, &head) == 0 && head.id != row.id)
+		return MAILSTORE_EOLD;
+	return compare_records(log, segment, &row);
 }
 
 static void note_damage(struct mailrecover *recover, uint64_t segment, uint64_t at, uint64_t count)
@@ -96,7 +160,12 @@ static int examine_tail(struct mailrecover *recover, struct mailrecover_segment 
 		segment->durable = found.durable;
 	if (found.end == from)
 		return 0;
-	return mailwalk_add(&recover->walk, segment->number, segment->generation, from, found.end);
+	const struct mailwalk_segment walked = {
+		.cursor = { .segment = segment->number, .at = from, .end = found.end },
+		.id = segment->id,
+		.generation = segment->generation,
+	};
+	return mailwalk_add(&recover->walk, &walked);
 }
 
 /* A whole head of another number, or of another store: not ours to remove. */
@@ -137,18 +206,23 @@ static int examine_unknown(struct mailrecover *recover, struct mailrecover_segme
 {
 	struct mailsegment_head head;
 	uint64_t size;
-	if (recover->reader != NULL && segment->number < recover->facts.next_segment) {
+	bool is_emptied;
+	int ret = mailrecover_compare(recover->log, recover->reader, recover->facts.next_segment,
+				      segment->number, &is_emptied);
+	if (ret == 0 && is_emptied) {
 		segment->fate = FATE_ORPHAN;
 		recover->recovery->orphans++;
 		return 0;
 	}
-	int ret = recover->log->disk->ops->size(recover->log->disk, segment->number, &size);
+	if (ret == 0)
+		ret = recover->log->disk->ops->size(recover->log->disk, segment->number, &size);
 	if (ret == 0)
 		ret = maillog_read_segment(recover->log, segment->number, &head);
 	if (ret == MAILSTORE_EDAMAGED)
 		return examine_headless(recover, segment, size);
 	if (ret != 0)
 		return ret;
+	segment->id = head.id;
 	segment->generation = head.generation;
 	return examine_tail(recover, segment, MAILSEGMENT_HEAD_SIZE);
 }
@@ -163,6 +237,7 @@ static int examine_one(struct mailrecover *recover, struct mailrecover_segment *
 		return examine_unknown(recover, segment);
 	if (ret != STORE_OK)
 		return ret;
+	segment->id = row.id;
 	segment->generation = row.generation;
 	segment->end = row.end;
 	segment->durable = row.end;
@@ -173,7 +248,16 @@ static int examine_one(struct mailrecover *recover, struct mailrecover_segment *
 		recover->recovery->first = (struct mailplace){ segment->number, size };
 		return MAILSTORE_EAHEAD;
 	}
-	return size > row.end ? examine_tail(recover, segment, row.end) : 0;
+	/*
+	 * A number is given again only when all segments from it on have gone. So the last one speaks for those before
+	 * it, whose heads are not read.
+	 */
+	bool is_emptied;
+	if (size > row.end || segment->number == recover->last_known)
+		ret = mailrecover_compare(recover->log, recover->reader,
+					  recover->facts.next_segment, segment->number,
+					  &is_emptied);
+	return ret == 0 && size > row.end ? examine_tail(recover, segment, row.end) : ret;
 }
 
 int mailrecover_examine(struct mailrecover *recover)
@@ -189,7 +273,7 @@ int mailrecover_examine(struct mailrecover *recover)
 	recover->recovery->segments = recover->count;
 	for (size_t i = 0; ret == 0 && i < recover->count; i++) {
 		ret = examine_one(recover, &recover->segments[i]);
-		if (ret != 0 && ret != -ENOMEM)
+		if (ret != 0 && ret != -ENOMEM && ret != MAILSTORE_EOLD)
 			recover->recovery->refused = recover->segments[i].number;
 		recover->recovery->examined++;
 		mailrecover_step(recover);
@@ -205,12 +289,15 @@ int mailrecover_resume(struct mailrecover *recover)
 	log->next_segment = recover->facts.next_segment > 0 ? recover->facts.next_segment : 1;
 	for (size_t i = 0; ret == 0 && i < recover->count; i++) {
 		const struct mailrecover_segment *segment = &recover->segments[i];
-		if (segment->number >= log->next_segment)
+		if (segment->fate == FATE_KEPT && segment->number >= log->next_segment)
 			log->next_segment = segment->number + 1;
+		const struct maillog_head head = { .segment = segment->number,
+						   .id = segment->id,
+						   .end = segment->end,
+						   .synced = segment->durable };
 		/* The last one of a generation is the one that grows; each is made durable. */
 		if (segment->fate == FATE_KEPT)
-			ret = maillog_resume(log, segment->generation, segment->number,
-					     segment->durable, segment->end);
+			ret = maillog_resume(log, segment->generation, &head);
 		else
 			ret = disk->ops->remove(disk, segment->number);
 	}
@@ -222,7 +309,7 @@ int mailrecover_note_kept(const struct mailrecover *recover, struct mailbatch *b
 	int ret = 0;
 	for (size_t i = 0; ret == 0 && i < recover->count; i++) {
 		const struct mailrecover_segment *segment = &recover->segments[i];
-		const struct mailbatch_kept kept = { segment->number, segment->end,
+		const struct mailbatch_kept kept = { segment->number, segment->id, segment->end,
 						     segment->generation };
 		if (segment->is_new && segment->fate == FATE_KEPT)
 			ret = mailbatch_add_kept(batch, &kept);

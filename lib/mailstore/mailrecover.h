@@ -45,12 +45,13 @@ struct mailrecover {
 	struct mailrecover_segment *segments; /* of the log, in order */
 	size_t count;
 	size_t room;
+	uint64_t last_known; /* the segment with the highest number that the index knows, or 0 */
 };
 
 /*
  * Examines all segments, changes nothing. MAILSTORE_ELOST, MAILSTORE_EAHEAD, and MAILSTORE_EDAMAGED
  * for one that has the head of another, or -errno for one that cannot be read, with recovery->refused.
- * mailrecover_free() in any case.
+ * MAILSTORE_EOLD as mailrecover_compare(). mailrecover_free() in any case.
  */
 int mailrecover_examine(struct mailrecover *recover);
 /*
@@ -61,6 +62,13 @@ int mailrecover_resume(struct mailrecover *recover);
 /* Notes the segments that the index did not know, for the last of what it takes over: 0 or -ENOMEM. */
 int mailrecover_note_kept(const struct mailrecover *recover, struct mailbatch *batch);
 void mailrecover_free(struct mailrecover *recover);
+/*
+ * Is a segment the one that the index knows by its number, or a new one, or the one that was emptied last and is
+ * to be removed, *ret_is_emptied? MAILSTORE_EOLD when it is neither: the log has gone on with another index since,
+ * which did not know which numbers had been given. What of it cannot be read says nothing.
+ */
+int mailrecover_compare(struct maillog *log, struct reader *reader, uint64_t next_segment,
+			uint64_t segment, bool *ret_is_emptied);
 void mailrecover_step(const struct mailrecover *recover);
 
 #ifdef __cplusplus

@@ -63,7 +63,11 @@ static int apply(struct mailstore *store)
 	/* Those of segments that are not taken over yet are not to be taken for emptied ones. */
 	store->batch.next_segment = store->is_replaying ? 0 : store->log.next_segment;
 	for (unsigned i = 0; i < MAIL_GENERATIONS; i++)
-		store->batch.heads[i] = store->log.heads[i].segment;
+		store->batch.heads[i] =
+			(struct mailbatch_kept){ .segment = store->log.heads[i].segment,
+						 .id = store->log.heads[i].id,
+						 .end = MAILSEGMENT_HEAD_SIZE,
+						 .generation = (uint8_t)i };
 	store->batch.store = store->log.identity.store;
 	uint64_t emptied = store->batch.emptied;
 	close_reader(store);
@@ -135,16 +139,17 @@ static int make_room(struct mailstore *store)
 
 static int replay_one(struct mailstore *store, const struct mailwalk_segment *segment)
 {
-	const struct maillog_cursor *cursor = &segment->cursor;
-	struct mailrecord record;
+	struct mailbatch_entry entry = { .place = segment->cursor.place,
+					 .id = segment->id,
+					 .generation = segment->generation };
 	uint8_t *meta;
-	int ret = maillog_read(&store->log, cursor->place, &record, &meta);
+	int ret = maillog_read(&store->log, entry.place, &entry.record, &meta);
 	if (ret != 0)
 		return ret;
-	ret = mailbatch_add(&store->batch, &record, cursor->place, segment->generation, meta);
+	ret = mailbatch_add(&store->batch, &entry, meta);
 	free(meta);
-	if (record.lsn >= store->next_lsn)
-		store->next_lsn = record.lsn + 1;
+	if (entry.record.lsn >= store->next_lsn)
+		store->next_lsn = entry.record.lsn + 1;
 	return ret == 0 && is_much(&store->batch) ? apply(store) : ret;
 }
 
@@ -223,17 +228,19 @@ int mailstore_append(struct maillayer *layer, unsigned generation, struct mailre
 		     const uint8_t *meta, const struct maillog_body *body)
 {
 	struct mailstore *store = store_of(layer);
-	struct mailplace place;
+	struct mailbatch_entry entry = { .generation = (uint8_t)generation };
 	record->lsn = store->next_lsn;
 	if (record->type == MAILRECORD_MAIL)
 		record->mail = record->lsn;
 	int ret = make_room(store);
 	if (ret == 0)
-		ret = maillog_append(&store->log, generation, record, meta, body, &place);
+		ret = maillog_append(&store->log, generation, record, meta, body, &entry.place);
 	if (ret != 0)
 		return mailstore_name_limit(ret);
 	store->next_lsn++;
-	ret = mailbatch_add(&store->batch, record, place, (uint8_t)generation, meta);
+	entry.record = *record;
+	entry.id = store->log.heads[generation].id;
+	ret = mailbatch_add(&store->batch, &entry, meta);
 	/* The log has a record that the index would lack. */
 	return ret == 0 ? 0 : maillog_fail(&store->log, ret);
 }

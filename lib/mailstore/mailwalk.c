@@ -6,14 +6,11 @@
 
 #include "lib/format/array.h"
 
-int mailwalk_add(struct mailwalk *walk, uint64_t segment, uint8_t generation, uint64_t from,
-		 uint64_t end)
+int mailwalk_add(struct mailwalk *walk, const struct mailwalk_segment *segment)
 {
 	if (!array_reserve(walk->segments, walk->count + 1, &walk->room))
 		return -ENOMEM;
-	walk->segments[walk->count++] =
-		(struct mailwalk_segment){ .cursor = { .segment = segment, .at = from, .end = end },
-					   .generation = generation };
+	walk->segments[walk->count++] = *segment;
 	return 0;
 }
 

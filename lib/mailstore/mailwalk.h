@@ -15,7 +15,8 @@ extern "C" {
 #endif
 
 struct mailwalk_segment {
-	struct maillog_cursor cursor;
+	struct maillog_cursor cursor; /* its .segment, .at and .end are given */
+	uint64_t id;
 	uint8_t generation;
 };
 
@@ -28,8 +29,7 @@ struct mailwalk {
 };
 
 /* Adds a segment, of which the records from one place to another are walked. 0 or -ENOMEM. */
-int mailwalk_add(struct mailwalk *walk, uint64_t segment, uint8_t generation, uint64_t from,
-		 uint64_t end);
+int mailwalk_add(struct mailwalk *walk, const struct mailwalk_segment *segment);
 /* The next record; DNSBLV6_ENOTFOUND behind the last. *ret_segment is valid until the next call. */
 int mailwalk_next(struct mailwalk *walk, const struct mailwalk_segment **ret_segment);
 void mailwalk_free(struct mailwalk *walk);

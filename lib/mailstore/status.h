@@ -35,7 +35,8 @@ extern "C" {
 	X(MAILSTORE_ELOCK, -2616, "a connection has the lock of one mailbox at a time")            \
 	X(MAILSTORE_ELOST_LOCK, -2617, "the lock of this mailbox has gone to another session")     \
 	X(MAILSTORE_EAWAY, -2618, "the node that has this mailbox cannot be reached")              \
-	X(MAILSTORE_EUNSURE, -2619, "the disk has failed, and may have kept what was refused")
+	X(MAILSTORE_EUNSURE, -2619, "the disk has failed, and may have kept what was refused")     \
+	X(MAILSTORE_EOLD, -2620, "the index is not the last one that this log has had")
 
 enum mailstore_status {
 	MAILSTORE_OK = 0,

@@ -120,6 +120,7 @@ class mail_bench
 		mail.text = reinterpret_cast<const uint8_t *>(text.data());
 		mail.size = text.size();
 		mail.id = has_id ? ret_id : nullptr;
+		mail.time_us = time_us;
 		return maillayer_deliver(store, &mail, ret_id);
 	}
 	int deliver(const std::vector<std::string> &to, const std::string &text)
@@ -129,7 +130,7 @@ class mail_bench
 	}
 	int remove(const std::string &box, uint64_t mail)
 	{
-		return maillayer_erase(store, name_of(box), &mail, 1, 0);
+		return maillayer_erase(store, name_of(box), &mail, 1, time_us);
 	}
 	int collect(unsigned share_max)
 	{
@@ -233,6 +234,7 @@ class mail_bench
 	sim_disk disk;
 	maillayer *store = nullptr;
 	mailstore_recovery recovery{};
+	uint64_t time_us = 0; // of mails and deletions
 
       private:
 	uint64_t segment_size_;

@@ -22,6 +22,7 @@
 #define LOOKS_MAX 4
 #define BUSY_TEXT                                                                                  \
 	"mail-stored or another process has it; --store SOCKET reaches a running mail-stored"
+#define OLD_TEXT "an index of before was put back; fsck --repair makes one of the log"
 
 /* ---- what goes wrong ---- */
 
@@ -33,9 +34,10 @@ int tool_fail(const char *store, const char *what, int status)
 
 int tool_fail_open(const char *store, int status)
 {
-	if (status != -EBUSY)
+	if (status != -EBUSY && status != MAILSTORE_EOLD)
 		return tool_fail(store, "store not opened", status);
-	log_error(NULL, "store not opened, store=%s (%s)", store, BUSY_TEXT);
+	log_error(NULL, "store not opened, store=%s (%s)", store,
+		  status == -EBUSY ? BUSY_TEXT : OLD_TEXT);
 	return mailstore_exit_status(status);
 }
 

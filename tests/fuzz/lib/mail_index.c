@@ -72,9 +72,11 @@ static void ask_mails(struct reader *reader)
 	struct mailrow row;
 	struct segmentrow segment;
 	struct mailfacts facts;
+	struct mailemptied emptied;
 	struct mailid id = { 0 };
 	uint64_t number;
 	(void)mailindex_facts(reader, &facts);
+	(void)mailindex_emptied(reader, &emptied);
 	(void)mailindex_id(reader, &id, &number);
 	for (uint64_t mail = 0; mail < 4; mail++)
 		(void)mailindex_mail(reader, mail, &row);

@@ -58,7 +58,8 @@ static void try_segment(const uint8_t *bytes, size_t size)
 	mailsegment_encode(&head, again);
 	require(mailsegment_decode(again, sizeof(again), &second) == 0 &&
 			memcmp(head.store, second.store, sizeof(second.store)) == 0 &&
-			head.number == second.number && head.generation == second.generation,
+			head.number == second.number && head.id == second.id &&
+			head.generation == second.generation,
 		"the same segment");
 }
 

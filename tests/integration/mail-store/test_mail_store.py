@@ -249,6 +249,23 @@ class Damage(Store):
         self.assertIn("the index is newer than the log", self.log)
         self.assertRegex(self.fsck(status=1), r"segment 0{15}1 at \d+: the index is newer than the log")
 
+    def test_an_index_that_was_put_back_behind_another_is_refused(self):
+        index = os.path.join(self.store, "index.mdb")
+        before = self.path("before")
+        for box in BOXES:
+            self.run_tool("rm", "--all", box)
+        self.run_tool("collect")
+        self.assertEqual(os.listdir(os.path.join(self.store, "log")), [f"{0:016x}"])
+        shutil.move(index, before)
+        self.deliver(b"x\n", "a")
+        shutil.copy(before, index)
+        self.run_tool("ls", status=65)
+        self.assertEqual(self.log, f"error: store not opened, store={self.store} (an index of before was put back; "
+                         "fsck --repair makes one of the log)\n")
+        self.assertIn("the index is not the last one that this log has had", self.fsck(status=1))
+        self.fsck("--repair", status=1)
+        self.assertEqual(len(self.ids("a")), 1)
+
     def test_an_index_of_another_store_is_refused(self):
         other = self.path("other")
         mine, self.store = self.store, other

@@ -11,6 +11,7 @@ import errno
 import fcntl
 import os
 import pwd
+import shutil
 import signal
 import struct
 import subprocess
@@ -498,9 +499,33 @@ class Index(Case):
                         file.truncate(0)
                         file.write(b"no index at all\n" * 1000)
                 store.start()
-                store.wait_for_log(r"^warning: \[mail-stored\] index was damaged, another is made")
+                store.wait_for_log(r"^warning: \[mail-stored\] index put aside, another is made")
                 with store.client() as client:
                     self.assertEqual([client.entries(box) for box in BOXES], wanted)
+
+    def test_an_index_that_was_put_back_behind_another_is_put_aside(self):
+        store = Stored(self, stored={"collect-interval": "100ms", "collect-share": "100"})
+        index = os.path.join(store.directory, "index.mdb")
+        with store.client() as client:
+            client.deliver(TEXT, BOXES[:1])
+            client.erase(BOXES[0], [mail for mail, _, _ in client.entries(BOXES[0])])
+            wait_for(lambda: client.stat()["segments"] == 0, "all segments to be emptied")
+        self.assertEqual(store.stop(), 0)
+        os.rename(index, self.path("before"))
+        store.start()
+        with store.client() as client:
+            client.deliver(TEXT, BOXES)
+            wanted = [client.entries(box) for box in BOXES]
+        self.assertEqual(store.stop(), 0)
+        for start in range(2):
+            with self.subTest(start):
+                shutil.copyfile(self.path("before"), index)
+                store.start()
+                store.wait_for_log(r"^warning: \[mail-stored\] index put aside, another is made from the log, directory="
+                                   r"\S+ \(the index is not the last one that this log has had\)$")
+                with store.client() as client:
+                    self.assertEqual([client.entries(box) for box in BOXES], wanted)
+                self.assertEqual(store.stop(), 0)
 
     def test_a_damaged_segment_stays_and_the_others_are_emptied(self):
         store = Stored(self, stored={"segment-size": "64K", "collect-interval": "100ms", "collect-share": "0"})

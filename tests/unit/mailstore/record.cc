@@ -75,11 +75,13 @@ TEST_CASE("identity and segment are as MAILSTORE.md has them", "[mailstore][reco
 	CHECK(back.segment_size == identity.segment_size);
 	CHECK(memcmp(back.key, identity.key, sizeof(back.key)) == 0);
 
-	const bytes segment = vector_of("segment");
+	const bool has_id = GENERATE(true, false);
+	const bytes segment = vector_of(has_id ? "segment" : "older");
 	mailsegment_head head{};
 	REQUIRE(mailsegment_decode(segment.data(), segment.size(), &head) == 0);
 	CHECK(head.number == 7);
 	CHECK(int(head.generation) == 1);
+	CHECK(head.id == (has_id ? 0x2122232425262728U : 0));
 	CHECK(memcmp(head.store, identity.store, sizeof(head.store)) == 0);
 	mailsegment_encode(&head, made.data());
 	CHECK(made == segment);

@@ -22,17 +22,20 @@ static bool is_damage(int status)
 	       status == STORE_EENDLESS;
 }
 
-static void put_aside(const struct stored_setup *setup, const char *path, int status)
+bool store_index_put_aside(const struct stored_setup *setup, int status)
 {
+	char path[PATH_MAX];
 	char aside[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/index.mdb", setup->directory);
 	snprintf(aside, sizeof(aside), "%s/index.damaged", setup->directory);
-	if (rename(path, aside) != 0)
-		log_error(context, "index is damaged and stays, directory=%s (%s)",
-			  setup->directory, strerror(errno));
-	else
-		log_warning(context,
-			    "index was damaged, another is made from the log, directory=%s (%s)",
-			    setup->directory, store_strerror(status));
+	if (rename(path, aside) != 0) {
+		log_error(context, "index not put aside, directory=%s (%s)", setup->directory,
+			  strerror(errno));
+		return false;
+	}
+	log_warning(context, "index put aside, another is made from the log, directory=%s (%s)",
+		    setup->directory, mailstore_strerror(status));
+	return true;
 }
 
 /* As the user that has the store: a lock file that is missing becomes that one's. */
@@ -45,7 +48,7 @@ static void look(const struct stored_setup *setup)
 	if (ret == 0)
 		ret = verify_store(path, &mailindex_kind, &facts);
 	if (is_damage(ret))
-		put_aside(setup, path, ret);
+		(void)store_index_put_aside(setup, ret);
 }
 
 void store_index_look(const struct stored_setup *setup)

@@ -105,6 +105,11 @@ static int open_log(const struct stored_setup *setup, struct maillayer **ret_lay
 	if (ret != 0)
 		return ret;
 	ret = mailstore_open(&store_setup, ret_layer, &recovery);
+	if (ret == MAILSTORE_EOLD && store_index_put_aside(setup, ret)) {
+		ret = filedisk_open(log, &store_setup.disk);
+		if (ret == 0)
+			ret = mailstore_open(&store_setup, ret_layer, &recovery);
+	}
 	if (ret == 0 && is_new)
 		log_info(context, "store is new, directory=%s", setup->directory);
 	log_recovery(setup, &recovery, ret);
