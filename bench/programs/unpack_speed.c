@@ -164,7 +164,8 @@ static void run_bare(struct bytes packed, size_t piece)
 static void run_row(enum content_kind kind, struct bytes packed, size_t piece, uint64_t wanted)
 {
 	static _Alignas(16) uint8_t memory[UNPACK_HERE_MEMORY];
-	static const struct unpack_events events = { member_begin, member_data, member_end, flaw };
+	static const struct unpack_events events = { member_begin, member_data, member_end, flaw,
+						     NULL };
 	struct unpack_budget budget = UNPACK_BUDGET;
 	struct unpack *unpack = NULL;
 	uint64_t out = 0;

@@ -684,6 +684,7 @@ const char *content_kind_name(enum content_kind kind)
 		[CONTENT_ONENOTE] = "onenote",
 		[CONTENT_MSO] = "mso",
 		[CONTENT_CHM] = "chm",
+		[CONTENT_PDF_SEALED] = "sealed pdf",
 	};
 	return (unsigned)kind < CONTENT_KIND_COUNT ? names[kind] : "other";
 }

@@ -68,6 +68,7 @@ enum content_kind {
 	CONTENT_ONENOTE,
 	CONTENT_MSO, /* ActiveMime, of pages that Office has saved: a compound file, compressed */
 	CONTENT_CHM, /* compiled help */
+	CONTENT_PDF_SEALED, /* what lib/unpack keeps of a PDF that may be encrypted; no file's head says so */
 	CONTENT_KIND_COUNT,
 };
 

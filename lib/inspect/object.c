@@ -123,8 +123,24 @@ static void tell_held(struct object *archive)
 	}
 }
 
+/* Its bytes are the archive's, which are matched, and so are those that stand in it besides. */
+static void *begin_copy(void *context, enum content_kind kind)
+{
+	struct object *archive = (struct object *)context;
+	struct object *copy = object_begin(archive->inspection, archive, "");
+	if (copy == NULL)
+		return NULL;
+	copy->depth = archive->depth;
+	copy->container = archive->container;
+	copy->forced_kind = kind;
+	copy->is_guess = true;
+	copy->is_bare_text = true;
+	copy->match = NULL;
+	return copy;
+}
+
 static const struct unpack_events archive_events = { begin_member, push_member, object_end_within,
-						     take_flaw };
+						     take_flaw, begin_copy };
 
 /* ---- which way an object goes ---- */
 
@@ -517,7 +533,9 @@ struct object *object_begin(struct inspection *inspection, struct object *parent
 	path_join(parent_path, name, object->path);
 	object->depth = parent != NULL ? parent->depth + 1 : 0;
 	object->is_beside = parent != NULL && parent->is_beside;
-	object->container = parent != NULL ? parent->kind : CONTENT_OTHER;
+	object->container = parent == NULL			 ? CONTENT_OTHER
+			    : parent->kind == CONTENT_PDF_SEALED ? CONTENT_PDF
+								 : parent->kind;
 	link_open(inspection, object);
 	begin_match(object);
 	inspection->result.objects++;

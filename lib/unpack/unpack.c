@@ -163,19 +163,19 @@ static void free_spool(struct unpack *unpack)
 	unpack->spool_room = 0;
 }
 
-static void keep(struct unpack *unpack, const uint8_t *bytes, size_t size)
+bool unpack_keep(struct unpack *unpack, const uint8_t *bytes, size_t size)
 {
 	if (size == 0)
-		return;
+		return true;
 	if (size > unpack->budget->spool_left ||
 	    !array_reserve(unpack->spool, unpack->spool_size + size, &unpack->spool_room)) {
-		unpack_stop(unpack, UNPACK_MEMORY);
 		free_spool(unpack);
-		return;
+		return false;
 	}
 	memcpy(unpack->spool + unpack->spool_size, bytes, size);
 	unpack->spool_size += size;
 	unpack->budget->spool_left -= size;
+	return true;
 }
 
 /* An object that was cut elsewhere has lost its directory, and is not opened. */
@@ -241,10 +241,10 @@ void unpack_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
 {
 	if (unpack->is_over)
 		return;
-	if (unpack->row->opened != NULL)
-		keep(unpack, bytes, size);
-	else
+	if (unpack->row->opened == NULL)
 		unpack->row->push(unpack, bytes, size);
+	else if (!unpack_keep(unpack, bytes, size))
+		unpack_stop(unpack, UNPACK_MEMORY);
 }
 
 void unpack_end(struct unpack *unpack, bool is_whole)

@@ -74,6 +74,11 @@ struct unpack_events {
 	void (*end)(void *context, void *member, bool is_whole);
 	/* name: of the member, or "". */
 	void (*flaw)(void *context, enum unpack_flaw flaw, const char *name);
+	/*
+	 * The object once more, as what it may turn out to be: CONTENT_PDF_SEALED. It has data and an end as a member,
+	 * and others may be open beside it. NULL: not wanted, and so what it returns.
+	 */
+	void *(*begin_as)(void *context, enum content_kind kind);
 };
 
 enum unpack_place { UNPACK_HERE, UNPACK_APART };
@@ -84,7 +89,7 @@ struct unpack_row; /* in unpack_rows.h */
 /* NULL: the kind is nothing that has something in it. */
 const struct unpack_row *unpack_find(enum content_kind kind);
 enum unpack_place unpack_place(const struct unpack_row *row);
-#define UNPACK_HERE_MEMORY (84 * 1024) /* bytes, as of malloc(), for one object of UNPACK_HERE */
+#define UNPACK_HERE_MEMORY (89 * 1024) /* bytes, as of malloc(), for one object of UNPACK_HERE */
 
 /*
  * memory is the caller's for UNPACK_HERE, NULL for UNPACK_APART. budget, events and context are

@@ -60,6 +60,11 @@ static const struct unpack_row rows[] = {
 	SPOOLED(CONTENT_XAR, archive),
 	SPOOLED(CONTENT_OLE, ole),
 	SPOOLED(CONTENT_CHM, chm),
+	{ .kind = CONTENT_PDF_SEALED,
+	  .place = UNPACK_APART,
+	  .state_size = UNPACK_HERE_STATE,
+	  .push = unpack_sealed_push,
+	  .end = unpack_sealed_end },
 };
 
 const struct unpack_row *unpack_find(enum content_kind kind)

@@ -65,6 +65,8 @@ struct unpack {
 
 /* A member begins; its name is as shown. false: there are too many, and it is over. */
 bool unpack_open(struct unpack *unpack, const char *name);
+/* Into the spool, which a row that streams may have, too. false: there is no room, and what was in it is gone. */
+bool unpack_keep(struct unpack *unpack, const uint8_t *bytes, size_t size);
 /* Bytes of the member that is open. false: it is over. */
 bool unpack_give(struct unpack *unpack, const uint8_t *bytes, size_t size);
 /* The same, looking at the ratio behind each piece: for decoders whose own steps do not depend on cuts. */
@@ -85,7 +87,7 @@ void unpack_meet_garbage(struct unpack *unpack);
 bool unpack_is_dense(const struct unpack *unpack, uint64_t more);
 
 /* unpack_zlib.c, zip/unpack_zip.c, unpack_lzfu.c, pdf/unpack_pdf.c. No state of theirs is larger. */
-#define UNPACK_HERE_STATE (82 * 1024)
+#define UNPACK_HERE_STATE (87 * 1024)
 int unpack_gzip_begin(struct unpack *unpack);
 int unpack_mso_begin(struct unpack *unpack);
 int unpack_zlib_begin(struct unpack *unpack);
@@ -100,6 +102,11 @@ void unpack_lzfu_end(struct unpack *unpack);
 int unpack_pdf_begin(struct unpack *unpack);
 void unpack_pdf_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_pdf_end(struct unpack *unpack);
+/* pdf/unpack_sealed.c, and what it needs of the former: a PDF that was decrypted begins, and a stream is so long. */
+void unpack_pdf_begin_opened(struct unpack *unpack);
+void unpack_pdf_set_length(struct unpack *unpack, uint64_t length);
+void unpack_sealed_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
+void unpack_sealed_end(struct unpack *unpack);
 
 /* unpack_cms.c, unpack_onenote.c, unpack_rtf.c. */
 #define UNPACK_SMALL_STATE (8 * 1024)

@@ -189,7 +189,7 @@ ROOMS = {
                    "zones", "commands"),
     "lib/mstream": ("head", "read"),
     "client-lib": ("base", "cache", "config", "resolver", "shared", "engine", "handle"),
-    "lib/unpack": ("zip", "pdf", "office", "apart"),
+    "lib/unpack": ("zip", "office", "pdf", "apart"),
     "integration/mail/base": ("users", "store", "tls", "handover", "loop", "edge", "facts", "worker", "nanny",
                               "peers", "scan", "setup"),
     "integration/mail/mail-proxy": ("setup", "facts", "side", "smtp", "pop3", "process"),

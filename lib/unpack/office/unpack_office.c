@@ -95,27 +95,38 @@ bool office_password(enum office_hash hash, const uint8_t *salt, size_t salt_siz
 
 /* ---- ciphers ---- */
 
-bool office_decrypt(enum office_mode mode, const uint8_t *key, size_t key_size, const uint8_t *iv,
-		    const uint8_t *bytes, size_t size, uint8_t *ret_bytes)
+static bool crypt_blocks(const EVP_CIPHER *cipher, int is_encrypting, const uint8_t *key,
+			 const uint8_t *iv, const uint8_t *bytes, size_t size, uint8_t *ret_bytes)
 {
 	int done = 0;
 	EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
 	const bool is_done =
 		context != NULL &&
-		EVP_DecryptInit_ex(context, cipher_of(mode, key_size), NULL, key, iv) == 1 &&
+		EVP_CipherInit_ex(context, cipher, NULL, key, iv, is_encrypting) == 1 &&
 		EVP_CIPHER_CTX_set_padding(context, 0) == 1 &&
-		EVP_DecryptUpdate(context, ret_bytes, &done, bytes, (int)size) == 1 &&
+		EVP_CipherUpdate(context, ret_bytes, &done, bytes, (int)size) == 1 &&
 		(size_t)done == size;
 	EVP_CIPHER_CTX_free(context);
 	return is_done;
 }
 
-void office_rc4(const uint8_t *key, size_t key_size, uint8_t *ret_bytes, size_t size)
+bool office_decrypt(enum office_mode mode, const uint8_t *key, size_t key_size, const uint8_t *iv,
+		    const uint8_t *bytes, size_t size, uint8_t *ret_bytes)
+{
+	return crypt_blocks(cipher_of(mode, key_size), 0, key, iv, bytes, size, ret_bytes);
+}
+
+bool office_encrypt(const uint8_t *key, const uint8_t *iv, const uint8_t *bytes, size_t size,
+		    uint8_t *ret_bytes)
+{
+	return crypt_blocks(EVP_aes_128_cbc(), 1, key, iv, bytes, size, ret_bytes);
+}
+
+void office_rc4(const uint8_t *key, size_t key_size, uint8_t *bytes, size_t size)
 {
 	RC4_KEY state;
 	RC4_set_key(&state, (int)key_size, key);
-	memset(ret_bytes, 0, size);
-	RC4(&state, size, ret_bytes, ret_bytes);
+	RC4(&state, size, bytes, bytes);
 }
 
 /* ---- what documents say ---- */

@@ -5,7 +5,8 @@
  * unpack_office.h - hashes and ciphers of encrypted documents, with the password that Excel knows.
  *
  * Flow: unpack_package.c, unpack_workbook.c: what a document says of its encryption -> office_password()
- *       and office_hash(): its key -> office_decrypt() or office_rc4(): its bytes.
+ *       and office_hash(): its key -> office_decrypt() or office_rc4(): its bytes. pdf/unpack_lock.c has
+ *       the same of PDFs, without the password.
  *
  *     office_password(OFFICE_SHA512, salt, salt_size, rounds, hash);
  *     office_hash(OFFICE_SHA512, hash, office_hash_size(OFFICE_SHA512), purpose, sizeof(purpose), key);
@@ -19,6 +20,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define OFFICE_HASH_MAX 64
 #define OFFICE_BLOCK	16 /* of AES */
@@ -48,9 +53,16 @@ bool office_password(enum office_hash hash, const uint8_t *salt, size_t salt_siz
 /* AES, of whole blocks; key_size is 16, 24 or 32. iv has a block, NULL for OFFICE_ECB. */
 bool office_decrypt(enum office_mode mode, const uint8_t *key, size_t key_size, const uint8_t *iv,
 		    const uint8_t *bytes, size_t size, uint8_t *ret_bytes);
-/* The first size bytes that RC4 has for a key. */
-void office_rc4(const uint8_t *key, size_t key_size, uint8_t *ret_bytes, size_t size);
+/* The other way, with AES-128 in OFFICE_CBC. */
+bool office_encrypt(const uint8_t *key, const uint8_t *iv, const uint8_t *bytes, size_t size,
+		    uint8_t *ret_bytes);
+/* In place, either way, from the begin of what RC4 has for a key. */
+void office_rc4(const uint8_t *key, size_t key_size, uint8_t *bytes, size_t size);
 /* Of text that has no blanks in it; returns how many bytes, 0 when it is none or has more than room. */
 size_t office_base64(const char *text, size_t text_size, uint8_t *ret_bytes, size_t room);
 /* bytes: 4 flags, 4 size of the header, the header, and the verifier. */
 bool office_header(const uint8_t *bytes, size_t size, struct office_header *ret_header);
+
+#ifdef __cplusplus
+}
+#endif

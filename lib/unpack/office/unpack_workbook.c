@@ -43,6 +43,7 @@ static bool begin_run(struct office_workbook *workbook)
 	uint8_t key[OFFICE_HASH_MAX];
 	const size_t key_size =
 		make_key(workbook, (uint32_t)(workbook->offset / OFFICE_RC4_RUN), key);
+	memset(workbook->run, 0, sizeof(workbook->run));
 	if (key_size > 0)
 		office_rc4(key, key_size, workbook->run, sizeof(workbook->run));
 	return key_size > 0;

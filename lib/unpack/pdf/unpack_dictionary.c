@@ -22,6 +22,51 @@ bool pdf_is_delimiter(uint8_t byte)
 	       byte == '(' || byte == ')' || byte == '%';
 }
 
+/* ---- words ---- */
+
+/* Is what stands before at the end of a dictionary, but for blanks, and comments on lines before? */
+static bool is_behind_dictionary(const uint8_t *text, size_t at)
+{
+	bool is_clear = true; /* of the line, what is behind at are blanks, or a comment */
+	bool is_first = true;
+	for (; at > 0; at--) {
+		const uint8_t byte = text[at - 1];
+		if (byte == '\r' || byte == '\n') {
+			if (!is_clear)
+				return false;
+			is_first = false;
+		} else if (byte == '%' && !is_first) {
+			is_clear = true;
+		} else if (is_clear && byte == '>' && at > 1 && text[at - 2] == '>') {
+			return true;
+		} else if (!pdf_is_space(byte)) {
+			is_clear = false;
+		}
+	}
+	return false;
+}
+
+bool pdf_ends_with_stream(const uint8_t *text, size_t size)
+{
+	static const char word[] = "stream";
+	const size_t word_size = sizeof(word) - 1;
+	return size >= word_size + 2 && memcmp(text + size - word_size, word, word_size) == 0 &&
+	       is_behind_dictionary(text, size - word_size);
+}
+
+bool pdf_has_name(const uint8_t *text, size_t size, const char *name)
+{
+	const size_t name_size = strlen(name);
+	const uint8_t *end = text + size;
+	const uint8_t *at = text;
+	while ((at = memmem(at, (size_t)(end - at), name, name_size)) != NULL) {
+		at += name_size;
+		if (at < end && (pdf_is_space(*at) || pdf_is_delimiter(*at)))
+			return true;
+	}
+	return false;
+}
+
 /* ---- a copy without what does not count ---- */
 
 /* "0 obj", with or without the blank, and no part of a name. */

@@ -50,6 +50,10 @@ struct pdf_place {
 
 bool pdf_is_space(uint8_t byte);
 bool pdf_is_delimiter(uint8_t byte);
+/* Does text end with "stream", for itself, behind the end of a dictionary? */
+bool pdf_ends_with_stream(const uint8_t *text, size_t size);
+/* Does the name stand in text, with something behind it? */
+bool pdf_has_name(const uint8_t *text, size_t size, const char *name);
 /*
  * The dictionary that text, of PDF_TEXT_SIZE bytes at most, ends with, or has a part of; ret_text has
  * room for a NUL more. place is that of its first byte, and becomes that of the byte in the middle of

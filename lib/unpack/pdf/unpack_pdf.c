@@ -7,6 +7,8 @@
 #include "lib/unpack/pdf/unpack_lzw.h"
 #include "lib/unpack/pdf/unpack_predictor.h"
 #include "lib/unpack/pdf/unpack_script.h"
+#include "lib/unpack/pdf/unpack_seal.h"
+#include "lib/unpack/pdf/unpack_stages.h"
 #include "lib/unpack/unpack_inflate.h"
 
 /*
@@ -21,8 +23,8 @@
  * what stands for that and begins as zlib is that, whatever is said. What a predictor has made of rows is
  * undone, unless they are long, or TIFF's of few bits. Images are decompressed as long as they are not
  * dense: a white page is as dense as a bomb.
- * What has other filters is given as it is, and what is encrypted, which is said, as are filters and parameters in
- * objects of their own.
+ * What has other filters is given as it is, and what is encrypted, which unpack_sealed.c opens. That filters and
+ * parameters are in objects of their own is said.
  */
 enum pdf_mode {
 	PDF_TEXT,
@@ -49,7 +51,9 @@ enum pdf_body {
 #define STREAM_WORD_SIZE 6
 #define EARLY		 PDF_INNER "EarlyChange"
 #define PIECE_SIZE	 512
-#define STAGES_MAX	 4 /* filters other than FlateDecode within one another */
+#define DEFLATE_CODES	 6  /* of a block's first byte: 0 for bytes as they are */
+#define ZLIB_BEHIND	 16 /* bytes, of a sum and what fills up to a whole line */
+#define STAGES_MAX	 4  /* filters other than FlateDecode within one another */
 /*
  * Of an image as much as this comes out, or as it takes to see that it is dense; nothing does that
  * would leave too little for what else is there.
@@ -60,35 +64,23 @@ enum pdf_body {
 #define IMAGE_LEAVES (64u << 20)
 #define IMAGE_SLICE  16 /* goes in at a time, so that not much more comes out */
 
-struct pdf_stage {
-	enum pdf_filter filter;
-	bool is_over; /* the filter's own end was there */
-	bool has_nibble;
-	uint8_t nibble;
-	uint8_t group_size; /* digits of ASCII85... */
-	uint32_t group;	    /* ...and their value; of a run, see take_runs() */
-};
-
-/* Behind the last of each stands PDF_PLAIN or PDF_INFLATED; there is room for PDF_ROWS besides. */
-struct pdf_stages {
-	struct pdf_stage before[STAGES_MAX + 2]; /* what is compressed */
-	struct pdf_stage behind[STAGES_MAX + 2];
-};
-
 struct pdf_state {
 	enum pdf_mode mode;
 	enum pdf_word word;
 	enum pdf_body body;
 	bool is_image;
-	bool is_encrypted; /* was told */
+	bool is_within;	   /* another stream, it has begun */
+	bool is_encrypted; /* it says so */
+	bool is_opened;	   /* and was, already */
 	uint8_t held_size; /* bytes that may be the end of a line, and END_WORD */
 	uint8_t word_size; /* how much of it */
 	uint8_t head_size;
 	uint8_t head[2];
 	uint8_t held[2 + END_WORD_SIZE];
-	unsigned count; /* of streams */
-	bool has_word;	/* END_WORD was in the stream, within its length */
-	uint64_t taken; /* of the stream */
+	unsigned count;		    /* of streams */
+	bool has_word;		    /* END_WORD was in the stream, within its length */
+	enum inflate_step inflated; /* what was last */
+	uint64_t taken;		    /* of the stream */
 	/* Of the stream, or what its dictionary has said until now. */
 	uint64_t length; /* 0: not said */
 	struct pdf_stages stages;
@@ -112,6 +104,7 @@ struct pdf_state {
 	struct pdf_predictor predictor;
 	bool has_objects; /* the stream */
 	unsigned script_count;
+	struct pdf_seal seal;
 	struct pdf_script outside; /* of all bytes of the file */
 	struct pdf_script inside;  /* of streams that have objects */
 };
@@ -160,6 +153,7 @@ static void inflate_piece(struct unpack *unpack, const uint8_t *bytes, size_t si
 				      size - at < most ? size - at : most, &used);
 		at += used;
 	}
+	state->inflated = step;
 	if (step == INFLATE_MORE && !is_inflated_enough(unpack))
 		return;
 	state->body = PDF_PASSED;
@@ -402,33 +396,11 @@ static void end_behind(struct unpack *unpack)
 
 /* ---- dictionaries ---- */
 
-/* Filters from *at on, up to FlateDecode, or to one that is too many, which is returned. */
-static enum pdf_filter take_filters(const char **at, enum pdf_filter last,
-				    struct pdf_stage *ret_stages)
-{
-	enum pdf_filter filter = pdf_dictionary_filter(at);
-	size_t count = 0;
-	for (; filter != PDF_PLAIN && filter != PDF_FLATE && count < STAGES_MAX; count++) {
-		ret_stages[count].filter = filter;
-		filter = pdf_dictionary_filter(at);
-	}
-	ret_stages[count].filter = last;
-	return filter;
-}
-
 static void take_all_filters(struct pdf_state *state, const char *at)
 {
-	struct pdf_stages stages = { 0 };
-	state->is_unfiltered = pdf_dictionary_is_elsewhere(at);
-	enum pdf_filter next = take_filters(&at, PDF_PLAIN, stages.before);
-	state->is_flate = next == PDF_FLATE;
-	stages.behind[0].filter = PDF_INFLATED;
-	if (state->is_flate)
-		next = take_filters(&at, PDF_INFLATED, stages.behind);
-	while (next == PDF_FLATE)
-		next = pdf_dictionary_filter(&at);
-	state->is_unfiltered = state->is_unfiltered || next != PDF_PLAIN;
-	state->stages = stages;
+	const bool is_elsewhere = pdf_dictionary_is_elsewhere(at);
+	state->is_unfiltered =
+		!pdf_stages_set(&state->stages, at, &state->is_flate) || is_elsewhere;
 }
 
 /* What an object elsewhere says of a predictor is not known. */
@@ -489,20 +461,18 @@ static void take_dictionary(struct pdf_state *state, bool is_whole)
 		take_all_filters(state, at != NULL ? at : "");
 }
 
-/* What a trailer says, or the dictionary of a stream that has the tables: then no stream is what it seems. */
+/*
+ * What a trailer says, or the dictionary of a stream that has the tables: then no stream is what it seems, and
+ * unpack_sealed.c is to open them.
+ */
 static void look_for_key(struct unpack *unpack)
 {
-	static const char name[] = "/Encrypt";
 	struct pdf_state *state = unpack->state;
-	const uint8_t *end = state->text + state->text_size;
-	const uint8_t *at = state->text;
-	while (!state->is_encrypted &&
-	       (at = memmem(at, (size_t)(end - at), name, sizeof(name) - 1)) != NULL) {
-		at += sizeof(name) - 1;
-		state->is_encrypted = at < end && (pdf_is_space(*at) || pdf_is_delimiter(*at));
-		if (state->is_encrypted)
-			unpack_tell_of(unpack, UNPACK_ENCRYPTED, "");
-	}
+	if (state->is_encrypted)
+		return;
+	state->is_encrypted = pdf_has_name(state->text, state->text_size, "/Encrypt");
+	if (state->is_encrypted || pdf_has_name(state->text, state->text_size, "/Standard"))
+		pdf_seal_open(&state->seal, unpack);
 }
 
 static void begin_text(struct pdf_state *state)
@@ -513,33 +483,55 @@ static void begin_text(struct pdf_state *state)
 
 static void add_predictor(struct pdf_state *state)
 {
-	struct pdf_stages *stages = &state->stages;
-	struct pdf_stage *at = stages->behind;
-	const struct pdf_stage *last = &stages->behind[STAGES_MAX + 1];
 	if (state->predictor.row_size == 0)
 		return;
-	if (state->predicted != PDF_FLATE) {
-		for (at = stages->before; at->filter != PDF_LZW; at++) {
-			if (at->filter == PDF_PLAIN) {
-				state->is_unpredicted = true;
-				return;
-			}
-		}
-		at++;
-		last = &stages->before[STAGES_MAX + 1];
-	}
-	pdf_predictor_begin(&state->predictor);
-	memmove(at + 1, at, (size_t)(last - at) * sizeof(*at));
-	memset(at, 0, sizeof(*at));
-	at->filter = PDF_ROWS;
+	if (pdf_stages_add_rows(&state->stages, state->predicted))
+		pdf_predictor_begin(&state->predictor);
+	else
+		state->is_unpredicted = true;
 }
 
+/*
+ * Is what was there of the stream nothing that a cipher has made? Such begins as zlib by chance, or as it is told to,
+ * but goes on as no codes of deflate do, nor as a text. Of images that have a coding of their own nothing comes out.
+ */
+static bool is_plain(const struct pdf_state *state)
+{
+	const bool is_direct = state->stages.before[0].filter == PDF_PLAIN;
+	const bool is_ended = state->inflated == INFLATE_ENDED;
+	const uint64_t used = 2 + state->inflate.stream.total_in;
+	if (!is_direct || state->body == PDF_RAW || state->body == PDF_HEAD)
+		return (is_direct && !state->is_flate && state->is_image && state->has_filters) ||
+		       pdf_seal_is_text(&state->seal);
+	if (state->inflated == INFLATE_BAD || (state->seal.kept[2] & DEFLATE_CODES) == 0)
+		return false;
+	if (is_ended)
+		return used + ZLIB_BEHIND >= state->seal.kept_size;
+	return state->body == PDF_PASSED || state->seal.kept_size == PDF_SEAL_KEPT;
+}
+
+static void take_raw(struct unpack *unpack, uint8_t byte)
+{
+	struct pdf_state *state = unpack->state;
+	take_data(unpack, state->stages.before, byte);
+	if (state->seal.mode != PDF_SEAL_PLAIN && pdf_seal_take(&state->seal, unpack, byte))
+		pdf_seal_decide(&state->seal, unpack, is_plain(state));
+}
+
+/* In a stream, the text before this one has been that stream's. */
 static void begin_stream(struct unpack *unpack)
 {
 	struct pdf_state *state = unpack->state;
 	char name[32];
 	take_dictionary(state, true);
 	look_for_key(unpack);
+	if (state->is_within)
+		pdf_seal_text(&state->seal, unpack, state->text, state->text_size);
+	pdf_seal_begin_stream(&state->seal);
+	/* Its dictionary has said that of what was encrypted. */
+	if (state->is_opened)
+		state->length = 0;
+	state->inflated = INFLATE_MORE;
 	state->mode = PDF_STREAM;
 	state->word = WORD_NONE;
 	state->body = PDF_HEAD;
@@ -567,6 +559,7 @@ static void end_stream(struct unpack *unpack)
 	end_behind(unpack);
 	pdf_script_end(&state->inside, unpack);
 	unpack_close(unpack, true);
+	pdf_seal_end_stream(&state->seal, unpack, is_plain(state));
 	state->mode = PDF_TEXT;
 	state->stages.before[0].filter = PDF_PLAIN;
 	state->stages.behind[0].filter = PDF_INFLATED;
@@ -579,37 +572,6 @@ static void end_stream(struct unpack *unpack)
 }
 
 /* ---- bytes ---- */
-
-/* Is what stands before at the end of a dictionary, but for blanks, and comments on lines before? */
-static bool is_behind_dictionary(const uint8_t *text, size_t at)
-{
-	bool is_clear = true; /* of the line, what is behind at are blanks, or a comment */
-	bool is_first = true;
-	for (; at > 0; at--) {
-		const uint8_t byte = text[at - 1];
-		if (byte == '\r' || byte == '\n') {
-			if (!is_clear)
-				return false;
-			is_first = false;
-		} else if (byte == '%' && !is_first) {
-			is_clear = true;
-		} else if (is_clear && byte == '>' && at > 1 && text[at - 2] == '>') {
-			return true;
-		} else if (!pdf_is_space(byte)) {
-			is_clear = false;
-		}
-	}
-	return false;
-}
-
-/* "stream", for itself, behind the end of a dictionary. */
-static bool is_stream_word(const struct pdf_state *state)
-{
-	const size_t at = state->text_size - STREAM_WORD_SIZE;
-	return state->text_size >= STREAM_WORD_SIZE + 2 &&
-	       memcmp(state->text + at, "stream", STREAM_WORD_SIZE) == 0 &&
-	       is_behind_dictionary(state->text, at);
-}
 
 static void leave_text(struct unpack *unpack)
 {
@@ -628,7 +590,9 @@ static void take_text(struct unpack *unpack, uint8_t byte)
 	if (state->text_size == PDF_TEXT_SIZE)
 		leave_text(unpack);
 	state->text[state->text_size++] = byte;
-	state->word = byte == 'm' && is_stream_word(state) ? WORD_STREAM : WORD_NONE;
+	state->word = byte == 'm' && pdf_ends_with_stream(state->text, state->text_size)
+			      ? WORD_STREAM
+			      : WORD_NONE;
 }
 
 static void release(struct unpack *unpack, size_t kept)
@@ -636,7 +600,7 @@ static void release(struct unpack *unpack, size_t kept)
 	struct pdf_state *state = unpack->state;
 	const size_t size = state->held_size - kept;
 	for (size_t i = 0; i < size; i++)
-		take_data(unpack, state->stages.before, state->held[i]);
+		take_raw(unpack, state->held[i]);
 	memmove(state->held, state->held + size, kept);
 	state->held_size = (uint8_t)kept;
 }
@@ -704,7 +668,7 @@ static void take_stream(struct unpack *unpack, uint8_t byte)
 		state->word_size = 1;
 		return;
 	}
-	take_data(unpack, state->stages.before, byte);
+	take_raw(unpack, byte);
 }
 
 /*
@@ -713,8 +677,9 @@ static void take_stream(struct unpack *unpack, uint8_t byte)
  */
 static void begin_next(struct unpack *unpack, uint8_t byte)
 {
-	const struct pdf_state *state = unpack->state;
-	if (state->mode == PDF_STREAM)
+	struct pdf_state *state = unpack->state;
+	state->is_within = state->mode == PDF_STREAM;
+	if (state->is_within)
 		end_stream(unpack);
 	begin_stream(unpack);
 	if (byte != '\n')
@@ -740,13 +705,19 @@ static void take_word(struct unpack *unpack, uint8_t byte)
 static void take_byte(struct unpack *unpack, uint8_t byte)
 {
 	struct pdf_state *state = unpack->state;
-	if (state->mode == PDF_STREAM)
-		take_stream(unpack, byte);
-	else
+	const bool is_text = state->mode == PDF_TEXT;
+	if (is_text)
 		unpack->in++;
+	else
+		take_stream(unpack, byte);
 	take_word(unpack, byte);
+	if (is_text && state->mode == PDF_TEXT)
+		pdf_seal_text(&state->seal, unpack, &byte, 1);
 	if (!unpack->is_over)
 		pdf_script_take(&state->outside, unpack, &state->script_count, byte);
+	/* What is a script here may be an encrypted one. */
+	if (state->outside.is_open)
+		pdf_seal_open(&state->seal, unpack);
 }
 
 int unpack_pdf_begin(struct unpack *unpack)
@@ -759,9 +730,24 @@ int unpack_pdf_begin(struct unpack *unpack)
 	state->stages.behind[0].filter = PDF_INFLATED;
 	state->has_objects = false;
 	state->script_count = 0;
+	pdf_seal_begin(&state->seal);
 	pdf_script_begin(&state->outside);
 	pdf_script_begin(&state->inside);
 	return unpack_inflate_init(&state->inflate);
+}
+
+void unpack_pdf_begin_opened(struct unpack *unpack)
+{
+	struct pdf_state *state = unpack->state;
+	unpack_pdf_begin(unpack);
+	state->is_encrypted = true;
+	state->is_opened = true;
+	state->seal.is_over = true;
+}
+
+void unpack_pdf_set_length(struct unpack *unpack, uint64_t length)
+{
+	((struct pdf_state *)unpack->state)->length = length;
 }
 
 void unpack_pdf_push(struct unpack *unpack, const uint8_t *bytes, size_t size)
@@ -789,4 +775,7 @@ void unpack_pdf_end(struct unpack *unpack)
 		end_all(unpack);
 	pdf_script_end(&state->inside, unpack);
 	pdf_script_end(&state->outside, unpack);
+	if (!pdf_seal_end(&state->seal, unpack, state->is_encrypted) && state->is_encrypted &&
+	    !state->is_opened)
+		unpack_tell_of(unpack, UNPACK_ENCRYPTED, "");
 }

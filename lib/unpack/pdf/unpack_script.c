@@ -27,68 +27,12 @@ static void put(struct pdf_script *script, uint8_t byte)
 		script->bytes[script->size++] = byte;
 }
 
-static void take_escaped(struct pdf_script *script, uint8_t byte)
+static void take_string(struct pdf_script *script, uint8_t byte)
 {
-	static const char letters[] = "nrtbf";
-	static const char meant[] = "\n\r\t\b\f";
-	const char *letter = byte != '\0' ? strchr(letters, byte) : NULL;
-	script->is_escaped = false;
-	if (byte >= '0' && byte <= '7') {
-		script->octal_digits = 1;
-		script->byte = byte - '0';
-	} else if (letter != NULL) {
-		put(script, (uint8_t)meant[letter - letters]);
-	} else if (byte != '\r' && byte != '\n') {
-		put(script, byte);
-	}
-}
-
-/* Has the byte been a digit of \nnn? */
-static bool take_octal(struct pdf_script *script, uint8_t byte)
-{
-	const bool is_digit = byte >= '0' && byte <= '7';
-	if (is_digit)
-		script->byte = (uint8_t)(script->byte << 3 | (byte - '0'));
-	if (is_digit && ++script->octal_digits < 3)
-		return true;
-	script->octal_digits = 0;
-	put(script, script->byte);
-	return is_digit;
-}
-
-static void take_literal(struct pdf_script *script, uint8_t byte)
-{
-	if (script->octal_digits > 0 && take_octal(script, byte))
-		return;
-	if (script->is_escaped) {
-		take_escaped(script, byte);
-		return;
-	}
-	script->is_escaped = byte == '\\';
-	if (script->is_escaped)
-		return;
-	if (byte == ')' && script->parentheses == 0) {
-		script->mode = PDF_SCRIPT_NONE;
-		return;
-	}
-	script->parentheses += byte == '(';
-	script->parentheses -= byte == ')';
-	put(script, byte);
-}
-
-static void take_hex(struct pdf_script *script, uint8_t byte)
-{
-	const int digit = hex_value((char)byte);
-	if (digit >= 0) {
-		script->byte = (uint8_t)(script->byte << 4 | digit);
-		script->has_nibble = !script->has_nibble;
-		if (!script->has_nibble)
-			put(script, script->byte);
-	} else if (byte == '>') {
-		script->mode = PDF_SCRIPT_NONE;
-		if (script->has_nibble)
-			put(script, (uint8_t)(script->byte << 4));
-	}
+	uint8_t bytes[PDF_STRING_ADDED];
+	const size_t count = pdf_string_take(&script->string, byte, bytes);
+	for (size_t i = 0; i < count; i++)
+		put(script, bytes[i]);
 }
 
 /* ---- where one begins ---- */
@@ -119,7 +63,7 @@ static void end_word(struct pdf_script *script)
 {
 	const bool is_name = script->word_size == 3 && memcmp(script->word, "/JS", 3) == 0;
 	const bool is_object = script->word_size == 3 && memcmp(script->word, "obj", 3) == 0;
-	script->is_wanted = is_name || (is_object && script->mode == PDF_SCRIPT_NONE);
+	script->is_wanted = is_name || (is_object && script->string.mode == PDF_STRING_NONE);
 	script->is_comment = false;
 	script->is_angle = false;
 	script->word_size = 0;
@@ -127,20 +71,20 @@ static void end_word(struct pdf_script *script)
 }
 
 /* Between a name and its string: of which kind is the one that begins with the byte, or before it? */
-static enum pdf_script_mode take_between(struct pdf_script *script, uint8_t byte)
+static enum pdf_string_mode take_between(struct pdf_script *script, uint8_t byte)
 {
 	if (script->is_comment) {
 		script->is_comment = byte != '\r' && byte != '\n';
-		return PDF_SCRIPT_NONE;
+		return PDF_STRING_NONE;
 	}
 	if (script->is_angle && byte != '<')
-		return PDF_SCRIPT_HEX;
+		return PDF_STRING_HEX;
 	if (byte == '(')
-		return PDF_SCRIPT_LITERAL;
+		return PDF_STRING_LITERAL;
 	script->is_comment = byte == '%';
 	script->is_wanted = pdf_is_space(byte) || byte == '%' || (byte == '<' && !script->is_angle);
 	script->is_angle = byte == '<';
-	return PDF_SCRIPT_NONE;
+	return PDF_STRING_NONE;
 }
 
 /* ---- members ---- */
@@ -182,23 +126,22 @@ void pdf_script_end(struct pdf_script *script, struct unpack *unpack)
 void pdf_script_take(struct pdf_script *script, struct unpack *unpack, unsigned *count,
 		     uint8_t byte)
 {
-	enum pdf_script_mode mode = PDF_SCRIPT_NONE;
+	enum pdf_string_mode mode = PDF_STRING_NONE;
 	if (!script->is_wanted && (pdf_is_space(byte) || pdf_is_delimiter(byte)))
 		end_word(script);
 	if (script->is_wanted)
 		mode = take_between(script, byte);
 	if (!script->is_wanted && !pdf_is_space(byte) && (byte == '/' || !pdf_is_delimiter(byte)))
 		take_letter(script, byte);
-	if (mode != PDF_SCRIPT_NONE) {
+	if (mode != PDF_STRING_NONE) {
 		pdf_script_end(script, unpack);
-		script->mode = mode;
+		script->string.mode = mode;
 		open_member(script, unpack, ++*count);
 	}
-	if (script->mode == PDF_SCRIPT_LITERAL && mode != PDF_SCRIPT_LITERAL)
-		take_literal(script, byte);
-	else if (script->mode == PDF_SCRIPT_HEX)
-		take_hex(script, byte);
-	if (script->is_open && script->mode == PDF_SCRIPT_NONE)
+	/* The parenthesis that begins it is none of its own. */
+	if (mode != PDF_STRING_LITERAL)
+		take_string(script, byte);
+	if (script->is_open && script->string.mode == PDF_STRING_NONE)
 		pdf_script_end(script, unpack);
 	else if (script->size > sizeof(script->bytes) - ADDED)
 		flush(script, unpack);

@@ -16,35 +16,25 @@
  * A plain value. Only for lib/unpack.
  */
 
+#include "lib/unpack/pdf/unpack_string.h"
 #include "lib/unpack/unpack_rows.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum pdf_script_mode {
-	PDF_SCRIPT_NONE,
-	PDF_SCRIPT_LITERAL,
-	PDF_SCRIPT_HEX,
-};
-
 struct pdf_script {
-	enum pdf_script_mode mode; /* of the string that is open */
-	bool is_open;		   /* is it a member? */
-	bool is_wanted;		   /* a string that comes next */
-	bool is_comment;	   /* before it */
-	bool is_angle;		   /* behind its "<", which may be that of a dictionary */
-	bool is_escaped;
-	bool has_nibble;
-	bool is_wide;	   /* UTF-16, or its first byte was there */
-	uint8_t word_size; /* of the name or the word, as far as .word has room */
+	struct pdf_string string; /* that is open */
+	bool is_open;		  /* is it a member? */
+	bool is_wanted;		  /* a string that comes next */
+	bool is_comment;	  /* before it */
+	bool is_angle;		  /* behind its "<", which may be that of a dictionary */
+	bool is_wide;		  /* UTF-16, or its first byte was there */
+	uint8_t word_size;	  /* of the name or the word, as far as .word has room */
 	uint8_t word[4];
 	uint8_t name_digits; /* of #53, with the # */
 	uint8_t name_byte;
-	uint8_t octal_digits;
-	uint8_t byte; /* of digits */
 	uint8_t at;   /* of the string's bytes, 0, 1 and then 2 or 3 */
-	unsigned parentheses;
 	void *member; /* NULL: not wanted */
 	unsigned size;
 	uint8_t bytes[128];

@@ -105,11 +105,17 @@ static void unpacked_flaw(void *context, enum unpack_flaw flaw, const char *name
 	unpacked_say(context, "flaw %s: %s\n", unpack_flaw_text(flaw), name);
 }
 
+static void *unpacked_begin_as(void *context, enum content_kind kind)
+{
+	return unpacked_begin(context, content_kind_name(kind));
+}
+
 static const struct unpack_events unpacked_events = {
 	.begin = unpacked_begin,
 	.data = unpacked_data,
 	.end = unpacked_end,
 	.flaw = unpacked_flaw,
+	.begin_as = unpacked_begin_as,
 };
 
 /* The caller frees ret_unpacked->text. seed: of the cuts; 0: one piece. */
@@ -122,7 +128,8 @@ static inline void unpacked_run(enum content_kind kind, const struct unpack_budg
 	struct unpack_budget left = *budget;
 	struct unpack *unpack = NULL;
 	void *memory = NULL;
-	unpacked->may_nest = kind == CONTENT_ONENOTE || kind == CONTENT_PDF;
+	unpacked->may_nest =
+		kind == CONTENT_ONENOTE || kind == CONTENT_PDF || kind == CONTENT_PDF_SEALED;
 	unpacked_say(unpacked, "object\n");
 	if (unpack_place(row) == UNPACK_HERE)
 		memory = malloc(UNPACK_HERE_MEMORY);

@@ -246,3 +246,31 @@ def rtf_of(kind, data):
 def pdf_of(dictionary, data):
     return (b"%PDF-1.4\n1 0 obj\n<< /Type /EmbeddedFile " + dictionary + b" >>\nstream\n" + data +
             b"\nendstream\nendobj\ntrailer <<>>\n%%EOF\n")
+
+
+def pdf_of_objects(*objects):
+    """A whole file; the first is its catalog."""
+    content = b"%PDF-1.7\n"
+    places = b""
+    for number, value in enumerate(objects, 1):
+        places += b"%010d 00000 n \n" % len(content)
+        content += b"%d 0 obj\n%s\nendobj\n" % (number, value)
+    return content + (b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" %
+                      (len(objects) + 1, places, len(objects) + 1, len(content)))
+
+
+def pdf_stream(dictionary, data):
+    return b"<< %s /Length %d >>\nstream\n%s\nendstream" % (dictionary, len(data), data)
+
+
+def pdf_with(dictionary, data, script):
+    """With a file in it, metadata that say so, and a script."""
+    escaped = script.replace(b"\\", b"\\\\").replace(b"(", b"\\(").replace(b")", b"\\)")
+    return pdf_of_objects(
+        b"<< /Type /Catalog /Pages 2 0 R /Names << /EmbeddedFiles << /Names [(a) 4 0 R] >> >> /OpenAction 6 0 R /Metadata 7 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 100 100] >>",
+        b"<< /Type /Filespec /F (a.com) /UF (a.com) /EF << /F 5 0 R >> >>",
+        pdf_stream(b"/Type /EmbeddedFile " + dictionary, data),
+        b"<< /S /JavaScript /JS (" + escaped + b") >>",
+        pdf_stream(b"/Type /Metadata /Subtype /XML", b"<?xpacket begin=\"\xef\xbb\xbf\"?>" + b"<x>" * 300))

@@ -73,7 +73,7 @@ inline Unpacked unpack_all(enum content_kind kind, const std::string &bytes,
 			   bool is_whole = true)
 {
 	static const struct unpack_events events = { unpacking::begin, unpacking::data,
-						     unpacking::end, unpacking::flaw };
+						     unpacking::end, unpacking::flaw, nullptr };
 	Unpacked unpacked;
 	unpacked.left = budget;
 	const struct unpack_row *row = unpack_find(kind);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#pragma once
+
+/*
+ * unpack_seal.h - what of a PDF is kept until its end says with what it is encrypted.
+ *
+ * Flow: unpack_pdf.c: all that is no stream -> pdf_seal_text(); the bytes of streams -> pdf_seal_take(), and behind
+ *       some of them whether they are plain -> pdf_seal_decide() -> the copy, an object that another process keeps
+ *       (unpack_sealed.c).
+ *
+ *     pdf_seal_text(&seal, unpack, bytes, size);
+ *     pdf_seal_begin_stream(&seal);
+ *     if (pdf_seal_take(&seal, unpack, byte))
+ *             pdf_seal_decide(&seal, unpack, is_plain);
+ *     pdf_seal_end_stream(&seal, unpack, is_plain);
+ *     was_given = pdf_seal_end(&seal, unpack, is_encrypted, true);
+ *
+ * The copy begins with a stream that is not plain, or when it is asked for: most PDFs have none. It has the
+ * PDF_SEAL_TEXT bytes before that are in no stream, too; a stream that is plain has no bytes in it.
+ *
+ *     OFFSET  SIZE  DESCRIPTION
+ *        0      1   of a record: PDF_SEAL_IS_TEXT, or PDF_SEAL_IS_DATA, which are of one stream up to the next text
+ *        1      4   size, little end first
+ *        5      .   bytes
+ *        .      1   behind the last record: 1 when the PDF says that it is encrypted, or else 0
+ *
+ * No more of it is given than there is room for in the budget's spool. A plain value. Only for lib/unpack.
+ */
+
+#include "lib/unpack/unpack_rows.h"
+
+#define PDF_SEAL_TEXT	 4096
+#define PDF_SEAL_KEPT	 640 /* bytes of a stream by which it is decided */
+#define PDF_SEAL_HEAD	 5
+#define PDF_SEAL_IS_TEXT 0
+#define PDF_SEAL_IS_DATA 1
+
+enum pdf_seal_mode { PDF_SEAL_OUTSIDE, PDF_SEAL_UNDECIDED, PDF_SEAL_DATA, PDF_SEAL_PLAIN };
+
+struct pdf_seal {
+	void *member;	/* the copy; NULL: there is none */
+	bool is_over;	/* there will be none any more */
+	uint64_t given; /* bytes */
+	enum pdf_seal_mode mode;
+	uint64_t text_count; /* since the begin, and of the copy since the last record */
+	unsigned kept_size;
+	uint8_t kept[PDF_SEAL_KEPT]; /* of the stream */
+	uint8_t text[PDF_SEAL_TEXT];
+};
+
+void pdf_seal_begin(struct pdf_seal *ret_seal);
+void pdf_seal_text(struct pdf_seal *seal, struct unpack *unpack, const uint8_t *bytes, size_t size);
+/* The copy begins, if there is none yet. */
+void pdf_seal_open(struct pdf_seal *seal, struct unpack *unpack);
+void pdf_seal_begin_stream(struct pdf_seal *seal);
+/* true: there is enough of it for pdf_seal_decide(). Not for streams that are decided to be plain. */
+bool pdf_seal_take(struct pdf_seal *seal, struct unpack *unpack, uint8_t byte);
+void pdf_seal_decide(struct pdf_seal *seal, struct unpack *unpack, bool is_plain);
+/* is_plain: of one that is not decided yet. */
+void pdf_seal_end_stream(struct pdf_seal *seal, struct unpack *unpack, bool is_plain);
+/* Are the bytes of the stream that are kept a text, as no encrypted ones are? */
+bool pdf_seal_is_text(const struct pdf_seal *seal);
+/* Is there a whole copy? Also when unpack->is_over. */
+bool pdf_seal_end(struct pdf_seal *seal, struct unpack *unpack, bool is_encrypted);
