@@ -192,9 +192,12 @@ class Copies(Nodes):
         self.assertEqual(self.run_copies("check")[2:4], [0, 0])
 
     def bring_back(self, node, client):
+        """The others have found it, and it has found them."""
         node.revive()
-        wait_for(lambda: b"state=away" not in client.call(stored.CLUSTER).rows, "the node to be back")
-        wait_for(lambda: self.are_stores_known(client), "its store to be known")
+        with node.stored.client() as own:
+            for one in (client, own):
+                wait_for(lambda one=one: b"state=away" not in one.call(stored.CLUSTER).rows, "the node to be back")
+                wait_for(lambda one=one: self.are_stores_known(one), "its store to be known")
 
     def lose_store(self, node, client):
         """Of a node that is back afterwards."""
