@@ -379,18 +379,23 @@ static int gather_boxes(struct gather *gather, int count, char **names)
 	return gather->is_damaged ? EX_DATAERR : EX_OK;
 }
 
+/* A lock ends with its connection, too, but in a while: until then it keeps out sessions, and the next gather. */
+static void let_go(struct maillayer *layer)
+{
+	if (layer != NULL)
+		(void)maillayer_unlock(layer);
+	maillayer_close(layer);
+}
+
 static int run(struct gather *gather, int count, char **names)
 {
 	int status = lock_out_others(gather);
 	if (status == EX_OK)
 		status = gather_boxes(gather, count, names);
 	free(gather->marks.entries);
-	maillayer_close(gather->box_lock);
+	let_go(gather->box_lock);
 	maillayer_close(gather->layer);
-	/* It ends with its connection, too, but in a while, and the next command would be told that another runs. */
-	if (gather->lock != NULL)
-		(void)maillayer_unlock(gather->lock);
-	maillayer_close(gather->lock);
+	let_go(gather->lock);
 	return status;
 }
 

@@ -72,11 +72,12 @@ class Nodes(Case):
             os.close(fd)
 
     @contextlib.contextmanager
-    def way(self, path, before, clients=1):
+    def way(self, path, before, clients=1, is_kept=False):
         """
         A socket for as many clients of the store at path; before() is told each request, and may say that it is the
-        client's last.
+        client's last. is_kept: the store hears of their ends behind all else.
         """
+        is_over = threading.Event()
         place = self.path("way")
 
         def pass_on(source, target, tell=lambda packet: None):
@@ -97,6 +98,8 @@ class Nodes(Case):
                 with contextlib.suppress(BrokenPipeError):  # the store has ended it, and so this does
                     while pass_on(here, there, before):
                         pass_on(there, here)
+                if is_kept:
+                    is_over.wait(DEADLINE_S)
 
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             listener.bind(place)
@@ -108,5 +111,6 @@ class Nodes(Case):
             try:
                 yield place
             finally:
+                is_over.set()
                 for thread in threads:
                     thread.join(DEADLINE_S)

@@ -156,16 +156,17 @@ class Moved(MovedNodes):
             self.assertEqual(self.run_tool(nodes[0], "gather", box, at=at), ["1 mails brought"])
         self.assertEqual(self.run_tool(nodes[1], "gather", box), ["0 mails brought"])
 
-    def test_a_gather_gives_its_lock_back_before_it_ends(self):
+    def test_a_gather_that_is_over_keeps_out_none_however_late_its_node_hears_of_that(self):
         nodes = self.begin_moved()
         client, (box, *_) = self.client(nodes[0]), USERS
         client.deliver(TEXT, [box])
         self.move(client, box, 2)
-        kinds = []
-        with self.way(nodes[0].stored.socket, lambda packet: kinds.append(stored.REQUEST.unpack_from(packet)[1]),
-                      clients=3) as at:
-            self.run_tool(nodes[0], "gather", box, at=at)
-        self.assertEqual(kinds[-1], stored.UNLOCK)
+        with self.way(nodes[0].stored.socket, lambda packet: None, clients=3, is_kept=True) as at:
+            self.assertEqual(self.run_tool(nodes[0], "gather", box, at=at), ["1 mails brought"])
+            for node in nodes:
+                self.assertEqual(self.run_tool(node, "gather", box), ["0 mails brought"])
+            self.move(client, box, 1)
+            self.assertEqual(client.lock(box), 0)
 
     def test_a_gather_that_has_lost_its_lock_brings_nothing_and_keeps_another_from_its_mailbox(self):
         nodes = self.begin_moved(count=3)
