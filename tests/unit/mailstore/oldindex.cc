@@ -56,11 +56,11 @@ class world
 		       status == MAILSTORE_EAHEAD;
 	}
 
-	// As a person does it, who takes away an index that is refused.
-	void open()
+	// As a person does it, who takes away an index that is refused. None is that was not put back.
+	void open(bool is_put_back = false)
 	{
 		int ret = bench_.open();
-		if (is_refusal(ret)) {
+		if (is_put_back && is_refusal(ret)) {
 			refused_++;
 			const checked done = bench_.check();
 			CHECK(done.run.is_index_wrong);
@@ -89,13 +89,16 @@ class world
 			if (rnd_.one_in(2))
 				bench_.disk.cut_power();
 		}
+		bool is_put_back = false;
 		if (rnd_.one_in(4))
 			bench_.load(objects(), "");
 		else if (!stores_.empty() && rnd_.one_in(8))
 			put_store_back();
-		else if (!indexes_.empty() && rnd_.one_in(2))
+		else if (!indexes_.empty() && rnd_.one_in(2)) {
 			bench_.load(objects(), indexes_[rnd_.below(indexes_.size())]);
-		open();
+			is_put_back = true;
+		}
+		open(is_put_back);
 		const seen_boxes found = bench_.look();
 		compare(found, mails_);
 		take_over(mails_, found);
