@@ -249,7 +249,6 @@ static int add_entry(struct rbldnsd *reader, const struct rbldnsd_range *range, 
 	struct dnsblv6_prefix prefix = { range->first, range->prefix_len };
 	enum rbldnsd_type type = reader->set.type;
 	reader->reading->listed_count += value != ENTRY_EXCLUDED;
-	reader->reading->excluded_count += value == ENTRY_EXCLUDED;
 	if (type == RBLDNSD_IP4SET)
 		return add_octet_ranges(dataset_of(reader), range, value);
 	if (types[type].is_trie)

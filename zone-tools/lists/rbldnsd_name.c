@@ -121,7 +121,6 @@ int rbldnsd_name_read(struct rbldnsd *reader, const char *line)
 	if (fault != NULL)
 		return reading_refuse_line(reading, fault);
 	reading->listed_count += !is_exclusion;
-	reading->excluded_count += is_exclusion;
 	return dataset_add_name(reading->listing, reader->set.dataset, &name, reach, value);
 }
 

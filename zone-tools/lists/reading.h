@@ -45,10 +45,10 @@ struct reading {
 	struct findings_place place; /* of the line below */
 	const char *line;
 	size_t line_size;
-	uint64_t listed_count;	 /* entries of this LIST that are no exclusions */
-	uint64_t excluded_count; /* and those that are */
-	bool excludes_point;	 /* this LIST does: a test point that must be clear */
-	bool has_named_point;	 /* listing->clear_point is of this LIST */
+	uint64_t listed_count; /* entries of this LIST that are no exclusions */
+	uint64_t said_count;   /* lines of it that are neither blank nor comments */
+	bool excludes_point;   /* this LIST does: a test point that must be clear */
+	bool has_named_point;  /* listing->clear_point is of this LIST */
 };
 
 /* What is read was written then; a clock ahead of ours cannot make a list newer than now. path is NULL of no file. */

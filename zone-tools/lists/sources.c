@@ -38,7 +38,6 @@ static int read_plain_line(struct reading *reading, const struct sink *sink)
 	    !reading_accepts(reading, entry.first, entry.last, is_exclusion))
 		return DNSBLV6_OK;
 	reading->listed_count += !is_exclusion;
-	reading->excluded_count += is_exclusion;
 	return dataset_add_range(&reading->listing->datasets[sink->dataset], entry.first,
 				 entry.last, is_exclusion ? ENTRY_EXCLUDED : sink->value);
 }
@@ -67,10 +66,19 @@ static bool is_cut(struct reading *reading, const struct listfile_line *line)
 	return true;
 }
 
+/* Neither blank nor a comment; rbldnsd has special entries that others take for comments. */
+static bool says_something(const struct listfile_line *line, const struct sink *sink)
+{
+	const char *text = line->text + strspn(line->text, " \t");
+	return line->fault != NULL || !rbldnsd_is_end(*text) ||
+	       (sink->rbldnsd != NULL && *text != '\0' && text[1] == '$');
+}
+
 static int read_line(struct reading *reading, struct listfile_line *line, const struct sink *sink)
 {
 	if (line->fault == NULL)
 		cut_blanks(line);
+	reading->said_count += says_something(line, sink);
 	reading->line = line->text;
 	reading->line_size = line->text_size;
 	if (line->fault == NULL && is_cut(reading, line))
@@ -254,15 +262,14 @@ static int warn_of_idle_exclusions(struct reading *reading, const char *list,
 	return DNSBLV6_OK;
 }
 
-/* Why a file of several is none, between the counts before it and those behind; NULL when it is one. */
-static const char *find_emptiness(const struct reading *reading, const struct reading *before,
-				  uint64_t lines_before, uint64_t bad_lines_before)
+/* Why a file of several is none, from the counts before it; NULL when it is one. */
+static const char *find_emptiness(const struct reading *reading, uint64_t lines_before,
+				  uint64_t said_before, uint64_t bad_lines_before)
 {
+	const uint64_t bad_lines = bad_lines_before - reading->findings->bad_lines_allowed;
 	if (reading->listing->line_count == lines_before)
 		return "it has not one line; a comment in it says that this is meant so";
-	if (reading->findings->bad_lines_allowed != bad_lines_before &&
-	    reading->listed_count == before->listed_count &&
-	    reading->excluded_count == before->excluded_count)
+	if (bad_lines > 0 && bad_lines >= reading->said_count - said_before)
 		return "it has lines, and not one that can be read; --allow-empty";
 	return NULL;
 }
@@ -270,12 +277,12 @@ static const char *find_emptiness(const struct reading *reading, const struct re
 /* Other files of its list would hide that all entries of one are gone: expect_entries(). */
 static int read_file_among(struct reading *reading, const char *path, const struct sink *sink)
 {
-	const struct reading before = *reading;
 	const uint64_t lines = reading->listing->line_count;
+	const uint64_t said = reading->said_count;
 	const uint64_t bad_lines = reading->findings->bad_lines_allowed;
 	const uint64_t refusals = reading->findings->refusal_count;
 	int ret = read_file(reading, path, sink);
-	const char *reason = find_emptiness(reading, &before, lines, bad_lines);
+	const char *reason = find_emptiness(reading, lines, said, bad_lines);
 	if (ret != DNSBLV6_OK || reason == NULL || reading->findings->refusal_count != refusals ||
 	    reading->options->allow_empty)
 		return ret;

@@ -180,9 +180,10 @@ class BadLists(Case):
         for type_ in ("ip4set", "plain"):
             self.assertIn(f"error: [{page}] file refused (it has lines, and not one that can be read; --allow-empty)\n",
                           self.refuse("--max-bad-lines", "20", f"{type_}:{good},{page}"))
-        for rest in ("44.0.0.1", "!192.0.2.1"):
-            meant = self.write("meant.txt", f"Too many requests\n{rest}\n")
-            self.build(self.path("other.mdb"), "--max-bad-lines", "20", f"ip4set:{good},{meant}")
+        for rest in ("44.0.0.1", "!192.0.2.1", "10.0.0.1", "$NS 1d ns1.example.net", "#$TTL 300", ":127.0.0.3:text"):
+            with self.subTest(rest):
+                meant = self.write("meant.txt", f"Too many requests\n{rest}\n")
+                self.build(self.path("other.mdb"), "--max-bad-lines", "20", "--skip-reserved", f"ip4set:{good},{meant}")
         self.build(self.path("other.mdb"), "--max-bad-lines", "20", "--allow-empty", f"ip4set:{good},{page}")
 
     def test_what_cannot_be_read_is_named_with_the_systems_reason(self):
