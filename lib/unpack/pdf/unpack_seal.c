@@ -57,7 +57,7 @@ void pdf_seal_open(struct pdf_seal *seal, struct unpack *unpack)
 		return;
 	seal->member = unpack->events->begin_as(unpack->context, CONTENT_PDF_SEALED);
 	seal->is_over = seal->member == NULL;
-	if (seal->text_count > PDF_SEAL_TEXT)
+	if (seal->text_count > PDF_SEAL_TEXT && at > 0)
 		give(seal, unpack, PDF_SEAL_IS_TEXT, seal->text + at, PDF_SEAL_TEXT - at);
 	seal->text_count = seal->text_count > 0 && at == 0 ? PDF_SEAL_TEXT : at;
 }

@@ -182,6 +182,10 @@ TEST_CASE("scripts in strings of an encrypted PDF are opened", "[unpack][pdf][se
 	}
 	CHECK(opened("2 0 obj << /JS" + literal + ") >> endobj " + lock.object() + trailer) ==
 	      "script 1=app.alert;");
+	// Wherever the copy begins, whose text goes round before.
+	for (size_t count = 8192 - 40; count <= 8192; count++)
+		CHECK(opened(std::string(count, '\n') + "2 0 obj << /JS" + literal +
+			     ") >> endobj " + lock.object() + trailer) == "script 1=app.alert;");
 	// In a stream of objects they are not encrypted again.
 	const std::string inner = "1 0 << /JS (app.alert) >>";
 	CHECK(opened(stream_of(3, lock.encrypted(3, inner), "/Type /ObjStm") + lock.object() +
