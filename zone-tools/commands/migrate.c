@@ -127,8 +127,9 @@ static int look_at_zone(const struct migrate *migrate, size_t zone, struct needs
 	struct findings quiet = { .stream = stderr, .limit = 0, .bad_lines_allowed = UINT64_MAX };
 	const char *classic = migrate->line.zones[zone];
 	char name[DNSBLV6_NAME_TEXT_SIZE];
-	if (!rbldnsdline_make_name(classic, name, sizeof(name))) {
-		log_error(classic, "zone not migrated (its name is too long for one more byte)");
+	if (!rbldnsdline_make_name(&migrate->line, zone, name, sizeof(name))) {
+		log_error(classic,
+			  "zone not migrated (its name with a 6 is too long, or is another zone)");
 		return EX_DATAERR;
 	}
 	int status = read_lists(migrate, zone, &quiet, needs);
@@ -213,7 +214,7 @@ static int write_zone(const struct migrate *migrate, size_t zone, FILE *zones, F
 	const char *classic = migrate->line.zones[zone];
 	char name[DNSBLV6_NAME_TEXT_SIZE];
 	int status = tell_zone(migrate, zone, &migrate->needs[zone]);
-	if (status != EX_OK || !rbldnsdline_make_name(classic, name, sizeof(name)))
+	if (status != EX_OK || !rbldnsdline_make_name(&migrate->line, zone, name, sizeof(name)))
 		return status;
 	fprintf(zones, "  - domain: %s\n    store: %s/%smdb\n    classic: %s\n", name,
 		migrate->stores, name, classic);
@@ -317,7 +318,7 @@ static int make_keys(const struct migrate *migrate)
 	int status = EX_OK;
 	for (size_t i = 0; status == EX_OK && i < migrate->line.zone_count; i++) {
 		char name[DNSBLV6_NAME_TEXT_SIZE];
-		if (rbldnsdline_make_name(migrate->line.zones[i], name, sizeof(name)))
+		if (rbldnsdline_make_name(&migrate->line, i, name, sizeof(name)))
 			status = make_key(migrate, name);
 	}
 	return status;

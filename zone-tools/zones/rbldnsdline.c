@@ -153,14 +153,21 @@ static const char *take_letters(struct rbldnsdline *line, const char *word,
 
 /* ---- zones ---- */
 
+static bool has_zone(const struct rbldnsdline *line, const char *name, size_t *ret_index)
+{
+	for (*ret_index = 0; *ret_index < line->zone_count; ++*ret_index) {
+		if (zonesconf_is_same_name(line->zones[*ret_index], name))
+			return true;
+	}
+	return false;
+}
+
 static const char *find_zone(struct rbldnsdline *line, const char *name, size_t *ret_index)
 {
 	struct dnsblv6_labels labels;
 	size_t size = strlen(name);
-	for (*ret_index = 0; *ret_index < line->zone_count; ++*ret_index) {
-		if (zonesconf_is_same_name(line->zones[*ret_index], name))
-			return NULL;
-	}
+	if (has_zone(line, name, ret_index))
+		return NULL;
 	if (line->zone_count == RBLDNSDLINE_ZONES_MAX)
 		return "more than 1000 zones";
 	if (size == 0 || dnsblv6_name_from_text(name, &labels) != 0 || labels.size == 0)
@@ -315,16 +322,25 @@ void rbldnsdline_deinit(struct rbldnsdline *line)
 
 /* ---- what becomes of it ---- */
 
-bool rbldnsdline_make_name(const char *zone, char *ret_name, size_t name_max)
+bool rbldnsdline_make_name(const struct rbldnsdline *line, size_t zone, char *ret_name,
+			   size_t name_max)
 {
+	static const char *const more[] = { "6", "-6" };
+	const char *name = line->zones[zone];
 	struct dnsblv6_labels labels;
-	size_t label = strcspn(zone, ".");
-	size_t size = strlen(zone);
-	bool has_dot = size > 0 && zone[size - 1] == '.';
-	int made = snprintf(ret_name, name_max, "%.*s6%s%s", (int)label, zone, zone + label,
-			    has_dot ? "" : ".");
-	return made > 0 && (size_t)made < name_max &&
-	       dnsblv6_name_from_text(ret_name, &labels) == 0;
+	size_t other;
+	size_t label = strcspn(name, ".");
+	size_t size = strlen(name);
+	bool has_dot = size > 0 && name[size - 1] == '.';
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+		int made = snprintf(ret_name, name_max, "%.*s%s%s%s", (int)label, name, more[i],
+				    name + label, has_dot ? "" : ".");
+		if (made > 0 && (size_t)made < name_max &&
+		    dnsblv6_name_from_text(ret_name, &labels) == 0 &&
+		    !has_zone(line, ret_name, &other))
+			return true;
+	}
+	return false;
 }
 
 bool rbldnsdline_make_listen(const char *text, char *ret_listen, size_t listen_max)

@@ -50,8 +50,12 @@ const char *rbldnsdline_parse(const char *text, const char *here, struct rbldnsd
 			      char *ret_reason);
 void rbldnsdline_deinit(struct rbldnsdline *line);
 
-/* "bl6.example" for "bl.example": what the zone of bitmaps is called. False when it does not fit. */
-bool rbldnsdline_make_name(const char *zone, char *ret_name, size_t name_max);
+/*
+ * "bl6.example." for "bl.example", or "bl-6.example." where the line has a zone bl6.example: what the zone
+ * of bitmaps is called. False when neither is a name, or free.
+ */
+bool rbldnsdline_make_name(const struct rbldnsdline *line, size_t zone, char *ret_name,
+			   size_t name_max);
 
 /* ADDRESS@PORT of what -b has; false when that is the name of a host or of a service. */
 bool rbldnsdline_make_listen(const char *text, char *ret_listen, size_t listen_max);

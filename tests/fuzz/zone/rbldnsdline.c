@@ -25,7 +25,7 @@ static void check_line(const struct rbldnsdline *line)
 			expect(file[1] == '/');
 	}
 	for (size_t i = 0; i < line->zone_count; i++) {
-		if (rbldnsdline_make_name(line->zones[i], text, sizeof(text)))
+		if (rbldnsdline_make_name(line, i, text, sizeof(text)))
 			expect(text[strlen(text) - 1] == '.' && strchr(text, '6') != NULL);
 	}
 	for (size_t i = 0; i < line->listen_count; i++) {

@@ -231,6 +231,22 @@ class Migrate(RbldnsdTest):
         known = self.run_zone("conf-check", "--config", self.path("zones.conf")).out.splitlines()
         self.assertEqual(len(known), 1000)
 
+    def test_a_zone_whose_name_ends_with_a_6_is_not_in_the_way_of_another(self):
+        self.write("base", "192.0.2.1\n")
+        self.write("base6", "2001:db8:1::/64\n")
+        six = "BL6.example.:ip6trie:base6"
+        self.migrate(f"rbldnsd bl.example:ip4set:base {six}", "--unsigned", "--ns", "ns1.example.net.")
+        self.assertEqual(re.findall(r"(?:domain|classic): (\S+)", self.read("dnsblv6d.conf")),
+                         ["bl-6.example.", "bl.example", "BL66.example.", "BL6.example."])
+        checked = subprocess.run([program("dnsblv6d"), "--check", "--config", self.path("dnsblv6d.conf")],
+                                 capture_output=True, text=True, check=False, timeout=harness.DEADLINE_S)
+        self.assertNotIn("another zone", checked.stderr)
+        os.remove(self.path("zones.conf"))
+        os.remove(self.path("dnsblv6d.conf"))
+        refused = self.migrate(f"rbldnsd bl.example:ip4set:base {six} bl-6.example:ip4set:base", "--unsigned",
+                               "--ns", "ns1.example.net.", expect=EX_DATAERR)
+        self.assertRegex(refused.err, r"^error: \[bl.example\] zone not migrated \(.*another zone\)\n$")
+
     def test_a_full_disk_leaves_neither_file(self):
         self.write("base", "192.0.2.1\n")
         line, options = "rbldnsd bl.example:ip4set:base", ("--ns", "ns1.example.net.", "--unsigned")
