@@ -5,7 +5,7 @@
  * In this order: copies and deletions that still matter are appended to the generation above and
  * synced; one transaction of the index says that they count and that the segment is gone; the
  * segment is removed. Killed before the transaction, the copies are records of mails that are where
- * they were; killed after it, opening finds a segment that the index does not know, and removes it.
+ * they were; killed after it, opening finds the segment that the index names as emptied, and removes it.
  *
  * A deletion has to be kept as long as the log has a record of the mail, from before the deletion,
  * that names the mailbox: an index that is built from the log would bring the mail back otherwise. A

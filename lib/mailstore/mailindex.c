@@ -529,8 +529,8 @@ static int empty_segment(struct apply *apply)
 }
 
 /*
- * Of the very index that has all batches before this one. What another one lacks, the next opening
- * would take for segments that were emptied, and remove them.
+ * Of the very index that has all batches before this one. One that lacks segments would be refused by the next
+ * opening, and until then mails that are there would not be found.
  */
 static int load_facts(struct apply *apply)
 {

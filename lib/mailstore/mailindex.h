@@ -92,7 +92,7 @@ struct mailcounts {
 struct mailfacts {
 	uint8_t store[16];
 	uint64_t next_lsn;
-	/* A segment below it without a row has been emptied; one from it on is new. */
+	/* A segment below it without a row was removed, or is to be (mailemptied); one from it on is new. */
 	uint64_t next_segment;
 	uint64_t mails;	  /* that some mailbox has */
 	uint64_t entries; /* in mailboxes: what a store with a copy for each would have */

@@ -60,7 +60,7 @@ static int remove_segment(struct mailstore *store, uint64_t segment)
 
 static int apply(struct mailstore *store)
 {
-	/* Those of segments that are not taken over yet are not to be taken for emptied ones. */
+	/* An index with numbers of segments that have no row yet would be refused as an old one. */
 	store->batch.next_segment = store->is_replaying ? 0 : store->log.next_segment;
 	for (unsigned i = 0; i < MAIL_GENERATIONS; i++)
 		store->batch.heads[i] =
@@ -168,7 +168,7 @@ static int replay(struct mailstore *store, struct mailrecover *recover)
 	if (ret != DNSBLV6_ENOTFOUND)
 		return ret;
 	store->is_replaying = false;
-	/* One whose records are damaged, all of them, would be taken for one that was emptied. */
+	/* One whose records are damaged, all of them, has no row by these: see apply(). */
 	ret = mailrecover_note_kept(recover, &store->batch);
 	if (ret != 0)
 		return ret;
