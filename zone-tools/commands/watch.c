@@ -21,6 +21,7 @@
 #include "lib/format/fnv.h"
 #include "lib/process/child.h"
 #include "lib/process/clock.h"
+#include "lib/process/sharedmem.h"
 #include "lib/process/systemd.h"
 
 #include <errno.h>
@@ -30,7 +31,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -594,9 +594,8 @@ int watch_command(int argc, char **argv)
 		watch.running[i].out = watch.running[i].err = -1;
 	parse_command_line(&watch, argc, argv);
 	log_set_level(LOG_LEVEL_INFO); /* zones do not wait for the reader of its log */
-	watch.is_waiting =
-		mmap(NULL, PLACES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (watch.is_waiting == MAP_FAILED) {
+	watch.is_waiting = sharedmem_new(PLACES * sizeof(*watch.is_waiting));
+	if (watch.is_waiting == NULL) {
 		log_error("dnsblv6-zone", "out of memory");
 		return EX_OSERR;
 	}

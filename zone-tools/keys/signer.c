@@ -5,13 +5,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/format/array.h"
 #include "lib/format/fnv.h"
+#include "lib/process/sharedmem.h"
 
 enum {
 	DAY_S = 86400,
@@ -72,8 +72,7 @@ int signer_new(const struct signer_options *options, struct signer **ret_signer)
 
 static void unmap(struct batch *batch)
 {
-	if (batch->outputs != NULL)
-		munmap(batch->outputs, batch->output_capacity * sizeof(*batch->outputs));
+	sharedmem_free(batch->outputs, batch->output_capacity * sizeof(*batch->outputs));
 	batch->outputs = NULL;
 	batch->output_capacity = 0;
 }
@@ -239,10 +238,9 @@ static int map_outputs(struct batch *batch)
 	/* One at least, so that there always are some. */
 	size_t count = batch->job_count > 0 ? batch->job_count : 1;
 	size_t size = count * sizeof(*batch->outputs);
-	void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED || shared == NULL)
+	batch->outputs = sharedmem_new(size);
+	if (batch->outputs == NULL)
 		return -ENOMEM;
-	batch->outputs = shared;
 	batch->output_capacity = count;
 	return DNSBLV6_OK;
 }
