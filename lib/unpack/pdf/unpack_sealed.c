@@ -234,7 +234,8 @@ static void take_bytes(struct sealed *sealed, struct text *text, uint8_t *ret_by
 	if (!take_string(sealed, text))
 		return;
 	const size_t size = sealed->string_size < room ? sealed->string_size : room;
-	memcpy(ret_bytes, sealed->string, size);
+	if (size > 0)
+		memcpy(ret_bytes, sealed->string, size);
 	*ret_size = size;
 }
 
