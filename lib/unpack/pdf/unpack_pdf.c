@@ -510,12 +510,28 @@ static bool is_plain(const struct pdf_state *state)
 	return state->body == PDF_PASSED || state->seal.kept_size == PDF_SEAL_KEPT;
 }
 
+static void keep(struct unpack *unpack, uint8_t byte)
+{
+	struct pdf_state *state = unpack->state;
+	if (state->seal.mode != PDF_SEAL_PLAIN && pdf_seal_take(&state->seal, unpack, byte))
+		pdf_seal_decide(&state->seal, unpack, is_plain(state));
+}
+
 static void take_raw(struct unpack *unpack, uint8_t byte)
 {
 	struct pdf_state *state = unpack->state;
 	take_data(unpack, state->stages.before, byte);
-	if (state->seal.mode != PDF_SEAL_PLAIN && pdf_seal_take(&state->seal, unpack, byte))
-		pdf_seal_decide(&state->seal, unpack, is_plain(state));
+	keep(unpack, byte);
+}
+
+/* What is encrypted may end like a line with none behind it: kept as far as a length has it, if one is said. */
+static void keep_line_end(struct unpack *unpack)
+{
+	const struct pdf_state *state = unpack->state;
+	const uint64_t begin = state->taken - state->held_size;
+	for (unsigned i = 0; i + END_WORD_SIZE < state->held_size; i++)
+		if (state->length == 0 || begin + i < state->length)
+			keep(unpack, state->held[i]);
 }
 
 /* In a stream, the text before this one has been that stream's. */
@@ -646,6 +662,7 @@ static void take_stream(struct unpack *unpack, uint8_t byte)
 			state->has_word = true;
 			return;
 		}
+		keep_line_end(unpack);
 		end_stream(unpack);
 		begin_text(state);
 		return;

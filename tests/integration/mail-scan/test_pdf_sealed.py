@@ -101,6 +101,23 @@ class Sealed(Case):
         self.assertGreaterEqual(len(found), 20)
         self.assertEqual(found - set(sealed), set())
 
+    def test_what_ends_like_a_line_is_opened_whole(self):
+        """qpdf ends no line behind a stream, whose last byte may look as if it did. Nothing here is by chance."""
+        ends = set()
+        for count in range(4000):
+            pdf = documents.pdf_with(b"", f"file {count}: ".encode() + EICAR, b"app.alert")
+            sealed = self.encrypt(self.write("stored.pdf", pdf), "sealed.pdf", CIPHERS["aes-128"],
+                                  ("--static-id", "--static-aes-iv"))
+            with open(sealed, "rb") as file:
+                found = {part[-1:] for part in file.read().split(b"endstream")[:-1]} & {b"\r", b"\n"}
+            if found - ends:
+                ends |= found
+                lines = self.scan(sealed)
+                self.assertTrue(lines[0].endswith(f": {NAME} FOUND"), lines)
+            if len(ends) == 2:
+                break
+        self.assertEqual(ends, {b"\r", b"\n"})
+
     def test_what_needs_a_password_is_said_to(self):
         path = self.write("packed.pdf", CONTENTS["packed"][0])
         for cipher, options in CIPHERS.items():
