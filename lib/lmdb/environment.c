@@ -171,8 +171,8 @@ static int check_head(int fd, off_t at, uint32_t *ret_page)
 
 /*
  * LMDB believes both sizes: it would divide by a page of no bytes, and call it a lack of memory
- * when the system has no addresses for such a map. A file that is not LMDB's it refuses too, but makes a
- * lock file first, and none is to be left beside somebody else's file. The second head alone is missing
+ * when the system has no addresses for such a map. What is no file of its own it refuses too, but makes a
+ * lock file first, and none is to be left beside such a file. The second head alone is missing
  * while another writer makes the file: waiting for the lock is waiting for that.
  */
 static int check_heads(const char *path)

@@ -6,7 +6,7 @@
  *
  * Flow: a parent makes it -> fork() -> counters, states and places that outlive a child.
  *
- * It is zero at first. Whoever uses it takes care that what one process reads another has written whole.
+ * It is zero at first. Its users see to it that a process reads nothing that another has written in part.
  */
 
 #include <stddef.h>

@@ -13,7 +13,7 @@
  *     if (pdf_seal_take(&seal, unpack, byte))
  *             pdf_seal_decide(&seal, unpack, is_plain);
  *     pdf_seal_end_stream(&seal, unpack, is_plain);
- *     was_given = pdf_seal_end(&seal, unpack, is_encrypted, true);
+ *     was_given = pdf_seal_end(&seal, unpack, is_encrypted);
  *
  * The copy begins with a stream that is not plain, or when it is asked for: most PDFs have none. It has the
  * PDF_SEAL_TEXT bytes before that are in no stream, too; a stream that is plain has no bytes in it.
