@@ -233,7 +233,7 @@ static int begin(struct zonecall *call, const struct options_table *table,
 	if (given.config != NULL && given.operand == given.argc)
 		options_fail(table, "--config needs a ZONE");
 	if (given.operand == given.argc || is_given(&given, "store") || is_given(&given, "zone") ||
-	    (given.config == NULL && access(path, F_OK) != 0))
+	    (lists == ZONECALL_MAYBE_ZONE && given.config == NULL && access(path, F_OK) != 0))
 		return EX_OK;
 	int status = load(call, path);
 	if (status != EX_OK)

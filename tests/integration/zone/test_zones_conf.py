@@ -363,8 +363,10 @@ class Words(UpdateCase):
         path = re.search(r"\((/.*/zones\.conf)\)", self.run_zone("conf-check", "--help").out)[1]
         if os.path.exists(path):
             self.skipTest(f"{path} is there")
-        self.assertEqual(self.run_zone("conf-check", expect=EX_CONFIG).err,
-                         f"error: [{path}] configuration not read (No such file or directory)\n")
+        told = f"error: [{path}] configuration not read (No such file or directory)\n"
+        self.assertEqual(self.run_zone("conf-check", expect=EX_CONFIG).err, told)
+        for command in set(self.commands()) - {"check", "watch", "migrate", "conf-check", "keygen", "diff"}:
+            self.assertEqual(self.run_zone(command, "bl6.example", expect=EX_CONFIG).err, told, command)
 
     def test_the_manual_has_each_setting_and_no_other(self):
         with open(MANUAL, encoding="ascii") as file:
