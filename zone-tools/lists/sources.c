@@ -274,7 +274,7 @@ static const char *find_emptiness(const struct reading *reading, uint64_t lines_
 	return NULL;
 }
 
-/* Other files of its list would hide that all entries of one are gone: expect_entries(). */
+/* Other files of its list, or an exception's lists, would hide that all entries of one are gone: expect_entries(). */
 static int read_file_among(struct reading *reading, const char *path, const struct sink *sink)
 {
 	const uint64_t lines = reading->listing->line_count;
@@ -451,9 +451,12 @@ int sources_read_except(struct listing *listing, const struct sources_options *o
 	listing->excepted.policy = DUPLICATE_ALL;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < options->except_count; i++) {
 		struct listing except;
+		struct reading reading = { .listing = &except,
+					   .options = &own,
+					   .findings = findings };
 		ret = listing_init(&except);
 		if (ret == DNSBLV6_OK)
-			ret = sources_read_plain(&except, options->except[i], &own, findings);
+			ret = read_plain(&reading, options->except[i], read_file_among);
 		if (ret == DNSBLV6_OK)
 			ret = except_pieces(listing, &except);
 		listing_deinit(&except);

@@ -174,6 +174,12 @@ class BadLists(Case):
         self.build(self.path("other.mdb"), f"ip4set:{good},{self.write('meant.txt', '# none today' + chr(10))}")
         self.build(self.path("other.mdb"), "--allow-empty", f"ip4set:{good},{none}")
 
+    def test_exceptions_may_be_comments_alone_and_not_nothing(self):
+        good, none = self.path("good.txt"), self.write("none.txt", "")
+        self.assertIn(f"error: [{none}] file refused (it has not one line;", self.refuse("--except", none, good))
+        self.assertEqual(self.build(self.path("other.mdb"), "--except",
+                                    self.write("meant.txt", "# none today\n"), good).err, "")
+
     def test_one_file_among_others_that_has_bad_lines_alone_is_refused(self):
         """What a provider says in place of its list, where some bad lines are permitted."""
         good, page = self.path("good.txt"), self.write("page.txt", "Too many requests\n\n# again later\n")
