@@ -121,8 +121,9 @@ int options_next(const struct options_table *table, int argc, char **argv,
 		options_fail(table, "option '%s' needs an argument", argv[optind - 1]);
 	if (value == '?' && optopt != 0 && optopt < VALUE_FIRST && find_letter(table, optopt) < 0)
 		options_fail(table, "unknown option '-%c'", optopt);
-	if (value == '?')
-		options_fail(table, "unknown or ambiguous option '%s'", argv[optind - 1]);
+	if (value == '?') /* without a value, which may be a secret */
+		options_fail(table, "unknown or ambiguous option '%.*s'",
+			     (int)strcspn(argv[optind - 1], "="), argv[optind - 1]);
 	return value >= VALUE_FIRST ? value - VALUE_FIRST : find_letter(table, value);
 }
 

@@ -99,6 +99,7 @@ TEST_CASE("wrong use is one line that names the word, and 64", "[common][options
 	};
 	auto c = GENERATE(values<wrong>({
 		{ { "--colour" }, "tool: unknown or ambiguous option '--colour'" },
+		{ { "--password=secret" }, "tool: unknown or ambiguous option '--password'" },
 		{ { "-x" }, "tool: unknown option '-x'" },
 		{ { "--zone" }, "tool: option '--zone' needs an argument" },
 		{ { "-z" }, "tool: option '-z' needs an argument" },
