@@ -514,18 +514,67 @@ static int resolve_dataset(struct dataset *dataset, unsigned part, struct set_po
 
 /* ---- all datasets of an origin ---- */
 
+/*
+ * Pieces of datasets, united in pairs, and these in pairs: level n has those of 2^n datasets, if it
+ * is not empty. One behind the other, each dataset would be united with all before it.
+ */
+struct stack {
+	struct pieces levels[32]; /* a listing has fewer datasets than a uint32_t can count */
+};
+
+/* added in the place of what is in both, which is earlier. Empties added if that fails, too. */
+static int unite_into(struct pieces *earlier, struct pieces *added, struct set_pool *sets)
+{
+	struct pieces united = { 0 };
+	if (earlier->count == 0)
+		return DNSBLV6_OK;
+	if (added->count == 0) {
+		pieces_deinit(added);
+		*added = *earlier;
+		*earlier = (struct pieces){ 0 };
+		return DNSBLV6_OK;
+	}
+	int ret = unite(earlier, added, sets, &united);
+	pieces_deinit(earlier);
+	pieces_deinit(added);
+	*added = united;
+	return ret;
+}
+
+/* Takes added, which is not empty. */
+static int push(struct stack *stack, struct pieces *added, struct set_pool *sets)
+{
+	struct pieces *level = stack->levels;
+	int ret = DNSBLV6_OK;
+	for (; ret == DNSBLV6_OK && level->count > 0; level++)
+		ret = unite_into(level, added, sets);
+	pieces_deinit(level);
+	*level = *added;
+	return ret;
+}
+
+/* The whole, and an empty stack. */
+static int pop_all(struct stack *stack, struct set_pool *sets, struct pieces *ret_pieces)
+{
+	const size_t count = sizeof(stack->levels) / sizeof(stack->levels[0]);
+	int ret = DNSBLV6_OK;
+	for (size_t i = 0; i < count; i++) {
+		if (ret == DNSBLV6_OK)
+			ret = unite_into(&stack->levels[i], ret_pieces, sets);
+		pieces_deinit(&stack->levels[i]);
+	}
+	return ret;
+}
+
 static int add_dataset(struct dataset *dataset, unsigned part, struct set_pool *sets,
-		       struct pieces *pieces)
+		       struct stack *stack)
 {
 	struct pieces own = { 0 };
-	struct pieces united = { 0 };
-	if (pieces->count == 0)
-		return resolve_dataset(dataset, part, sets, pieces);
 	int ret = resolve_dataset(dataset, part, sets, &own);
-	if (ret == DNSBLV6_OK)
-		ret = unite(pieces, &own, sets, &united);
+	if (ret == DNSBLV6_OK && own.count > 0)
+		return push(stack, &own, sets);
 	pieces_deinit(&own);
-	return replace(pieces, &united, ret);
+	return ret;
 }
 
 static int resolve_excepted_part(struct listing *listing, unsigned part, struct pieces *ret_changes)
@@ -566,10 +615,12 @@ static int resolve_lists(struct listing *listing, uint16_t origin, unsigned part
 			 struct set_pool *sets, struct pieces *ret_pieces)
 {
 	const struct connected *connected = listing_connected(listing, origin);
+	struct stack stack = { 0 };
 	int ret = DNSBLV6_OK;
 	for (size_t i = 0; ret == DNSBLV6_OK && i < connected->count; i++)
-		ret = add_dataset(&listing->datasets[connected->datasets[i]], part, sets,
-				  ret_pieces);
+		ret = add_dataset(&listing->datasets[connected->datasets[i]], part, sets, &stack);
+	int popped = pop_all(&stack, sets, ret_pieces);
+	ret = ret == DNSBLV6_OK ? popped : ret;
 	bool has_excepted =
 		listing->excepted.entry_count > 0 || listing->excepted.ipv4.parts != NULL;
 	if (ret == DNSBLV6_OK && has_excepted && origin != DNSBLV6_ORIGIN_ACL)
