@@ -177,11 +177,22 @@ static uint64_t next_look_ms(const struct watch *watch)
 	return watch->looked_ms + (watch->has_news ? NEWS_MS : pause_ms);
 }
 
+/* First: what happens behind a look at a file is news. */
+static void watch_files(struct watch *watch)
+{
+	for (size_t i = 0; i < watch->conf.count; i++) {
+		if (watch->zones[i].zone != NULL)
+			each_file(watch->zones[i].zone, watch_file, &watch->lookout);
+	}
+}
+
 static void look(struct watch *watch)
 {
 	uint64_t now_ms = clock_now_ms();
-	if (watch->has_news)
+	if (watch->has_news || watch->lookout.is_blind) {
 		lookout_drain(&watch->lookout);
+		watch_files(watch);
+	}
 	for (size_t i = 0; i < watch->conf.count; i++)
 		look_at_zone(&watch->zones[i], now_ms);
 	watch->has_news = false;
@@ -203,7 +214,6 @@ static void take_zone(struct watch *watch, const struct watch *before, size_t in
 		watched->schedule.is_signed = is_signed(zone);
 		schedule_hurry(&watched->schedule, clock_now_ms());
 	}
-	each_file(zone, watch_file, &watch->lookout);
 }
 
 /* The old configuration stays when the new one cannot be taken. */
@@ -229,6 +239,7 @@ static int load(struct watch *watch)
 	lookout_open(&watch->lookout);
 	for (size_t i = 0; i < conf.count; i++)
 		take_zone(watch, &before, i);
+	watch_files(watch);
 	lookout_close(&before.lookout);
 	free(before.zones);
 	zonesconf_deinit(&before.conf);
@@ -534,9 +545,12 @@ static void wait_and_look(struct watch *watch)
 {
 	struct pollfd pollers[] = { { .fd = watch->signals, .events = POLLIN },
 				    { .fd = watch->has_news ? -1 : watch->lookout.fd,
-				      .events = POLLIN } };
-	int count = poll(pollers, 2, timeout_ms(watch));
+				      .events = POLLIN },
+				    { .fd = watch->lookout.above_fd, .events = POLLIN } };
+	int count = poll(pollers, 3, timeout_ms(watch));
 	watch->has_news |= count > 0 && pollers[1].revents != 0;
+	if (count > 0 && pollers[2].revents != 0)
+		watch->has_news |= lookout_is_replaced(&watch->lookout);
 	if (count > 0 && pollers[0].revents != 0)
 		take_signals(watch);
 	if (next_look_ms(watch) <= clock_now_ms())
@@ -589,7 +603,7 @@ int watch_command(int argc, char **argv)
 	struct watch watch = { .path = DNSBLV6_ZONES_CONF,
 			       .settle_s = 1,
 			       .refresh_s = 3600,
-			       .lookout = { .fd = -1 } };
+			       .lookout = { .fd = -1, .above_fd = -1 } };
 	for (size_t i = 0; i < PLACES; i++)
 		watch.running[i].out = watch.running[i].err = -1;
 	parse_command_line(&watch, argc, argv);

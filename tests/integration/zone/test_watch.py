@@ -347,6 +347,37 @@ class Alone(WatchCase):
         self.assertEqual(self.master_file(), before)
         self.assertEqual(watch.stop(), 0)
 
+    def test_a_directory_of_lists_that_is_replaced(self):
+        """By a rename, and as a symbolic link; it is not found by looking once in a minute."""
+        self.list = self.path("lists/list")
+        for number in range(4):
+            os.mkdir(self.path(str(number)))
+            self.write(f"{number}/list", f"192.0.2.1\n44.{number}.0.1\n")
+        os.rename(self.path("0"), self.path("lists"))
+        self.configure()
+        watch = self.watch()
+        self.built(watch, 1)
+
+        def built(count):
+            wait_for(lambda: len(re.findall(rf"(?m)^info: \[{re.escape(ZONE)}\] built ", watch.log())) == count,
+                     "the new list", deadline_s=DEADLINE_S / 2)
+
+        os.rename(self.path("lists"), self.path("old"))
+        os.rename(self.path("1"), self.path("lists"))
+        built(2)
+        self.append(self.list, "44.9.0.1\n")
+        built(3)
+        os.rename(self.path("lists"), self.path("older"))
+        os.symlink("2", self.path("lists"))
+        built(4)
+        os.symlink("3", self.path("new"))
+        os.rename(self.path("new"), self.path("lists"))
+        built(5)
+        self.append(self.list, "44.9.0.1\n")
+        built(6)
+        self.expect_log("zone not built")
+        self.assertEqual(watch.stop(), 0)
+
     def test_a_serial_that_never_grows_is_told_once(self):
         soa = "$SOA 3600 ns1.example.net. hostmaster.example.net. 1 2h 15m 7d 10m\n$NS 3600 ns1.example.net.\n"
         self.write("other-list", soa + "192.0.2.1\n")

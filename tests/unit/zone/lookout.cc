@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 
 #include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -60,6 +62,65 @@ TEST_CASE("a directory tells of files that are written and renamed in it", "[zon
 	CHECK_FALSE(has_seen(watched));
 	REQUIRE(rename(path.c_str(), dir.file("other").c_str()) == 0);
 	CHECK(has_seen(watched));
+	lookout_close(&watched);
+}
+
+TEST_CASE("a directory that is itself replaced is watched anew", "[zone-tools][lookout]")
+{
+	const tmpdir dir;
+	const bool is_link = GENERATE(false, true);
+	const auto lists = dir.file("lists");
+	const auto path = lists + "/of/list";
+	for (const char *name : { "one", "one/of", "two", "two/of" })
+		REQUIRE(mkdir(dir.file(name).c_str(), 0777) == 0);
+	const auto publish = [&](const char *name) {
+		if (is_link)
+			REQUIRE(symlink(dir.file(name).c_str(), dir.file("new").c_str()) == 0);
+		REQUIRE(rename(dir.file(is_link ? "new" : name).c_str(), lists.c_str()) == 0);
+	};
+	publish("one");
+	lookout watched = {};
+	lookout_open(&watched);
+	lookout_watch(&watched, path.c_str());
+	REQUIRE_FALSE(watched.is_blind);
+	if (!is_link)
+		REQUIRE(rename(lists.c_str(), dir.file("old").c_str()) == 0);
+	write(dir.file("beside"), "a");
+	CHECK(lookout_is_replaced(&watched) != is_link);
+	CHECK_FALSE(lookout_is_replaced(&watched));
+	publish("two");
+	CHECK(lookout_is_replaced(&watched));
+	lookout_drain(&watched);
+	lookout_watch(&watched, path.c_str());
+	REQUIRE_FALSE(watched.is_blind);
+	CHECK_FALSE(has_seen(watched));
+	write(path, "a");
+	CHECK(has_seen(watched));
+	lookout_close(&watched);
+}
+
+TEST_CASE("a directory that is moved away is watched no more", "[zone-tools][lookout]")
+{
+	const tmpdir dir;
+	const auto path = dir.file("lists/list");
+	REQUIRE(mkdir(dir.file("lists").c_str(), 0777) == 0);
+	lookout watched = {};
+	lookout_open(&watched);
+	lookout_watch(&watched, path.c_str());
+	REQUIRE(rename(dir.file("lists").c_str(), dir.file("old").c_str()) == 0);
+	CHECK(lookout_is_replaced(&watched));
+	lookout_drain(&watched);
+	lookout_watch(&watched, path.c_str());
+	CHECK(watched.is_blind);
+	lookout_drain(&watched);
+	write(dir.file("old/list"), "a");
+	CHECK_FALSE(has_seen(watched));
+	CHECK_FALSE(lookout_is_replaced(&watched));
+	REQUIRE(rename(dir.file("old").c_str(), dir.file("lists").c_str()) == 0);
+	CHECK(lookout_is_replaced(&watched));
+	lookout_drain(&watched);
+	lookout_watch(&watched, path.c_str());
+	CHECK_FALSE(watched.is_blind);
 	lookout_close(&watched);
 }
 
