@@ -8,8 +8,10 @@
 #include "lib/dns/tcp.h"
 #include "server/transfer/transfer.h"
 
-#define REFUSAL_LINES_MAX 10 /* of one worker in a second */
-#define TELLING_MS	  1000
+/* Of one worker in a second. Each secondary of many zones may come at once, so more of those. */
+#define REFUSAL_LINES_MAX  10
+#define TRANSFER_LINES_MAX 20
+#define TELLING_MS	   1000
 
 static void put_sample(const struct serving *serving, uint64_t asked_ns,
 		       const struct responder_query *query, const uint8_t *response, size_t size)
@@ -22,27 +24,29 @@ static void put_sample(const struct serving *serving, uint64_t asked_ns,
 /* UINT64_MAX: at the end, when no second is awaited. */
 static void tell_left_out(struct serving *serving, uint64_t now_ms)
 {
-	unsigned left_out = ration_settle(&serving->refusals, now_ms);
-	if (left_out > 0)
-		log_info("dnsblv6d", "lines left out, refusals=%u", left_out);
+	unsigned refusals = ration_settle(&serving->refusals, now_ms);
+	unsigned transfers = ration_settle(&serving->transfers, now_ms);
+	if (refusals + transfers > 0)
+		log_info("dnsblv6d", "lines left out, refusals=%u transfers=%u", refusals,
+			 transfers);
 }
 
 static void tell_on_timer(uv_timer_t *timer)
 {
 	struct serving *serving = timer->data;
 	tell_left_out(serving, uv_now(timer->loop));
-	if (serving->refusals.left_out > 0)
+	if (serving->refusals.left_out + serving->transfers.left_out > 0)
 		uv_timer_start(timer, tell_on_timer, TELLING_MS, 0);
 }
 
 /*
  * A secondary may be whatever has the key, at any address: then all the world could fill the disk
- * by asking without it.
+ * by asking without it. And whatever may transfer may do so in a loop.
  */
-static bool take_line(struct serving *serving, uint64_t now_ms)
+static bool take_line(struct serving *serving, struct ration *ration, unsigned max, uint64_t now_ms)
 {
 	tell_left_out(serving, now_ms);
-	if (ration_take(&serving->refusals, now_ms, REFUSAL_LINES_MAX))
+	if (ration_take(ration, now_ms, max))
 		return true;
 	if (!uv_is_active((uv_handle_t *)&serving->telling))
 		uv_timer_start(&serving->telling, tell_on_timer, TELLING_MS, 0);
@@ -54,7 +58,7 @@ static void log_refused(struct serving *serving, const struct transfer *transfer
 	char client[PEER_TEXT_SIZE];
 	bool is_stranger =
 		transfer->verdict == TRANSFER_ADDRESS || transfer->verdict == TRANSFER_CLASSIC;
-	if (!is_stranger && !take_line(serving, now_ms))
+	if (!is_stranger && !take_line(serving, &serving->refusals, REFUSAL_LINES_MAX, now_ms))
 		return;
 	peer_format((const struct sockaddr *)&transfer->client, client);
 	log_line(is_stranger ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, transfer->name->text,
@@ -110,12 +114,15 @@ static void end(void *context)
 /* The child writes, until its end. */
 static void take_connection(void *context, int fd, const struct tcp_asker *asker)
 {
-	const struct serving *serving = context;
+	struct serving *serving = context;
 	const struct transfer *transfer = answer_transfer(serving->answer);
-	int ret = forks_start(serving->forks, transfer, fd, asker);
+	bool is_told = take_line(serving, &serving->transfers, TRANSFER_LINES_MAX,
+				 uv_now(serving->telling.loop));
+	int ret = forks_start(serving->forks, transfer, fd, asker, is_told);
 	if (ret == 0)
 		return;
-	log_warning(transfer->name->text, "transfer not started (%s)", strerror(-ret));
+	if (is_told)
+		log_warning(transfer->name->text, "transfer not started (%s)", strerror(-ret));
 	tcp_give_back(serving->tcp, asker, transfer_refuse(transfer, fd));
 }
 

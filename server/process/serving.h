@@ -26,10 +26,12 @@ struct serving {
 	struct answer *answer;
 	struct forks *forks;
 	struct counters counters;
-	struct tap *tap;	/* NULL: no query log */
-	struct tcp *tcp;	/* NULL until there is one; before the first query of one */
-	struct ration refusals; /* lines about transfers; zero at the beginning */
-	uv_timer_t telling;	/* runs when some were left out */
+	struct tap *tap; /* NULL: no query log */
+	struct tcp *tcp; /* NULL until there is one; before the first query of one */
+	/* Lines about transfers that are refused, and about those that are made; zero at the beginning. */
+	struct ration refusals;
+	struct ration transfers;
+	uv_timer_t telling; /* runs when some were left out */
 };
 
 /* Its timer holds no loop. */

@@ -44,7 +44,7 @@ run_child(const struct forks *forks, const struct transfer *transfer, int fd, pi
 }
 
 int forks_start(struct forks *forks, const struct transfer *transfer, int fd,
-		const struct tcp_asker *asker)
+		const struct tcp_asker *asker, bool is_told)
 {
 	sigset_t all;
 	sigset_t before;
@@ -53,6 +53,8 @@ int forks_start(struct forks *forks, const struct transfer *transfer, int fd,
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid_t pid = fork();
 	int error = errno;
+	if (pid == 0 && !is_told)
+		log_set_level(LOG_LEVEL_ERROR);
 	if (pid == 0)
 		run_child(forks, transfer, fd, worker);
 	sigprocmask(SIG_SETMASK, &before, NULL);

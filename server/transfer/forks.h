@@ -50,10 +50,10 @@ static inline bool forks_is_full(const struct forks *forks)
 }
 /*
  * Not when full. fd and asker are those of take_connection(); the child has a
- * descriptor of its own. 0 or -errno.
+ * descriptor of its own, and says how the transfer ended if that is_told. 0 or -errno.
  */
 int forks_start(struct forks *forks, const struct transfer *transfer, int fd,
-		const struct tcp_asker *asker);
+		const struct tcp_asker *asker, bool is_told);
 /* Behind tcp_stop(): ends the children that are left, and closes the handle. Run the loop, then free. */
 void forks_stop(struct forks *forks);
 void forks_free(struct forks *forks);

@@ -425,11 +425,39 @@ class AccessTest(TransferCase):
             return len(re.findall("transfer refused", self.server.log()))
 
         def left_out():
-            return sum(map(int, re.findall(r"lines left out, refusals=(\d+)", self.server.log())))
+            return sum(map(int, re.findall(r"lines left out, refusals=(\d+) transfers=0", self.server.log())))
 
         # Without another request.
         wait_for(lambda: lines() + left_out() == 500, "what was left out")
         self.assertLess(lines(), 100)
+
+    def test_transfers_in_a_loop_do_not_fill_the_disk(self):
+        """Of each there is a line, or it is among those that were left out."""
+        message = dns.message.make_query(ZONE, "IXFR", use_edns=0)
+        message.authority.append(dns.rrset.from_text(ZONE, 0, "IN", "SOA", f". . {2**31} 0 0 0 0"))
+        request = framed(message.to_wire())
+        count = 0
+        with socket.create_connection(self.server.address, timeout=DEADLINE_S,
+                                      source_address=(self.host, 0)) as sock:
+            replies = sock.makefile("rb")
+
+            def loop():
+                nonlocal count
+                sock.sendall(request * 100)
+                for _ in range(100):
+                    size = struct.unpack(">H", replies.read(2))[0]
+                    self.assertEqual(replies.read(size)[3] & 15, NOERROR)
+                count += 100
+                return "lines left out, refusals=0 transfers=" in self.server.log()
+
+            wait_for(loop, "lines to be left out")
+
+        def told():
+            log = self.server.log()
+            return len(re.findall(r"\] transferred, ", log)) + sum(
+                map(int, re.findall(r"lines left out, refusals=0 transfers=(\d+)", log)))
+
+        wait_for(lambda: told() == count, "the rest")
 
     def test_the_address_alone_decides_about_one_without(self):
         reply = self.query("AXFR", source=self.host)
