@@ -64,6 +64,29 @@ static const struct tsig_key *find_key(struct tsig_key *const *keys, size_t key_
 
 /* ---- checking ---- */
 
+static size_t whole_mac_size(const struct tsig_key *key)
+{
+	switch (key->knot.algorithm) {
+	case DNSSEC_TSIG_HMAC_SHA1:
+		return 20;
+	case DNSSEC_TSIG_HMAC_SHA224:
+		return 28;
+	case DNSSEC_TSIG_HMAC_SHA256:
+		return 32;
+	case DNSSEC_TSIG_HMAC_SHA384:
+		return 48;
+	default:
+		return TSIG_DIGEST_MAX;
+	}
+}
+
+/* Whole, or cut to what RFC 8945 section 5.2.2.1 has a meaning for. */
+static bool may_be_mac(size_t size, size_t whole_size)
+{
+	enum { LEAST_SIZE = 10 };
+	return size <= whole_size && size >= LEAST_SIZE && size >= whole_size / 2;
+}
+
 bool tsig_check(struct tsig *tsig, struct tsig_key *const *keys, size_t key_count,
 		struct knot_pkt *query)
 {
@@ -73,7 +96,8 @@ bool tsig_check(struct tsig *tsig, struct tsig_key *const *keys, size_t key_coun
 	if (key == NULL)
 		return true;
 	tsig->digest_size = knot_tsig_rdata_mac_length(rr);
-	if (tsig->digest_size > sizeof(tsig->digest))
+	const size_t whole_size = whole_mac_size(key);
+	if (!may_be_mac(tsig->digest_size, whole_size))
 		return false;
 	memcpy(tsig->digest, knot_tsig_rdata_mac(rr), tsig->digest_size);
 	tsig->key = key;
@@ -86,7 +110,7 @@ bool tsig_check(struct tsig *tsig, struct tsig_key *const *keys, size_t key_coun
 		tsig->time_signed = knot_tsig_rdata_time_signed(rr);
 		return true;
 	case KNOT_TSIG_EBADSIG:
-		tsig->error = TSIG_BADSIG;
+		tsig->error = tsig->digest_size < whole_size ? TSIG_BADTRUNC : TSIG_BADSIG;
 		return true;
 	case KNOT_TSIG_EBADKEY:
 		return true;

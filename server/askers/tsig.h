@@ -9,7 +9,7 @@
  *       checks the answer.
  * This file alone calls libknot's functions for it.
  *
- *     query with TSIG --tsig_check()--> error 0, or BADKEY, BADSIG, BADTIME
+ *     query with TSIG --tsig_check()--> error 0, or BADKEY, BADSIG, BADTIME, BADTRUNC
  *                  ... make the response, with tsig_size() bytes to spare ...
  *                     --tsig_sign()--> the response, and each one behind it
  *
@@ -48,6 +48,7 @@ enum tsig_error {
 	TSIG_BADSIG = 16,
 	TSIG_BADKEY = 17,
 	TSIG_BADTIME = 18,
+	TSIG_BADTRUNC = 22, /* a MAC that is cut: libknot compares whole ones, so it may be any */
 };
 
 /* A signed question, and what the next answer to it will build upon. */

@@ -47,6 +47,8 @@ static const char *explain_tsig(enum tsig_error error)
 		return "TSIG by a key that is not here";
 	case TSIG_BADTIME:
 		return "TSIG of another time";
+	case TSIG_BADTRUNC:
+		return "TSIG with a signature that is cut";
 	default:
 		return "TSIG with a wrong signature";
 	}

@@ -513,6 +513,35 @@ class AccessTest(TransferCase):
         self.check_error(dns.tsig.PeerBadSignature, False, keyring=WRONG, keyname="one")
         self.server.wait_for_log(r"warning: .* transfer refused, .* \(TSIG with a wrong signature")
 
+    def cut_mac(self, size, rrtype="AXFR"):
+        """The response to a good question whose MAC has that many bytes left, or zeros behind it."""
+        request = dns.message.make_query(ZONE, rrtype, use_edns=0)
+        request.id = 77
+        request.use_tsig(KEYRING, "one", algorithm="hmac-sha256")
+        wire = bytearray(request.to_wire())
+        at = wire.rindex(struct.pack(">H", 32) + request.mac)
+        mac = request.mac[:size].ljust(size, b"\0")
+        length = at - len("\x0bhmac-sha256\0") - 8 - 2  # before algorithm, time and fudge
+        struct.pack_into(">H", wire, length, struct.unpack_from(">H", wire, length)[0] + size - 32)
+        wire[at:at + 2 + 32] = struct.pack(">H", size) + mac
+        with socket.create_connection(self.server.address, timeout=DEADLINE_S, source_address=(SOURCE, 0)) as sock:
+            sock.sendall(framed(wire))
+            replies = sock.makefile("rb")
+            return Reply(replies.read(struct.unpack(">H", replies.read(2))[0]))
+
+    def test_a_mac_that_is_cut_is_badtrunc_or_a_formerr(self):
+        """RFC 8945 section 5.2.2.1: not below half of it, and not above the whole."""
+        for rrtype in ("SOA", "AXFR"):
+            for size in (0, 1, 9, 10, 15, 33, 64, 65):
+                self.assertEqual(self.cut_mac(size, rrtype).rcode, FORMERR, size)
+            for size in (16, 17, 31):
+                reply = self.cut_mac(size, rrtype)
+                self.assertEqual(reply.rcode, NOTAUTH, size)
+                # No MAC, the id, the error, nothing else.
+                self.assertEqual(reply.additional[-1].rdata[-8:], struct.pack(">4H", 0, 77, 22, 0), size)
+            self.assertEqual(self.cut_mac(32, rrtype).rcode, NOERROR)
+        self.server.wait_for_log(r"warning: .* transfer refused, .* \(TSIG with a signature that is cut\)")
+
     def test_a_clock_an_hour_off_is_badtime(self):
         self.expect_log("transfer refused")
         self.check_error(dns.tsig.PeerBadTime, True, keyring=KEYRING, keyname="one", skew_s=3600)
