@@ -294,7 +294,8 @@ DNSBLV6_API int dnsblv6_check_name(struct dnsblv6 *client, const char *name, uin
  * that leaves something to do before the time that the loop was told.
  *
  * Callbacks are called by dnsblv6_process() alone, in its thread, never by
- * dnsblv6_submit(). They may call all but dnsblv6_process() and dnsblv6_free(); what
+ * dnsblv6_submit(). Where the loop is in another thread, one may come before dnsblv6_submit() has
+ * returned, and finds *ret_id set. They may call all but dnsblv6_process() and dnsblv6_free(); what
  * waits holds up the loop, so dnsblv6_reason() is given 0 there. result is borrowed
  * until the callback returns.
  */

@@ -365,6 +365,46 @@ TEST_CASE("threads and an event loop may share a handle", "[client][api]")
 		CHECK(one.result.verdict == DNSBLV6_CLEAR);
 }
 
+// A request that knows its own number, as a program needs to that keeps a table of them.
+struct numbered {
+	std::atomic<unsigned> *calls;
+	std::atomic<unsigned> *unknown;
+	uint64_t id; // no atomic: the library's lock is between who writes and who reads it
+};
+
+TEST_CASE("a callback in the loop of another thread knows the number of its request",
+	  "[client][api]")
+{
+	handle bl;
+	bl.start();
+	std::atomic<unsigned> calls{ 0 }, unknown{ 0 };
+	std::atomic<bool> is_over{ false };
+	std::thread loop([&] {
+		while (!is_over)
+			dnsblv6_process(bl.client);
+	});
+	std::vector<numbered> requests(500, numbered{ &calls, &unknown, 0 });
+	const dnsblv6_ip address = ip("192.0.3.1"); // in the cache, but for the first
+	unsigned refused = 0;
+	for (numbered &request : requests) {
+		const int ret = dnsblv6_submit(
+			bl.client, &address, 0, 20000,
+			[](void *context, const dnsblv6_result *) {
+				const numbered *own = static_cast<const numbered *>(context);
+				*own->unknown += own->id == 0;
+				(*own->calls)++;
+			},
+			&request, &request.id);
+		refused += ret != 0;
+	}
+	while (calls + refused < requests.size())
+		std::this_thread::yield();
+	is_over = true;
+	loop.join();
+	CHECK(refused == 0);
+	CHECK(unknown == 0);
+}
+
 TEST_CASE("a fork with questions on the way leaves both sides with right answers", "[client][api]")
 {
 	handle bl;
