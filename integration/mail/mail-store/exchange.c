@@ -16,8 +16,8 @@ const struct options_bound exchange_rows[EXCHANGE_ROWS] = {
 	  OPTIONS_AT(struct exchange, is_only_new) },
 };
 
-int exchange_open(const struct options_table *table, int argc, char **argv, bool creates,
-		  struct exchange *exchange)
+int exchange_parse(const struct options_table *table, int argc, char **argv,
+		   struct exchange *exchange)
 {
 	options_parse(table, argc, argv, exchange);
 	const int ways = (exchange->mbox != NULL) + (exchange->maildir != NULL) +
@@ -34,7 +34,7 @@ int exchange_open(const struct options_table *table, int argc, char **argv, bool
 	exchange->recipients = &exchange->name;
 	exchange->recipient_count = 1;
 	progress_init(&exchange->progress);
-	return tool_open(exchange->store, creates, &exchange->layer);
+	return EX_OK;
 }
 
 int exchange_close(struct exchange *exchange, const char *what, const char *done, int status)

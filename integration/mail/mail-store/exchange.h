@@ -44,8 +44,8 @@ struct exchange {
 #define EXCHANGE_ROWS 5
 extern const struct options_bound exchange_rows[EXCHANGE_ROWS];
 
-/* Reads the command line and opens the store. EX_OK, or an exit status with a line of the log. */
-int exchange_open(const struct options_table *table, int argc, char **argv, bool creates,
-		  struct exchange *exchange);
+/* Reads the command line; the command opens the store. EX_OK, or an exit status with a line of the log. */
+int exchange_parse(const struct options_table *table, int argc, char **argv,
+		   struct exchange *exchange);
 /* Closes the store, and says how many mails were done; what is said when status is not 0. The exit status. */
 int exchange_close(struct exchange *exchange, const char *what, const char *done, int status);

@@ -291,7 +291,9 @@ int export_command(int argc, char **argv)
 {
 	struct exchange exchange = { 0 };
 	char failed[PATH_MAX + sizeof("not all was exported to ")];
-	int status = exchange_open(&export_table, argc, argv, false, &exchange);
+	int status = exchange_parse(&export_table, argc, argv, &exchange);
+	if (status == EX_OK)
+		status = tool_open(exchange.store, false, &exchange.layer);
 	if (status != EX_OK)
 		return status;
 	int ret = export_all(&exchange);

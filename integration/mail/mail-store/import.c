@@ -571,10 +571,27 @@ static int import_maildirs(struct exchange *exchange)
 	return ret;
 }
 
+/* A store that is made for nothing may lie where a daemon that is about to start wants its socket. */
+static int find_source(const struct exchange *exchange)
+{
+	const char *maildir = exchange->maildir != NULL ? exchange->maildir : exchange->maildirs;
+	const char *path = exchange->mbox != NULL ? exchange->mbox : maildir;
+	char quoted[LOG_QUOTE_MAX];
+	if (access(path, F_OK) == 0 || errno != ENOENT)
+		return EX_OK;
+	log_error(NULL, "nothing to import, path=%s (%s)", quote_path(path, quoted),
+		  strerror(errno));
+	return EX_NOINPUT;
+}
+
 int import_command(int argc, char **argv)
 {
 	struct exchange exchange = { 0 };
-	int status = exchange_open(&import_table, argc, argv, true, &exchange);
+	int status = exchange_parse(&import_table, argc, argv, &exchange);
+	if (status == EX_OK)
+		status = find_source(&exchange);
+	if (status == EX_OK)
+		status = tool_open(exchange.store, true, &exchange.layer);
 	if (status != EX_OK)
 		return status;
 	int ret = exchange.mbox != NULL ? import_mbox(&exchange) : import_maildirs(&exchange);

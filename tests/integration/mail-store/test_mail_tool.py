@@ -85,6 +85,13 @@ class Mistakes(Tool):
         self.call("import", "--mbox", self.path("absent"), ANNA, expect=EX_NOINPUT)
         self.call("import", "--maildir", self.path("absent"), ANNA, expect=EX_NOINPUT)
 
+    def test_nothing_to_import_makes_no_store(self):
+        for way in ("--mbox", "--maildir"):
+            _, said = self.call("import", way, self.path("absent"), ANNA, expect=EX_NOINPUT)
+            self.assertEqual(said, f'error: nothing to import, path="{self.path("absent")}" (No such file or directory)\n')
+        self.call("import", "--maildirs", self.path("absent"), expect=EX_NOINPUT)
+        self.assertFalse(os.path.exists(self.store))
+
     def test_a_file_that_is_no_mbox_is_refused_and_mails_before_are_kept(self):
         path = self.write("mbox", b"From a@example.org Tue Nov 24 12:00:00 2026\nSubject: x\n\n")
         self.call("import", "--mbox", path, ANNA)
