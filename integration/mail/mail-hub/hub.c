@@ -490,6 +490,12 @@ static void close_all(struct hub *hub)
 	close_fd(hub->lock_fd);
 }
 
+void hub_warn_of_root(const struct hub_setup *setup)
+{
+	if (geteuid() == 0 && setup->owner.user[0] == '\0')
+		log_warning(hub_context, "no user is given, processes stay root");
+}
+
 int hub_run(const struct hub_setup *setup, const char *config_path)
 {
 	struct hub hub = { .setup = *setup,
@@ -500,8 +506,7 @@ int hub_run(const struct hub_setup *setup, const char *config_path)
 	memset(hub.ready_fds, -1, sizeof(hub.ready_fds));
 	log_set_level((enum log_level)setup->log_level);
 	signal(SIGPIPE, SIG_IGN);
-	if (geteuid() == 0 && setup->owner.user[0] == '\0')
-		log_warning(hub_context, "no user is given, processes stay root");
+	hub_warn_of_root(setup);
 	int status = open_all(&hub);
 	if (status == EX_OK) {
 		look_after(&hub);

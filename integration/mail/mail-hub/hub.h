@@ -23,5 +23,7 @@
 
 #include "integration/mail/mail-hub/hub_setup.h"
 
+/* In the log, when that is so. */
+void hub_warn_of_root(const struct hub_setup *setup);
 /* setup has been read from config_path. Returns an exit status. */
 int hub_run(const struct hub_setup *setup, const char *config_path);

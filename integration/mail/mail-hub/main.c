@@ -42,6 +42,7 @@ static const struct options_table table = {
 
 static int check(const struct hub_setup *setup)
 {
+	hub_warn_of_root(setup);
 	int status = hub_places_are_apart(setup) ? hub_files_try(setup) : EX_CONFIG;
 	if (status == EX_OK)
 		puts("configuration OK");

@@ -146,12 +146,19 @@ static void check_parents(const struct stored_setup *setup)
 		check_parent(setup->lmtp[i].text);
 }
 
+static void warn_of_root(const struct stored_setup *setup)
+{
+	if (geteuid() == 0 && setup->owner.user[0] == '\0')
+		log_warning(context, "no user is given, the store's processes stay root");
+}
+
 /* Here alone: what the module reads at a start is not to be in processes beside it. */
 static int check_all(void *data)
 {
 	const struct stored_setup *setup = data;
 	const struct nodesetup *nodes = &setup->nodes;
 	struct nodetls *tls = NULL;
+	warn_of_root(setup);
 	int status = check(data);
 	check_parents(setup);
 	if (status != EX_OK || !nodesetup_is_on(nodes))
@@ -169,8 +176,7 @@ static int run(void *data)
 	setup->clients_max = daemon_share_descriptors(
 		context, setup->layer == STORED_RADOS ? CLUSTER_DESCRIPTORS : OWN_DESCRIPTORS,
 		setup->clients_max);
-	if (geteuid() == 0 && setup->owner.user[0] == '\0')
-		log_warning(context, "no user is given, the store's processes stay root");
+	warn_of_root(setup);
 	int status = check_directory(setup);
 	/* Here, so that one process says it; no wrong configuration, as it may be there soon. */
 	if (status == EX_OK && check(setup) != EX_OK)

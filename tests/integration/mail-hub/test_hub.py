@@ -359,6 +359,15 @@ class Refusals(Case):
         wait_for(lambda: not any(os.path.exists(f"/tmp/{name}") for name in left), f"{left} to be gone")
         self.assertFalse(os.path.exists(hub.run))
 
+    def test_check_says_that_processes_would_stay_root(self):
+        """Before they make a store that a user who is named later cannot open."""
+        if os.geteuid() != 0:
+            self.skipTest("root alone makes what is root's")
+        result = Hub(self, user=None).call("--check")
+        self.assertEqual((result.returncode, result.stdout), (0, "configuration OK\n"))
+        self.assertEqual(result.stderr, "warning: [mail-hub] no user is given, processes stay root\n"
+                         "warning: [mail-stored] no user is given, the store's processes stay root\n")
+
     def test_show_prints_what_a_program_gets(self):
         hub = Hub(self)
         hub.start()
