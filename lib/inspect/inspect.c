@@ -31,6 +31,8 @@ int inspect_pool_new(struct match_worker *worker, const struct inspect_sizes *si
 	if (ret == 0)
 		ret = slots_init(&pool->more, sizeof(struct object_more), sizes->objects);
 	if (ret == 0)
+		ret = slots_init(&pool->blocks, OBJECT_BLOCK, sizes->objects);
+	if (ret == 0)
 		ret = slots_init(&pool->mails, mstream_size(), sizes->mails);
 	if (ret == 0)
 		ret = slots_init(&pool->arenas, UNPACK_HERE_MEMORY, sizes->decoders);
@@ -54,6 +56,7 @@ void inspect_pool_free(struct inspect_pool *pool)
 	slots_deinit(&pool->inspections);
 	slots_deinit(&pool->objects);
 	slots_deinit(&pool->more);
+	slots_deinit(&pool->blocks);
 	slots_deinit(&pool->mails);
 	slots_deinit(&pool->arenas);
 	free(pool);

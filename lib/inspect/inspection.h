@@ -11,6 +11,10 @@
  *     object_push(object, bytes, size);
  *     object_end(object, true);
  *
+ * Bytes go into an object in blocks that begin at multiples of OBJECT_BLOCK, wherever they are cut before: which
+ * objects are open at a time, and so which of them is one too many, is not to depend on the network. And what comes
+ * out of a decoder byte by byte, or line by line, would cost each of those that look at it a call.
+ *
  * An object is a slot of the pool, with the matcher's object of the same number; what opens it is a
  * slot of another kind. Nothing else knows these structures.
  */
@@ -19,6 +23,8 @@
 #include "lib/inspect/selfpack.h"
 #include "lib/inspect/slots.h"
 #include "lib/inspect/within.h"
+
+#define OBJECT_BLOCK 4096
 
 /* What opens an object. */
 enum object_route {
@@ -77,6 +83,8 @@ struct object {
 		forced_kind; /* whatever its head is like; CONTENT_OTHER: as the head says */
 	struct unpack *unpack;
 	struct object_more *more;
+	uint8_t *block; /* as much of it as has come */
+	size_t block_size;
 	size_t head_size;
 	uint8_t head[CONTENT_HEAD_SIZE];
 	char path[INSPECT_PATH_SIZE];
@@ -85,7 +93,8 @@ struct object {
 struct inspect_pool {
 	struct slots inspections;
 	struct slots objects;
-	struct slots more; /* of the objects by their numbers */
+	struct slots more;   /* of the objects by their numbers */
+	struct slots blocks; /* the same */
 	struct slots mails;
 	struct slots arenas;
 	struct match_worker *worker;

@@ -26,6 +26,8 @@ static struct object *copy_object(struct object *parent, const struct object *fr
 	object->inspection->result.bytes += from->offset;
 	object->head_size = from->head_size;
 	memcpy(object->head, from->head, from->head_size);
+	object->block_size = from->block_size;
+	memcpy(object->block, from->block, from->block_size);
 	if (from->route != OBJECT_HEAD) {
 		const bool is_copied = from->route == OBJECT_PLAIN || within_copy(object, from);
 		object->route =

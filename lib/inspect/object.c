@@ -530,6 +530,7 @@ struct object *object_begin(struct inspection *inspection, struct object *parent
 	object->inspection = inspection;
 	object->more =
 		(struct object_more *)slots_at(&pool->more, slots_number(&pool->objects, object));
+	object->block = (uint8_t *)slots_at(&pool->blocks, slots_number(&pool->objects, object));
 	path_join(parent_path, name, object->path);
 	object->depth = parent != NULL ? parent->depth + 1 : 0;
 	object->is_beside = parent != NULL && parent->is_beside;
@@ -657,7 +658,7 @@ static void keep_head(struct object *object, const uint8_t *bytes, size_t size)
 	object->head_size += object->offset == object->head_size ? part : 0;
 }
 
-void object_push(struct object *object, const uint8_t *bytes, size_t size)
+static void take(struct object *object, const uint8_t *bytes, size_t size)
 {
 	if (object->route != OBJECT_HEAD && !object->is_settled)
 		keep_head(object, bytes, size);
@@ -686,6 +687,32 @@ void object_push(struct object *object, const uint8_t *bytes, size_t size)
 	object->offset += size;
 }
 
+static void take_block(struct object *object)
+{
+	const size_t size = object->block_size;
+	object->block_size = 0;
+	take(object, object->block, size);
+}
+
+/* A whole block is taken from where it is. */
+void object_push(struct object *object, const uint8_t *bytes, size_t size)
+{
+	while (size > 0) {
+		const size_t room = OBJECT_BLOCK - object->block_size;
+		const size_t part = size < room ? size : room;
+		if (part == OBJECT_BLOCK) {
+			take(object, bytes, part);
+		} else {
+			memcpy(object->block + object->block_size, bytes, part);
+			object->block_size += part;
+			if (object->block_size == OBJECT_BLOCK)
+				take_block(object);
+		}
+		bytes += part;
+		size -= part;
+	}
+}
+
 bool object_spend(struct object *object, size_t size)
 {
 	struct unpack_budget *budget = budget_of(object);
@@ -712,6 +739,8 @@ bool object_count(struct object *object)
 void object_end(struct object *object, bool is_whole)
 {
 	struct inspection *inspection = object->inspection;
+	if (object->block_size > 0)
+		take_block(object);
 	if (object->route == OBJECT_HEAD)
 		settle_head(object);
 	close_route(object, is_whole && !inspection->is_cut);

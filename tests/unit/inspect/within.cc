@@ -14,12 +14,14 @@ struct Inspected {
 	unsigned objects;
 	unsigned bombs;
 	unsigned ambiguous;
+	unsigned busy;
 };
 
 Inspected inspect(const std::string &bytes, enum inspect_kind kind = INSPECT_FILE,
-		  uint64_t total = 1 << 20, size_t piece = 100, unsigned members = 100)
+		  uint64_t total = 1 << 20, size_t piece = 100, unsigned members = 100,
+		  unsigned objects = 20)
 {
-	const struct inspect_sizes sizes = { 1, 20, 2, 2 };
+	const struct inspect_sizes sizes = { 1, objects, 2, 2 };
 	struct inspect_rules rules = {};
 	struct inspect_pool *pool = nullptr;
 	struct inspection *inspection = nullptr;
@@ -36,7 +38,8 @@ Inspected inspect(const std::string &bytes, enum inspect_kind kind = INSPECT_FIL
 	inspect_end(inspection, true);
 	const struct inspect_result *result = inspect_result(inspection);
 	const Inspected inspected = { result->objects, result->counts[INSPECT_BOMB],
-				      result->counts[INSPECT_AMBIGUOUS] };
+				      result->counts[INSPECT_AMBIGUOUS],
+				      result->counts[INSPECT_BUSY] };
 	inspect_free(inspection);
 	inspect_pool_free(pool);
 	return inspected;
@@ -137,4 +140,20 @@ TEST_CASE("files in a text, and parts of a mail in a mail, are members", "[inspe
 	CHECK(inspect(nested, INSPECT_MAIL, 1 << 20, 100, 3).bombs == 0);
 	CHECK(inspect(nested, INSPECT_MAIL, 1 << 20, 100, 2).objects == 4);
 	CHECK(inspect(nested, INSPECT_MAIL, 1 << 20, 100, 2).bombs == 1);
+}
+
+// Each of what looks for files in a text has had all of a piece before the next has some.
+TEST_CASE("which files of a text are open at a time does not depend on where it is cut",
+	  "[inspect]")
+{
+	const std::string text =
+		"Words of a text.\n<img src=\"data:application/octet-stream;base64," +
+		base64(std::string(3000, 'x')) + "\">\nbegin 644 a\n#0V%T\n";
+	const Inspected whole = inspect(text, INSPECT_FILE, 1 << 20, text.size(), 100, 2);
+	const size_t piece = GENERATE(1, 7, 100, 1000, 3000, 4200);
+	CAPTURE(piece);
+	const Inspected cut = inspect(text, INSPECT_FILE, 1 << 20, piece, 100, 2);
+	CHECK(whole.busy == cut.busy);
+	CHECK(whole.objects == cut.objects);
+	CHECK(inspect(text).objects == 3);
 }
