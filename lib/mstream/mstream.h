@@ -106,7 +106,8 @@ struct mstream_events {
 	/* Of a mail 1,000 at most, and one of each kind; MSTREAM_TOO_ODD once. */
 	void (*odd)(void *context, enum mstream_oddity oddity, const char *position);
 };
-#define MSTREAM_PENDING 512
+/* What quoted-printable holds back, the end of a line, and a line that may be a delimiter. */
+#define MSTREAM_PENDING (79 + 2 + 512)
 
 /* In read/mstream_state.h; used by the functions below alone. */
 struct mstream;

@@ -439,11 +439,15 @@ static void put_eol(struct mstream *mail, struct entity *entity)
 		leaf_data(mail, entity, (const uint8_t *)eols[eol].bytes, eols[eol].size);
 }
 
-/* The line that was held back is no delimiter. */
+/* The line that was held back is no delimiter. In one piece: each costs all that looks at it a call. */
 static void put_line(struct mstream *mail, struct entity *entity)
 {
-	put_eol(mail, entity);
-	leaf_data(mail, entity, entity->head.text, entity->head.text_size);
+	const struct mimehead *head = &entity->head;
+	uint8_t line[PARTREADER_EOL_SIZE + ENTITY_LINE_MAX];
+	const size_t eol_size = partreader_eol(entity, line);
+	entity->eol = EOL_NONE;
+	memcpy(line + eol_size, head->text, head->text_size);
+	leaf_data(mail, entity, line, eol_size + head->text_size);
 	entity->line = LINE_TEXT;
 }
 
