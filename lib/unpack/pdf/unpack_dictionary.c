@@ -10,18 +10,6 @@
 #define VALUE_ENDS "/[]<>(" PDF_INNER
 #define NAME_ENDS  BLANKS VALUE_ENDS
 
-bool pdf_is_space(uint8_t byte)
-{
-	return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n' || byte == '\f' ||
-	       byte == '\0';
-}
-
-bool pdf_is_delimiter(uint8_t byte)
-{
-	return byte == '/' || byte == '[' || byte == ']' || byte == '<' || byte == '>' ||
-	       byte == '(' || byte == ')' || byte == '%';
-}
-
 /* ---- words ---- */
 
 /* Is what stands before at the end of a dictionary, but for blanks, and comments on lines before? */

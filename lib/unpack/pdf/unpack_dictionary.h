@@ -48,8 +48,19 @@ struct pdf_place {
 	unsigned angles; /* two for each dictionary */
 };
 
-bool pdf_is_space(uint8_t byte);
-bool pdf_is_delimiter(uint8_t byte);
+/* These are asked of each byte of a PDF. */
+static inline bool pdf_is_space(uint8_t byte)
+{
+	return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n' || byte == '\f' ||
+	       byte == '\0';
+}
+
+static inline bool pdf_is_delimiter(uint8_t byte)
+{
+	return byte == '/' || byte == '[' || byte == ']' || byte == '<' || byte == '>' ||
+	       byte == '(' || byte == ')' || byte == '%';
+}
+
 /* Does text end with "stream", for itself, behind the end of a dictionary? */
 bool pdf_ends_with_stream(const uint8_t *text, size_t size);
 /* Does the name stand in text, with something behind it? */

@@ -541,8 +541,8 @@ static void begin_stream(struct unpack *unpack)
 	char name[32];
 	take_dictionary(state, true);
 	look_for_key(unpack);
-	if (state->is_within)
-		pdf_seal_text(&state->seal, unpack, state->text, state->text_size);
+	for (unsigned i = 0; i < state->text_size && state->is_within; i++)
+		pdf_seal_text(&state->seal, unpack, state->text[i]);
 	pdf_seal_begin_stream(&state->seal);
 	/* Its dictionary has said that of what was encrypted. */
 	if (state->is_opened)
@@ -729,7 +729,7 @@ static void take_byte(struct unpack *unpack, uint8_t byte)
 		take_stream(unpack, byte);
 	take_word(unpack, byte);
 	if (is_text && state->mode == PDF_TEXT)
-		pdf_seal_text(&state->seal, unpack, &byte, 1);
+		pdf_seal_text(&state->seal, unpack, byte);
 	if (!unpack->is_over)
 		pdf_script_take(&state->outside, unpack, &state->script_count, byte);
 	/* What is a script here may be an encrypted one. */

@@ -139,7 +139,7 @@ void pdf_script_take(struct pdf_script *script, struct unpack *unpack, unsigned 
 		open_member(script, unpack, ++*count);
 	}
 	/* The parenthesis that begins it is none of its own. */
-	if (mode != PDF_STRING_LITERAL)
+	if (mode != PDF_STRING_LITERAL && script->string.mode != PDF_STRING_NONE)
 		take_string(script, byte);
 	if (script->is_open && script->string.mode == PDF_STRING_NONE)
 		pdf_script_end(script, unpack);

@@ -33,8 +33,8 @@ static void give(struct pdf_seal *seal, struct unpack *unpack, uint8_t type, con
 
 static void flush_text(struct pdf_seal *seal, struct unpack *unpack)
 {
-	const size_t size = (size_t)seal->text_count;
-	seal->text_count = 0;
+	const size_t size = seal->text_size;
+	seal->text_size = 0;
 	give(seal, unpack, PDF_SEAL_IS_TEXT, seal->text, size);
 }
 
@@ -52,14 +52,13 @@ void pdf_seal_begin(struct pdf_seal *ret_seal)
 
 void pdf_seal_open(struct pdf_seal *seal, struct unpack *unpack)
 {
-	const size_t at = (size_t)(seal->text_count % PDF_SEAL_TEXT);
+	const size_t at = seal->text_size;
 	if (seal->member != NULL || seal->is_over || unpack->events->begin_as == NULL)
 		return;
 	seal->member = unpack->events->begin_as(unpack->context, CONTENT_PDF_SEALED);
 	seal->is_over = seal->member == NULL;
-	if (seal->text_count > PDF_SEAL_TEXT && at > 0)
+	if (seal->is_round)
 		give(seal, unpack, PDF_SEAL_IS_TEXT, seal->text + at, PDF_SEAL_TEXT - at);
-	seal->text_count = seal->text_count > 0 && at == 0 ? PDF_SEAL_TEXT : at;
 }
 
 bool pdf_seal_end(struct pdf_seal *seal, struct unpack *unpack, bool is_encrypted)
@@ -76,14 +75,12 @@ bool pdf_seal_end(struct pdf_seal *seal, struct unpack *unpack, bool is_encrypte
 
 /* ---- what is in it ---- */
 
-/* Before the copy begins the text goes round. */
-void pdf_seal_text(struct pdf_seal *seal, struct unpack *unpack, const uint8_t *bytes, size_t size)
+void pdf_seal_turn(struct pdf_seal *seal, struct unpack *unpack)
 {
-	for (size_t i = 0; i < size; i++) {
-		if (seal->member != NULL && seal->text_count == PDF_SEAL_TEXT)
-			flush_text(seal, unpack);
-		seal->text[seal->text_count++ % PDF_SEAL_TEXT] = bytes[i];
-	}
+	seal->is_round = true;
+	if (seal->member != NULL)
+		flush_text(seal, unpack);
+	seal->text_size = 0;
 }
 
 void pdf_seal_begin_stream(struct pdf_seal *seal)
@@ -119,7 +116,8 @@ void pdf_seal_end_stream(struct pdf_seal *seal, struct unpack *unpack, bool is_p
 	if (seal->mode == PDF_SEAL_DATA)
 		flush_kept(seal, unpack);
 	seal->mode = PDF_SEAL_OUTSIDE;
-	pdf_seal_text(seal, unpack, (const uint8_t *)stream_end, sizeof(stream_end) - 1);
+	for (size_t i = 0; i < sizeof(stream_end) - 1; i++)
+		pdf_seal_text(seal, unpack, (uint8_t)stream_end[i]);
 }
 
 bool pdf_seal_is_text(const struct pdf_seal *seal)

@@ -8,7 +8,7 @@
  *       some of them whether they are plain -> pdf_seal_decide() -> the copy, an object that another process keeps
  *       (unpack_sealed.c).
  *
- *     pdf_seal_text(&seal, unpack, bytes, size);
+ *     pdf_seal_text(&seal, unpack, byte);
  *     pdf_seal_begin_stream(&seal);
  *     if (pdf_seal_take(&seal, unpack, byte))
  *             pdf_seal_decide(&seal, unpack, is_plain);
@@ -42,14 +42,23 @@ struct pdf_seal {
 	bool is_over;	/* there will be none any more */
 	uint64_t given; /* bytes */
 	enum pdf_seal_mode mode;
-	uint64_t text_count; /* since the begin, and of the copy since the last record */
+	bool is_round;	    /* before the copy begins: what is behind .text_size is older text */
+	unsigned text_size; /* of .text */
 	unsigned kept_size;
 	uint8_t kept[PDF_SEAL_KEPT]; /* of the stream */
 	uint8_t text[PDF_SEAL_TEXT];
 };
 
 void pdf_seal_begin(struct pdf_seal *ret_seal);
-void pdf_seal_text(struct pdf_seal *seal, struct unpack *unpack, const uint8_t *bytes, size_t size);
+/* .text is full: into the copy, or else it goes round. */
+void pdf_seal_turn(struct pdf_seal *seal, struct unpack *unpack);
+/* Of each byte outside of streams. */
+static inline void pdf_seal_text(struct pdf_seal *seal, struct unpack *unpack, uint8_t byte)
+{
+	if (seal->text_size == PDF_SEAL_TEXT)
+		pdf_seal_turn(seal, unpack);
+	seal->text[seal->text_size++] = byte;
+}
 /* The copy begins, if there is none yet. */
 void pdf_seal_open(struct pdf_seal *seal, struct unpack *unpack);
 void pdf_seal_begin_stream(struct pdf_seal *seal);
