@@ -296,7 +296,8 @@ class Keys(Case):
             (("keygen", *both, "--algorithm", "rsa"), "'rsa': neither"),
             (("keygen", *both, "more"), "'more'"),
             (("ds",), "--zone is missing"),
-            (("ds", "--zone", ZONE), "--key is missing"),
+            (("ds", "--zone", ZONE), "--key is missing, or --keys"),
+            (("ds", *both, "--keys", self.directory), "--key and --keys are two ways"),
             (("ds", "--zone", "", "--key", self.key), "'': not a domain name"),
             (("ds", *both, "more"), "'more'"),
         ]

@@ -290,6 +290,19 @@ zone:
         self.assertIn("step=ds-seen", self.run_zone_at(HOUR, "sign", "--config", config, ZONE).err)
         self.assertIn("step=start", self.run_zone_at(2 * DAY, "build", "--config", config, ZONE).err)
         self.assertIn("next: submit at", self.run_zone_at(2 * DAY, "roll", "--config", config, ZONE).out)
+        keys = self.state_at(2 * DAY)
+        self.assertEqual(len(keys), 2)
+        said = self.run_zone("ds", "--config", config, ZONE).out
+        self.assertEqual({ds_rdata(line) for line in said.splitlines()}, {self.ds_of(key) for key in keys})
+        self.assertEqual(said.splitlines(), sorted(said.splitlines(), key=lambda line: line.split()[3]))
+
+    def test_a_directory_without_a_key_of_the_zone_is_named(self):
+        os.mkdir(self.keys, 0o700)
+        self.run_zone("keygen", "--zone", "other.example", "--key", os.path.join(self.keys, "other.example.+13+1.pem"))
+        for keys in (self.keys, self.path("absent")):
+            result = self.run_zone("ds", "--zone", ZONE, "--keys", keys, expect=None)
+            self.assertGreater(result.returncode, 1)
+            self.assertRegex(result.err, rf"^error: \[{keys}\] key not read \((not found|No such file or directory)\)\n$")
 
 
 class Wrong(Rolling):
