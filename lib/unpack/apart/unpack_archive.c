@@ -20,6 +20,7 @@
 #include "lib/unpack/apart/unpack_feed.h"
 #include "lib/unpack/apart/unpack_lha.h"
 #include "lib/unpack/apart/unpack_tar.h"
+#include "lib/unpack/apart/unpack_windows.h"
 #include "lib/unpack/apart/unpack_zstd.h"
 #include "lib/unpack/office/unpack_office.h"
 #include "lib/unpack/unpack_name.h"
@@ -90,6 +91,18 @@ static bool is_filter(enum content_kind kind)
 
 /* ---- members ---- */
 
+/*
+ * Of a filter or a codec that finds no memory libarchive says that the archive is damaged, or none. What a mail has
+ * filled its process with is to be no way to pass one: is there as much as the largest window takes?
+ */
+static enum unpack_flaw or_memory(enum unpack_flaw flaw)
+{
+	void *volatile room = malloc(UNPACK_WINDOW_MAX);
+	const bool is_there = room != NULL;
+	free(room);
+	return is_there ? flaw : UNPACK_MEMORY;
+}
+
 static enum unpack_flaw flaw_of(struct archive *archive, bool is_drained)
 {
 	const char *text = archive_error_string(archive);
@@ -100,8 +113,9 @@ static enum unpack_flaw flaw_of(struct archive *archive, bool is_drained)
 		return UNPACK_ENCRYPTED;
 	if (strcasestr(text, "unsupported") != NULL || strcasestr(text, "not supported") != NULL ||
 	    strcasestr(text, "codec ID") != NULL)
-		return UNPACK_UNSUPPORTED;
-	return is_drained || strcasestr(text, "truncated") != NULL ? UNPACK_CUT : UNPACK_DAMAGED;
+		return or_memory(UNPACK_UNSUPPORTED);
+	return or_memory(is_drained || strcasestr(text, "truncated") != NULL ? UNPACK_CUT
+									     : UNPACK_DAMAGED);
 }
 
 /* A hole of a sparse file. */
@@ -264,7 +278,7 @@ static void end_members(struct unpack *unpack, unsigned count)
 	const bool is_it = (kind == CONTENT_7Z && unpack->in > EMPTY_7Z) ||
 			   (kind == CONTENT_RAR && unpack->in > EMPTY_RAR);
 	if (count == 0 && is_it)
-		unpack_tell_of(unpack, UNPACK_DAMAGED, "");
+		unpack_tell_of(unpack, or_memory(UNPACK_DAMAGED), "");
 }
 
 static void read_members(const struct reading *reading)
@@ -274,7 +288,7 @@ static void read_members(const struct reading *reading)
 	unsigned count = 0;
 	/* A file that no filter took for its own would be given as it is. */
 	if (is_filter(unpack->row->kind) && archive_filter_count(archive) < 2) {
-		unpack_stop(unpack, UNPACK_DAMAGED);
+		unpack_stop(unpack, or_memory(UNPACK_DAMAGED));
 		return;
 	}
 	while (!unpack->is_over) {
@@ -341,7 +355,7 @@ static void run(struct unpack *unpack)
 	if (archive == NULL)
 		unpack_stop(unpack, UNPACK_MEMORY);
 	else if (!has_format(archive, unpack->row->kind))
-		unpack_stop(unpack, UNPACK_UNSUPPORTED);
+		unpack_stop(unpack, or_memory(UNPACK_UNSUPPORTED));
 	else if (archive_read_open(archive, &source, NULL, read_block, NULL) == ARCHIVE_OK)
 		read_members(&(struct reading){ unpack, archive, &feed->is_drained, &source.is_told,
 						NULL });
@@ -368,7 +382,7 @@ static void read_spooled(struct unpack *unpack, const uint8_t *bytes, size_t siz
 		unpack_stop(unpack, UNPACK_MEMORY);
 	else if (!has_format(archive, unpack->row->kind) ||
 		 archive_read_set_options(archive, options) != ARCHIVE_OK)
-		unpack_stop(unpack, UNPACK_UNSUPPORTED);
+		unpack_stop(unpack, or_memory(UNPACK_UNSUPPORTED));
 	else if (archive_read_open_memory(archive, bytes, size) != ARCHIVE_OK)
 		unpack_stop(unpack, flaw_of(archive, no));
 	else

@@ -13,11 +13,13 @@ import io
 import lzma
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
 import tarfile
 import tempfile
+import unittest
 import zipfile
 import zlib
 
@@ -212,6 +214,25 @@ class Tools(Unpacks):
                 data = self.packed(*command, input=self.files["text.txt"])
                 flaws = [line for line in self.unpack(kind, data) if line.startswith("flaw ")]
                 self.assertEqual(flaws, ["flaw memory: "])
+
+    @unittest.skipIf(harness.IS_SANITIZED, "the sanitizer's shadow is data as well")
+    def test_an_archive_that_finds_no_memory_is_not_damaged(self):
+        noise = random.Random(2).randbytes(900000)
+        with open(os.path.join(self.directory, "in", "noise"), "wb") as file:
+            file.write(noise)
+        for kind, name, *command in (("lz4", "", "lz4", "-q", "-B7", "-c", "noise"),
+                                     ("zstd", "", "zstd", "-q", "-19", "-c", "noise"),
+                                     ("7z", "a.7z", "7z", "a", "-m0=BZip2", "../a.7z", "noise")):
+            data = self.packed(*command, name=name)
+            flaws = set()
+            for limit in range(4 << 20, 32 << 20, 1 << 20):
+                done = subprocess.run(["prlimit", f"--data={limit}", EVENTS, kind], input=data, capture_output=True,
+                                      check=False, timeout=harness.DEADLINE_S)
+                # With still less it does not come so far.
+                if done.returncode == 0:
+                    flaws.update(re.findall(rb"^flaw (\w+)", done.stdout, re.MULTILINE))
+            with self.subTest(kind):
+                self.assertEqual(flaws, {b"memory"})
 
     def test_a_large_dictionary_of_lzma_is_missed_where_it_is(self):
         noise = random.Random(1).randbytes(1 << 20)
