@@ -242,6 +242,17 @@ class Bombs(Tool):
                           self.write("total.gz", gzip.compress(os.urandom(2000000))), status=1)
         self.assertIn("total size FOUND", "".join(lines))
 
+    @unittest.skipIf(harness.IS_SANITIZED, "the sanitizer's shadow is data as well")
+    def test_windows_that_are_open_at_a_time(self):
+        # Each is permitted, and two fit into the memory of a mail's decoder.
+        window = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 64 << 20}]
+        content = EICAR
+        for count in (1, 2, 3):
+            content = lzma.compress(content, filters=window)
+            if count < 3:
+                self.assertIn(f"{NAME} FOUND", "".join(self.scan("-i", self.write("windows", content), status=1)))
+        self.check_bomb("windows", content, "memory")
+
     def test_nested_100_deep(self):
         for wrap in (gzip.compress, bz2.compress, lambda content: zipped("a", content)):
             content = EICAR

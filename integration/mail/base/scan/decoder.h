@@ -23,7 +23,10 @@
 extern "C" {
 #endif
 
-/* Memory besides what the template has: the largest window and a spool, twice as it grows. */
+/*
+ * Memory besides what the template has, the one bound of a mail: the largest window and a spool, twice as it grows.
+ * lib/unpack tells what finds none as a limit.
+ */
 #define DECODER_HEAP_MAX (UINT64_C(192) << 20)
 
 /* The program of its system calls, by the template, once. 0 or -errno. */
