@@ -50,6 +50,8 @@ int exchange_close(struct exchange *exchange, const char *what, const char *done
 		printf(", %" PRIu64 " were there", exchange->known);
 	if (exchange->left_out > 0)
 		printf(", %" PRIu64 " files left out", exchange->left_out);
+	if (exchange->own > 0)
+		printf(", %" PRIu64 " mailboxes of nodes' own left out", exchange->own);
 	puts("");
 	return exchange->left_out > 0 ? EX_DATAERR : EX_OK;
 }

@@ -32,6 +32,7 @@ struct exchange {
 	uint64_t renamed;     /* of these, mails whose id could not be kept */
 	uint64_t total;	      /* as far as it is known */
 	uint64_t left_out;    /* what is in a maildir of an import and no file, or gone */
+	uint64_t own;	      /* mailboxes of nodes' own (copyname.h), left out with maildirs */
 	bool is_damaged;      /* some mail was left out of an export */
 	bool is_only_new;     /* no mailbox gets a mail again that was delivered into it */
 	uint64_t known;	      /* mails of which that was so for all */

@@ -9,6 +9,8 @@
 #include "integration/mail/mail-store/exportname.h"
 #include "integration/mail/mail-store/mbox.h"
 
+#include "integration/mail/base/store/copyname.h"
+
 #include "lib/common/log.h"
 #include "lib/maildir/maildir.h"
 #include "lib/mailstore/filedisk.h"
@@ -260,6 +262,11 @@ static int export_boxes(struct exchange *exchange)
 		return ret;
 	while (ret == 0 &&
 	       (ret = maillayer_next_box(exchange->layer, name, bytes, &name.size, &counts)) == 0) {
+		/* What they have is the users', who have it, or had it until they deleted it. */
+		if (copyname_is_own(name)) {
+			exchange->own++;
+			continue;
+		}
 		exchange->total += counts.mails;
 		exchange->name = name;
 		ret = export_named(exchange);

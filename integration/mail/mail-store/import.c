@@ -10,6 +10,8 @@
 #include "integration/mail/mail-store/mailfile.h"
 #include "integration/mail/mail-store/mbox.h"
 
+#include "integration/mail/base/store/copyname.h"
+
 #include "lib/common/log.h"
 #include "lib/format/array.h"
 #include "lib/maildir/maildir.h"
@@ -376,7 +378,8 @@ static int find_mails(struct finds *finds, const char *maildir, struct mailname 
 	return ret;
 }
 
-static int find_box(struct finds *finds, const char *root, const char *name)
+/* *ret_is_own: it is none of a user's, and is passed over. */
+static int find_box(struct finds *finds, const char *root, const char *name, bool *ret_is_own)
 {
 	uint8_t bytes[MAILDIR_BOX_SIZE];
 	char quoted[LOG_QUOTE_MAX];
@@ -385,8 +388,10 @@ static int find_box(struct finds *finds, const char *root, const char *name)
 	int ret = MAILSTORE_EBOX;
 	if (asprintf(&path, "%s/%s", root, name) < 0)
 		return -ENOMEM;
-	if (maildir_mailbox_of(name, bytes, &box.size))
-		ret = find_mails(finds, path, box);
+	const bool is_box = maildir_mailbox_of(name, bytes, &box.size);
+	*ret_is_own = is_box && copyname_is_own(box);
+	if (is_box)
+		ret = *ret_is_own ? 0 : find_mails(finds, path, box);
 	else
 		log_error(NULL, "maildir not read, path=%s (%s)", quote_path(path, quoted),
 			  mailstore_strerror(ret));
@@ -409,16 +414,23 @@ static bool is_box(const char *root, const char *name)
 	return stat(path, &st) == 0 ? S_ISDIR(st.st_mode) : errno != ENOENT && errno != ENOTDIR;
 }
 
-static int find_all(struct finds *finds, const char *root)
+/*
+ * An export of a node's store had its marks of a gather and its second copies, too, up to a version: as mailboxes of
+ * another store they would say what is not so there.
+ */
+static int find_all(struct finds *finds, const char *root, uint64_t *ret_own)
 {
 	struct dirent **entries;
+	bool is_own = false;
 	const int count = scandir(root, &entries, NULL, alphasort);
 	int ret = count < 0 ? -errno : 0;
 	if (count < 0)
 		log_error(NULL, "directory not read, path=%s (%s)", root, strerror(errno));
 	for (int i = 0; i < count; i++) {
-		if (ret == 0 && is_box(root, entries[i]->d_name))
-			ret = find_box(finds, root, entries[i]->d_name);
+		if (ret == 0 && is_box(root, entries[i]->d_name)) {
+			ret = find_box(finds, root, entries[i]->d_name, &is_own);
+			*ret_own += ret == 0 && is_own;
+		}
 		free(entries[i]);
 	}
 	if (count >= 0)
@@ -560,7 +572,7 @@ static int import_maildirs(struct exchange *exchange)
 {
 	struct finds finds = { 0 };
 	int ret = exchange->maildirs != NULL
-			  ? find_all(&finds, exchange->maildirs)
+			  ? find_all(&finds, exchange->maildirs, &exchange->own)
 			  : find_mails(&finds, exchange->maildir, exchange->name);
 	if (finds.count > 0)
 		qsort(finds.items, finds.count, sizeof(*finds.items), compare_finds);

@@ -92,6 +92,25 @@ class Exchange(Tool):
         self.assertEqual(self.call("stat")[0].splitlines()[:2], numbers)
         self.assertIn(b" 0 findings", self.call("fsck")[0].splitlines()[0])
 
+    def test_mailboxes_that_nodes_have_for_themselves_are_in_no_export_of_all_and_in_no_import(self):
+        copy, mark = "\x012/carl@example.com", f"\x01g/{ANNA}"
+        self.deliver(MAIL, ANNA, mark)
+        self.deliver(self.TEXTS[3], copy)
+        before = self.entries(ANNA)
+        self.assertEqual(self.call("export", "--maildirs", self.path("all"))[0],
+                         b"1 mails exported, 2 mailboxes of nodes' own left out\n")
+        self.assertEqual([name for name in os.listdir(self.path("all")) if name != "tmp"], [ANNA])
+        # By its name one is exported, as an older version did with all of them.
+        self.call("export", "--maildir", self.path("all/%012%2Fcarl@example.com"), copy)
+        shutil.copytree(self.path(f"all/{ANNA}"), self.path(f"all/%01g%2F{ANNA}"))
+        self.store = self.path("other")
+        self.assertEqual(self.call("import", "--maildirs", self.path("all"))[0],
+                         b"1 mails imported, 2 mailboxes of nodes' own left out\n")
+        self.assertEqual(self.entries(ANNA), before)
+        self.assertEqual(self.call("ls")[0].splitlines(), [b"%s\t1\t%d" % (ANNA.encode(), int(before[0][1]))])
+        self.call("import", "--maildir", self.path("all/%012%2Fcarl@example.com"), "carl@example.com")
+        self.assertEqual(self.texts("carl@example.com"), [self.TEXTS[3]])
+
     def test_a_mail_of_the_same_name_and_another_text_stays_its_mailbox_alone(self):
         self.deliver(self.TEXTS[0], ANNA, BERT)
         self.call("export", "--maildirs", self.path("all"))
