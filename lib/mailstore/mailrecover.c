@@ -67,7 +67,7 @@ static int find_lost(struct mailrecover *recover)
 			recover->recovery->refused = number;
 			return MAILSTORE_ELOST;
 		}
-		recover->last_known = number;
+		maillog_note_last(&recover->known, number, row.generation);
 		ret = mailindex_segment(recover->reader, number + 1, &number, &row);
 	}
 	return ret == DNSBLV6_ENOTFOUND ? STORE_OK : ret;
@@ -102,8 +102,6 @@ static int compare_records(struct maillog *log, uint64_t segment, const struct s
 	uint64_t newest_us = 0;
 	uint64_t end = cursor.at;
 	int ret = log->disk->ops->size(log->disk, segment, &cursor.end);
-	if (ret != 0 || cursor.end <= row->end)
-		return ret;
 	while (ret == 0 && end < row->end) {
 		ret = maillog_next(log, &cursor);
 		if (ret == 0 && cursor.place.at != end)
@@ -250,10 +248,10 @@ static int examine_one(struct mailrecover *recover, struct mailrecover_segment *
 	}
 	/*
 	 * A number is given again only when all segments from it on have gone. So the last one speaks for those before
-	 * it, whose heads are not read.
+	 * it, whose heads are not read. What grew in another store, and to the same size, is the last of a generation.
 	 */
 	bool is_emptied;
-	if (size > row.end || segment->number == recover->last_known)
+	if (size > row.end || segment->number == recover->known.of[row.generation])
 		ret = mailrecover_compare(recover->log, recover->reader,
 					  recover->facts.next_segment, segment->number,
 					  &is_emptied);

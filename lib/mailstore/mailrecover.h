@@ -45,7 +45,7 @@ struct mailrecover {
 	struct mailrecover_segment *segments; /* of the log, in order */
 	size_t count;
 	size_t room;
-	uint64_t last_known; /* the segment with the highest number that the index knows, or 0 */
+	struct maillog_lasts known; /* the last ones that the index knows */
 };
 
 /*

@@ -375,12 +375,21 @@ TEST_CASE("a store of a version without ids opens as it is, grows, and is collec
 TEST_CASE("of two stores that go on from one copy none is opened with the index of the other",
 	  "[mailstore][oldindex]")
 {
-	// Records of the same sizes, too.
-	const std::string text = GENERATE(std::string(900, 'y') + "\r\n", LONG);
-	mail_bench bench(1U << 20);
+	// Records of the same sizes, too, and as many.
+	const std::string text = GENERATE(std::string(600, 'y') + "\r\n", LONG);
+	const int count = GENERATE(1, 4);
+	// Another segment follows, or one of another generation was there before.
+	const bool is_small = GENERATE(false, true);
+	const bool is_collected = GENERATE(false, true);
+	CAPTURE(text.size(), count, is_small, is_collected);
+	mail_bench bench(is_small || is_collected ? 1500 : 1U << 20);
 	REQUIRE(bench.open() == 0);
 	bench.time_us = 1;
-	REQUIRE(bench.deliver({ "a" }, LONG) == 0);
+	const size_t before = is_collected ? 3 : 1;
+	for (size_t i = 0; i < before; i++)
+		REQUIRE(bench.deliver({ "a" }, LONG) == 0);
+	if (is_collected)
+		REQUIRE(bench.collect(101) == 0);
 	bench.close();
 	const sim_disk::objects_type objects = bench.disk.objects();
 	const std::string index = bench.index();
@@ -392,15 +401,15 @@ TEST_CASE("of two stores that go on from one copy none is opened with the index 
 	bench.load(objects, index);
 	REQUIRE(bench.open() == 0);
 	bench.time_us = 3;
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < count; i++)
 		REQUIRE(bench.deliver({ "b" }, text) == 0);
 	bench.close();
 	put_back(bench, other);
 	CHECK(bench.open() == MAILSTORE_EOLD);
 	REQUIRE(bench.check(true).run.is_index_wrong);
 	REQUIRE(bench.open() == 0);
-	CHECK(bench.look("a").size() == 1);
-	CHECK(bench.look("b").size() == 4);
+	CHECK(bench.look("a").size() == before);
+	CHECK(bench.look("b").size() == (size_t)count);
 }
 
 TEST_CASE("a segment that was lost, and is found behind an index without it, stays with its mails",
