@@ -107,7 +107,7 @@ static int name_box(struct run *run, struct mailname box, uint64_t number,
 }
 
 /* What says that a mail was refused goes when nothing of it can come any more. */
-static int check_refused(struct run *run, const struct mailstate *mail)
+static void check_refused(struct run *run, const struct mailstate *mail)
 {
 	if (mail->box_count > 0) {
 		run->found.orphans++;
@@ -117,14 +117,13 @@ static int check_refused(struct run *run, const struct mailstate *mail)
 			count_repair(run, ret);
 		/* Mailboxes may have it still: they would have a mail that is not there. */
 		if (ret != 0 || !run->check->is_repair)
-			return 0;
+			return;
 	}
 	if (!is_old_number(run, mail->number))
-		return 0;
+		return;
 	run->found.old++;
 	if (run->check->is_repair)
 		count_repair(run, remove_object(run->cluster, mail->name, NULL));
-	return 0;
 }
 
 /* One that has been refused, or has gone, since its owner was read is not damaged. */
@@ -356,9 +355,10 @@ static int check_mail(struct run *run, const char *name, uint64_t number)
 	}
 	if (ret == 0)
 		ret = refs_boxes(run->cluster, number, &mail.boxes, &mail.box_count);
-	if (ret == 0)
-		ret = mail.owner.state == OWNERVALUE_REFUSED ? check_refused(run, &mail)
-							     : check_owned(run, &mail);
+	if (ret == 0 && mail.owner.state == OWNERVALUE_REFUSED)
+		check_refused(run, &mail);
+	else if (ret == 0)
+		ret = check_owned(run, &mail);
 	free(mail.boxes);
 	return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
 }
@@ -521,16 +521,15 @@ static int check_box(struct run *run, const char *name, struct mailname box)
 
 /* ---- the others ---- */
 
-static int check_orphan(struct run *run, const char *name, uint64_t number,
-			const struct objects_row *same)
+static void check_orphan(struct run *run, const char *name, uint64_t number,
+			 const struct objects_row *same)
 {
 	if (!is_old_number(run, number))
-		return 0;
+		return;
 	run->found.orphans++;
 	tell(run, "orphan", name, "");
 	if (run->check->is_repair)
 		count_repair(run, remove_object(run->cluster, name, same));
-	return 0;
 }
 
 static int check_id(struct run *run, const char *name, const struct mailid *id)
@@ -547,7 +546,8 @@ static int check_id(struct run *run, const char *name, const struct mailid *id)
 		return ret;
 	/* A new mail may come with the id. */
 	bytes_put(&(uint8_t *){ bytes }, number, 8);
-	return check_orphan(run, name, number, &same);
+	check_orphan(run, name, number, &same);
+	return 0;
 }
 
 static int check_users_row(struct run *run)
@@ -563,7 +563,9 @@ static int check_users(struct run *run, const char *name, uint64_t number)
 	int ret = userdb_current(run->cluster, &users);
 	if (ret != 0 && ret != DNSBLV6_ENOTFOUND)
 		return is_damage(ret) ? 0 : ret;
-	return users.number != number ? check_orphan(run, name, number, NULL) : 0;
+	if (users.number != number)
+		check_orphan(run, name, number, NULL);
+	return 0;
 }
 
 static int check_object(struct run *run, const char *name)

@@ -67,7 +67,7 @@ static void add_engine(const struct objects_state *engine, struct questions_rows
 		questions_add(rows, "thing=engine text=%s", engine->words);
 }
 
-static int ask_health(struct cluster *cluster, struct questions_rows *rows)
+static void ask_health(struct cluster *cluster, struct questions_rows *rows)
 {
 	struct objects_state engine = { 0 };
 	struct cluster_state state;
@@ -87,7 +87,6 @@ static int ask_health(struct cluster *cluster, struct questions_rows *rows)
 			      " beat-age=%.1f",
 			      cluster->start.setup->cluster.node, state.nodes, state.nodes_alive,
 			      (double)state.beat_age_ms / 1000);
-	return 0;
 }
 
 /* ---- all mails ---- */
@@ -192,8 +191,10 @@ static int ask(struct questions *questions, enum storewire_question question, co
 {
 	struct cluster *cluster = ((struct cluster_questions *)questions)->cluster;
 	struct mailcluster *found = cluster_get(cluster);
-	if (question == STOREWIRE_HEALTH)
-		return ask_health(cluster, rows);
+	if (question == STOREWIRE_HEALTH) {
+		ask_health(cluster, rows);
+		return 0;
+	}
 	if (found == NULL)
 		return -EAGAIN;
 	switch (question) {
