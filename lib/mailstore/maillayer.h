@@ -47,6 +47,7 @@ struct mailstore_info {
 	uint64_t segments;
 	uint64_t log_size;   /* bytes of all segments */
 	uint64_t live_size;  /* of the records of mails that some mailbox has, and of deletions */
+	uint64_t newest_us;  /* time of the newest record; 0: there is none, or that is not known */
 	uint64_t sync_count; /* since it was opened, as are the next */
 	uint64_t written;
 	uint64_t copied; /* by collection */

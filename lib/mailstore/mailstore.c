@@ -665,6 +665,8 @@ static int log_describe(struct maillayer *layer, struct mailstore_info *ret_info
 		info.segments++;
 		info.log_size += row.end;
 		info.live_size += row.live;
+		if (row.time_us > info.newest_us)
+			info.newest_us = row.time_us;
 		ret = mailindex_segment(store->reader, number + 1, &number, &row);
 	}
 	if (ret != DNSBLV6_ENOTFOUND)

@@ -21,7 +21,7 @@ static void unlock(const struct quota *quota)
 		(void)pthread_mutex_unlock(quota->turn);
 }
 
-bool quota_has_users(struct quota *quota)
+bool quota_has_users(const struct quota *quota)
 {
 	lock(quota);
 	bool has_users = quota->users != NULL;
@@ -36,7 +36,7 @@ void quota_give_users(struct quota *quota, struct users *users)
 	unlock(quota);
 }
 
-bool quota_may_expire(struct quota *quota)
+bool quota_may_expire(const struct quota *quota)
 {
 	return quota->setup->keep_s > 0 || quota_has_users(quota);
 }

@@ -38,9 +38,9 @@ struct quota_limits {
 /* May any mailbox have a limit? */
 bool quota_exists(const struct quota *quota);
 /* May any mailbox have mails that become too old? */
-bool quota_may_expire(struct quota *quota);
+bool quota_may_expire(const struct quota *quota);
 /* Users that were not there when it was made. */
-bool quota_has_users(struct quota *quota);
+bool quota_has_users(const struct quota *quota);
 void quota_give_users(struct quota *quota, struct users *users);
 /* 0 or a status of users.h. */
 int quota_limits(const struct quota *quota, struct mailname mailbox,

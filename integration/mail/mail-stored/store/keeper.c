@@ -141,6 +141,25 @@ static bool is_clock_doubted(struct keeper *keeper)
 	return clock_now_us() < keeper->doubted_until_us;
 }
 
+/*
+ * One that was ahead when the machine was started is seen by the newest mail alone. A store that had none for a day
+ * keeps old ones for a day more.
+ */
+static void doubt_start(struct keeper *keeper)
+{
+	struct mailstore_info info = { 0 };
+	if (maillayer_describe(keeper->layer, &info) != 0 || info.newest_us == 0)
+		return;
+	const int64_t since_us = (int64_t)(clock_wall_us() - info.newest_us);
+	if (since_us <= FORWARD_US)
+		return;
+	keeper->doubted_until_us = clock_now_us() + FORWARD_US;
+	if (quota_may_expire(keeper->quota))
+		log_info(context,
+			 "old mails not deleted for a day, newest mail is older, seconds=%" PRId64,
+			 since_us / 1000000);
+}
+
 static void on_expire(uv_timer_t *timer)
 {
 	struct keeper *keeper = timer->data;
@@ -164,6 +183,7 @@ int keeper_open(struct keeper *keeper, uv_loop_t *loop)
 	uv_timer_t *const timers[] = { &keeper->index, &keeper->collect, &keeper->expire };
 	int ret = 0;
 	keeper->began_us = find_beginning();
+	doubt_start(keeper);
 	keeper->expiry = (struct expiry){ .layer = keeper->layer,
 					  .quota = keeper->quota,
 					  .expired = &keeper->counters[STORED_EXPIRED] };
