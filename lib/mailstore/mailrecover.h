@@ -15,6 +15,13 @@
 extern "C" {
 #endif
 
+/*
+ * What a program says of a segment for which a store is not opened: an index that was put back from a copy knows some
+ * that have gone.
+ */
+#define MAILSTORE_LOST_TEXT                                                                        \
+	"bring it back; where it is lost, or index.mdb is an old copy: mail-store fsck --repair"
+
 /* What opening has found and done. */
 struct mailstore_recovery {
 	uint64_t segments;	/* of the log */

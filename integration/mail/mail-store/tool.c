@@ -128,7 +128,8 @@ static int open_log(const char *store, bool creates, struct maillayer **ret_laye
 	ret = mailstore_open(&setup, ret_layer, &recovery);
 	if (recovery.refused != 0)
 		log_error(NULL,
-			  "segment is missing, unreadable or cut, store=%s segment=%016" PRIx64,
+			  "segment is missing, unreadable or cut, store=%s segment=%016" PRIx64
+			  " (" MAILSTORE_LOST_TEXT ")",
 			  store, recovery.refused);
 	if (ret != 0)
 		return tool_fail_open(store, ret);

@@ -295,6 +295,7 @@ class Damage(Store):
         shutil.copy(self.path("kept"), index)
         self.run_tool("ls", status=65)
         self.assertIn("a segment of the log is missing", self.log)
+        self.assertIn("or index.mdb is an old copy: mail-store fsck --repair)\n", self.log)
         self.assertIn("a segment of the log is missing", self.fsck(status=1))
         self.fsck("--repair", status=1)
         self.check_all()

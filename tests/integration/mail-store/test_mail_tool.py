@@ -175,7 +175,7 @@ class Mistakes(Tool):
         for make in (os.mkdir, os.mkfifo):
             make(segment)
             _, said = self.call("ls", expect=EX_NOINPUT if make is os.mkdir else EX_IOERR)
-            self.assertIn(f"error: segment is missing, unreadable or cut, store={self.store} segment={1:016x}\n", said)
+            self.assertIn(f"error: segment is missing, unreadable or cut, store={self.store} segment={1:016x} (bring it back", said)
             (os.rmdir if make is os.mkdir else os.unlink)(segment)
 
     def test_an_index_that_could_not_be_looked_at_is_not_taken_for_a_damaged_one(self):

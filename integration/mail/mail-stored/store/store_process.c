@@ -62,7 +62,8 @@ static void log_recovery(const struct stored_setup *setup,
 {
 	if (recovery->refused != 0)
 		log_error(context,
-			  "segment is missing, unreadable or cut, directory=%s segment=%016" PRIx64,
+			  "segment is missing, unreadable or cut, directory=%s segment=%016" PRIx64
+			  " (" MAILSTORE_LOST_TEXT ")",
 			  setup->directory, recovery->refused);
 	if (ret == 0 && recovery->damaged > 0)
 		log_warning(context,
