@@ -260,9 +260,15 @@ static int bring(struct gather *gather, const struct mailentry *entry, struct ma
 {
 	const struct mailname seen_in = gather->mark_box.size > 0 ? gather->mark_box : gather->box;
 	uint64_t there = 0;
+	uint64_t mark = 0;
 	*ret_id = entry->id;
 	/* Its sender may have brought it twice. */
 	int ret = find_there(gather, gather->box, ret_id, &there);
+	/* From two nodes, and its user has deleted it between the two. */
+	if (ret == 0 && there == 0 && gather->mark_box.size > 0)
+		ret = find_there(gather, gather->mark_box, ret_id, &mark);
+	if (ret == 0 && there == 0 && remote_node_of(mark) == gather->node)
+		return 0;
 	const bool is_new = ret == 0 && there == 0;
 	if (is_new) {
 		ret = deliver_text(gather, entry, ret_id);

@@ -212,6 +212,22 @@ class Moved(MovedNodes):
                          [(2, ident) for ident in idents[1:]])
         self.assertEqual(len(self.run_tool(nodes[0], "ls", box)), 2)
 
+    def test_a_mail_of_two_other_nodes_that_is_deleted_between_the_two_does_not_come_back(self):
+        nodes = self.begin_moved(count=3)
+        client, (box, *_) = self.client(nodes[0]), USERS
+        ident = client.deliver(TEXT, [box])
+        self.run_tool(nodes[0], "export", "--maildir", self.path("maildir"), box)
+        self.move(client, box, 2)
+        self.run_tool(nodes[0], "import", "--maildir", self.path("maildir"), box)
+        self.assertEqual([found for _, found, _ in client.entries(box)], [ident])
+        self.move(client, box, 3)
+        self.assertEqual(len(self.run_tool(nodes[0], "ls", box)), 2)
+        delete = self.change_at(stored.ERASE, lambda: self.assertEqual(client.erase(box, self.mails(client, box)), 0))
+        with self.way(nodes[0].stored.socket, delete, clients=3) as at:
+            self.assertEqual(self.run_tool(nodes[0], "gather", box, at=at), ["2 mails brought"])
+        self.assertEqual(self.run_tool(nodes[0], "ls", box), [])
+        self.assertEqual(self.run_tool(nodes[0], "gather", box), ["0 mails brought"])
+
     def test_what_a_session_that_is_open_at_the_old_node_deletes_does_not_come_back(self):
         nodes = self.begin_moved(count=3)
         client, (box, other, *_) = self.client(nodes[0]), USERS
