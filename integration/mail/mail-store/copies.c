@@ -38,6 +38,8 @@ struct copies {
 	bool takes_all;
 	uint64_t slack_s;
 	struct maillayer *layer;
+	/* Against a gather, and others of these: what these move would be seen at no node, or brought twice. */
+	struct maillayer *lock;
 	uint64_t boxes;
 	uint64_t mails;
 	uint64_t lacking; /* mails without a copy */
@@ -561,7 +563,6 @@ static int run(struct copies *copies)
 	if (ret == 0)
 		ret = look_at_lost(copies);
 	tool_free_names(&copies->lost);
-	maillayer_close(copies->layer);
 	if (ret != 0)
 		return tool_fail_after(copies->store, "copies not compared", copies->boxes, ret);
 	printf("%" PRIu64 " mailboxes, %" PRIu64 " mails, %" PRIu64 " without a copy, %" PRIu64
@@ -597,6 +598,13 @@ int copies_command(int argc, char **argv)
 	if (!tool_is_socket(copies.store))
 		options_fail(&table, "--store is the socket of mail-stored");
 	copies.verb = (enum verb)verb;
+	bool is_away;
 	int status = tool_open(copies.store, false, &copies.layer);
-	return status == EX_OK ? run(&copies) : status;
+	if (status == EX_OK && copies.verb != CHECK)
+		status = tool_open_lock(copies.store, &copies.lock, &is_away);
+	if (status == EX_OK)
+		status = run(&copies);
+	maillayer_close(copies.layer);
+	tool_let_go(copies.lock);
+	return status;
 }

@@ -26,9 +26,6 @@
 #include <stdlib.h>
 #include <sysexits.h>
 
-/* No name of a user, so that its node is that of the name alone, whatever lists say. */
-#define LOCK_NAME "\1gather"
-
 struct gather {
 	const char *store;
 	struct maillayer *layer;
@@ -75,15 +72,13 @@ static int find_there(const struct gather *gather, struct mailname box, const st
 
 /* ---- the lock of all ---- */
 
-static const struct mailname lock_name = { (const uint8_t *)LOCK_NAME, sizeof(LOCK_NAME) - 1 };
-
 /*
  * The lock ends with the processes of its node, and its connection with it: another gather may run since then, and have
  * brought what this one has read. So it is asked for before each write. 0, or -ECANCELED with a line of the log.
  */
 static int check_lock(struct gather *gather)
 {
-	if (maillayer_lock(gather->lock, lock_name) == 0)
+	if (tool_lock_moves(gather->lock) == 0)
 		return 0;
 	log_error(NULL, "lock lost, store=%s (gather again)", gather->store);
 	gather->has_lost_lock = gather->has_stopped = true;
@@ -344,24 +339,6 @@ static int gather_box(struct gather *gather)
 	return ret == -ECANCELED ? 0 : ret;
 }
 
-/*
- * Two at once, of which one still has the list of before, would each delete the mail that the other one has seen.
- * EX_OK, or an exit status with a line of the log.
- */
-static int lock_out_others(struct gather *gather)
-{
-	int status = tool_open(gather->store, false, &gather->lock);
-	if (status != EX_OK)
-		return status;
-	int ret = maillayer_lock(gather->lock, lock_name);
-	if (ret == 0)
-		return EX_OK;
-	if (ret != -EBUSY)
-		return tool_fail(gather->store, "lock not taken", ret);
-	log_error(NULL, "another gather runs, store=%s", gather->store);
-	return EX_TEMPFAIL;
-}
-
 static int gather_boxes(struct gather *gather, int count, char **names)
 {
 	int ret = 0;
@@ -385,23 +362,18 @@ static int gather_boxes(struct gather *gather, int count, char **names)
 	return gather->is_damaged ? EX_DATAERR : EX_OK;
 }
 
-/* A lock ends with its connection, too, but in a while: until then it keeps out sessions, and the next gather. */
-static void let_go(struct maillayer *layer)
-{
-	if (layer != NULL)
-		(void)maillayer_unlock(layer);
-	maillayer_close(layer);
-}
-
 static int run(struct gather *gather, int count, char **names)
 {
-	int status = lock_out_others(gather);
+	bool is_away;
+	int status = tool_open_lock(gather->store, &gather->lock, &is_away);
+	if (status == EX_OK && is_away)
+		status = tool_fail(gather->store, "lock not taken", MAILSTORE_EAWAY);
 	if (status == EX_OK)
 		status = gather_boxes(gather, count, names);
 	free(gather->marks.entries);
-	let_go(gather->box_lock);
+	tool_let_go(gather->box_lock);
 	maillayer_close(gather->layer);
-	let_go(gather->lock);
+	tool_let_go(gather->lock);
 	return status;
 }
 

@@ -163,6 +163,41 @@ int tool_open(const char *store, bool creates, struct maillayer **ret_layer)
 	return EX_OK;
 }
 
+/* ---- the lock of all nodes ---- */
+
+/* No name of a user, so that its node is that of the name alone, whatever lists say. */
+#define LOCK_NAME "\1gather"
+
+int tool_lock_moves(struct maillayer *lock)
+{
+	static const struct mailname name = { (const uint8_t *)LOCK_NAME, sizeof(LOCK_NAME) - 1 };
+	return maillayer_lock(lock, name);
+}
+
+int tool_open_lock(const char *store, struct maillayer **ret_lock, bool *ret_is_away)
+{
+	*ret_lock = NULL;
+	*ret_is_away = false;
+	int status = tool_open(store, false, ret_lock);
+	if (status != EX_OK)
+		return status;
+	int ret = tool_lock_moves(*ret_lock);
+	*ret_is_away = ret == MAILSTORE_EAWAY;
+	if (ret == 0 || *ret_is_away)
+		return EX_OK;
+	if (ret != -EBUSY)
+		return tool_fail(store, "lock not taken", ret);
+	log_error(NULL, "another gather runs, or copies, store=%s", store);
+	return EX_TEMPFAIL;
+}
+
+void tool_let_go(struct maillayer *layer)
+{
+	if (layer != NULL)
+		(void)maillayer_unlock(layer);
+	maillayer_close(layer);
+}
+
 /* ---- words, time ---- */
 
 struct mailname tool_mailbox(const char *text)

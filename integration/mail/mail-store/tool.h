@@ -37,6 +37,18 @@ struct store_paths {
 	char scratch[4096]; /* of fsck */
 };
 
+/*
+ * The lock of what moves mails between nodes, gather and copies. Two at once, of which one still has the list of
+ * before, would each delete the mail that the other one has seen, or bring it twice. *ret_is_away: the node that
+ * keeps it is down, without which nothing has it. EX_OK, or an exit status with a line of the log; tool_let_go() in
+ * any case.
+ */
+int tool_open_lock(const char *store, struct maillayer **ret_lock, bool *ret_is_away);
+/* 0: it still has it, or has it again. */
+int tool_lock_moves(struct maillayer *lock);
+/* A lock ends with its connection, too, but in a while: until then it keeps out others. Takes NULL. */
+void tool_let_go(struct maillayer *layer);
+
 /* EX_OK, or EX_USAGE with a line of the log. */
 int tool_paths(const char *store, struct store_paths *ret_paths);
 /*

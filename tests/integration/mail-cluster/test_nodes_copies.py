@@ -189,12 +189,35 @@ class Copies(Nodes):
 
         def is_last(packet):
             return stored.REQUEST.unpack_from(packet)[1] == stored.ERASE
-        with self.way(nodes[0].stored.socket, is_last) as place:
+        with self.way(nodes[0].stored.socket, is_last, clients=2) as place:
             self.run_copies("restore", EX_TEMPFAIL, "^error: ", place)
         self.assertEqual(sorted(len(client.entries(box)) for box in lost), [0, 1])
         self.assertEqual(self.run_copies("restore")[3:7], [2, 1, 0, 2])
         self.assertEqual([len(client.entries(box)) for box in lost], [1, 1])
         self.assertEqual(self.run_copies("check")[2:4], [0, 0])
+
+    def test_one_that_restores_or_gathers_at_a_time_brings_no_mail_twice(self):
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        client = self.client(nodes[0])
+        box = self.boxes_by_node(client)[2][0]
+        idents = [client.deliver(TEXT, [box]) for _ in range(3)]
+        self.lose_store(nodes[1], client)
+        others = []
+
+        def restore_before_the_first(packet):
+            if stored.REQUEST.unpack_from(packet)[1] == stored.DELIVER and not others:
+                for words in (("copies", "restore"), ("copies", "make"), ("copies", "forget"), ("copies", "check"),
+                              ("gather", box)):
+                    others.append(subprocess.run([program("mail-store"), words[0], "--store", nodes[2].stored.socket, *words[1:]],
+                                                 capture_output=True, text=True, timeout=DEADLINE_S, check=False))
+
+        with self.way(nodes[0].stored.socket, restore_before_the_first, clients=2) as at:
+            self.assertEqual(self.run_copies("restore", at=at)[3:5], [3, 3])
+        self.assertEqual([ident for _, ident, _ in client.entries(box)], idents)
+        self.assertEqual([other.returncode for other in others], [EX_TEMPFAIL] * 3 + [1, EX_TEMPFAIL])
+        self.assertEqual({other.stderr for other in others},
+                         {"", f"error: another gather runs, or copies, store={nodes[2].stored.socket}\n"})
 
     def bring_back(self, node, client):
         """The others have found it, and it has found them."""
@@ -398,7 +421,7 @@ class Copies(Nodes):
                 if len(rows) == 2:
                     self.assertEqual(client.erase(box, [number]), 0)
 
-        with self.way(nodes[0].stored.socket, delete_behind_its_record) as at:
+        with self.way(nodes[0].stored.socket, delete_behind_its_record, clients=2) as at:
             self.assertEqual(self.run_copies("make", at=at)[1:5], [3, 3, 0, 2])
         self.assertEqual(rows[0], rows[1])
         left = sorted(ident for _, ident, _ in client.entries(box))
@@ -421,7 +444,7 @@ class Copies(Nodes):
             if stored.LIST in kinds[:-1] and len(idents) == 1:
                 idents.append(client.deliver(TEXT, [box]))
 
-        with self.way(nodes[0].stored.socket, deliver_behind_the_first_look) as at:
+        with self.way(nodes[0].stored.socket, deliver_behind_the_first_look, clients=2) as at:
             self.assertEqual(self.run_copies("make", at=at), [1, 1, 0, 1, 0, 0, 0, 0, 0, 0])
         self.assertEqual(self.copies(box), [(1, 2, idents)])
 

@@ -150,7 +150,7 @@ class Moved(MovedNodes):
         client, (box, *_) = self.client(nodes[0]), USERS
         client.deliver(TEXT, [box])
         self.move(client, box, 2)
-        said = "another gather runs, store="
+        said = "another gather runs, or copies, store="
         second = self.change_at(stored.ERASE, lambda: self.run_tool(nodes[1], "gather", box, status=75, said=said))
         with self.way(nodes[0].stored.socket, second, clients=3) as at:
             self.assertEqual(self.run_tool(nodes[0], "gather", box, at=at), ["1 mails brought"])
