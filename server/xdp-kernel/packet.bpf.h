@@ -209,58 +209,26 @@ XDP_INLINE bool xdp_read_message(const struct xdp_md *context, struct xdp_scratc
 
 /* ---- what goes back ---- */
 
-/* Of size bytes and what is behind their last word, which is 0: the kernel is called for large ones alone. */
-XDP_INLINE uint64_t xdp_sum_small(const uint8_t *bytes, uint32_t size)
+XDP_INLINE uint64_t xdp_halves(uint64_t word)
 {
-	uint64_t sum = 0;
-	for (uint32_t at = 0; at < XDP_SUM_SMALL; at += 16) {
-		if (at >= size)
-			break;
-		uint64_t first = xdp_load64(bytes + at);
-		uint64_t second = xdp_load64(bytes + at + 8);
-		sum += (first & 0xffffffff) + (first >> 32);
-		sum += (second & 0xffffffff) + (second >> 32);
-	}
+	return (word >> 32) + (uint32_t)word;
+}
+
+/* What the checksum of UDP is of beside the message: addresses, ports, the protocol, and the size twice. */
+XDP_INLINE uint64_t xdp_sum_headers(const struct xdp_scratch *scratch, uint32_t size)
+{
+	uint64_t sum = scratch->port + scratch->client_port;
+	sum += XDP_BE32(XDP_PROTOCOL_UDP << 16 | size);
+	sum += XDP_BE16((uint16_t)size);
+	/* The 0xffff in front of an IPv4 address adds nothing. */
+	sum += xdp_halves(scratch->address[1]) + xdp_halves(xdp_load64(scratch->client + 8));
+	if (scratch->ip_size == XDP_IPV6_SIZE)
+		sum += xdp_halves(scratch->address[0]) + xdp_halves(xdp_load64(scratch->client));
 	return sum;
 }
 
-XDP_INLINE uint64_t xdp_sum_large(const struct xdp_scratch *scratch, uint32_t size)
+XDP_INLINE uint16_t xdp_checksum(uint64_t sum)
 {
-	int64_t sum = 0;
-	size = (size + 3) & ~3U;
-	for (uint32_t at = 0; at < XDP_WIRE_MASK; at += XDP_SUM_MAX) {
-		uint32_t left = size - at;
-		if (at >= size)
-			break;
-		if (left > XDP_SUM_MAX)
-			left = XDP_SUM_MAX;
-		sum = bpf_csum_diff(NULL, 0, (__be32 *)(void *)(scratch->udp + at), left,
-				    (__wsum)sum);
-	}
-	return (uint32_t)sum;
-}
-
-/* Of the UDP header, with its checksum 0, and the message, behind which are zeros. */
-XDP_INLINE uint64_t xdp_sum_message(const struct xdp_scratch *scratch, uint32_t size)
-{
-	return size <= XDP_SUM_SMALL ? xdp_sum_small(scratch->udp, size)
-				     : xdp_sum_large(scratch, size);
-}
-
-/* With the addresses, the size and the protocol. */
-XDP_INLINE uint16_t xdp_checksum(const struct xdp_scratch *scratch, uint32_t size)
-{
-	const uint8_t *client = scratch->client;
-	uint64_t sum = xdp_sum_message(scratch, size);
-	sum += XDP_BE16((uint16_t)size);
-	sum += XDP_BE16((uint16_t)XDP_PROTOCOL_UDP);
-	/* The 0xffff in front of an IPv4 address adds nothing. */
-	sum += (scratch->address[1] >> 32) + (uint32_t)scratch->address[1];
-	sum += (uint64_t)xdp_load32(client + 8) + xdp_load32(client + 12);
-	if (scratch->ip_size == XDP_IPV6_SIZE) {
-		sum += (scratch->address[0] >> 32) + (uint32_t)scratch->address[0];
-		sum += (uint64_t)xdp_load32(client) + xdp_load32(client + 4);
-	}
 	uint16_t checksum = (uint16_t)~xdp_fold(sum);
 	return checksum != 0 ? checksum : 0xffff;
 }
@@ -278,15 +246,18 @@ XDP_INLINE void xdp_swap_macs(uint8_t *mac)
 /* The id of the question says as much as any: there is one answer to each. */
 XDP_INLINE void xdp_put_ipv4(uint8_t *ip, uint32_t size)
 {
-	uint32_t client = xdp_load32(ip + 12);
-	ip[1] = 0;
-	xdp_put16(ip + 2, (uint16_t)(XDP_IPV4_SIZE + size));
+	uint32_t first = XDP_BE32(0x45000000 | (XDP_IPV4_SIZE + size));
+	uint32_t third = XDP_BE32(XDP_TTL << 24 | XDP_PROTOCOL_UDP << 16);
+	uint16_t id = xdp_load16(ip + 4);
+	uint32_t from = xdp_load32(ip + 16);
+	uint32_t to = xdp_load32(ip + 12);
+	uint64_t sum = (uint64_t)first + third + id + from + to;
+	xdp_store32(ip, first);
 	xdp_store16(ip + 6, 0);
-	ip[8] = XDP_TTL;
-	xdp_store16(ip + 10, 0);
-	xdp_store32(ip + 12, xdp_load32(ip + 16));
-	xdp_store32(ip + 16, client);
-	xdp_store16(ip + 10, (uint16_t)~xdp_fold(xdp_sum_ipv4(ip)));
+	xdp_store32(ip + 8, third);
+	xdp_store16(ip + 10, (uint16_t)~xdp_fold(sum));
+	xdp_store32(ip + 12, from);
+	xdp_store32(ip + 16, to);
 }
 
 XDP_INLINE void xdp_put_ipv6(uint8_t *ip, const struct xdp_scratch *scratch, uint32_t size)
@@ -337,25 +308,55 @@ XDP_INLINE bool xdp_make_room(struct xdp_md *context, struct xdp_scratch *scratc
 	return bpf_xdp_adjust_tail(context, (int)(new_size - old_size)) == 0;
 }
 
-/* The UDP header and the message behind IP; the kernel is called for large ones alone. */
-XDP_INLINE bool xdp_write_message(struct xdp_md *context, struct xdp_scratch *scratch,
-				  uint32_t size)
+XDP_INLINE uint64_t xdp_udp_header(const struct xdp_scratch *scratch, uint32_t size,
+				   uint16_t checksum)
+{
+	return (uint64_t)XDP_BE16(scratch->port) << 48 |
+	       (uint64_t)XDP_BE16(scratch->client_port) << 32 | size << 16 | XDP_BE16(checksum);
+}
+
+/* By the kernel, which is called for large ones alone. */
+XDP_INLINE bool xdp_write_large(struct xdp_md *context, struct xdp_scratch *scratch, uint32_t size)
+{
+	uint32_t sum_size = (size - XDP_UDP_SIZE + 3) & ~3U;
+	int64_t sum = 0;
+	for (uint32_t at = 0; at < XDP_WIRE_MASK; at += XDP_SUM_MAX) {
+		uint32_t left = sum_size - at;
+		if (at >= sum_size)
+			break;
+		if (left > XDP_SUM_MAX)
+			left = XDP_SUM_MAX;
+		sum = bpf_csum_diff(NULL, 0, (__be32 *)(void *)(scratch->wire + at), left,
+				    (__wsum)sum);
+	}
+	uint64_t checksum = xdp_checksum(xdp_sum_headers(scratch, size) + (uint32_t)sum);
+	xdp_put64(scratch->udp, xdp_udp_header(scratch, size, (uint16_t)checksum));
+	return bpf_xdp_store_bytes(context, scratch->link_size + scratch->ip_size, scratch->udp,
+				   size) == 0;
+}
+
+/* Each word is added while it is written. Behind the message are zeros. */
+XDP_INLINE bool xdp_write_small(const struct xdp_md *context, const struct xdp_scratch *scratch,
+				uint32_t size)
 {
 	uint32_t at = scratch->link_size + scratch->ip_size;
-	const uint8_t *from = scratch->udp;
-	uint8_t *end = xdp_end_of(context);
-	uint8_t *to = xdp_begin_of(context) + (at & XDP_OFFSET_MASK);
-	if (size > XDP_SUM_SMALL || size < 8)
-		return bpf_xdp_store_bytes(context, at, scratch->udp, size) == 0;
-	uint8_t *last = to + (size - 8);
-	if (last + 8 > end)
+	uint8_t *udp = xdp_begin_of(context) + (at & XDP_OFFSET_MASK);
+	uint8_t *to = udp + XDP_UDP_SIZE;
+	uint8_t *last = udp + (size - 8);
+	const uint8_t *end = xdp_end_of(context);
+	uint64_t sum = xdp_sum_headers(scratch, size);
+	if (last + 8 > end || to > end)
 		return false;
 	for (uint32_t i = 0; i < XDP_SUM_SMALL; i += 8) {
+		uint64_t word = xdp_load64(scratch->wire + i);
+		sum += xdp_halves(word);
 		if (to + i + 8 > end)
 			break;
-		xdp_store64(to + i, xdp_load64(from + i));
+		xdp_store64(to + i, word);
 	}
-	xdp_store64(last, xdp_load64(from + (size - 8)));
+	xdp_store64(last, xdp_load64(scratch->udp + (size - 8)));
+	xdp_put64(udp, xdp_udp_header(scratch, size, 0));
+	xdp_store16(udp + 6, xdp_checksum(sum));
 	return true;
 }
 
@@ -363,14 +364,13 @@ XDP_INLINE bool xdp_write_message(struct xdp_md *context, struct xdp_scratch *sc
 XDP_INLINE int xdp_send_packet(struct xdp_md *context, struct xdp_scratch *scratch)
 {
 	uint32_t size = XDP_UDP_SIZE + (scratch->size & XDP_WIRE_MASK);
-	uint64_t header = (uint64_t)XDP_BE16(scratch->port) << 48 |
-			  (uint64_t)XDP_BE16(scratch->client_port) << 32 | size << 16;
-	xdp_put64(scratch->udp, header);
-	xdp_put64(scratch->udp, header | XDP_BE16(xdp_checksum(scratch, size)));
 	if (!xdp_make_room(context, scratch, size))
 		return XDP_PASS;
 	/* There is room now: were it not so, nothing of it should be seen. */
-	return xdp_put_headers(context, scratch, size) && xdp_write_message(context, scratch, size)
-		       ? XDP_TX
-		       : XDP_DROP;
+	if (!xdp_put_headers(context, scratch, size))
+		return XDP_DROP;
+	bool is_written = size > XDP_SUM_SMALL || size < XDP_UDP_SIZE + 8
+				  ? xdp_write_large(context, scratch, size)
+				  : xdp_write_small(context, scratch, size);
+	return is_written ? XDP_TX : XDP_DROP;
 }
