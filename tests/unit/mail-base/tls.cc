@@ -618,6 +618,24 @@ TEST_CASE("a keyholder that lies does not get far", "[front][tls]")
 	}
 }
 
+TEST_CASE("a keyholder that stands still for a while is waited for", "[front][tls]")
+{
+	front::tls_edge edge(ec_files(), false);
+	SECTION("of which nothing is known")
+	{
+		edge.start_keyholder(false, 1500);
+		CHECK(shake(edge) == 0);
+	}
+	SECTION("that has been waited for in vain, and has answered since")
+	{
+		CHECK(shake(edge) == TLS_EKEY);
+		const auto answer = answer_with(0, SIGNING_FAILED, {});
+		REQUIRE(send(edge.asking[1], answer.data(), answer.size(), 0) > 0);
+		edge.start_keyholder(false, 500);
+		CHECK(shake(edge) == 0);
+	}
+}
+
 TEST_CASE("a wrong signature makes the client end the handshake", "[front][tls]")
 {
 	files rsa;

@@ -237,11 +237,12 @@ class tls_edge
 	tls_edge(const tls_edge &) = delete;
 	tls_edge &operator=(const tls_edge &) = delete;
 
-	void start_keyholder(bool is_silent = false)
+	void start_keyholder(bool is_silent = false, int pause_ms = 0)
 	{
-		process_ = std::make_unique<child>([this, is_silent] {
+		process_ = std::make_unique<child>([this, is_silent, pause_ms] {
 			if (is_silent)
 				silence();
+			poll(nullptr, 0, pause_ms);
 			return run_keyholder(chains_.get(), asking[1]);
 		});
 	}

@@ -92,9 +92,9 @@ static const char *read_answer(const struct signing_answer *answer, uint8_t *ret
 	}
 }
 
-/* Passes over answers to earlier requests, but they show that the keyholder lives. */
+/* Passes over answers to earlier requests, but they show that the keyholder lives: end_ms counts then. */
 static const char *receive_answer(struct remotekey_holder *holder, int64_t deadline_ms,
-				  uint8_t *ret_signature, size_t *ret_size)
+				  int64_t end_ms, uint8_t *ret_signature, size_t *ret_size)
 {
 	uint8_t bytes[SIGNING_ANSWER_MAX + 1]; /* a longer one does not fit the format */
 	for (;;) {
@@ -110,6 +110,7 @@ static const char *receive_answer(struct remotekey_holder *holder, int64_t deadl
 		if (signing_decode_answer(bytes, (size_t)size, &answer) != 0)
 			return "the keyholder's answer is none";
 		holder->patience_ms = REMOTEKEY_PATIENCE_MS;
+		deadline_ms = end_ms;
 		if (answer.number == holder->number)
 			return read_answer(&answer, ret_signature, ret_size);
 	}
@@ -125,7 +126,8 @@ static bool ask(const struct remotekey *key, enum signing_operation operation, c
 					   .input = input,
 					   .input_size = input_size };
 	uint8_t bytes[SIGNING_REQUEST_MAX];
-	int64_t deadline_ms = (int64_t)clock_now_ms() + holder->patience_ms;
+	const int64_t now_ms = (int64_t)clock_now_ms();
+	int64_t deadline_ms = now_ms + holder->patience_ms;
 	const char *reason = "too much to sign";
 	holder->patience_ms = REMOTEKEY_DOUBT_MS; /* until something is heard */
 	if (input_size > 0 && input_size <= KEYS_SIGNATURE_MAX) {
@@ -133,7 +135,8 @@ static bool ask(const struct remotekey *key, enum signing_operation operation, c
 		size_t size = signing_encode_request(&request, bytes);
 		reason = send_request(holder, bytes, size, deadline_ms);
 		if (reason == NULL)
-			reason = receive_answer(holder, deadline_ms, ret_signature, ret_size);
+			reason = receive_answer(holder, deadline_ms, now_ms + REMOTEKEY_PATIENCE_MS,
+						ret_signature, ret_size);
 	}
 	if (reason == NULL)
 		return true;

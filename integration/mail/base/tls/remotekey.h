@@ -12,9 +12,11 @@
  *
  * The edge waits for the answer, because OpenSSL 3.0 cannot be interrupted in such a method but by
  * a stack of its own for each handshake. With a living keyholder it is 0.3 ms for RSA of 2048 bits
- * and 0.03 ms for P-256. Without one it would be REMOTEKEY_PATIENCE_MS for each handshake, during
- * which all sessions of the edge stand still; so an edge that has waited in vain waits no longer
- * than REMOTEKEY_DOUBT_MS from then on, until something is heard again, be it too late.
+ * and 0.03 ms for P-256; on a machine that is busy it may be seconds, and a handshake that fails for
+ * that makes many a mail server send its mail in the clear. Without a keyholder it would be
+ * REMOTEKEY_PATIENCE_MS for each handshake, during which all sessions of the edge stand still; so an
+ * edge that has waited in vain waits no longer than REMOTEKEY_DOUBT_MS from then on, until something
+ * is heard again, be it too late: who hears that waits for the own answer as long as ever.
  *
  * Nothing here logs.
  */
@@ -27,7 +29,7 @@
 extern "C" {
 #endif
 
-#define REMOTEKEY_PATIENCE_MS 1000
+#define REMOTEKEY_PATIENCE_MS 5000
 #define REMOTEKEY_DOUBT_MS    50
 
 struct evp_pkey_st;
