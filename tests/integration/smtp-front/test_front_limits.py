@@ -113,6 +113,23 @@ class Limits(EdgeCase):
         self.assertTrue(client.is_closed())
         self.assertEqual(self.ended()[0]["end"], "timeout")
 
+    def test_the_time_in_which_an_edge_stands_still_is_not_the_client_s(self):
+        front = self.front(limits={"command-timeout": "3s", "stress-timeout": "3s"})
+
+        def talk():
+            """What was said before the edge had looked at the clock; None when it had given up already."""
+            client = self.client()
+            client.hello()
+            go_on = stop_edges(self, front)
+            is_there = select.select([client.socket], [], [], 0)[0] == []
+            if is_there:
+                client.send(wire("NOOP"))
+                time.sleep(4)
+            go_on()
+            return client.reply()[0] if is_there else None
+
+        self.assertEqual(wait_for(talk, "a client that was in time"), 250)
+
     def test_a_byte_now_and_then_does_not_help(self):
         self.front(limits={"command-timeout": "400ms", "stress-timeout": "400ms"})
         client = self.client()

@@ -21,6 +21,7 @@
 /* Sockets of the library's resolver, 512 at most, listeners, the loop's own, and some files. */
 #define OWN_DESCRIPTORS 640
 #define SHORT_PAUSE_MS	100 /* when the system lacks descriptors for connections */
+#define STALL_MS	500 /* without a tick: a machine that was asleep, or a keyholder that was slow */
 
 /* ---- accept ---- */
 
@@ -31,10 +32,25 @@ static void log_wait(void *owner, int error)
 		    edge->child->index, edge->session_count, strerror(error));
 }
 
+/*
+ * The loop looks at its timers before it looks at sockets. Behind a time in which the edge stood still
+ * clients may have said in time what nothing has read: that comes first, once.
+ */
+static bool has_to_read_first(struct edge *edge)
+{
+	const uint64_t now_ms = uv_now(&edge->loop);
+	const bool is_late = !edge->has_waived_tick && now_ms - edge->ticked_ms > STALL_MS;
+	edge->ticked_ms = now_ms;
+	edge->has_waived_tick = is_late;
+	return is_late;
+}
+
 static void tick_on_timer(uv_timer_t *timer)
 {
 	struct edge *edge = timer->data;
 	session_take_time(edge, NULL);
+	if (has_to_read_first(edge))
+		return;
 	session_run_timers(edge);
 	handout_drain(edge);
 	/* An idle edge sleeps, when it has said all. */

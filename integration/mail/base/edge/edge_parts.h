@@ -151,6 +151,8 @@ struct edge {
 	uv_loop_t loop;
 	struct doors *doors;
 	uv_timer_t tick;
+	uint64_t ticked_ms;   /* when it came last */
+	bool has_waived_tick; /* nothing was timed out by that one */
 	uv_timer_t drain;
 	uv_prepare_t wait;
 	struct batching batching;
