@@ -130,40 +130,70 @@ static bool is_alive(const struct entry *entry, int64_t now_s)
 	return entry->check == checksum(entry) && age_s < DELIVERED_KEEP_S && age_s > -86400;
 }
 
-bool delivered_has(const struct delivered *table, uint64_t recipient, const uint8_t *mail,
-		   int64_t now_s)
+static const uint8_t any_mail[DELIVERED_MAIL_SIZE];
+
+static size_t set_of(uint64_t recipient, const uint8_t *mail)
 {
-	if (table == NULL)
-		return false;
+	uint64_t part = 0;
+	memcpy(&part, mail, sizeof(part));
+	return (recipient ^ part) % SETS * WAYS;
+}
+
+/* The entry, or the one that makes room for it: none, else the oldest. */
+static struct entry *place_of(struct delivered *table, const struct entry *entry, int64_t now_s)
+{
+	struct entry *set = &table->entries[set_of(entry->recipient, entry->mail)];
+	struct entry *place = set;
+
 	for (unsigned way = 0; way < WAYS; way++) {
-		const struct entry entry = table->entries[recipient % SETS * WAYS + way];
+		if (set[way].recipient == entry->recipient &&
+		    memcmp(set[way].mail, entry->mail, sizeof(entry->mail)) == 0)
+			return &set[way];
+		if (is_alive(place, now_s) &&
+		    (!is_alive(&set[way], now_s) || set[way].added_s < place->added_s))
+			place = &set[way];
+	}
+	return place;
+}
+
+static void put(struct delivered *table, uint64_t recipient, const uint8_t *mail, int64_t now_s)
+{
+	struct entry entry = { .recipient = recipient, .added_s = (uint32_t)now_s };
+
+	memcpy(entry.mail, mail, sizeof(entry.mail));
+	entry.check = checksum(&entry);
+	*place_of(table, &entry, now_s) = entry;
+}
+
+static bool has(const struct delivered *table, uint64_t recipient, const uint8_t *mail,
+		int64_t now_s)
+{
+	for (unsigned way = 0; way < WAYS; way++) {
+		const struct entry entry = table->entries[set_of(recipient, mail) + way];
 		if (entry.recipient == recipient && is_alive(&entry, now_s) &&
-		    (mail == NULL || memcmp(entry.mail, mail, sizeof(entry.mail)) == 0))
+		    memcmp(entry.mail, mail, sizeof(entry.mail)) == 0)
 			return true;
 	}
 	return false;
 }
 
+bool delivered_has(const struct delivered *table, uint64_t recipient, const uint8_t *mail,
+		   int64_t now_s)
+{
+	return table != NULL && has(table, recipient, mail, now_s);
+}
+
 bool delivered_may_have(const struct delivered *table, uint64_t recipient, int64_t now_s)
 {
-	return delivered_has(table, recipient, NULL, now_s);
+	return table != NULL && has(table, recipient, any_mail, now_s);
 }
 
 int delivered_add(struct delivered *table, uint64_t recipient, const uint8_t *mail, int64_t now_s)
 {
-	struct entry entry = { .recipient = recipient, .added_s = (uint32_t)now_s };
-
 	if (table == NULL || delivered_has(table, recipient, mail, now_s))
 		return 0;
-	struct entry *set = &table->entries[recipient % SETS * WAYS];
-	struct entry *place = set;
-	for (unsigned way = 0; way < WAYS && is_alive(place, now_s); way++) {
-		if (!is_alive(&set[way], now_s) || set[way].added_s < place->added_s)
-			place = &set[way];
-	}
-	memcpy(entry.mail, mail, sizeof(entry.mail));
-	entry.check = checksum(&entry);
-	*place = entry;
+	put(table, recipient, mail, now_s);
+	put(table, recipient, any_mail, now_s);
 	return msync(table, sizeof(*table), MS_SYNC) == 0 ? 0 : -errno;
 }
 

@@ -16,7 +16,9 @@
  * than mail servers try.
  *
  * The table is a file of fixed size that all processes map, 4096 entries in sets of 8; a full set
- * loses its oldest. An entry has a checksum, so what was half written when a process was killed
+ * loses its oldest. The set is chosen by recipient and mail, as a mailing list may have hundreds of
+ * mails that wait for one recipient; an entry more for each recipient, of no mail, says that there are
+ * any. An entry has a checksum, so what was half written when a process was killed
  * is none. Without a path it is memory, gone with the processes that share it. What is lost, for
  * whatever reason, has a mail arrive twice, never none.
  *

@@ -7,11 +7,14 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 namespace
 {
@@ -81,6 +84,30 @@ TEST_CASE("a full set loses its oldest", "[front][delivered]")
 		CHECK(delivered_may_have(table.it, 512 * i + 3, NOW_S + 8));
 }
 
+TEST_CASE("hundreds of mails of one sender for one recipient are remembered", "[front][delivered]")
+{
+	table table;
+	std::vector<std::array<uint8_t, DELIVERED_MAIL_SIZE>> mails;
+	delivered_hash *hash = delivered_hash_new();
+	for (unsigned i = 0; i < 500; i++) {
+		mails.emplace_back();
+		delivered_hash_begin(hash);
+		delivered_hash_add(hash, reinterpret_cast<const uint8_t *>(&i), sizeof(i));
+		delivered_hash_end(hash, mails.back().data());
+		for (const uint64_t recipient : { 7, 8 })
+			REQUIRE(delivered_add(table.it, recipient, mails.back().data(),
+					      NOW_S + i) == 0);
+	}
+	delivered_hash_free(hash);
+	for (const uint64_t recipient : { 7, 8 }) {
+		CHECK(delivered_may_have(table.it, recipient, NOW_S + 500));
+		const auto count = std::count_if(mails.begin(), mails.end(), [&](const auto &mail) {
+			return delivered_has(table.it, recipient, mail.data(), NOW_S + 500);
+		});
+		CHECK(count == 500);
+	}
+}
+
 TEST_CASE("a file remembers when the program has ended", "[front][delivered]")
 {
 	tmpdir directory;
@@ -102,16 +129,18 @@ TEST_CASE("an entry that was altered is ignored", "[front][delivered]")
 	tmpdir directory;
 	const std::string path = directory.path() + "/delivered";
 	const auto offset = GENERATE(0, 8, 24, 28);
+	uint64_t recipient = 0; // whose set is the first
+	memcpy(&recipient, MAIL, sizeof(recipient));
 	{
 		table table(path);
-		REQUIRE(delivered_add(table.it, 0, MAIL, NOW_S) == 0);
+		REQUIRE(delivered_add(table.it, recipient, MAIL, NOW_S) == 0);
 	}
 	std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
 	file.seekp(32 + offset);
 	file.put('\x55');
 	file.close();
 	table table(path);
-	CHECK_FALSE(delivered_has(table.it, 0, MAIL, NOW_S));
+	CHECK_FALSE(delivered_has(table.it, recipient, MAIL, NOW_S));
 }
 
 TEST_CASE("a file that was cut short while it was made is made anew", "[front][delivered]")
