@@ -16,7 +16,7 @@
  * that makes many a mail server send its mail in the clear. Without a keyholder it would be
  * REMOTEKEY_PATIENCE_MS for each handshake, during which all sessions of the edge stand still; so an
  * edge that has waited in vain waits no longer than REMOTEKEY_DOUBT_MS from then on, until something
- * is heard again, be it too late: who hears that waits for the own answer as long as ever.
+ * is heard again, be it too late: then it waits for the answer to its own request as long as ever.
  *
  * Nothing here logs.
  */
