@@ -134,6 +134,6 @@ int unpack_arj_begin(struct unpack *unpack);
 int unpack_streams_begin(struct unpack *unpack);
 
 /* unpack_feed.c, for all of these */
-#define UNPACK_FEED_STATE (20 * 1024)
+#define UNPACK_FEED_STATE (17 * 1024)
 void unpack_feed_push(struct unpack *unpack, const uint8_t *bytes, size_t size);
 void unpack_feed_end(struct unpack *unpack);

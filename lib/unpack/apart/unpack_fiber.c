@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
@@ -15,8 +16,17 @@
 #define HAS_SANITIZER 1
 #endif
 
-#define GUARD_SIZE  (16 * 1024) /* a multiple of any page's size here */
+#define GUARD_SIZE  (64 * 1024) /* a multiple of any page's size */
 #define MAPPED_SIZE (GUARD_SIZE + UNPACK_FIBER_STACK)
+
+struct unpack_contexts {
+	ucontext_t own;
+	ucontext_t caller;
+};
+
+#define STACK_SIZE (UNPACK_FIBER_STACK - sizeof(struct unpack_contexts))
+_Static_assert(sizeof(struct unpack_contexts) % _Alignof(max_align_t) == 0, "they are aligned");
+_Static_assert(sizeof(struct unpack_contexts) <= UNPACK_FIBER_STACK / 16, "most is the stack's");
 
 #ifdef HAS_SANITIZER
 /* Of libasan, which has to know which stack is the current one. */
@@ -47,14 +57,14 @@ static void *stack_of(const struct unpack_fiber *fiber)
 /* makecontext() passes int alone: a pointer is two of them. */
 static void enter(unsigned high, unsigned low)
 {
-	const uintptr_t address = (uintptr_t)high << 32 | low;
+	const uintptr_t address = (uintptr_t)((uint64_t)high << 32 | low);
 	struct unpack_fiber *fiber = (struct unpack_fiber *)address; /* NOLINT: see above */
 	__sanitizer_finish_switch_fiber(NULL, &fiber->caller_stack, &fiber->caller_stack_size);
 	fiber->run(fiber->argument);
 	fiber->is_done = true;
 	/* Without a place to save it in, the sanitizer's own stack is freed: there is no way back. */
 	__sanitizer_start_switch_fiber(NULL, fiber->caller_stack, fiber->caller_stack_size);
-	setcontext(&fiber->caller);
+	setcontext(&fiber->contexts->caller);
 }
 
 /* Two mappings, so that mprotect() is not needed. */
@@ -81,12 +91,14 @@ int unpack_fiber_new(struct unpack_fiber *ret_fiber, void (*run)(void *argument)
 	ret_fiber->mapped = mapped;
 	ret_fiber->run = run;
 	ret_fiber->argument = argument;
-	getcontext(&ret_fiber->own);
-	ret_fiber->own.uc_stack.ss_sp = stack_of(ret_fiber);
-	ret_fiber->own.uc_stack.ss_size = UNPACK_FIBER_STACK;
-	ret_fiber->own.uc_link = NULL;
+	ret_fiber->contexts = (void *)((uint8_t *)stack_of(ret_fiber) + STACK_SIZE);
+	ucontext_t *own = &ret_fiber->contexts->own;
+	getcontext(own);
+	own->uc_stack.ss_sp = stack_of(ret_fiber);
+	own->uc_stack.ss_size = STACK_SIZE;
+	own->uc_link = NULL;
 	const uintptr_t address = (uintptr_t)ret_fiber;
-	makecontext(&ret_fiber->own, (void (*)(void))enter, 2, (unsigned)(address >> 32),
+	makecontext(own, (void (*)(void))enter, 2, (unsigned)((uint64_t)address >> 32),
 		    (unsigned)address);
 	return 0;
 }
@@ -95,8 +107,8 @@ void unpack_fiber_go(struct unpack_fiber *fiber)
 {
 	if (fiber->is_done)
 		return;
-	__sanitizer_start_switch_fiber(&fiber->fake_caller, stack_of(fiber), UNPACK_FIBER_STACK);
-	swapcontext(&fiber->caller, &fiber->own);
+	__sanitizer_start_switch_fiber(&fiber->fake_caller, stack_of(fiber), STACK_SIZE);
+	swapcontext(&fiber->contexts->caller, &fiber->contexts->own);
 	__sanitizer_finish_switch_fiber(fiber->fake_caller, NULL, NULL);
 }
 
@@ -104,7 +116,7 @@ void unpack_fiber_wait(struct unpack_fiber *fiber)
 {
 	__sanitizer_start_switch_fiber(&fiber->fake_own, fiber->caller_stack,
 				       fiber->caller_stack_size);
-	swapcontext(&fiber->own, &fiber->caller);
+	swapcontext(&fiber->contexts->own, &fiber->contexts->caller);
 	__sanitizer_finish_switch_fiber(fiber->fake_own, &fiber->caller_stack,
 					&fiber->caller_stack_size);
 }

@@ -13,7 +13,8 @@
  *     unpack_fiber_free(&fiber);
  *
  * libarchive pulls its input, and mails are pushed: this is what stands between. The stack has a
- * page below it that cannot be touched; its pages are taken when they are used. What the events of
+ * page below it that cannot be touched; its pages are taken when they are used. Above it are the
+ * registers of both sides, of which some machines have more than four kilobytes. What the events of
  * unpack.h call runs on it as well. A fiber is freed only when it is done, or was never begun.
  *
  * A process that has few system calls needs mmap(), munmap() and sigprocmask() for it.
@@ -21,7 +22,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <ucontext.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,10 +29,11 @@ extern "C" {
 
 #define UNPACK_FIBER_STACK (512 * 1024)
 
+struct unpack_contexts;
+
 struct unpack_fiber {
 	bool is_done;
-	ucontext_t own;
-	ucontext_t caller;
+	struct unpack_contexts *contexts; /* within mapped */
 	void (*run)(void *argument);
 	void *argument;
 	void *mapped;
