@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# root.sh - a Debian 12 that has never seen us, for tests/fresh-machine and
-# tests/package. Sourced by them; does nothing by itself.
+# root.sh - a Debian 12 that has never seen us, for tests/fresh-machine, tests/package and
+# tests/campaign-arm64. Sourced by them; does nothing by itself.
 
 # own_namespaces NAME SCRIPT ARGUMENT ...: begins SCRIPT anew with mounts and
 # processes of its own, and ends when it does; both are gone then, however it
