@@ -87,7 +87,9 @@ struct cache_key cache_key_address(const struct cache *cache, unsigned zone,
 
 uint64_t cache_table_size(uint64_t size_bytes)
 {
-	if (size_bytes < CACHE_SIZE_MIN || size_bytes / CACHE_SET_SIZE > CACHE_SETS_MAX)
+	/* A program of 32 bits has no place for what one of 64 may have made. */
+	if (size_bytes < CACHE_SIZE_MIN || size_bytes / CACHE_SET_SIZE > CACHE_SETS_MAX ||
+	    (size_t)size_bytes != size_bytes)
 		return 0;
 	return size_bytes / PAGE_BYTES * PAGE_BYTES;
 }
