@@ -304,7 +304,7 @@ TEST_CASE("a decoder process that does more ends", "[mail-scan]")
 		return;
 	}
 	const long calls[] = { SYS_socket,  SYS_clone, SYS_execve,    SYS_kill,	   SYS_ptrace,
-			       SYS_connect, SYS_poll,  SYS_setrlimit, SYS_unlinkat };
+			       SYS_connect, SYS_ppoll, SYS_setrlimit, SYS_unlinkat };
 	for (const long call : calls) {
 		const int status = status_of([call](int) {
 			syscall(call, 0, 0, 0, 0, 0, 0);
