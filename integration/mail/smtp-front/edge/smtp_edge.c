@@ -24,11 +24,13 @@ _Static_assert(EDGE_REPLY_MAX >= DIALOGUE_REPLY_MAX, "a reply does not fit");
 static struct edge_rules rules_of(const struct setup *setup)
 {
 	struct edge_rules rules = setup->edge;
+	const unsigned step_ms = setup->sink.timeout_ms;
+	const unsigned end_ms = setup->sink.end_timeout_ms;
 	rules.has_zones = setup->has_zones;
 	rules.judge = &setup->judge;
 	rules.client = setup->handle.client;
 	rules.worker_silence_ms = setup->edge.command_timeout_ms + setup->limits.data_timeout_ms +
-				  setup->sink.timeout_ms;
+				  (step_ms > end_ms ? step_ms : end_ms);
 	rules.certificate_count = setup->tls.certificate_count;
 	rules.chains = setup->tls.chains;
 	return rules;

@@ -101,6 +101,7 @@ static const struct conf_item sink_items[] = {
 	CHOICE("tell", sink.tell, tells, "none"),
 	TIME("connect-timeout", sink.connect_timeout_ms, 100, HOUR_MS, "10s"),
 	TIME("timeout", sink.timeout_ms, 100, HOUR_MS, "5m"),
+	TIME("end-timeout", sink.end_timeout_ms, 100, HOUR_MS, "10m"), /* RFC 5321 4.5.3.2.6 */
 	NUMBER("lmtp-recipients", sink.lmtp_recipients_max, 0, 10000, "0"),
 	{ "delivered", CONF_PATH, CONF_AT(struct setup, sink.delivered) },
 	CHOICE("maildir", sink.maildir, maildirs, "one"),

@@ -111,7 +111,8 @@ struct setup_sink {
 	struct place to; /* for a maildir a directory; text "" for SETUP_SINK_NULL */
 	enum setup_tell tell;
 	unsigned connect_timeout_ms;	    /* for the connection, and for the greeting */
-	unsigned timeout_ms;		    /* for each step of the next hop behind that */
+	unsigned timeout_ms;		    /* for each step of the next hop behind that, */
+	unsigned end_timeout_ms;	    /* but for this: its reply to the end of a mail */
 	unsigned lmtp_recipients_max;	    /* of a mail; 0: dialogue.recipients_max */
 	char delivered[SETUP_PATH_MAX + 1]; /* a file of delivered.h; "": memory */
 	enum setup_maildir maildir;

@@ -109,9 +109,10 @@ static void append_text(struct sink_reply *reply, const char *line)
 		       line);
 }
 
-static int read_reply(struct remote *remote, bool is_hello, struct sink_reply *ret_reply)
+static int read_reply(struct remote *remote, unsigned timeout_ms, bool is_hello,
+		      struct sink_reply *ret_reply)
 {
-	const int64_t deadline_ms = stream_deadline(remote->timeout_ms);
+	const int64_t deadline_ms = stream_deadline(timeout_ms);
 	struct replies replies;
 
 	replies_begin(&replies);
@@ -142,9 +143,14 @@ static int read_reply(struct remote *remote, bool is_hello, struct sink_reply *r
 	}
 }
 
-int remote_read(struct remote *remote, struct sink_reply *ret_reply)
+static int read_due(struct remote *remote, struct sink_reply *ret_reply)
 {
-	return read_reply(remote, false, ret_reply);
+	return read_reply(remote, remote->timeout_ms, false, ret_reply);
+}
+
+int remote_read_end(struct remote *remote, struct sink_reply *ret_reply)
+{
+	return read_reply(remote, remote->end_timeout_ms, false, ret_reply);
 }
 
 static int send_command(struct remote *remote, const char *command)
@@ -181,7 +187,7 @@ static int exchange(struct remote *remote, const char *command, bool is_hello,
 	if (has_spoken(remote))
 		return has_said_421(remote) ? -ECONNRESET : -EPROTO;
 	const int ret = send_command(remote, command);
-	return ret < 0 ? ret : read_reply(remote, is_hello, ret_reply);
+	return ret < 0 ? ret : read_reply(remote, remote->timeout_ms, is_hello, ret_reply);
 }
 
 int remote_command(struct remote *remote, const char *command, struct sink_reply *ret_reply)
@@ -445,10 +451,11 @@ static int greet(struct remote *remote, const struct setup_sink *setup, const ch
 	if (ret < 0)
 		return ret;
 	*reterr_step = "greeting";
-	ret = remote_read(remote, reply);
+	ret = read_due(remote, reply);
 	if (ret == 0)
 		remote->reach = REMOTE_GREETED;
 	remote->timeout_ms = setup->timeout_ms;
+	remote->end_timeout_ms = setup->end_timeout_ms;
 	if (!is_good(ret, reply))
 		return ret;
 	*reterr_step = remote->is_lmtp ? "LHLO" : "EHLO";
@@ -518,17 +525,18 @@ int remote_end(struct remote *remote, struct sink_reply *ret_reply)
 	if (has_spoken(remote)) {
 		/* A server that has hung up takes no more, and the refusal would be lost. */
 		stream_drop(&remote->stream);
-		const int ret = remote_read(remote, ret_reply);
+		const int ret = read_due(remote, ret_reply);
 		remote_close(remote);
 		return ret == 0 && ret_reply->code < 400 ? -EPROTO : ret;
 	}
 	/* Mail ends in CRLF; an end within a line would otherwise be none. */
-	return remote_command(remote, remote->is_at_line_start ? ".\r\n" : "\r\n.\r\n", ret_reply);
+	const int ret = send_command(remote, remote->is_at_line_start ? ".\r\n" : "\r\n.\r\n");
+	return ret < 0 ? ret : remote_read_end(remote, ret_reply);
 }
 
 bool remote_has_refused(struct remote *remote, struct sink_reply *ret_reply)
 {
 	/* What came before a reset can be read behind it. */
-	return remote_is_open(remote) && has_spoken(remote) &&
-	       remote_read(remote, ret_reply) == 0 && ret_reply->code >= 400;
+	return remote_is_open(remote) && has_spoken(remote) && read_due(remote, ret_reply) == 0 &&
+	       ret_reply->code >= 400;
 }

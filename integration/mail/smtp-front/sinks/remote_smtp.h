@@ -6,7 +6,7 @@
  *
  * Flow: sink_smtp.c -> remote_open() (connection, PROXY header, greeting, EHLO or LHLO, XCLIENT)
  *       -> remote_command() for MAIL and RCPT -> remote_begin(), remote_append(), remote_end(),
- *       remote_read() -> the same again, or remote_close().
+ *       remote_read_end() -> the same again, or remote_close().
  *
  * This file alone knows how a next hop is told about a client:
  *
@@ -59,6 +59,7 @@ enum remote_reach { REMOTE_UNREACHED, REMOTE_CONNECTED, REMOTE_GREETED };
 struct remote {
 	int fd; /* ours; -1: not connected */
 	unsigned timeout_ms;
+	unsigned end_timeout_ms; /* for each reply to the end of a mail */
 	enum remote_reach reach; /* of remote_open(), also when it has failed */
 	unsigned features;
 	unsigned xclient; /* attributes it offers, remote_smtp.c's own */
@@ -89,8 +90,8 @@ int remote_open(struct remote *remote, const struct setup_sink *setup, const cha
 int remote_command(struct remote *remote, const char *command, struct sink_reply *ret_reply);
 /* QUIT, without a wait for its reply; then remote_close(). */
 void remote_quit(struct remote *remote);
-/* A reply that is due, as those behind the first of LMTP's to a mail. */
-int remote_read(struct remote *remote, struct sink_reply *ret_reply);
+/* Another reply to it: those behind the first of LMTP's. */
+int remote_read_end(struct remote *remote, struct sink_reply *ret_reply);
 
 /* The mail, after 354: dots at the beginning of lines are doubled. */
 void remote_begin(struct remote *remote);

@@ -578,8 +578,9 @@ static bool read_others(struct sink_smtp *smtp, struct sink_reply *reply)
 		return broken(smtp, "end of mail", -ENOMEM, reply);
 	has_it[0] = good_count > 0;
 	for (unsigned i = 1; i < count; i++) {
-		const int ret = remote_is_open(&smtp->remote) ? remote_read(&smtp->remote, &other)
-							      : -ECONNRESET;
+		const int ret = remote_is_open(&smtp->remote)
+					? remote_read_end(&smtp->remote, &other)
+					: -ECONNRESET;
 		if (ret < 0)
 			(void)broken(smtp, "end of mail", ret, &other);
 		has_it[i] = ret == 0 && pass_on(smtp, &other);

@@ -132,7 +132,7 @@ class hop_fixture
 	{
 		setup_.kind = kind;
 		setup_.tell = tell;
-		setup_.timeout_ms = setup_.connect_timeout_ms = 20000;
+		setup_.timeout_ms = setup_.connect_timeout_ms = setup_.end_timeout_ms = 20000;
 		std::memcpy(&setup_.to.address, &hop.address, sizeof(hop.address));
 		setup_.to.address_size = sizeof(hop.address);
 		REQUIRE(sink_open(&setup_, "mx.example.org", &it) == 0);
@@ -177,9 +177,10 @@ class hop_fixture
 	{
 		return mail() && recipient("john@example.org") && data(text);
 	}
-	void set_timeout(unsigned timeout_ms)
+	void set_timeouts(unsigned timeout_ms, unsigned end_timeout_ms)
 	{
 		setup_.timeout_ms = setup_.connect_timeout_ms = timeout_ms;
+		setup_.end_timeout_ms = end_timeout_ms;
 	}
 	// All that the next hop was told, once the session has ended.
 	std::string told()

@@ -98,3 +98,20 @@ TEST_CASE("of LMTP's replies to a mail the worst is told", "[front][sink]")
 	CHECK(sink.reply.code == sample.code);
 	CHECK(sink.trouble().empty() != sample.is_trouble);
 }
+
+TEST_CASE("each of LMTP's replies to a mail has the time for the end of a mail", "[front][sink]")
+{
+	std::vector<std::string> two = FINE;
+	two.insert(two.begin() + 4, "250 2.1.5 Ok\r\n");
+	two.back() = "250 2.0.0 a\r\n";
+	two.insert(two.end(), 3, ""); // reads what may still come
+	scripted_hop hop({ { two, true } });
+	hop_fixture sink(hop, SETUP_SINK_LMTP);
+	sink.set_timeouts(3600000, 100); // an hour is longer than the test may take
+	REQUIRE(sink.mail());
+	for (const char *to : { "a@example.org", "b@example.org" })
+		REQUIRE(sink.recipient(to));
+	CHECK_FALSE(sink.data("mail\r\n"));
+	CHECK(sink.reply.code == 451);
+	CHECK_THAT(sink.trouble(), Catch::StartsWith("end of mail: 1 of 2 recipients have it"));
+}
