@@ -168,8 +168,11 @@ static void put(struct delivered *table, uint64_t recipient, const uint8_t *mail
 static bool has(const struct delivered *table, uint64_t recipient, const uint8_t *mail,
 		int64_t now_s)
 {
+	/* Read once: other workers write meanwhile, and what has the checksum is to be what is compared. */
+	const volatile struct entry *set = &table->entries[set_of(recipient, mail)];
+
 	for (unsigned way = 0; way < WAYS; way++) {
-		const struct entry entry = table->entries[set_of(recipient, mail) + way];
+		const struct entry entry = set[way];
 		if (entry.recipient == recipient && is_alive(&entry, now_s) &&
 		    memcmp(entry.mail, mail, sizeof(entry.mail)) == 0)
 			return true;
