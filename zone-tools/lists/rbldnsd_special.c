@@ -473,8 +473,10 @@ int rbldnsd_special_read(struct rbldnsd *reader, const char *line, bool is_marke
 	const struct special_row *special = find_special(line, size);
 	if (special != NULL)
 		return special->read(reader, at);
-	/* "#$Id$" and the like: to the author of the list, a comment. */
-	if (is_marked)
+	/* "#$Id$" and the like: to the author of the list, a comment, which says nothing. */
+	if (is_marked) {
+		reader->reading->said_count--;
 		return reading_warn(reader->reading, "line ignored", "unknown special entry");
+	}
 	return reading_refuse_line(reader->reading, "unknown special entry");
 }

@@ -186,6 +186,10 @@ class BadLists(Case):
         for type_ in ("ip4set", "plain"):
             self.assertIn(f"error: [{page}] file refused (it has lines, and not one that can be read; --allow-empty)\n",
                           self.refuse("--max-bad-lines", "20", f"{type_}:{good},{page}"))
+        # A comment of its author, though it begins as special entries do.
+        marked = self.write("marked.txt", "#$Id: list,v 1.7 $\nToo many requests\n ;$Log$\n")
+        self.assertIn(f"error: [{marked}] file refused (it has lines, and not one that can be read; --allow-empty)\n",
+                      self.refuse("--max-bad-lines", "20", f"ip4set:{good},{marked}"))
         for rest in ("44.0.0.1", "!192.0.2.1", "10.0.0.1", "$NS 1d ns1.example.net", "#$TTL 300", ":127.0.0.3:text"):
             with self.subTest(rest):
                 meant = self.write("meant.txt", f"Too many requests\n{rest}\n")
