@@ -193,7 +193,8 @@ bool delivered_may_have(const struct delivered *table, uint64_t recipient, int64
 
 int delivered_add(struct delivered *table, uint64_t recipient, const uint8_t *mail, int64_t now_s)
 {
-	if (table == NULL || delivered_has(table, recipient, mail, now_s))
+	if (table == NULL ||
+	    (has(table, recipient, mail, now_s) && has(table, recipient, any_mail, now_s)))
 		return 0;
 	put(table, recipient, mail, now_s);
 	put(table, recipient, any_mail, now_s);

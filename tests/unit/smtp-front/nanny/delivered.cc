@@ -108,6 +108,22 @@ TEST_CASE("hundreds of mails of one sender for one recipient are remembered", "[
 	}
 }
 
+TEST_CASE("a recipient whose mails are no longer known as any is known with the next attempt",
+	  "[front][delivered]")
+{
+	table table;
+	const uint64_t recipient = 3;
+	const uint8_t elsewhere[DELIVERED_MAIL_SIZE] = "no mail of its";
+	REQUIRE(delivered_add(table.it, recipient, MAIL, NOW_S) == 0);
+	// Their entries for any mail take the eight places that there are for it.
+	for (unsigned i = 1; i <= 8; i++)
+		REQUIRE(delivered_add(table.it, recipient + 512 * i, elsewhere, NOW_S + i) == 0);
+	CHECK_FALSE(delivered_may_have(table.it, recipient, NOW_S + 10));
+	REQUIRE(delivered_has(table.it, recipient, MAIL, NOW_S + 10));
+	REQUIRE(delivered_add(table.it, recipient, MAIL, NOW_S + 10) == 0);
+	CHECK(delivered_may_have(table.it, recipient, NOW_S + 11));
+}
+
 TEST_CASE("a file remembers when the program has ended", "[front][delivered]")
 {
 	tmpdir directory;
