@@ -161,13 +161,16 @@ static void print_file(void *print, const char *path)
 	*(uint64_t *)print = lookout_print(*(uint64_t *)print, path);
 }
 
-static void look_at_zone(struct watched *watched, uint64_t now_ms)
+/* Has it changed since the last look? */
+static bool look_at_zone(struct watched *watched, uint64_t now_ms)
 {
+	const uint64_t seen = watched->schedule.seen;
 	uint64_t print = 1;
 	if (watched->zone == NULL)
-		return;
+		return false;
 	each_file(watched->zone, print_file, &print);
 	schedule_see(&watched->schedule, print, now_ms);
+	return print != seen;
 }
 
 /* Thousands of files: whatever else watch is awake for, a file of one directory that grows included. */
@@ -189,13 +192,16 @@ static void watch_files(struct watch *watch)
 static void look(struct watch *watch)
 {
 	uint64_t now_ms = clock_now_ms();
-	if (watch->has_news || watch->lookout.is_blind) {
+	const bool has_watched = watch->has_news || watch->lookout.is_blind;
+	bool has_changed = false;
+	if (has_watched) {
 		lookout_drain(&watch->lookout);
 		watch_files(watch);
 	}
 	for (size_t i = 0; i < watch->conf.count; i++)
-		look_at_zone(&watch->zones[i], now_ms);
-	watch->has_news = false;
+		has_changed |= look_at_zone(&watch->zones[i], now_ms);
+	/* Where the kernel has told nothing, a list has another place now, behind links. */
+	watch->has_news = has_changed && !has_watched;
 	watch->looked_ms = now_ms;
 }
 

@@ -10,7 +10,7 @@
  * Directories are watched and not files: most lists are written beside and renamed. The directories
  * above tell of one that is itself replaced, by a rename or as a symbolic link: then what is at its
  * path is another, and has to be watched anew. Where the kernel tells nothing, as of network file
- * systems, looking now and then finds the same.
+ * systems and of a link that another link leads to, looking now and then finds the same.
  */
 
 #include <limits.h>

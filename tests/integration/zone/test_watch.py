@@ -17,6 +17,8 @@ import socket
 import subprocess
 import sys
 import termios
+import time
+from pathlib import Path
 
 from harness import (AAAA, BUILD, DEADLINE_S, EX_CONFIG, NOERROR, NXDOMAIN, SOA, ZONE, Server, ask, bitmap_name,
                      children_of, config_text, ip, main, peer, program, state_of, wait_for)
@@ -429,6 +431,35 @@ class Alone(WatchCase):
         watch.wait_for_log(r"zone not built, status=65 again=")
         self.replace(self.list, text)
         watch.wait_for_log(r"^info: \[bl6\.example\.\] nothing changed in bl6\.example\.: serial=")
+        self.assertEqual(watch.stop(), 0)
+
+    def test_a_link_behind_a_link_is_found_by_looking(self):
+        """Once in a minute; where it leads to is watched from then on."""
+        for number in range(3):
+            os.mkdir(self.path(str(number)))
+            self.write(f"{number}/list", f"192.0.2.1\n44.{number}.0.1\n")
+        os.mkdir(self.path("place"))
+        os.mkdir(self.path("apart"))  # where no log and no store tells the kernel's watches that something has happened
+        self.other_list = self.write("apart/list", "192.0.2.1\n")
+        os.symlink("../0", self.path("place/current"))
+        os.symlink("place/current", self.path("lists"))
+        self.list = self.path("lists/list")
+        self.configure()
+        watch = self.watch()
+        self.built(watch, 1)
+
+        def is_watched(directory):
+            inode = os.stat(self.path(directory)).st_ino
+            files = [file.read_text(encoding="ascii") for file in Path(f"/proc/{watch.pid}/fdinfo").iterdir()]
+            return any(int(found, 16) == inode for text in files for found in re.findall(r"(?m)^inotify .* ino:(\w+) ", text))
+
+        wait_for(lambda: is_watched("0"), "a watch of the first")
+        for number in (1, 2):
+            time.sleep(1)  # else the second look of the start, or of the first one, may find it at once
+            os.symlink(f"../{number}", self.path("place/new"))
+            os.rename(self.path("place/new"), self.path("place/current"))
+            wait_for(lambda: is_watched(str(number)), "a watch of the next", deadline_s=60 + DEADLINE_S)
+            self.built(watch, 1 + number)
         self.assertEqual(watch.stop(), 0)
 
     def test_many_zones_are_not_looked_at_for_each_that_is_built(self):
