@@ -213,6 +213,7 @@ static void answer(struct tsig *tsig, const knot_pkt_t *query)
 	require(size > HEAD_SIZE && size <= HEAD_SIZE + room, "the next is more than its size");
 }
 
+/* Section 5.2.2.1; of nothing that is cut the MAC is looked at. */
 static void check_verdict(const struct tsig *tsig, bool is_tsig, const struct record *record,
 			  const knot_pkt_t *query)
 {
@@ -221,12 +222,17 @@ static void check_verdict(const struct tsig *tsig, bool is_tsig, const struct re
 		require(is_tsig && tsig->error == TSIG_BADKEY && tsig->key == NULL, "no BADKEY");
 		return;
 	}
-	if (record->mac_size > TSIG_DIGEST_MAX) {
-		require(!is_tsig, "a MAC that no algorithm makes");
+	const EVP_MD *md = EVP_get_digestbyname(keys[key].algorithm + strlen("hmac-"));
+	const unsigned whole_size = (unsigned)EVP_MD_get_size(md);
+	const unsigned least_size = whole_size > 20 ? whole_size / 2 : 10;
+	if (record->mac_size < least_size || record->mac_size > whole_size) {
+		require(!is_tsig, "a MAC that is too short, or longer than the algorithm's");
 		return;
 	}
 	require(is_tsig && tsig->key == server_keys[key], "not our key");
-	if (!is_mac_good(record, key, NULL, query))
+	if (record->mac_size < whole_size)
+		require(tsig->error == TSIG_BADTRUNC, "no BADTRUNC");
+	else if (!is_mac_good(record, key, NULL, query))
 		require(tsig->error == TSIG_BADSIG, "no BADSIG");
 	else if (!is_at_border(record))
 		require(tsig->error == (age_s(record) <= record->fudge_s ? TSIG_OK : TSIG_BADTIME),
