@@ -79,12 +79,13 @@ static int compare_emptied(struct maillog *log, struct reader *reader, uint64_t 
 	struct mailsegment_head head;
 	struct mailemptied emptied;
 	uint64_t size;
-	int ret = mailindex_emptied(reader, &emptied);
+	int ret = log->disk->ops->size(log->disk, segment, &size);
+	/* Of one that was cut to less than a head nothing is left: an index made of the log has no row of it. */
+	if (ret != 0 || size < MAILSEGMENT_HEAD_SIZE)
+		return ret;
+	ret = mailindex_emptied(reader, &emptied);
 	if (ret != STORE_OK)
 		return ret == DNSBLV6_ENOTFOUND ? MAILSTORE_EOLD : ret;
-	ret = log->disk->ops->size(log->disk, segment, &size);
-	if (ret != 0)
-		return ret;
 	const bool is_another =
 		maillog_read_segment(log, segment, &head) == 0 && head.id != emptied.id;
 	/* Had it grown since, the log would have gone on without that index. */

@@ -266,6 +266,21 @@ class Damage(Store):
         self.fsck("--repair", status=1)
         self.assertEqual(len(self.ids("a")), 1)
 
+    def test_a_segment_cut_to_less_than_a_head_is_no_reason_to_refuse_the_index_that_a_repair_makes(self):
+        for box in BOXES:
+            self.run_tool("rm", box, self.ids(box)[0])
+        self.run_tool("collect", "--share", "100")
+        copied = max(os.listdir(os.path.join(self.store, "log")))
+        self.deliver(b"later\n", "a")
+        self.assertGreater(max(os.listdir(os.path.join(self.store, "log"))), copied)
+        os.truncate(os.path.join(self.store, "log", copied), 0)
+        self.run_tool("ls", status=65)
+        self.assertIn(f"segment={copied} (", self.log)
+        self.fsck("--repair", status=1)
+        self.assertEqual(len(self.ids("a")), 1)
+        self.assertIn(" 0 findings", self.fsck())
+        self.assertFalse(os.path.exists(os.path.join(self.store, "log", copied)))
+
     def test_an_index_of_another_store_is_refused(self):
         other = self.path("other")
         mine, self.store = self.store, other
