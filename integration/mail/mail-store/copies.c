@@ -17,6 +17,7 @@
 
 #include "integration/mail/base/store/copyname.h"
 #include "integration/mail/base/store/remote.h"
+#include "lib/common/log.h"
 #include "lib/process/clock.h"
 
 #include <errno.h>
@@ -53,6 +54,7 @@ struct copies {
 	/* Mailboxes of copies whose node has no mail, in order; their bytes are freed with them. */
 	struct tool_names lost;
 	bool is_damaged; /* some mail was left out */
+	bool has_lost_lock;
 	/* Some node did not say which mailboxes it has, or whether it has a mail that would come back. */
 	bool lacked_boxes;
 };
@@ -105,9 +107,32 @@ struct target {
 	size_t count;
 };
 
+/*
+ * As gather does before each write. Without the node that keeps it none has it; when that is back, this one has it, or
+ * another. 0, or -ECANCELED with a line of the log.
+ */
+static int check_lock(struct copies *copies)
+{
+	const int ret = tool_lock_moves(copies->lock);
+	if (ret == 0 || ret == MAILSTORE_EAWAY)
+		return 0;
+	log_error(NULL, "lock lost, store=%s (copies again)", copies->store);
+	copies->has_lost_lock = true;
+	return -ECANCELED;
+}
+
+static int deliver_one(struct copies *copies, const struct mailstore_mail *mail)
+{
+	struct mailid id;
+	int ret = check_lock(copies);
+	return ret == 0 ? maillayer_deliver(copies->layer, mail, &id) : ret;
+}
+
 static int forget(struct copies *copies, struct mailname copy_box, const struct mailentry *entry)
 {
-	int ret = maillayer_erase(copies->layer, copy_box, &entry->mail, 1, clock_wall_us());
+	int ret = check_lock(copies);
+	if (ret == 0)
+		ret = maillayer_erase(copies->layer, copy_box, &entry->mail, 1, clock_wall_us());
 	copies->gone += ret == 0;
 	return ret == MAILSTORE_EMAIL ? 0 : ret; /* with its mail, meanwhile */
 }
@@ -153,13 +178,12 @@ static int find_boxes(struct copies *copies, const struct mailentry *entry, stru
 static int deliver(struct copies *copies, const struct target *target,
 		   const struct mailentry *entry, struct mailstore_mail mail)
 {
-	struct mailid id;
 	mail.recipients = target->boxes;
 	mail.recipient_count = target->count;
 	mail.time_us = entry->time_us;
 	mail.id = &entry->id;
 	mail.is_moved = true;
-	int ret = maillayer_deliver(copies->layer, &mail, &id);
+	int ret = deliver_one(copies, &mail);
 	copies->made += ret == 0 ? target->count : 0;
 	if (ret != MAILSTORE_EID)
 		return ret;
@@ -179,7 +203,7 @@ static int deliver(struct copies *copies, const struct target *target,
 	mail.recipient_count = 1;
 	mail.id = NULL;
 	mail.is_moved = false;
-	ret = maillayer_deliver(copies->layer, &mail, &id);
+	ret = deliver_one(copies, &mail);
 	copies->made += ret == 0;
 	/* It has a copy of its own now. */
 	return ret == 0 ? forget(copies, target->copy_box, entry) : ret;
@@ -202,7 +226,7 @@ static int copy_mail(struct copies *copies, struct target target, const struct m
 	tool_free_mail(&mail);
 	if (ret == MAILSTORE_EMAIL)
 		return 0; /* it was deleted meanwhile */
-	if (ret == 0 || ret == MAILSTORE_EAWAY)
+	if (ret == 0 || ret == MAILSTORE_EAWAY || ret == -ECANCELED)
 		return ret;
 	return tool_leave_out(copies->store, "mail not copied", entry, ret, &copies->is_damaged);
 }
@@ -563,6 +587,8 @@ static int run(struct copies *copies)
 	if (ret == 0)
 		ret = look_at_lost(copies);
 	tool_free_names(&copies->lost);
+	if (copies->has_lost_lock)
+		return EX_TEMPFAIL;
 	if (ret != 0)
 		return tool_fail_after(copies->store, "copies not compared", copies->boxes, ret);
 	printf("%" PRIu64 " mailboxes, %" PRIu64 " mails, %" PRIu64 " without a copy, %" PRIu64

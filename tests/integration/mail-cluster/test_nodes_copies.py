@@ -219,6 +219,32 @@ class Copies(Nodes):
         self.assertEqual({other.stderr for other in others},
                          {"", f"error: another gather runs, or copies, store={nodes[2].stored.socket}\n"})
 
+    def test_one_whose_lock_is_lost_stops_and_brings_no_mail_twice(self):
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        client = self.client(nodes[0])
+        box = self.boxes_by_node(client)[2][0]
+        idents = [client.deliver(TEXT, [box]) for _ in range(3)]
+        self.lose_store(nodes[1], client)
+        keeper = nodes[client.call(stored.LOCATE, name=b"\1gather").number - 1]
+        others = []
+
+        def restore_another():
+            return subprocess.run([program("mail-store"), "copies", "--store", nodes[1].stored.socket, "restore"],
+                                  capture_output=True, timeout=DEADLINE_S, check=False).returncode == 0
+
+        def restore_without_the_lock(packet):
+            if stored.REQUEST.unpack_from(packet)[1] == stored.DELIVER and not others:
+                self.assertTrue(keeper.kill_role("store"))
+                wait_for(restore_another, "the keeper of the lock to be back")
+                others.append(keeper.number)
+
+        with self.way(nodes[0].stored.socket, restore_without_the_lock, clients=2) as at:
+            self.run_copies("restore", EX_TEMPFAIL, r"^error: lock lost, store=\S+ \(copies again\)\n$", at)
+        self.assertEqual(others, [keeper.number])
+        self.assertEqual([ident for _, ident, _ in client.entries(box)], idents)
+        self.assertEqual(self.run_copies("check")[1:5], [3, 0, 0, 0])
+
     def bring_back(self, node, client):
         """The others have found it, and it has found them."""
         node.revive()
