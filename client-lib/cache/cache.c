@@ -85,13 +85,13 @@ struct cache_key cache_key_address(const struct cache *cache, unsigned zone,
 
 /* ---- tables ---- */
 
-uint64_t cache_table_size(uint64_t size_bytes)
+size_t cache_table_size(uint64_t size_bytes)
 {
 	/* A program of 32 bits has no place for what one of 64 may have made. */
 	if (size_bytes < CACHE_SIZE_MIN || size_bytes / CACHE_SET_SIZE > CACHE_SETS_MAX ||
 	    (size_t)size_bytes != size_bytes)
 		return 0;
-	return size_bytes / PAGE_BYTES * PAGE_BYTES;
+	return (size_t)(size_bytes / PAGE_BYTES * PAGE_BYTES);
 }
 
 uint64_t cache_table_offset(uint64_t names_size)
@@ -130,7 +130,7 @@ void cache_table_use(struct cache *cache, void *memory, const uint64_t *header, 
 	uint64_t offset = cache_table_offset(header[CACHE_WORD_NAMES_SIZE]);
 
 	cache->header = memory;
-	cache->size_bytes = header[CACHE_WORD_SIZE];
+	cache->size_bytes = (size_t)header[CACHE_WORD_SIZE];
 	cache->set_count = header[CACHE_WORD_SETS];
 	cache->epoch_s = header[CACHE_WORD_EPOCH];
 	cache->seed[0] = header[CACHE_WORD_SEED];
@@ -161,7 +161,7 @@ struct cache *cache_make_handle(void)
 
 int cache_new(uint64_t size_bytes, struct cache **ret_cache)
 {
-	uint64_t size = cache_table_size(size_bytes);
+	size_t size = cache_table_size(size_bytes);
 	if (size == 0)
 		return -EINVAL;
 	struct cache *cache = cache_make_handle();
@@ -426,7 +426,7 @@ static void forget_slot(const struct cache *cache, uint64_t index, unsigned plac
 
 void cache_count_away(struct cache *cache)
 {
-	memset(cache->marks, 0, cache->set_count);
+	memset(cache->marks, 0, (size_t)cache->set_count);
 	for (uint64_t i = 0; i < cache->set_count * CACHE_SET_SLOTS; i++) {
 		uint64_t *words = cache->slots + i * CACHE_SLOT_WORDS;
 		struct cache_slot slot = cache_read_slot(words);

@@ -81,17 +81,18 @@ static bool has_good_names(const char *names, const uint64_t *header)
 }
 
 /* Memory that has become a table: everything in its header fits, and cache has its names. */
-static int use_table(struct cache *cache, char *memory, uint64_t size, bool is_writable)
+static int use_table(struct cache *cache, char *memory, size_t size, bool is_writable)
 {
 	uint64_t header[CACHE_WORD_ZONE];
 
 	memcpy(header, memory, sizeof(header));
 	if (!has_good_sizes(header, size) || !is_of_this_clock(header))
 		return -EPROTO;
-	cache->names = malloc(header[CACHE_WORD_NAMES_SIZE] + 1);
+	const size_t names_size = (size_t)header[CACHE_WORD_NAMES_SIZE];
+	cache->names = malloc(names_size + 1);
 	if (cache->names == NULL)
 		return -ENOMEM;
-	memcpy(cache->names, memory + CACHE_NAMES_OFFSET, header[CACHE_WORD_NAMES_SIZE]);
+	memcpy(cache->names, memory + CACHE_NAMES_OFFSET, names_size);
 	if (!has_good_names(cache->names, header)) {
 		free(cache->names);
 		cache->names = NULL;
@@ -118,7 +119,7 @@ static int map_table(int fd, struct cache *cache)
 	if (!is_sealed(fd) || fstat(fd, &status) < 0 || status.st_size <= 0 ||
 	    cache_table_size((uint64_t)status.st_size) != (uint64_t)status.st_size)
 		return -EPROTO;
-	uint64_t size = (uint64_t)status.st_size;
+	size_t size = (size_t)status.st_size;
 	char *memory = mmap(NULL, size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (memory == MAP_FAILED)
 		return -errno;
@@ -230,9 +231,9 @@ static bool has_same_names(const struct cache *cache, const char *const *zones, 
 }
 
 /* Names beside each other. Returns their size, 0 also for too many or none. */
-static uint64_t join_names(const char *const *zones, unsigned zone_count, char *ret_names)
+static size_t join_names(const char *const *zones, unsigned zone_count, char *ret_names)
 {
-	uint64_t size = 0;
+	size_t size = 0;
 	for (unsigned i = 0; i < zone_count; i++) {
 		size_t text_size = strlen(zones[i]) + 1;
 		if (text_size > CACHE_NAMES_MAX - size)
@@ -257,7 +258,7 @@ static int seal(int fd)
 }
 
 /* All of it now: -ENOMEM instead of a kill later. Zeros. */
-static int make_memory(uint64_t size, struct cache *cache, char **ret_memory)
+static int make_memory(size_t size, struct cache *cache, char **ret_memory)
 {
 	struct stat status;
 
@@ -286,18 +287,18 @@ static int make_memory(uint64_t size, struct cache *cache, char **ret_memory)
 /* ---- the copy ---- */
 
 /* What a writer before us has left, if it is ours. The descriptor is cache's then. */
-static int read_copy(const char *path, uint64_t size, struct cache *cache, char *memory)
+static int read_copy(const char *path, size_t size, struct cache *cache, char *memory)
 {
 	struct stat status;
 
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	uint64_t done = 0;
+	size_t done = 0;
 	if (fstat(fd, &status) == 0 && is_sound_file(&status) && status.st_uid == geteuid() &&
 	    (uint64_t)status.st_size == size) {
 		ssize_t got = 1;
-		for (; done < size && got > 0; done += (uint64_t)(got > 0 ? got : 0))
+		for (; done < size && got > 0; done += (size_t)(got > 0 ? got : 0))
 			got = pread(fd, memory + done, size - done, (off_t)done);
 	}
 	if (done != size) {
@@ -309,7 +310,7 @@ static int read_copy(const char *path, uint64_t size, struct cache *cache, char 
 }
 
 /* The same if it is as we want it; memory is a table then, and all zeros if not. */
-static int take_over(const char *path, uint64_t size, const char *const *zones, unsigned zone_count,
+static int take_over(const char *path, size_t size, const char *const *zones, unsigned zone_count,
 		     struct cache *cache, char *memory)
 {
 	int ret = read_copy(path, size, cache, memory);
@@ -330,7 +331,7 @@ static int take_over(const char *path, uint64_t size, const char *const *zones, 
 }
 
 /* An empty table of that header in fd, with all its blocks. */
-static int fill_copy(int fd, uint64_t size, const char *memory, uint64_t header_size)
+static int fill_copy(int fd, size_t size, const char *memory, size_t header_size)
 {
 	/* Whatever umask is: the group is to read the beat. */
 	if (fchmod(fd, FILE_MODE) < 0)
@@ -341,10 +342,10 @@ static int fill_copy(int fd, uint64_t size, const char *memory, uint64_t header_
 	ssize_t written = pwrite(fd, memory, header_size, 0);
 	if (written < 0)
 		return -errno;
-	return (uint64_t)written == header_size ? DNSBLV6_OK : -ENOSPC;
+	return (size_t)written == header_size ? DNSBLV6_OK : -ENOSPC;
 }
 
-static int make_copy(const char *path, uint64_t size, const char *memory, uint64_t header_size,
+static int make_copy(const char *path, size_t size, const char *memory, size_t header_size,
 		     int *ret_fd)
 {
 	char beside[PATH_MAX];
@@ -368,11 +369,11 @@ static int make_copy(const char *path, uint64_t size, const char *memory, uint64
 }
 
 /* An empty table, in memory and in its copy. */
-static int make_table(const char *path, uint64_t size, const char *const *zones,
-		      unsigned zone_count, struct cache *cache, char *memory)
+static int make_table(const char *path, size_t size, const char *const *zones, unsigned zone_count,
+		      struct cache *cache, char *memory)
 {
 	uint64_t *header = (uint64_t *)(void *)memory;
-	uint64_t names_size = 0;
+	size_t names_size = 0;
 	char *names = malloc(CACHE_NAMES_MAX);
 	if (names == NULL)
 		return -ENOMEM;
@@ -389,12 +390,13 @@ static int make_table(const char *path, uint64_t size, const char *const *zones,
 	free(names);
 	if (!is_good)
 		return -EINVAL;
-	int ret = make_copy(path, size, memory, cache_table_offset(names_size), &cache->copy_fd);
+	int ret = make_copy(path, size, memory, (size_t)cache_table_offset(names_size),
+			    &cache->copy_fd);
 	return ret == DNSBLV6_OK ? use_table(cache, memory, size, true) : ret;
 }
 
-static int open_table(const char *path, uint64_t size, const char *const *zones,
-		      unsigned zone_count, struct cache *cache)
+static int open_table(const char *path, size_t size, const char *const *zones, unsigned zone_count,
+		      struct cache *cache)
 {
 	char *memory = NULL;
 
@@ -413,7 +415,7 @@ static int open_table(const char *path, uint64_t size, const char *const *zones,
 int cache_create_shared(const char *path, uint64_t size_bytes, const char *const *zones,
 			unsigned zone_count, struct cache **ret_cache)
 {
-	uint64_t size = cache_table_size(size_bytes);
+	size_t size = cache_table_size(size_bytes);
 	if (size == 0 || zone_count > CACHE_ZONES_MAX)
 		return -EINVAL;
 	struct cache *cache = cache_make_handle();

@@ -82,7 +82,7 @@ struct cache {
 	uint8_t *marks;
 	bool is_writable;
 	uint64_t *header;
-	uint64_t size_bytes;
+	size_t size_bytes;
 	uint64_t puts, evicted; /* atomic */
 	uint32_t fresh_s[16];	/* what a live slot of each TTL class has left at least */
 	/* of a table that processes share; the descriptors are its writer's, and -1 elsewhere */
@@ -430,7 +430,7 @@ static inline void cache_mark_slot(const struct cache *cache, uint8_t *marks, un
 /* ---- a table ---- */
 
 /* size_bytes as a whole number of pages, or 0 when a table of that size cannot be. */
-uint64_t cache_table_size(uint64_t size_bytes);
+size_t cache_table_size(uint64_t size_bytes);
 /* Where the sets begin, and how many there are; 0: not one. */
 uint64_t cache_table_offset(uint64_t names_size);
 uint64_t cache_table_sets(uint64_t size_bytes, uint64_t names_size);
