@@ -41,7 +41,7 @@
  * value; dnsblv6_strerror() has a text for each. One that fails writes nothing to
  * ret_..., but for dnsblv6_peek() with -EAGAIN. What DNS does is no error of a
  * function: it is in the verdict. A context may be NULL, any other pointer where
- * that is said.
+ * that is said; elsewhere a NULL is -EINVAL.
  *
  * Threads. One handle may be used by any number of threads. dnsblv6_peek()
  * takes no lock; the others share one that is never held while a call waits.
@@ -114,9 +114,9 @@ struct dnsblv6_ip {
  * otherwise.
  */
 DNSBLV6_API int dnsblv6_ip_parse(const char *text, struct dnsblv6_ip *ret_ip);
-/* Takes AF_INET or AF_INET6; the port does not matter. -EAFNOSUPPORT for any other. */
+/* Takes AF_INET or AF_INET6; the port does not matter. -EAFNOSUPPORT for any other family. */
 DNSBLV6_API int dnsblv6_ip_from_sockaddr(const struct sockaddr *address, struct dnsblv6_ip *ret_ip);
-/* ret_text has DNSBLV6_IP_TEXT_SIZE bytes; returns the length of the text. */
+/* ret_text has DNSBLV6_IP_TEXT_SIZE bytes; returns the length of the text, 0 when one is NULL. */
 #define DNSBLV6_IP_TEXT_SIZE 40
 DNSBLV6_API size_t dnsblv6_ip_format(const struct dnsblv6_ip *ip, char *ret_text);
 
@@ -127,8 +127,9 @@ DNSBLV6_API int dnsblv6_new(struct dnsblv6 **ret_client);
 
 /*
  * Sets one option, before dnsblv6_start(). Both strings are copied. An option that is set again
- * replaces what it had, but what is said of one zone, NAME=WORD, is added. -EINVAL for a key or
- * value that is refused, -EBUSY after dnsblv6_start(); dnsblv6_error() then says what was wrong.
+ * replaces what it had, but what is said of one zone, NAME=WORD, is added: it can be said anew, and
+ * is taken back with the handle alone. -EINVAL for a key or value that is refused, -EBUSY after
+ * dnsblv6_start(); dnsblv6_error() then says what was wrong.
  * libdnsblv6(3) lists all keys; those that matter first:
  *
  *     zones       what to ask, in the syntax of Postfix' postscreen_dnsbl_sites:
@@ -170,7 +171,7 @@ DNSBLV6_API void dnsblv6_free(struct dnsblv6 *client);
  * each answer has a line of level 7, which few logs need. A zone that has labels is called by them.
  * line has no newline and is borrowed until the hook returns. The hook is called by the thread whose call found out,
  * without a lock held, so that several threads may be in it at once; it must not call this library. It is set before
- * dnsblv6_start() only.
+ * dnsblv6_start(); later nothing is changed.
  */
 typedef void (*dnsblv6_log_fn)(void *context, int level, const char *line);
 DNSBLV6_API void dnsblv6_set_log(struct dnsblv6 *client, dnsblv6_log_fn log, void *context);

@@ -12,7 +12,8 @@ int dnsblv6_ip_parse(const char *text, struct dnsblv6_ip *ret_ip)
 {
 	struct dnsblv6_addr addr;
 
-	if (text == NULL || dnsblv6_addr_parse(text, strlen(text), &addr) != DNSBLV6_OK)
+	if (text == NULL || ret_ip == NULL ||
+	    dnsblv6_addr_parse(text, strlen(text), &addr) != DNSBLV6_OK)
 		return -EINVAL;
 	dnsblv6_addr_to_bytes(addr, ret_ip->bytes);
 	return 0;
@@ -20,6 +21,8 @@ int dnsblv6_ip_parse(const char *text, struct dnsblv6_ip *ret_ip)
 
 int dnsblv6_ip_from_sockaddr(const struct sockaddr *address, struct dnsblv6_ip *ret_ip)
 {
+	if (address == NULL || ret_ip == NULL)
+		return -EINVAL;
 	if (address->sa_family == AF_INET) {
 		struct sockaddr_in in;
 
@@ -41,6 +44,8 @@ int dnsblv6_ip_from_sockaddr(const struct sockaddr *address, struct dnsblv6_ip *
 size_t dnsblv6_ip_format(const struct dnsblv6_ip *ip, char *ret_text)
 {
 	_Static_assert(DNSBLV6_IP_TEXT_SIZE == DNSBLV6_ADDR_TEXT_SIZE, "one text, one size");
+	if (ip == NULL || ret_text == NULL)
+		return 0;
 	return dnsblv6_addr_format(dnsblv6_addr_from_bytes(ip->bytes), ret_text);
 }
 
@@ -67,7 +72,8 @@ int dnsblv6_qname(const struct dnsblv6_ip *ip, const char *kind, const char *zon
 	struct dnsblv6_labels labels, apex, whole;
 	char text[DNSBLV6_NAME_TEXT_SIZE];
 
-	if (ip == NULL || kind == NULL || zone == NULL || make_labels(ip, kind, &labels) != 0 ||
+	if (ip == NULL || kind == NULL || zone == NULL || ret_name == NULL ||
+	    make_labels(ip, kind, &labels) != 0 ||
 	    dnsblv6_name_from_text(zone, &apex) != DNSBLV6_OK ||
 	    dnsblv6_name_join(labels.wire, labels.size, apex.wire, apex.size, &whole) != DNSBLV6_OK)
 		return -EINVAL;

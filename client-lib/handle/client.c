@@ -78,6 +78,8 @@ static void own(struct dnsblv6 *client)
 
 int dnsblv6_new(struct dnsblv6 **ret_client)
 {
+	if (ret_client == NULL)
+		return -EINVAL;
 	struct dnsblv6 *client = calloc(1, sizeof(*client));
 	if (client == NULL)
 		return -ENOMEM;
@@ -120,6 +122,9 @@ int dnsblv6_set(struct dnsblv6 *client, const char *key, const char *value)
 
 void dnsblv6_set_log(struct dnsblv6 *client, dnsblv6_log_fn log, void *context)
 {
+	/* What has started has lines for the one that it knows. */
+	if (client == NULL || client->engine != NULL)
+		return;
 	client->log = log;
 	client->log_context = context;
 }
@@ -138,7 +143,7 @@ int dnsblv6_set_resolver(struct dnsblv6 *client, const struct dnsblv6_resolver *
 
 const char *dnsblv6_error(const struct dnsblv6 *client)
 {
-	return client->error;
+	return client != NULL ? client->error : "there is no handle";
 }
 
 static void keep_line(void *context, int level, const char *text)

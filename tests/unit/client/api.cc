@@ -522,7 +522,6 @@ TEST_CASE("for private addresses no question is asked", "[client][api]")
 TEST_CASE("a log hook is called without the lock", "[client][api]")
 {
 	handle bl;
-	bl.set("zones", "gone.invalid").start();
 	// It would wait for ever otherwise. Only a test may do what the header forbids.
 	dnsblv6 *client = bl.client;
 	struct hook {
@@ -538,7 +537,27 @@ TEST_CASE("a log hook is called without the lock", "[client][api]")
 			told->calls += level == 4 && line[0] == '[';
 		},
 		&kept);
+	bl.set("zones", "gone.invalid").start();
 	bl.check("192.0.2.1");
 	CHECK(kept.calls == 1);
 	CHECK(kept.timeout_ms >= -1);
+}
+
+TEST_CASE("a log hook that is taken away after the start stays", "[client][api]")
+{
+	handle bl;
+	bl.set("zones", "gone.invalid").start();
+	dnsblv6_set_log(bl.client, nullptr, nullptr);
+	bl.check("192.0.2.1");
+	CHECK(bl.lines.size() == 1);
+}
+
+TEST_CASE("a handle that is not there, and a place for none, are refused", "[client][api]")
+{
+	CHECK(dnsblv6_new(nullptr) == -EINVAL);
+	CHECK(dnsblv6_set(nullptr, "threshold", "2") == -EINVAL);
+	dnsblv6_set_log(nullptr, nullptr, nullptr);
+	CHECK(dnsblv6_start(nullptr) == -EINVAL);
+	CHECK(std::string(dnsblv6_error(nullptr)) == "there is no handle");
+	CHECK(dnsblv6_process(nullptr) == -EINVAL);
 }

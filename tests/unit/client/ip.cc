@@ -61,6 +61,25 @@ TEST_CASE("a socket address of another family is refused", "[client][ip]")
 	      -EAFNOSUPPORT);
 }
 
+TEST_CASE("a pointer that is missing is refused, and nothing is written", "[client][ip]")
+{
+	sockaddr_in in = {};
+	const dnsblv6_ip address = ip("192.0.2.66");
+	dnsblv6_ip parsed = {};
+	char text[DNSBLV6_IP_TEXT_SIZE] = "as it was";
+
+	in.sin_family = AF_INET;
+	CHECK(dnsblv6_ip_parse("192.0.2.66", nullptr) == -EINVAL);
+	CHECK(dnsblv6_ip_parse(nullptr, &parsed) == -EINVAL);
+	// As of getifaddrs(), of an interface without an address.
+	CHECK(dnsblv6_ip_from_sockaddr(nullptr, &parsed) == -EINVAL);
+	CHECK(dnsblv6_ip_from_sockaddr(reinterpret_cast<sockaddr *>(&in), nullptr) == -EINVAL);
+	CHECK(dnsblv6_ip_format(nullptr, text) == 0);
+	CHECK(std::string(text) == "as it was");
+	CHECK(dnsblv6_ip_format(&address, nullptr) == 0);
+	CHECK(dnsblv6_qname(&address, "flat", "bl6.example", nullptr, 256) == -EINVAL);
+}
+
 TEST_CASE("the name asked for an address follows the kind of zone", "[client][ip]")
 {
 	CHECK(qname("192.0.2.66", "dotted") == "0.2.0.192.bl6.example");
