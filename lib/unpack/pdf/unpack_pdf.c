@@ -53,7 +53,6 @@ enum pdf_body {
 #define PIECE_SIZE	 512
 #define DEFLATE_CODES	 6  /* of a block's first byte: 0 for bytes as they are */
 #define ZLIB_BEHIND	 16 /* bytes, of a sum and what fills up to a whole line */
-#define STAGES_MAX	 4  /* filters other than FlateDecode within one another */
 /*
  * Of an image as much as this comes out, or as it takes to see that it is dense; nothing does that
  * would leave too little for what else is there.
@@ -347,7 +346,7 @@ static void take_rows(struct unpack *unpack, struct pdf_stage *stage, uint8_t by
 		take_data(unpack, stage + 1, byte);
 }
 
-/* Bounded by STAGES_MAX. */
+/* Bounded by PDF_STAGES_MAX. */
 static void take_data(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
 {
 	if (stage->filter == PDF_PLAIN)
