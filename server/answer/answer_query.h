@@ -21,7 +21,7 @@ struct answer_query {
 	bool is_tcp;
 	uint64_t now_s;		       /* Unix time, for stores that expire */
 	const struct sockaddr *client; /* NULL: one that no list knows */
-	bool is_busy;		       /* there is no room for another transfer */
+	bool is_busy;		       /* there is no room for another transfer of the client */
 	uint64_t now_ms;	       /* of a clock that never goes back, for limits */
 	uint16_t keepalive; /* over TCP: how long a client may be silent, in units of 100 ms */
 };

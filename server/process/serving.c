@@ -81,14 +81,16 @@ static size_t answer(void *context, const struct responder_query *query, uint8_t
 		     size_t wire_max)
 {
 	struct serving *serving = context;
-	const struct answer_query asked = { .wire = query->wire,
-					    .size = query->size,
-					    .is_tcp = query->is_tcp,
-					    .now_s = query->now_s,
-					    .client = query->client,
-					    .is_busy = forks_is_full(serving->forks),
-					    .now_ms = query->now_ms,
-					    .keepalive = query->keepalive };
+	const struct answer_query asked = {
+		.wire = query->wire,
+		.size = query->size,
+		.is_tcp = query->is_tcp,
+		.now_s = query->now_s,
+		.client = query->client,
+		.is_busy = query->is_tcp && !forks_has_room(serving->forks, query->client),
+		.now_ms = query->now_ms,
+		.keepalive = query->keepalive
+	};
 	bool is_sampled = query->fd >= 0 && tap_is_due(serving->tap);
 	uint64_t asked_ns = is_sampled ? tap_now_ns() : 0;
 	size_t size = answer_make(serving->answer, &asked, ret_wire, wire_max);

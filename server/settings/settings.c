@@ -65,7 +65,7 @@ static const struct conf_item server_items[] = {
 	CONF_LOG_LEVEL(struct settings),
 	SECONDS("drain-timeout", drain_timeout_s, 0, 3600, "5s"),
 	SECONDS("verify-interval", verify_interval_s, 0, 86400, "30s"),
-	NUMBER("transfer-max", transfer_max, 0, 1000, "10"),
+	NUMBER("transfer-max", transfer_max, 0, 1000, "20"),
 	SECONDS("transfer-timeout", transfer_timeout_s, 1, 86400, "15m"),
 	SECONDS("transfer-idle-timeout", transfer_idle_timeout_s, 1, 3600, "30s"),
 	NUMBER("top-size", top_size, 0, TALKERS_PLACES_MAX, "4096"),

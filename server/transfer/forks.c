@@ -67,6 +67,18 @@ int forks_start(struct forks *forks, const struct transfer *transfer, int fd,
 	return 0;
 }
 
+bool forks_has_room(const struct forks *forks, const struct sockaddr *client)
+{
+	const struct dnsblv6_addr address = peer_address(client);
+	size_t has = 0;
+	for (size_t i = 0; i < forks->child_count; i++) {
+		const struct sockaddr_storage *other = &forks->children[i].client;
+		has += dnsblv6_addr_compare(peer_address((const struct sockaddr *)other),
+					    address) == 0;
+	}
+	return has < forks->child_max - forks->child_count;
+}
+
 /* ---- its end ---- */
 
 /* In the place of a process that could not say it. */

@@ -44,12 +44,13 @@ struct forks {
 /* 0 or a negative error. */
 int forks_open(struct forks *forks, uv_loop_t *loop, const struct settings *settings,
 	       const struct counters *counters);
-static inline bool forks_is_full(const struct forks *forks)
-{
-	return forks->child_count == forks->child_max;
-}
 /*
- * Not when full. fd and asker are those of take_connection(); the child has a
+ * Is there a place for one more transfer of this client? For the first of an address as long as one is
+ * free, for others while more are free than it has: what is slow in all of its own leaves some.
+ */
+bool forks_has_room(const struct forks *forks, const struct sockaddr *client);
+/*
+ * With room only. fd and asker are those of take_connection(); the child has a
  * descriptor of its own, and says how the transfer ended if that is_told. 0 or -errno.
  */
 int forks_start(struct forks *forks, const struct transfer *transfer, int fd,

@@ -259,7 +259,7 @@ static bool is_behind(const struct notify *notify, const struct notify_target *t
 static void begin_some(struct notify *notify, uint64_t now_ms)
 {
 	unsigned max = notify->settings->transfer_max;
-	unsigned left = max < 2 ? 1 : max / 2;
+	unsigned left = max < 4 ? 1 : max / 4;
 	for (size_t i = 0; i < notify->target_count && left > 0; i++) {
 		struct notify_target *target = &notify->targets[notify->turn];
 		bool is_next = is_behind(notify, target);

@@ -6,7 +6,7 @@
  *
  * Flow: worker 0 opens it -> twice a second it looks at the serials -> when the
  *       zonestatus says that all workers have one, NOTIFY, signed when the secondary
- *       has a key, to each address of each secondary of the zone, to half of
+ *       has a key, to each address of each secondary of the zone, to a quarter of
  *       transfer-max at once -> until that answers, or is taken for down.
  *
  *     idle --new serial, or the first one--> asking --answered--> idle

@@ -7,6 +7,7 @@ Needs knotd, nsd, named, dig and python3-dnspython, and for the first test the
 three Tor lists.
 """
 
+import contextlib
 import ipaddress
 import os
 import pathlib
@@ -674,7 +675,7 @@ class SlowClientTest(TransferCase):
 
     def test_a_client_that_stops_reading_blocks_no_other_and_is_given_up(self):
         # Long enough for the other one where the machine is busy.
-        server = self.primary(lines=["transfer-max: 2", "transfer-idle-timeout: 10s"])
+        server = self.primary(lines=["transfer-max: 3", "transfer-idle-timeout: 10s"])
         with Transfer(server.address, SOURCE, small_window=True) as stuck:
             self.assertEqual(stuck.message().rcode, NOERROR)
             self.assertEqual(server.ask(ZONE, SOA).rcode, NOERROR)
@@ -697,6 +698,20 @@ class SlowClientTest(TransferCase):
             with Transfer(server.address, SOURCE) as second:
                 self.assertEqual(second.message().rcode, SERVFAIL)
             server.wait_for_log(r"transfer refused, .*\(too many transfers under way\)")
+
+    def test_one_address_leaves_places_to_others_however_slow_it_is(self):
+        server = self.primary(secondaries="  - id: any\n    allow: 127.0.0.0/8\n", lines=["workers: 1", "transfer-max: 4"])
+        with contextlib.ExitStack() as stuck:
+            def first_of(source):
+                transfer = Transfer(server.address, source, small_window=True)
+                return stuck.enter_context(transfer).message().rcode
+            self.assertEqual([first_of("127.0.0.2") for _ in range(4)], [NOERROR, NOERROR, SERVFAIL, SERVFAIL])
+            # Nor do two of them have all, and one of which nothing is under way gets the last place.
+            self.assertEqual([first_of("127.0.0.3") for _ in range(2)], [NOERROR, SERVFAIL])
+            for client in ("127.0.0.2", "127.0.0.3"):
+                server.wait_for_log(rf"transfer refused, client={client} \(too many transfers under way\)")
+            with Transfer(server.address, "127.0.0.4") as other:
+                self.assertGreater(len(other.records()), 4 * 40000)
 
     def test_a_transfer_that_outlasts_its_worker_is_named(self):
         server = self.primary(lines=["drain-timeout: 0s"])

@@ -682,7 +682,7 @@ struct notifying {
 	notify asking = {};
 
 	notifying(const std::string &addresses, size_t worker_count)
-	    : made("server:\n    transfer-max: 4\nsecondary:\n  - id: many\n    address: [ " +
+	    : made("server:\n    transfer-max: 8\nsecondary:\n  - id: many\n    address: [ " +
 		   addresses + " ]\nzone:\n  - domain: bl6.example.\n    store: " +
 		   directory.file("bl6.mdb") + "\n    secondary: [ many ]\n")
 	{
@@ -732,7 +732,8 @@ struct notifying {
 
 } // namespace
 
-TEST_CASE("secondaries are told of a version in turns of half of transfer-max", "[server][notify]")
+TEST_CASE("secondaries are told of a version in turns of a quarter of transfer-max",
+	  "[server][notify]")
 {
 	notifying worker("127.0.0.1@1, 127.0.0.1@2, 127.0.0.1@3, 127.0.0.1@4, 127.0.0.1@5", 1);
 	worker.show(0, ZONESTATUS_SERVING, 7);
