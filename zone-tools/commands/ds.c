@@ -12,6 +12,7 @@
 #include "zone-tools/keys/anchor.h"
 #include "zone-tools/keys/keyring.h"
 
+#include "lib/common/log.h"
 #include "lib/common/version.h"
 
 #include <dirent.h>
@@ -50,16 +51,26 @@ static const struct options_table table = {
 	OPTIONS_ROWS(rows),
 };
 
-static int print_key(const struct ds *ds, const char *path)
+static int end_read(const char *path, int status)
 {
-	struct key *key = NULL;
-	int ret = key_read(path, &key);
-	if (ret != DNSBLV6_OK)
-		return commands_end(path, "key not read", ret);
-	ret = ds->is_dnskey ? anchor_print_dnskey(stdout, &ds->zone, key)
-			    : anchor_print_ds(stdout, &ds->zone, key);
+	log_error(path, "key not read (%s)", keyring_strerror(status));
+	return commands_exit_status(status);
+}
+
+/* Frees it. */
+static int print_key(const struct ds *ds, struct key *key)
+{
+	int ret = ds->is_dnskey ? anchor_print_dnskey(stdout, &ds->zone, key)
+				: anchor_print_ds(stdout, &ds->zone, key);
 	key_free(key);
 	return commands_end(NULL, "output not written", ret);
+}
+
+static int print_file(const struct ds *ds)
+{
+	struct key *key = NULL;
+	int ret = key_read(ds->file, &key);
+	return ret == DNSBLV6_OK ? print_key(ds, key) : end_read(ds->file, ret);
 }
 
 /* Of each, in the order of names. The first status that is not EX_OK. */
@@ -75,9 +86,11 @@ static int print_found(const struct ds *ds, struct dirent **entries, int count)
 					&tag, path))
 			continue;
 		is_there = true;
-		status = print_key(ds, path);
+		struct key *key = NULL;
+		int ret = keyring_open(path, algorithm, tag, &key);
+		status = ret == DNSBLV6_OK ? print_key(ds, key) : end_read(path, ret);
 	}
-	return is_there ? status : commands_end(ds->directory, "key not read", DNSBLV6_ENOTFOUND);
+	return is_there ? status : end_read(ds->directory, DNSBLV6_ENOTFOUND);
 }
 
 static int print_keys(const struct ds *ds)
@@ -85,7 +98,7 @@ static int print_keys(const struct ds *ds)
 	struct dirent **entries = NULL;
 	const int count = scandir(ds->directory, &entries, NULL, alphasort);
 	if (count < 0)
-		return commands_end(ds->directory, "key not read", -errno);
+		return end_read(ds->directory, -errno);
 	const int status = print_found(ds, entries, count);
 	for (int i = 0; i < count; i++)
 		free(entries[i]);
@@ -101,7 +114,7 @@ static int run_command(int argc, char **argv)
 		options_fail(&table, "--key is missing, or --keys");
 	if (ds.file != NULL && ds.directory != NULL)
 		options_fail(&table, "--key and --keys are two ways");
-	return ds.file != NULL ? print_key(&ds, ds.file) : print_keys(&ds);
+	return ds.file != NULL ? print_file(&ds) : print_keys(&ds);
 }
 
 int ds_command(int argc, char **argv)

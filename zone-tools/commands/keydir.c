@@ -176,7 +176,7 @@ static int read_key(struct keydir *dir, size_t number)
 		return EX_OK;
 	}
 	log_error(path, "key not read, and it signs the zone (%s)", keyring_strerror(ret));
-	return ret == KEYRING_EOTHER ? EX_DATAERR : commands_exit_status(ret);
+	return commands_exit_status(ret);
 }
 
 /* A zone that was signed by hand until now: its only key is to be in the directory. */

@@ -20,7 +20,7 @@ const char *keyring_strerror(int status)
 {
 	switch (status) {
 	case KEYRING_EOTHER:
-		return "another key than the store's is in the file";
+		return "another key than that of its name is in the file";
 	case KEYRING_ESEVERAL:
 		return "the zone has several there, and no store that says which of them signs: "
 		       "leave that one";
@@ -162,25 +162,27 @@ static int find_path(const char *directory, const struct dnsblv6_labels *zone,
 	return count == 1 ? DNSBLV6_OK : KEYRING_ESEVERAL;
 }
 
-int keyring_find(const char *directory, const struct dnsblv6_labels *zone, struct key **ret_key,
-		 char *ret_path)
+int keyring_open(const char *path, uint8_t algorithm, uint16_t tag, struct key **ret_key)
 {
-	uint8_t algorithm = 0;
-	uint16_t tag = 0;
-	uint8_t dnskey[KEY_DNSKEY_MAX];
 	struct key *key = NULL;
-	int ret = find_path(directory, zone, &algorithm, &tag, ret_path);
-	if (ret == DNSBLV6_OK)
-		ret = key_read(ret_path, &key);
+	int ret = key_read(path, &key);
 	if (ret != DNSBLV6_OK)
 		return ret;
-	(void)key_dnskey(key, dnskey);
-	if (key_tag(key) != tag || dnskey[DNSKEY_ALGORITHM] != algorithm) {
+	if (key_tag(key) != tag || key_algorithm(key) != algorithm) {
 		key_free(key);
 		return KEYRING_EOTHER;
 	}
 	*ret_key = key;
 	return DNSBLV6_OK;
+}
+
+int keyring_find(const char *directory, const struct dnsblv6_labels *zone, struct key **ret_key,
+		 char *ret_path)
+{
+	uint8_t algorithm = 0;
+	uint16_t tag = 0;
+	int ret = find_path(directory, zone, &algorithm, &tag, ret_path);
+	return ret == DNSBLV6_OK ? keyring_open(ret_path, algorithm, tag, ret_key) : ret;
 }
 
 int keyring_remove(const char *path)

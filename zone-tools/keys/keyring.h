@@ -48,6 +48,9 @@ int keyring_read(const char *directory, const struct dnsblv6_labels *zone, const
 bool keyring_parse_name(const char *directory, const struct dnsblv6_labels *zone, const char *name,
 			uint8_t *ret_algorithm, uint16_t *ret_tag, char *ret_path);
 
+/* The key in the file of such a name. KEYRING_EOTHER, or as key_read(). */
+int keyring_open(const char *path, uint8_t algorithm, uint16_t tag, struct key **ret_key);
+
 /*
  * The one key of the zone that is there, for a store that is not. DNSBLV6_ENOTFOUND, KEYRING_ESEVERAL,
  * KEYRING_EOTHER, or as key_read(). ret_path is written in any case: the key's, or the directory.

@@ -305,6 +305,16 @@ zone:
             self.assertRegex(result.err, rf"^error: \[{keys}\] key not read \((not found|No such file or directory)\)\n$")
 
 
+    def test_a_key_under_the_name_of_another_is_no_key_to_publish(self):
+        self.build_at(0, "--keys", self.keys)
+        path = self.key_path(*self.state_at())
+        name = os.path.basename(path)
+        other = os.path.join(self.keys, re.sub(r"\+13\+", "+15+", name))  # as of an Ed25519 key
+        os.rename(path, other)
+        result = self.run_zone("ds", "--zone", ZONE, "--keys", self.keys, expect=EX_DATAERR)
+        self.assertEqual((result.out, result.err), ("", f"error: [{other}] key not read (another key than that of its name is in the file)\n"))
+
+
 class Wrong(Rolling):
     """A rollover in each of its states, and what may go wrong then."""
 
@@ -407,7 +417,7 @@ class Wrong(Rolling):
     def test_another_key_in_the_file_is_seen(self):
         os.rename(self.key_path(self.new), self.key_path(self.old))
         with self.unchanged():
-            self.assertIn("(another key than the store's is in the file)",
+            self.assertIn("(another key than that of its name is in the file)",
                           self.sign_at(DAY, expect=EX_DATAERR).err.splitlines()[0])
 
     def run_with_read_only_keys(self, offset_s, command, *more, expect=0):
