@@ -24,7 +24,10 @@ struct dump {
 	bool is_of_clients;
 	bool is_zonefile;
 	struct reader *reader;
-	uint32_t ttl; /* of the clients' values, once it was printed */
+	uint32_t ttl;	/* of the clients' values, once it was printed */
+	bool has_range; /* that what follows may go on with: without --values any set is as good */
+	struct dnsblv6_addr first;
+	struct dnsblv6_addr last;
 };
 
 #define AT(member) OPTIONS_AT(struct dump, member)
@@ -95,10 +98,9 @@ static int print_values(struct dump *dump, const char *prefix, const struct cont
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }
 
-static int print_range(void *context, const struct contents_origin *origin,
+static int print_range(struct dump *dump, const struct contents_origin *origin,
 		       struct dnsblv6_addr first, struct dnsblv6_addr last, uint32_t set)
 {
-	struct dump *dump = context;
 	struct dnsblv6_prefix prefix = dnsblv6_prefix_of_range(first, last);
 	int ret = DNSBLV6_OK;
 	do {
@@ -115,6 +117,32 @@ static int print_range(void *context, const struct contents_origin *origin,
 	return ret;
 }
 
+static int print_joined(struct dump *dump, const struct contents_origin *origin)
+{
+	if (!dump->has_range)
+		return DNSBLV6_OK;
+	dump->has_range = false;
+	return print_range(dump, origin, dump->first, dump->last, DNSBLV6_SET_NONE);
+}
+
+/* As contents_fn. */
+static int take_range(void *context, const struct contents_origin *origin,
+		      struct dnsblv6_addr first, struct dnsblv6_addr last, uint32_t set)
+{
+	struct dump *dump = context;
+	if (dump->has_values)
+		return print_range(dump, origin, first, last, set);
+	if (dump->has_range && dnsblv6_addr_compare(dnsblv6_addr_next(dump->last), first) == 0) {
+		dump->last = last;
+		return DNSBLV6_OK;
+	}
+	int ret = print_joined(dump, origin);
+	dump->has_range = true;
+	dump->first = first;
+	dump->last = last;
+	return ret;
+}
+
 static int print_lists(struct dump *dump)
 {
 	struct dnsblv6_facts facts;
@@ -123,7 +151,9 @@ static int print_lists(struct dump *dump)
 		struct contents_origin origin;
 		ret = contents_read_origin(dump->reader, i, &origin);
 		if (ret == DNSBLV6_OK)
-			ret = contents_walk(dump->reader, &facts, &origin, print_range, dump);
+			ret = contents_walk(dump->reader, &facts, &origin, take_range, dump);
+		if (ret == DNSBLV6_OK)
+			ret = print_joined(dump, &origin);
 	}
 	return ret == DNSBLV6_ENOTFOUND ? DNSBLV6_OK : ret;
 }

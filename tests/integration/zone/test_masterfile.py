@@ -66,6 +66,17 @@ class MasterFile(DumpCase):
         self.assertEqual(dumped.stdout, dumped_again.stdout)
         self.assertEqual(first.out.split("serial")[0], second.out.split("serial")[0])
 
+    def test_what_differs_in_values_alone_is_one_prefix(self):
+        """The fewest prefixes, in the zone's list and in that of a sub-zone."""
+        path = self.write("list", "$DATASET ip4trie @\n192.0.2.0/26 one\n192.0.2.64/26 two\n192.0.2.128/25 one\n"
+                          "198.51.100.6 two\n$DATASET ip4trie sub\n198.51.100.7 one\n198.51.100.8 two\n198.51.100.9 one\n"
+                          "$DATASET ip6trie @\n2001:db8:8000::/34 one\n2001:db8:c000::/34 two\n")
+        store = self.path("values.mdb")
+        self.build(store, f"combined:{path}")
+        self.assertEqual(self.run_zone("dump", "--store", store).out,
+                         "192.0.2.0/24\n198.51.100.6\n2001:db8:8000::/33\n198.51.100.7\tsub\n198.51.100.8/31\tsub\n")
+        self.assertEqual(len(self.run_zone("dump", "--values", "--store", store).out.splitlines()), 9)
+
 
 if __name__ == "__main__":
     main()
