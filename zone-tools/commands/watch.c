@@ -195,7 +195,7 @@ static void look(struct watch *watch)
 	const bool has_watched = watch->has_news || watch->lookout.is_blind;
 	bool has_changed = false;
 	if (has_watched) {
-		lookout_drain(&watch->lookout);
+		lookout_renew(&watch->lookout);
 		watch_files(watch);
 	}
 	for (size_t i = 0; i < watch->conf.count; i++)

@@ -61,9 +61,10 @@ void lookout_watch(struct lookout *lookout, const char *path)
 		return;
 	memcpy(lookout->directory, path, size);
 	lookout->directory[size] = '\0';
+	/* First: one that is replaced in between is told of, and watched anew. */
+	watch_above(lookout);
 	if (inotify_add_watch(lookout->fd, lookout->directory, events) < 0)
 		lookout->is_blind = true;
-	watch_above(lookout);
 }
 
 /* Events of fd until there are none; fn gets each, and the name that it is about or "". */
@@ -83,19 +84,11 @@ each_event(int fd, void (*fn)(void *context, const struct inotify_event *event, 
 	}
 }
 
-/* What is moved is not at the path of any list now; a watch of it would stay as long as it does. */
-static void forget_moved(void *lookout, const struct inotify_event *event, const char *name)
+/* Watches that stayed would be of directories which are at the path of no list now, as long as they exist. */
+void lookout_renew(struct lookout *lookout)
 {
-	(void)name;
-	if ((event->mask & IN_MOVE_SELF) != 0)
-		(void)inotify_rm_watch(((const struct lookout *)lookout)->fd, event->wd);
-}
-
-void lookout_drain(struct lookout *lookout)
-{
-	each_event(lookout->fd, forget_moved, lookout);
-	lookout->is_blind = lookout->fd < 0;
-	lookout->directory[0] = '\0';
+	lookout_close(lookout);
+	lookout_open(lookout);
 }
 
 struct search {

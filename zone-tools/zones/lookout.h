@@ -38,8 +38,8 @@ void lookout_close(struct lookout *lookout);
 void lookout_watch(struct lookout *lookout, const char *path);
 /* Is there another directory, or none, at a path of one of theirs? Else something was made beside it. */
 bool lookout_is_replaced(const struct lookout *lookout);
-/* Forgets what has happened; then all files are to be watched again. */
-void lookout_drain(struct lookout *lookout);
+/* Forgets what has happened, and all directories; then all files are to be watched again, and looked at. */
+void lookout_renew(struct lookout *lookout);
 
 /* print and what the file at path is now: other bytes, another file or none is another number. */
 uint64_t lookout_print(uint64_t print, const char *path);

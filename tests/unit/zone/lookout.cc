@@ -58,7 +58,8 @@ TEST_CASE("a directory tells of files that are written and renamed in it", "[zon
 	CHECK_FALSE(has_seen(watched));
 	write(path, "a");
 	CHECK(has_seen(watched));
-	lookout_drain(&watched);
+	lookout_renew(&watched);
+	lookout_watch(&watched, path.c_str());
 	CHECK_FALSE(has_seen(watched));
 	REQUIRE(rename(path.c_str(), dir.file("other").c_str()) == 0);
 	CHECK(has_seen(watched));
@@ -90,7 +91,7 @@ TEST_CASE("a directory that is itself replaced is watched anew", "[zone-tools][l
 	CHECK_FALSE(lookout_is_replaced(&watched));
 	publish("two");
 	CHECK(lookout_is_replaced(&watched));
-	lookout_drain(&watched);
+	lookout_renew(&watched);
 	lookout_watch(&watched, path.c_str());
 	REQUIRE_FALSE(watched.is_blind);
 	CHECK_FALSE(has_seen(watched));
@@ -109,18 +110,38 @@ TEST_CASE("a directory that is moved away is watched no more", "[zone-tools][loo
 	lookout_watch(&watched, path.c_str());
 	REQUIRE(rename(dir.file("lists").c_str(), dir.file("old").c_str()) == 0);
 	CHECK(lookout_is_replaced(&watched));
-	lookout_drain(&watched);
+	lookout_renew(&watched);
 	lookout_watch(&watched, path.c_str());
 	CHECK(watched.is_blind);
-	lookout_drain(&watched);
 	write(dir.file("old/list"), "a");
 	CHECK_FALSE(has_seen(watched));
 	CHECK_FALSE(lookout_is_replaced(&watched));
 	REQUIRE(rename(dir.file("old").c_str(), dir.file("lists").c_str()) == 0);
 	CHECK(lookout_is_replaced(&watched));
-	lookout_drain(&watched);
+	lookout_renew(&watched);
 	lookout_watch(&watched, path.c_str());
 	CHECK_FALSE(watched.is_blind);
+	lookout_close(&watched);
+}
+
+TEST_CASE("a directory that a link has led to is watched no more", "[zone-tools][lookout]")
+{
+	const tmpdir dir;
+	const auto path = dir.file("lists/list");
+	for (const char *name : { "one", "two" })
+		REQUIRE(mkdir(dir.file(name).c_str(), 0777) == 0);
+	REQUIRE(symlink("one", dir.file("lists").c_str()) == 0);
+	lookout watched = {};
+	lookout_open(&watched);
+	lookout_watch(&watched, path.c_str());
+	REQUIRE(remove(dir.file("lists").c_str()) == 0);
+	REQUIRE(symlink("two", dir.file("lists").c_str()) == 0);
+	lookout_renew(&watched);
+	lookout_watch(&watched, path.c_str());
+	write(dir.file("one/list"), "a");
+	CHECK_FALSE(has_seen(watched));
+	write(path, "a");
+	CHECK(has_seen(watched));
 	lookout_close(&watched);
 }
 
