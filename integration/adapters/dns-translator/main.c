@@ -2,17 +2,19 @@
 /*
  * dnsblv6-translate - answers classic DNS blacklist questions out of bitmaps.
  *
- * main() in order: options, configuration, sockets (which may need root), privileges away,
+ * main() in order: options, configuration, sockets (which may need root or a capability), privileges away,
  * the library's handle, then the loop, or several of them. dnsblv6-translate(8) is the manual.
  */
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "integration/adapters/dns-translator/workers.h"
 #include "integration/common/program.h"
 #include "lib/common/log.h"
 #include "lib/common/version.h"
 #include "lib/dns/peer.h"
+#include "lib/process/capabilities.h"
 
 static const char context[] = "dnsblv6-translate";
 
@@ -45,6 +47,14 @@ static int open_listener(struct listener *listener, struct translate_setup *setu
 	return EX_OK;
 }
 
+/* By which another user than root, such as the unit's, could bind a port below 1024. */
+static void give_up_capabilities(void)
+{
+	int ret = geteuid() != 0 ? capabilities_keep(0) : 0;
+	if (ret != 0)
+		log_warning(context, "capabilities not given up (%s)", strerror(-ret));
+}
+
 static void log_ready(const struct translate_setup *setup)
 {
 	log_info(context, "ready, version=%s zones=%u lists=%u", DNSBLV6_VERSION, setup->zone_count,
@@ -57,6 +67,8 @@ static int serve(struct translate_setup *setup, struct listener *listener)
 	int status = open_listener(listener, setup);
 	if (status == EX_OK)
 		status = owner_drop(&setup->owner, context);
+	if (status == EX_OK)
+		give_up_capabilities();
 	if (status == EX_OK)
 		status = program_start_library(context, setup->handle.client);
 	if (status != EX_OK)

@@ -18,6 +18,7 @@ import signal
 import socket
 import struct
 import subprocess
+import unittest
 
 import harness
 import probes
@@ -169,19 +170,37 @@ class Answers(TranslateCase):
         with open(metrics, encoding="ascii") as file:
             self.assertRegex(file.read(), r"\ndnsblv6_translate_answers_listed_total [1-9]")
 
-    def test_root_is_given_up(self):
-        if os.geteuid() != 0:
-            self.skipTest("only root can become somebody else")
-        server = self.serve_list("192.0.2.66")
-        translator = start_translator(self, [server.address],
-                                      lines=["user: nobody", "workers: 2"])
+    def assert_nothing_is_left(self, translator):
+        """Of root, and of what it could bind its address by."""
         uid = str(pwd.getpwnam("nobody").pw_uid)
-        for pid in [translator.pid, *translator.children()]:
+        processes = [translator.pid, *translator.children()]
+        self.assertEqual(len(processes), 3)
+        for pid in processes:
             with open(f"/proc/{pid}/status", encoding="ascii") as file:
                 status = file.read()
             self.assertEqual(re.search(r"^Uid:\t(.*)$", status, re.MULTILINE)[1].split(), [uid] * 4)
-            self.assertRegex(status, r"\nCapEff:\t0+\n")
+            for name in ("Inh", "Prm", "Eff", "Amb"):
+                self.assertRegex(status, rf"\nCap{name}:\t0+\n")
         self.assertEqual(self.codes(translator, "192.0.2.66"), [CODE])
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else")
+    def test_root_is_given_up(self):
+        server = self.serve_list("192.0.2.66")
+        self.assert_nothing_is_left(start_translator(self, [server.address],
+                                                     lines=["user: nobody", "workers: 2"]))
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else")
+    def test_what_a_port_of_root_takes_is_given_up(self):
+        server = self.serve_list("192.0.2.66")
+        os.chmod(self.path("."), 0o755)
+        capability = "-all,+net_bind_service"
+        # As its unit does.
+        starter = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups",
+                   f"--inh-caps={capability}", f"--ambient-caps={capability}",
+                   f"--bounding-set={capability}", "--no-new-privs", "--"]
+        self.assert_nothing_is_left(start_translator(self, [server.address], starter=starter,
+                                                     address=(server.address[0], 53),
+                                                     lines=["workers: 2"]))
 
 
 class Packets(TranslateCase):

@@ -17,10 +17,11 @@ LISTS = (f"{ZONE.rstrip('.')}:127.0.0.2",)
 
 
 class Translator(Process):
-    """dnsblv6-translate at address."""
+    """dnsblv6-translate at address, by a command that starter begins."""
 
-    def __init__(self, config_path, address, log_path, **how):
-        super().__init__([program("dnsblv6-translate"), "--config", config_path], log_path, **how)
+    def __init__(self, config_path, address, log_path, starter=(), **how):
+        super().__init__([*starter, program("dnsblv6-translate"), "--config", config_path], log_path,
+                         **how)
         self.config_path = config_path
         self.address = address
 
@@ -50,14 +51,15 @@ def config_text(address, servers, zones=((LOCAL, LISTS, ()),), lines=(), library
     return "\n".join(text) + "\n"
 
 
-def start_translator(case, servers, address=None, wait_s=None, **how):
+def start_translator(case, servers, address=None, wait_s=None, starter=(), **how):
     """
     In front of servers, with what else config_text() takes. It has answered about
     127.0.0.2 in every zone, so that the lists are known to be well, unless wait_s is 0.
     """
     address = address or case.free_address()
     config = case.write(f"translate-{address[1]}.conf", config_text(address, servers, **how))
-    translator = Translator(config, address, case.path(f"translate-{len(case.processes)}.log"))
+    translator = Translator(config, address, case.path(f"translate-{len(case.processes)}.log"),
+                            starter)
     case.processes.append(translator)
     translator.wait_until_ready()
     if wait_s != 0:
