@@ -105,7 +105,7 @@ static int read_lists(const struct migrate *migrate, size_t zone, struct finding
 	int ret = listing_init(&listing) == 0 ? 0 : -ENOMEM;
 	uint64_t allowed = findings->bad_lines_allowed;
 	for (size_t i = 0; ret == 0 && i < line->list_count; i++) {
-		if (line->lists[i].zone == zone)
+		if (rbldnsdline_has(&line->lists[i], zone))
 			ret = sources_read(&listing, line->lists[i].list, &options, findings, NULL);
 	}
 	if (ret == 0) {
@@ -115,7 +115,7 @@ static int read_lists(const struct migrate *migrate, size_t zone, struct finding
 		needs->empty_files += listing.empty_files;
 	}
 	listing_deinit(&listing);
-	return ret == 0 ? EX_OK : commands_exit_status(ret);
+	return ret == -EINVAL ? EX_USAGE : commands_exit_status(ret);
 }
 
 /*
@@ -176,7 +176,7 @@ static void write_lists(const struct migrate *migrate, size_t zone, FILE *out)
 {
 	const struct rbldnsdline *line = &migrate->line;
 	for (size_t i = 0; i < line->list_count; i++) {
-		if (line->lists[i].zone == zone)
+		if (rbldnsdline_has(&line->lists[i], zone))
 			fprintf(out, "    list: \"%s\"\n", line->lists[i].list);
 	}
 }

@@ -241,7 +241,11 @@ static const char *take_zone(struct rbldnsdline *line, char *word, const char *h
 		return "its type is none that is taken over";
 	if (line->list_count == RBLDNSDLINE_LISTS_MAX)
 		return "more than 4096 lists";
-	const char *reason = find_zone(line, word, &zone);
+	const char *reason = NULL;
+	if (*word == '\0' && known == RBLDNSD_ACL)
+		zone = RBLDNSDLINE_ALL_ZONES;
+	else
+		reason = find_zone(line, word, &zone);
 	if (reason == NULL)
 		reason = make_list(line, here, type, (size_t)(files - type), files + 1, list);
 	if (reason == NULL && !is_printable(list))

@@ -21,8 +21,10 @@
 #define RBLDNSDLINE_LISTEN_MAX 16
 #define RBLDNSDLINE_REASON_MAX 200
 
+#define RBLDNSDLINE_ALL_ZONES SIZE_MAX /* an acl without the name of a zone */
+
 struct rbldnsdline_list {
-	size_t zone; /* its index */
+	size_t zone; /* its index, or all */
 	char *list;  /* TYPE:FILE[,FILE...] with absolute names; ours */
 };
 
@@ -49,6 +51,12 @@ struct rbldnsdline {
 const char *rbldnsdline_parse(const char *text, const char *here, struct rbldnsdline *ret_line,
 			      char *ret_reason);
 void rbldnsdline_deinit(struct rbldnsdline *line);
+
+/* Is it a list of the zone with that index? */
+static inline bool rbldnsdline_has(const struct rbldnsdline_list *list, size_t zone)
+{
+	return list->zone == zone || list->zone == RBLDNSDLINE_ALL_ZONES;
+}
 
 /*
  * "bl6.example." for "bl.example", or "bl-6.example." where the line has a zone bl6.example: what the zone

@@ -19,7 +19,9 @@ static void check_line(const struct rbldnsdline *line)
 	for (size_t i = 0; i < line->list_count; i++) {
 		const char *list = line->lists[i].list;
 		const char *file = strchr(list, ':');
-		expect(line->lists[i].zone < line->zone_count);
+		expect(line->lists[i].zone < line->zone_count ||
+		       (line->lists[i].zone == RBLDNSDLINE_ALL_ZONES &&
+			strncmp(list, "acl:", 4) == 0));
 		expect(file != NULL && strpbrk(list, "\"\n\\") == NULL);
 		for (; file != NULL; file = strchr(file + 1, ','))
 			expect(file[1] == '/');

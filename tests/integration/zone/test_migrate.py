@@ -148,6 +148,20 @@ class Migrate(RbldnsdTest):
         self.assertNotIn("allow-reserved", self.read("zones.conf"))
         self.compare([name4(0xC0000200 + host, CLASSIC) for host in range(16)], addresses)
 
+    def test_an_acl_of_no_zone_is_that_of_each(self):
+        self.write("base", "$NS 1h ns1.example.net\n192.0.2.1\n")
+        self.write("domains", "$NS 1h ns1.example.net\nspam.example\n")
+        self.write("clients", "127.0.0.0/8 :3:all is listed for $\n192.0.2.0/24 :refuse\n")
+        lists = "bl.example:ip4set:base :acl:clients rhs.example:dnset:domains"
+        _, addresses = self.move(lambda address: f"{self.options(address)} {lists}")
+        self.assertEqual(self.read("zones.conf").count(f'list: "acl:{self.path("clients")}"'), 2)
+        names = ["1.2.0.192.bl.example.", "2.2.0.192.bl.example.", "x.example.rhs.example."]
+        self.assertEqual(self.compare(names, addresses), 2 * len(names))
+        for name in ("zones.conf", "dnsblv6d.conf"):
+            os.remove(self.path(name))
+        refused = self.migrate(f"rbldnsd {lists} rhs.example:acl:clients", expect=EX_USAGE)
+        self.assertRegex(refused.err, r"a zone has one acl; (?s:.*)\[rhs\.example\] zone not migrated")
+
     def test_every_word_of_the_line_has_its_place(self):
         self.write("base", "$NS 1h ns1.example.net\n10.0.0.1\n192.0.2.77/24\n")
         self.write("more,", "")
