@@ -181,6 +181,13 @@ static bool has_said_421(struct remote *remote)
 	return size >= sizeof(code) && memcmp(bytes, code, sizeof(code)) == 0;
 }
 
+int remote_read_excess(struct remote *remote, struct sink_reply *ret_reply)
+{
+	if (!remote_is_open(remote) || !has_spoken(remote) || has_said_421(remote))
+		return -ENODATA;
+	return read_reply(remote, 0, false, ret_reply);
+}
+
 static int exchange(struct remote *remote, const char *command, bool is_hello,
 		    struct sink_reply *ret_reply)
 {

@@ -92,6 +92,11 @@ int remote_command(struct remote *remote, const char *command, struct sink_reply
 void remote_quit(struct remote *remote);
 /* Another reply to it: those behind the first of LMTP's. */
 int remote_read_end(struct remote *remote, struct sink_reply *ret_reply);
+/*
+ * One behind the last that was due, when it has come with that; waits for none. -ENODATA: there is none, or only the
+ * 421 of a server that ends, which is no reply to a mail.
+ */
+int remote_read_excess(struct remote *remote, struct sink_reply *ret_reply);
 
 /* The mail, after 354: dots at the beginning of lines are doubled. */
 void remote_begin(struct remote *remote);

@@ -14,7 +14,8 @@
  *
  * LMTP answers for each recipient, a client gets one answer, the worst: 4xx when any recipient may
  * get the mail later, else 5xx when any never will, else 2xx. With a 4xx delivered.h remembers the
- * recipients that have the mail. When one of them is named again, the mail waits in memory until
+ * recipients that have the mail: of a hop with more replies than recipients, those whose reply is good
+ * whichever replies are too many. When one of them is named again, the mail waits in memory until
  * its hash tells whether it is the same; then the others alone get it.
  */
 #include "integration/mail/smtp-front/sinks/delivered.h"
@@ -543,7 +544,16 @@ static bool smtp_append(struct sink *sink, const uint8_t *bytes, size_t size,
 	return ret == 0 || broken_mail(smtp, "mail", ret, reply);
 }
 
-/* ---- LMTP: one reply out of many ---- */
+/* ---- the end: one reply out of many ---- */
+
+#define EXCESS_MAX 16 /* replies behind the last that was due, of a server that counts wrong */
+
+/* The replies to the end of a mail, as they come. */
+struct replied {
+	bool *is_good; /* due_count, and room for EXCESS_MAX */
+	unsigned due_count;
+	unsigned excess_count;
+};
 
 static bool is_worse(const struct sink_reply *reply, const struct sink_reply *than)
 {
@@ -552,51 +562,94 @@ static bool is_worse(const struct sink_reply *reply, const struct sink_reply *th
 	return ranks[reply->code / 100] > ranks[than->code / 100];
 }
 
-/* The recipients up to count that have it: the client is told to come again. */
-static void remember(struct sink_smtp *smtp, const bool *has_it, unsigned count)
+/* Those behind the first, which is in *reply; *reply becomes the worst. */
+static void read_due(struct sink_smtp *smtp, struct replied *replied, struct sink_reply *reply)
+{
+	struct sink_reply other;
+	int ret = 0;
+
+	for (unsigned i = 1; i < replied->due_count && ret == 0; i++) {
+		ret = remote_is_open(&smtp->remote) ? remote_read_end(&smtp->remote, &other)
+						    : -ECONNRESET;
+		if (ret < 0)
+			(void)broken(smtp, "end of mail", ret, &other);
+		replied->is_good[i] = ret == 0 && pass_on(smtp, &other);
+		if (is_worse(&other, reply))
+			*reply = other;
+	}
+}
+
+/* A server that has said too much is left: which of its replies is the one too many is not known. */
+static void read_excess(struct sink_smtp *smtp, struct replied *replied, struct sink_reply *reply)
+{
+	struct sink_reply other;
+	int ret = remote_read_excess(&smtp->remote, &other);
+
+	if (ret == -ENODATA)
+		return;
+	for (; ret == 0 && replied->excess_count < EXCESS_MAX;
+	     ret = remote_read_excess(&smtp->remote, &other)) {
+		const unsigned i = replied->due_count + replied->excess_count++;
+		replied->is_good[i] = pass_on(smtp, &other);
+		if (is_worse(&other, reply))
+			*reply = other;
+	}
+	if (ret == -ENODATA) {
+		hang_up(smtp);
+		return;
+	}
+	/* Half of one, or no end of them: nothing is known of any recipient. */
+	memset(replied->is_good, 0, replied->due_count * sizeof(*replied->is_good));
+	(void)broken(smtp, "end of mail", ret < 0 ? ret : -EPROTO, &other);
+	if (is_worse(&other, reply))
+		*reply = other;
+}
+
+/* Whichever replies are too many, is the one to this recipient good? */
+static bool has_it(const struct replied *replied, unsigned i)
+{
+	return memchr(replied->is_good + i, false, replied->excess_count + 1) == NULL;
+}
+
+/* Those that have it: the client is told to come again. */
+static void remember(struct sink_smtp *smtp, const struct replied *replied)
 {
 	const int64_t now_s = (int64_t)time(NULL);
 
-	for (unsigned i = 0; i < count; i++) {
-		const int ret = has_it[i] ? delivered_add(smtp->sink.delivered, key_of(smtp, i),
-							  smtp->lmtp.mail, now_s)
-					  : 0;
+	for (unsigned i = 0; i < replied->due_count; i++) {
+		const int ret = has_it(replied, i)
+					? delivered_add(smtp->sink.delivered, key_of(smtp, i),
+							smtp->lmtp.mail, now_s)
+					: 0;
 		if (ret < 0)
 			trouble(smtp, "memory of deliveries: %s", strerror(-ret));
 	}
 }
 
-/* The reply of each recipient, the first of which is in *reply; *reply becomes the worst. */
+/* What the replies mean to the client, the first of which is in *reply; *reply becomes the worst. */
 static bool read_others(struct sink_smtp *smtp, struct sink_reply *reply)
 {
-	const unsigned count = smtp->recipient_count;
-	struct sink_reply other;
-	unsigned good_count = reply->code < 300;
-	bool *has_it = calloc(count, sizeof(*has_it));
+	struct replied replied = { .due_count = is_lmtp(smtp) ? smtp->recipient_count : 1 };
+	unsigned good_count = 0;
 
-	if (has_it == NULL)
+	replied.is_good = calloc(replied.due_count + EXCESS_MAX, sizeof(*replied.is_good));
+	if (replied.is_good == NULL)
 		return broken(smtp, "end of mail", -ENOMEM, reply);
-	has_it[0] = good_count > 0;
-	for (unsigned i = 1; i < count; i++) {
-		const int ret = remote_is_open(&smtp->remote)
-					? remote_read_end(&smtp->remote, &other)
-					: -ECONNRESET;
-		if (ret < 0)
-			(void)broken(smtp, "end of mail", ret, &other);
-		has_it[i] = ret == 0 && pass_on(smtp, &other);
-		good_count += has_it[i];
-		if (is_worse(&other, reply))
-			*reply = other;
-		if (ret < 0)
-			break;
-	}
-	if (good_count > 0 && good_count < count)
+	replied.is_good[0] = reply->code < 300;
+	read_due(smtp, &replied, reply);
+	read_excess(smtp, &replied, reply);
+	for (unsigned i = 0; i < replied.due_count; i++)
+		good_count += has_it(&replied, i);
+	if (replied.excess_count > 0 && good_count < replied.due_count)
+		trouble(smtp, "end of mail: %u replies instead of %u, the client hears %d",
+			replied.due_count + replied.excess_count, replied.due_count, reply->code);
+	else if (good_count > 0 && good_count < replied.due_count)
 		trouble(smtp, "end of mail: %u of %u recipients have it, the client hears %d",
-			good_count, count, reply->code);
-	if (reply->code / 100 == 4)
-		remember(smtp, has_it, count);
-	free(has_it);
-	return good_count == count;
+			good_count, replied.due_count, reply->code);
+	if (is_lmtp(smtp) && reply->code / 100 == 4)
+		remember(smtp, &replied);
+	free(replied.is_good);
+	return good_count == replied.due_count;
 }
 
 /*
@@ -652,9 +705,7 @@ static bool smtp_commit(struct sink *sink, struct sink_reply *reply)
 		return broken_mail(smtp, "end of mail", ret, reply);
 	smtp->is_open = smtp->is_data = false;
 	const bool is_good = pass_on(smtp, reply);
-	if (!is_lmtp(smtp) || smtp->recipient_count == 1 || !remote_is_open(&smtp->remote))
-		return is_good;
-	return read_others(smtp, reply);
+	return remote_is_open(&smtp->remote) ? read_others(smtp, reply) : is_good;
 }
 
 static void smtp_close(struct sink *sink)

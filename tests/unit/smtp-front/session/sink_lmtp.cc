@@ -2,6 +2,10 @@
 // Mail to a next hop that answers for each recipient.
 #include "tests/unit/smtp-front/session/scripted_hop.hh"
 
+#include "integration/mail/smtp-front/sinks/delivered.h"
+
+#include <ctime>
+
 TEST_CASE("LMTP greets by LHLO, and all recipients are in one transaction", "[front][sink]")
 {
 	std::vector<std::string> two = FINE;
@@ -97,6 +101,61 @@ TEST_CASE("of LMTP's replies to a mail the worst is told", "[front][sink]")
 	CHECK(sink.data("mail\r\n") == (sample.code == 250));
 	CHECK(sink.reply.code == sample.code);
 	CHECK(sink.trouble().empty() != sample.is_trouble);
+}
+
+TEST_CASE("a recipient has a mail when each reply that may be about it says so", "[front][sink]")
+{
+	struct answers {
+		const char *replies;
+		int code;
+		std::string have_it;
+	};
+	const auto sample = GENERATE(
+		answers{ "450 4.3.0 a\r\n250 2.0.0 b\r\n250 2.0.0 c\r\n", 450, "bc" },
+		// One is too many. Taken in their order, the last would be left out.
+		answers{ "450 4.3.0\r\n250 2.0.0\r\n250 2.0.0\r\n450 4.3.0\r\n", 450, "b" },
+		answers{ "450 4.3.0\r\n250 2.0.0\r\n250 2.0.0\r\n250 2.0.0\r\n", 450, "bc" },
+		answers{ "250 2.0.0\r\n250 2.0.0\r\n250 2.0.0\r\n452 4.2.2\r\n", 452, "ab" },
+		answers{ "250 2.0.0\r\n250 2.0.0\r\n250 2.0.0\r\n550 5.2.2\r\n", 550, "" },
+		answers{ "250 2.0.0\r\n250 2.0.0\r\n250 2.0.0\r\n250 2.0.0\r\n", 250, "" },
+		// Three are too many.
+		answers{ "250 2.0.0\r\n250 2.0.0\r\n450 4.3.0\r\n250 2.0.0\r\n250 2.0.0\r\n"
+			 "250 2.0.0\r\n",
+			 450, "" },
+		// Half a reply may be the beginning of any number.
+		answers{ "250 2.0.0\r\n250 2.0.0\r\n250 2.0.0\r\n250-2.0", 451, "" },
+		// The 421 of a server that ends is about no recipient.
+		answers{ "250 2.0.0\r\n250 2.0.0\r\n250 2.0.0\r\n421 4.3.2\r\n", 250, "" });
+	CAPTURE(sample.replies);
+	delivered *table = nullptr;
+	REQUIRE(delivered_open("", &table) == 0);
+	std::vector<std::string> three = FINE;
+	three.insert(three.begin() + 4, 2, "250 2.1.5 Ok\r\n");
+	three.back() = sample.replies;
+	scripted_hop hop({ { three, true }, { FINE, true } });
+	hop_fixture sink(hop, SETUP_SINK_LMTP);
+	sink_share(sink.it, nullptr, table);
+	REQUIRE(sink.mail());
+	for (const char *to : { "a@example.org", "b@example.org", "c@example.org" })
+		REQUIRE(sink.recipient(to));
+	CHECK(sink.data("mail\r\n") == (sample.code == 250));
+	CHECK(sink.reply.code == sample.code);
+	CHECK(sink.trouble().empty() == (sample.code == 250));
+	std::string have_it;
+	for (const char *letter : { "a", "b", "c" }) {
+		const std::string to = std::string(letter) + "@example.org";
+		const uint64_t key = delivered_recipient(&sink.session.facts.client_ip,
+							 "sender@example.net", to.c_str());
+		if (delivered_may_have(table, key, (int64_t)time(nullptr)))
+			have_it += letter;
+	}
+	CHECK(have_it == sample.have_it);
+	if (std::string(sample.replies).find("450 4.3.0 a") == std::string::npos) {
+		INFO("the next mail has another connection");
+		CHECK(sink.mail());
+		CHECK_THAT(sink.told(), Catch::Contains("\r\nLHLO"));
+	}
+	delivered_close(table);
 }
 
 TEST_CASE("each of LMTP's replies to a mail has the time for the end of a mail", "[front][sink]")

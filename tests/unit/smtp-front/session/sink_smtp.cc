@@ -327,6 +327,17 @@ TEST_CASE("a next hop that answers twice is left, and not believed", "[front][si
 		CHECK(sink.trouble().empty());
 		CHECK(sink.told().rfind("EHLO") > 0); // another connection
 	}
+	SECTION("behind a mail, with a refusal: either may be about the mail")
+	{
+		twice.replies[5] += "452 4.3.1 Disk full\r\n";
+		scripted_hop hop({ twice, { FINE, true } });
+		hop_fixture sink(hop);
+		CHECK_FALSE(sink.deliver());
+		CHECK(sink.said() == "452 4.3.1 Disk full");
+		CHECK(sink.trouble() ==
+		      "end of mail: 2 replies instead of 1, the client hears 452");
+		CHECK(sink.deliver());
+	}
 	SECTION("when it greets: the second is not about EHLO")
 	{
 		twice.replies[0] += EHLO;
