@@ -14,6 +14,7 @@ import lzma
 import os
 import random
 import re
+import select
 import signal
 import smtplib
 import socket
@@ -257,6 +258,28 @@ class OwnHop(Case):
         wait_for(lambda: self.hop.halves, "the next hop to see the end")
         self.assertEqual(self.hop.mails, [])
         self.assertEqual(self.proxy.counters()["timeouts"], 2)
+
+    def test_the_time_in_which_the_proxy_stands_still_is_not_the_client_s(self):
+        self.start_proxy(sections={"limits": {"command-timeout": "3s"}})
+
+        def tell_all(number):
+            for pid, _ in descendants_of(self.proxy.process.pid):
+                os.kill(pid, number)
+
+        def talk():
+            """What was said before the process had looked at the clock; None when it had given up already."""
+            with Client(self.address) as client:
+                client.begin()
+                tell_all(signal.SIGSTOP)
+                try:
+                    is_there = select.select([client.socket], [], [], 0)[0] == []
+                    client.send("NOOP\r\n")
+                    time.sleep(4)
+                finally:
+                    tell_all(signal.SIGCONT)
+                return client.reply()[:3] if is_there else None
+
+        self.assertEqual(wait_for(talk, "a client that was in time"), "250")
 
     def test_the_time_of_a_mail_ends_with_it(self):
         self.start_proxy(sections={"limits": {"mail-timeout": "2s"}})

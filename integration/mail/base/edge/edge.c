@@ -21,7 +21,6 @@
 /* Sockets of the library's resolver, 512 at most, listeners, the loop's own, and some files. */
 #define OWN_DESCRIPTORS 640
 #define SHORT_PAUSE_MS	100 /* when the system lacks descriptors for connections */
-#define STALL_MS	500 /* without a tick: a machine that was asleep, or a keyholder that was slow */
 
 /* ---- accept ---- */
 
@@ -32,24 +31,11 @@ static void log_wait(void *owner, int error)
 		    edge->child->index, edge->session_count, strerror(error));
 }
 
-/*
- * The loop looks at its timers before it looks at sockets. Behind a time in which the edge stood still
- * clients may have said in time what nothing has read: that comes first, once.
- */
-static bool has_to_read_first(struct edge *edge)
-{
-	const uint64_t now_ms = uv_now(&edge->loop);
-	const bool is_late = !edge->has_waived_tick && now_ms - edge->ticked_ms > STALL_MS;
-	edge->ticked_ms = now_ms;
-	edge->has_waived_tick = is_late;
-	return is_late;
-}
-
 static void tick_on_timer(uv_timer_t *timer)
 {
 	struct edge *edge = timer->data;
 	session_take_time(edge, NULL);
-	if (has_to_read_first(edge))
+	if (stall_waives_tick(&edge->stall, uv_now(&edge->loop)))
 		return;
 	session_run_timers(edge);
 	handout_drain(edge);
@@ -83,8 +69,10 @@ static void take_client(void *owner, unsigned door, int fd, const struct sockadd
 		turn_away(edge, fd, is_tls);
 		return;
 	}
-	if (!uv_is_active((uv_handle_t *)&edge->tick))
+	if (!uv_is_active((uv_handle_t *)&edge->tick)) {
+		stall_begin_ticks(&edge->stall, uv_now(&edge->loop));
 		uv_timer_start(&edge->tick, tick_on_timer, WHEEL_TICK_MS, WHEEL_TICK_MS);
+	}
 	session_open(edge, fd, peer, is_tls);
 }
 

@@ -31,6 +31,7 @@
 #include "integration/mail/base/loop/arena.h"
 #include "integration/mail/base/loop/batching.h"
 #include "integration/mail/base/loop/limits.h"
+#include "integration/mail/base/loop/stall.h"
 #include "integration/mail/base/loop/wheel.h"
 #include "integration/mail/base/tls/relay.h"
 #include "integration/mail/base/tls/tls.h"
@@ -151,8 +152,7 @@ struct edge {
 	uv_loop_t loop;
 	struct doors *doors;
 	uv_timer_t tick;
-	uint64_t ticked_ms;   /* when it came last */
-	bool has_waived_tick; /* nothing was timed out by that one */
+	struct stall stall;
 	uv_timer_t drain;
 	uv_prepare_t wait;
 	struct batching batching;

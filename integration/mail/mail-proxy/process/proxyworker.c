@@ -8,6 +8,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "integration/mail/base/loop/stall.h"
 #include "integration/mail/mail-proxy/pop3/poppair.h"
 #include "integration/mail/mail-proxy/side/pair.h"
 #include "integration/mail/mail-proxy/smtp/mailpair.h"
@@ -31,6 +32,7 @@ struct proxyworker {
 	struct proxyloop loop;
 	struct doors *doors;
 	uv_timer_t tick;
+	struct stall stall;
 	uv_timer_t drain;
 	uv_timer_t refresh;
 	uv_check_t again;
@@ -91,6 +93,8 @@ static void again_on_check(uv_check_t *check)
 static void tick_on_timer(uv_timer_t *timer)
 {
 	struct proxyworker *worker = timer->data;
+	if (stall_waives_tick(&worker->stall, proxyloop_now(&worker->loop)))
+		return;
 	pair_run_timers(&worker->loop);
 	proxyloop_tell_left_out(&worker->loop, proxyloop_now(&worker->loop));
 }
@@ -183,6 +187,7 @@ static int open_handles(struct proxyworker *worker)
 	worker->again.data = worker;
 	worker->term.data = worker;
 	uv_check_start(&worker->again, again_on_check);
+	stall_begin_ticks(&worker->stall, uv_now(loop));
 	uv_timer_start(&worker->tick, tick_on_timer, WHEEL_TICK_MS, WHEEL_TICK_MS);
 	if (worker->loop.scanner != NULL)
 		uv_timer_start(&worker->refresh, refresh_on_timer, REFRESH_MS, REFRESH_MS);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "integration/mail/base/loop/stall.h"
 #include "integration/mail/smtp-front/recipients/hop.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
 
@@ -48,6 +49,7 @@ struct callforward {
 	unsigned valid_ms;
 	unsigned refused_ms;
 	uint64_t down_until_ms; /* no new question is taken */
+	struct stall stall;
 	uint64_t open_after_ms; /* no new connection: the server takes no more than there are */
 	struct answers *answers;
 	struct probe_list probes; /* by deadline, as all have the same time */
@@ -330,12 +332,23 @@ static void arm(struct callforward *forward)
 		uv_timer_start(&forward->tick, on_tick, next_ms > now ? next_ms - now : 0, 0);
 }
 
+static bool has_to_read_first(struct callforward *forward, uint64_t now)
+{
+	const struct probe *first = TAILQ_FIRST(&forward->probes);
+	return stall_waives_timer(&forward->stall, first != NULL ? first->deadline_ms : now, now);
+}
+
 /* The one place that gives out questions and connects: never inside of callforward_ask(). */
 static void on_tick(uv_timer_t *timer)
 {
 	struct callforward *forward = timer->data;
 	uint64_t now = uv_now(forward->loop);
 	forward->is_woken = false;
+	if (has_to_read_first(forward, now)) {
+		uv_timer_start(&forward->tick, on_tick, 1,
+			       0); /* behind the sockets, in which 0 is not */
+		return;
+	}
 	expire_probes(forward, now);
 	expire_hops(forward, now);
 	assign(forward);

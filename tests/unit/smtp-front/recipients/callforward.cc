@@ -621,6 +621,23 @@ TEST_CASE("a next hop that is silent costs its time and no more", "[front][callf
 	CHECK(a.calls == 1);
 }
 
+TEST_CASE("an answer that came while the loop stood still counts", "[front][callforward]")
+{
+	// Several seconds, so that a machine that is busy comes as far as that in time.
+	const unsigned timeout_ms = 3000;
+	unsigned stalls = 0;
+	world w(
+		[&](const std::string &line) {
+			if (line.rfind("RCPT", 0) == 0 && stalls++ == 0)
+				uv_sleep(timeout_ms + 1000);
+			return usual(line);
+		},
+		timeout_ms);
+	CHECK(w.ask("good@example.org").code == 250);
+	CHECK(stalls == 1);
+	CHECK(w.hop->connections() == 1);
+}
+
 TEST_CASE("a next hop that is not there puts recipients off", "[front][callforward]")
 {
 	world w;
