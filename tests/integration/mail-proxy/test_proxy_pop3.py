@@ -6,6 +6,7 @@ client and in every security; what is not becomes a notice, or ends the connecti
 time. And servers that break off, have no unique ids, or say each byte alone.
 """
 
+import base64
 import hashlib
 import io
 import os
@@ -461,6 +462,26 @@ class Misfits(Case):
                 self.assertEqual(b"SYS/TEMP" in str(raised.exception).encode(), is_told, raised.exception)
                 session.close()
                 self.assertEqual(proxy.ends(), ["server-closed"])
+
+    def test_what_is_held_is_found_before_it_goes_also_in_base64(self):
+        """Wherever the blocks end in which what base64 makes is looked at."""
+        mails = [self._attached_within_hold_first(behind) for behind in range(1000, 22000, 1500)]
+        session = self.login(PopProxy(self, Misfit(self, mails).address))
+        for i in range(len(mails)):
+            with self.subTest(i=i):
+                self.assertTrue(is_notice(joined(session.retr(i + 1)[1])))
+        session.quit()
+
+    def _attached_within_hold_first(self, behind):
+        """The file stands behind so many bytes of an attachment, and ends just before those that are held do."""
+        content = base64.encodebytes(b"x" * behind + TEST_FILE + b"y" * 40000).replace(b"\n", b"\r\n")
+        head = (b"MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\n%s\r\n--b\r\n"
+                b"Content-Type: application/octet-stream\r\nContent-Transfer-Encoding: base64\r\n\r\n")
+        first = (behind + len(TEST_FILE)) * 78 // 57 + len(head)
+        filling = FILLING[:32 * 1024 - 200 - first]
+        mail = head % filling + content + b"--b--\r\n"
+        self.assertIn(len(mail) - len(content) + (behind + len(TEST_FILE)) * 78 // 57, range(31 * 1024, 32 * 1024))
+        return mail
 
     def test_a_server_that_stands_still_amid_a_mail(self):
         server = Misfit(self, [SMALL], cut=5, stalls=True)

@@ -14,6 +14,11 @@
 #define POOL_MS	 100  /* until it is asked again whether there is room for a scan */
 #define LEAVE_MS 5000 /* for a server to see that a client has gone */
 #define HOP_ROOM 80
+/*
+ * An object is looked at in blocks of 4096 bytes (inspection.h), which are less than this in base64 with its line
+ * ends: what is held first goes when all of it was looked at.
+ */
+#define BLOCK_MAX 6144
 
 static const char context[] = "mail-proxy";
 
@@ -615,7 +620,7 @@ static void begin(struct pair *pair)
 						: POPPROXY_STLS_NONE,
 		.has_plain_logins = pair->listener->has_plain_logins,
 		.is_scanning = pair->loop->scanner != NULL,
-		.hold_first = setup->pop3.hold_first,
+		.hold_first = setup->pop3.hold_first + BLOCK_MAX,
 		.hold_last = setup->pop3.hold_last,
 		.errors_max = setup->limits.errors_max,
 		.commands_max = setup->limits.commands_max,
