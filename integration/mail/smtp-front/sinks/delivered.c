@@ -191,14 +191,18 @@ bool delivered_may_have(const struct delivered *table, uint64_t recipient, int64
 	return table != NULL && has(table, recipient, any_mail, now_s);
 }
 
-int delivered_add(struct delivered *table, uint64_t recipient, const uint8_t *mail, int64_t now_s)
+void delivered_add(struct delivered *table, uint64_t recipient, const uint8_t *mail, int64_t now_s)
 {
 	if (table == NULL ||
 	    (has(table, recipient, mail, now_s) && has(table, recipient, any_mail, now_s)))
-		return 0;
+		return;
 	put(table, recipient, mail, now_s);
 	put(table, recipient, any_mail, now_s);
-	return msync(table, sizeof(*table), MS_SYNC) == 0 ? 0 : -errno;
+}
+
+int delivered_sync(struct delivered *table)
+{
+	return table == NULL || msync(table, sizeof(*table), MS_SYNC) == 0 ? 0 : -errno;
 }
 
 /* ---- hashes ---- */

@@ -60,8 +60,10 @@ uint64_t delivered_recipient(const struct dnsblv6_ip *client_ip, const char *sen
 bool delivered_may_have(const struct delivered *table, uint64_t recipient, int64_t now_s);
 bool delivered_has(const struct delivered *table, uint64_t recipient, const uint8_t *mail,
 		   int64_t now_s);
-/* 0, or -errno when it may not survive a loss of power. */
-int delivered_add(struct delivered *table, uint64_t recipient, const uint8_t *mail, int64_t now_s);
+/* Other processes know it at once, and it outlives all of them. */
+void delivered_add(struct delivered *table, uint64_t recipient, const uint8_t *mail, int64_t now_s);
+/* Behind all recipients of a mail: 0, or -errno when they may not survive a loss of power. */
+int delivered_sync(struct delivered *table);
 
 /* The hash of a mail, in pieces. NULL: no memory. */
 struct delivered_hash *delivered_hash_new(void);

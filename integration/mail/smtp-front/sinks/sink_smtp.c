@@ -617,13 +617,13 @@ static void remember(struct sink_smtp *smtp, const struct replied *replied)
 	const int64_t now_s = (int64_t)time(NULL);
 
 	for (unsigned i = 0; i < replied->due_count; i++) {
-		const int ret = has_it(replied, i)
-					? delivered_add(smtp->sink.delivered, key_of(smtp, i),
-							smtp->lmtp.mail, now_s)
-					: 0;
-		if (ret < 0)
-			trouble(smtp, "memory of deliveries: %s", strerror(-ret));
+		if (has_it(replied, i))
+			delivered_add(smtp->sink.delivered, key_of(smtp, i), smtp->lmtp.mail,
+				      now_s);
 	}
+	const int ret = delivered_sync(smtp->sink.delivered);
+	if (ret < 0)
+		trouble(smtp, "memory of deliveries: %s", strerror(-ret));
 }
 
 /* What the replies mean to the client, the first of which is in *reply; *reply becomes the worst. */

@@ -299,7 +299,8 @@ static void remember(struct store_sink *store, const struct storewire_reply *ans
 		return;
 	for (size_t i = 0; i < store->name_count; i++)
 		if (bytes_get(answer->rows + STATUS_SIZE * i, STATUS_SIZE) == 0)
-			(void)delivered_add(store->sink.delivered, key_of(store, i), mail, now_s);
+			delivered_add(store->sink.delivered, key_of(store, i), mail, now_s);
+	(void)delivered_sync(store->sink.delivered);
 }
 
 static int deliver(struct store_sink *store, struct storewire_reply *ret_answer)
