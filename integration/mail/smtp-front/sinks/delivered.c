@@ -13,7 +13,6 @@
 
 #include <openssl/evp.h>
 
-#define SETS  512U
 #define WAYS  8U
 #define MAGIC "DBL6DLV1"
 
@@ -27,8 +26,9 @@ struct entry {
 struct delivered {
 	char magic[8];
 	uint8_t unused[24];
-	struct entry entries[SETS * WAYS];
+	struct entry entries[DELIVERED_SETS * WAYS];
 };
+_Static_assert(sizeof(struct delivered) == DELIVERED_FILE_SIZE, "the file");
 
 /* EVP_MD_CTX under a name of ours. */
 struct delivered_hash {
@@ -74,11 +74,11 @@ static int check_table(int fd)
 		return -errno;
 	if (status.st_size <= (off_t)sizeof(struct delivered) && is_unmade(fd, status.st_size))
 		return make_table(fd);
-	if (status.st_size != sizeof(struct delivered) ||
+	if (status.st_size > (off_t)sizeof(struct delivered) ||
 	    pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
 	    memcmp(magic, MAGIC, sizeof(magic)) != 0)
 		return -EINVAL;
-	return 0;
+	return status.st_size < (off_t)sizeof(struct delivered) ? make_table(fd) : 0;
 }
 
 static int map_table(int fd, struct delivered **ret_table)
@@ -136,7 +136,7 @@ static size_t set_of(uint64_t recipient, const uint8_t *mail)
 {
 	uint64_t part = 0;
 	memcpy(&part, mail, sizeof(part));
-	return (recipient ^ part) % SETS * WAYS;
+	return (recipient ^ part) % DELIVERED_SETS * WAYS;
 }
 
 /* The entry, or the one that makes room for it: none, else the oldest. */

@@ -15,8 +15,9 @@
  * sent as its content, of which 16 bytes are kept. An entry lives for DELIVERED_KEEP_S, longer
  * than mail servers try.
  *
- * The table is a file of fixed size that all processes map, 4096 entries in sets of 8; a full set
- * loses its oldest. The set is chosen by recipient and mail, as a mailing list may have hundreds of
+ * The table is a file of fixed size that all processes map, 65536 entries in sets of 8; a full set
+ * loses its oldest. One that is shorter, of an earlier version, becomes as large, and what is not in its
+ * place then is lost. The set is chosen by recipient and mail, as a mailing list may have hundreds of
  * mails that wait for one recipient; an entry more for each recipient, of no mail, says that there are
  * any. An entry has a checksum, so what was half written when a process was killed
  * is none. Without a path it is memory, gone with the processes that share it. What is lost, for
@@ -42,6 +43,8 @@ extern "C" {
 
 #define DELIVERED_KEEP_S    (5 * 86400)
 #define DELIVERED_MAIL_SIZE 16
+#define DELIVERED_SETS	    8192U
+#define DELIVERED_FILE_SIZE (32U + DELIVERED_SETS * 8U * 32U)
 
 struct delivered; /* opaque */
 

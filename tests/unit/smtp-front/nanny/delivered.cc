@@ -90,10 +90,10 @@ TEST_CASE("a full set loses its oldest", "[front][delivered]")
 {
 	table table;
 	for (unsigned i = 0; i <= 8; i++)
-		delivered_add(table.it, 512 * i + 3, MAIL, NOW_S + i);
+		delivered_add(table.it, DELIVERED_SETS * i + 3, MAIL, NOW_S + i);
 	CHECK_FALSE(delivered_may_have(table.it, 3, NOW_S + 8));
 	for (unsigned i = 1; i <= 8; i++)
-		CHECK(delivered_may_have(table.it, 512 * i + 3, NOW_S + 8));
+		CHECK(delivered_may_have(table.it, DELIVERED_SETS * i + 3, NOW_S + 8));
 }
 
 TEST_CASE("hundreds of mails of one sender for one recipient are remembered", "[front][delivered]")
@@ -119,6 +119,26 @@ TEST_CASE("hundreds of mails of one sender for one recipient are remembered", "[
 	}
 }
 
+TEST_CASE("a thousand recipients of each of some mails are remembered", "[front][delivered]")
+{
+	table table;
+	std::vector<uint64_t> recipients;
+	for (unsigned i = 0; i < 1000; i++)
+		recipients.push_back(key("192.0.2.7", "a@example.net",
+					 ("user" + std::to_string(i) + "@example.org").c_str()));
+	for (const uint8_t *mail : { MAIL, OTHER })
+		for (const uint64_t recipient : recipients)
+			delivered_add(table.it, recipient, mail, NOW_S);
+	for (const uint8_t *mail : { MAIL, OTHER }) {
+		const auto count =
+			std::count_if(recipients.begin(), recipients.end(), [&](uint64_t one) {
+				return delivered_may_have(table.it, one, NOW_S) &&
+				       delivered_has(table.it, one, mail, NOW_S);
+			});
+		CHECK(count == 1000);
+	}
+}
+
 TEST_CASE("a recipient whose mails are no longer known as any is known with the next attempt",
 	  "[front][delivered]")
 {
@@ -128,7 +148,7 @@ TEST_CASE("a recipient whose mails are no longer known as any is known with the 
 	delivered_add(table.it, recipient, MAIL, NOW_S);
 	// Their entries for any mail take the eight places that there are for it.
 	for (unsigned i = 1; i <= 8; i++)
-		delivered_add(table.it, recipient + 512 * i, elsewhere, NOW_S + i);
+		delivered_add(table.it, recipient + DELIVERED_SETS * i, elsewhere, NOW_S + i);
 	CHECK_FALSE(delivered_may_have(table.it, recipient, NOW_S + 10));
 	REQUIRE(delivered_has(table.it, recipient, MAIL, NOW_S + 10));
 	delivered_add(table.it, recipient, MAIL, NOW_S + 10);
@@ -187,7 +207,7 @@ TEST_CASE("a file that was cut short while it was made is made anew", "[front][d
 {
 	tmpdir directory;
 	const std::string path = directory.path() + "/delivered";
-	const size_t zeros = GENERATE(131104U, 4096U, 5U);
+	const size_t zeros = GENERATE(DELIVERED_FILE_SIZE, 4096U, 5U);
 	CAPTURE(zeros);
 	std::ofstream(path) << std::string(zeros, '\0');
 	{
@@ -197,7 +217,22 @@ TEST_CASE("a file that was cut short while it was made is made anew", "[front][d
 	table table(path);
 	CHECK(delivered_has(table.it, 7, MAIL, NOW_S));
 	std::ifstream file(path, std::ios::binary | std::ios::ate);
-	CHECK(file.tellg() == 131104); // of a whole one
+	CHECK(file.tellg() == DELIVERED_FILE_SIZE);
+}
+
+TEST_CASE("a smaller file of an earlier version becomes as large as one is", "[front][delivered]")
+{
+	tmpdir directory;
+	const std::string path = directory.path() + "/delivered";
+	std::ofstream(path) << "DBL6DLV1" << std::string(131104 - 8, '\0');
+	{
+		table table(path);
+		delivered_add(table.it, 7, MAIL, NOW_S);
+	}
+	table table(path);
+	CHECK(delivered_has(table.it, 7, MAIL, NOW_S));
+	std::ifstream file(path, std::ios::binary | std::ios::ate);
+	CHECK(file.tellg() == DELIVERED_FILE_SIZE);
 }
 
 TEST_CASE("zeros that are no table's are another file", "[front][delivered]")
@@ -205,7 +240,7 @@ TEST_CASE("zeros that are no table's are another file", "[front][delivered]")
 	tmpdir directory;
 	const std::string path = directory.path() + "/image";
 	const std::string content =
-		GENERATE(std::string(131105, '\0'), std::string(512, '\0') + "x");
+		GENERATE(std::string(DELIVERED_FILE_SIZE + 1, '\0'), std::string(512, '\0') + "x");
 	std::ofstream(path) << content;
 	delivered *table = nullptr;
 	CHECK(delivered_open(path.c_str(), &table) == -EINVAL);
