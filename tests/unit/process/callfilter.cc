@@ -157,7 +157,7 @@ TEST_CASE("one filter holds for many children and not for the parent that made i
 
 TEST_CASE("a call that the system does not know is left out", "[common][callfilter]")
 {
-	const char *const names[] = { "no_call_of_this_name", "mkdir" };
+	const char *const names[] = { "no_call_of_this_name", "mkdir", "mkdirat" };
 	const Filter closed(CALLFILTER_REFUSE,
 			    { { true, CALLFILTER_ALLOW, CALLFILTER_NAMES(names) } });
 	if (closed.status() == -ENOSYS || lacks_filters()) {
