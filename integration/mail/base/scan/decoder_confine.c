@@ -33,11 +33,11 @@ static const char *const memory[] = { "munmap", "madvise", "mremap" };
  * What libraries try and can do without: they are told that there is no such call. A name of a
  * member in a character set that is not known is shown as it is.
  */
-static const char *const refused[] = { "open",	       "openat", "stat",      "newfstatat",
-				       "fstat",	       "lstat",	 "access",    "readlink",
-				       "lseek",	       "fcntl",	 "ioctl",     "clock_gettime",
-				       "gettimeofday", "time",	 "getrandom", "getpid",
-				       "statx" };
+static const char *const refused[] = { "open",	       "openat",    "stat",	  "newfstatat",
+				       "fstat",	       "lstat",	    "access",	  "readlink",
+				       "lseek",	       "fcntl",	    "ioctl",	  "clock_gettime",
+				       "gettimeofday", "time",	    "getrandom",  "getpid",
+				       "statx",	       "faccessat", "faccessat2", "readlinkat" };
 
 int decoder_make_filter(struct callfilter *ret_filter)
 {
