@@ -21,6 +21,7 @@ import pwd
 import re
 import signal
 import subprocess
+from pathlib import Path
 
 import harness
 import popfront
@@ -70,16 +71,26 @@ def send(pids, number):
             continue
 
 
+made_peers = {}  # of all tests of a program, whose clusters are dozens: name -> (certificate, key, pin), as bytes
+
+
 def make_peer(case, name):
     """(certificate, key, pin) of a node that has signed for itself."""
-    certificate, key = popfront.make_certificate(case, f"{name}.example.com").split(":")
-    public = subprocess.run(["openssl", "x509", "-in", certificate, "-noout", "-pubkey"], check=True,
-                            capture_output=True, timeout=DEADLINE_S).stdout
-    der = subprocess.run(["openssl", "pkey", "-pubin", "-outform", "DER"], input=public, check=True,
-                         capture_output=True, timeout=DEADLINE_S).stdout
+    name = f"{name}.example.com"
+    if name not in made_peers:
+        certificate, key = case.make_certificate(name)
+        public = subprocess.run(["openssl", "x509", "-in", certificate, "-noout", "-pubkey"], check=True,
+                                capture_output=True, timeout=DEADLINE_S).stdout
+        der = subprocess.run(["openssl", "pkey", "-pubin", "-outform", "DER"], input=public, check=True,
+                             capture_output=True, timeout=DEADLINE_S).stdout
+        made_peers[name] = (*(Path(path).read_bytes() for path in (certificate, key)),
+                            "sha256//" + base64.b64encode(hashlib.sha256(der).digest()).decode())
+    *contents, pin = made_peers[name]
+    certificate, key = (case.write(f"{name}.{end}", content) for end, content in zip(("pem", "key"), contents))
+    os.chmod(key, 0o600)
     if os.geteuid() == 0:
         os.chown(key, pwd.getpwnam(USER).pw_uid, -1)
-    return certificate, key, "sha256//" + base64.b64encode(hashlib.sha256(der).digest()).decode()
+    return certificate, key, pin
 
 
 class NodeStored(Stored):
@@ -100,10 +111,9 @@ class NodeStored(Stored):
             file.write(self.peers)
         return path
 
-    def start(self, **how):
-        process = super().start(**how)
-        process.wait_for_log(r"^info: \[mail-stored\] LMTP ready, ")
-        return process
+    def wait_until_ready(self):
+        super().wait_until_ready()
+        self.process.wait_for_log(r"^info: \[mail-stored\] LMTP ready, ")
 
 
 class Smtp:
@@ -255,6 +265,9 @@ class Cluster:
         make[kind](sections)
         case.addCleanup(self.end)
         for node in self.nodes:
+            node.stored.launch()
+        for node in self.nodes:
+            node.stored.wait_until_ready()
             node.start()
         self._enter_network()
 

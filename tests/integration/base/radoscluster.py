@@ -372,32 +372,29 @@ class RadosCluster:
 
     def _make_spaces(self):
         """A bridge that has a link to each node."""
+        self._add_spaces(0, *self.nodes())
+
+    def _add_spaces(self, *nodes):
+        """All at once, by a few processes: clusters are made by the dozen."""
         hub = self.space(0)
-        self._add_space(0)
-        for words in (["link", "add", "br0", "type", "bridge"],
-                      ["addr", "add", f"{self.address(0)}/24", "dev", "br0"],
-                      ["link", "set", "br0", "up"]):
-            self._ip("-n", hub, *words)
-        for node in self.nodes():
-            self._add_space(node)
+        self._ip_batch((), *[f"netns add {self.space(node)}" for node in nodes])
+        for node in nodes:
+            own = (["link add br0 type bridge", f"addr add {self.address(0)}/24 dev br0", "link set br0 up"]
+                   if node == 0 else
+                   [f"link add eth0 type veth peer name v{node} netns {hub}",
+                    f"addr add {self.address(node)}/24 dev eth0", "link set eth0 up"])
+            self._ip_batch(("-n", self.space(node)), "link set lo up", *own)
+        self._ip_batch(("-n", hub), *[f"link set v{node} master br0 up" for node in nodes if node != 0])
 
-    def _add_space(self, node):
-        name = self.space(node)
-        self._ip("netns", "add", name)
-        self._ip("-n", name, "link", "set", "lo", "up")
-        if node == 0:
-            return
-        self._ip("-n", name, "link", "add", "eth0", "type", "veth", "peer", "name", f"v{node}",
-                 "netns", self.space(0))
-        self._ip("-n", name, "addr", "add", f"{self.address(node)}/24", "dev", "eth0")
-        self._ip("-n", name, "link", "set", "eth0", "up")
-        self._ip("-n", self.space(0), "link", "set", f"v{node}", "master", "br0", "up")
+    def _ip_batch(self, options, *lines):
+        """Up to the first that fails, which it says."""
+        self._ip(*options, "-batch", "-", given="\n".join(lines) + "\n")
 
-    def _ip(self, *words):
-        result = subprocess.run([find_program("ip"), *words], capture_output=True, check=False,
+    def _ip(self, *words, given=""):
+        result = subprocess.run([find_program("ip"), *words], input=given, text=True, capture_output=True, check=False,
                                 timeout=START_S)
         if result.returncode != 0:
-            raise AssertionError(f"ip {' '.join(words)}: {result.stderr.decode()}")
+            raise AssertionError(f"ip {' '.join(words)}: {result.stderr}\n{given}")
 
     def end(self, are_files_kept=False):
         """All processes, namespaces and files go; also of what was half made."""
@@ -648,7 +645,7 @@ class RadosCluster:
         """One more, with an OSD and no monitor. Returns its number."""
         self.count += 1
         if self.has_spaces:
-            self._add_space(self.count)
+            self._add_spaces(self.count)
         self._await(self._make_disk(self.count))
         self.start_osd(self.count)
         self.wait_up()

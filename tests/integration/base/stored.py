@@ -229,11 +229,17 @@ class Stored:
                 os.chown(self.directory, pwd.getpwnam(USER).pw_uid, pwd.getpwnam(USER).pw_gid)
 
     def start(self, **how):
+        self.launch(**how)
+        self.wait_until_ready()
+        return self.process
+
+    def launch(self, **how):
         self.make_directory()
         self.process = self.case.start([harness.program("mail-stored"), "--config",
                                         self.config_path], "stored", **how)
+
+    def wait_until_ready(self):
         self.process.wait_for_log(self.BEGUN)
-        return self.process
 
     def stop(self):
         return self.process.stop()
