@@ -18,8 +18,9 @@ struct exchange {
 	const char *store;
 	const char *mbox;
 	const char *maildir;
-	const char *maildirs; /* the directory with a maildir for each mailbox */
-	struct maillayer *layer;
+	const char *maildirs;	     /* the directory with a maildir for each mailbox */
+	struct maillayer *layer;     /* NULL: import has found no mail yet */
+	int open_status;	     /* of import: why its store is not open */
 	struct mailname name;	     /* the mailbox in hand */
 	struct mailname *recipients; /* of the mail in hand */
 	size_t recipient_count;

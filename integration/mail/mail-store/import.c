@@ -41,6 +41,17 @@ static const struct options_table import_table = {
 };
 
 /*
+ * Behind the first mail that was found. A store that is made for nothing may lie where a daemon that is about to start
+ * wants its socket. 0, or -ECANCELED with a line of the log and .open_status.
+ */
+static int open_store(struct exchange *exchange)
+{
+	if (exchange->layer == NULL)
+		exchange->open_status = tool_open(exchange->store, true, &exchange->layer);
+	return exchange->open_status == EX_OK ? 0 : -ECANCELED;
+}
+
+/*
  * Mails whose time is known by the second alone get microseconds in their order, by which an export
  * keeps it.
  */
@@ -144,7 +155,10 @@ static int import_mails(struct exchange *exchange, struct mboxfile *mbox)
 	uint64_t at = 0;
 	int found = next_mail(mbox, &mail, &at);
 	while (found == 1) {
-		int ret = import_mbox_mail(exchange, &mail);
+		int ret = open_store(exchange);
+		if (ret != 0)
+			return ret;
+		ret = import_mbox_mail(exchange, &mail);
 		if (ret != 0) {
 			progress_end(&exchange->progress);
 			log_error(NULL, "mail not taken, file=%s at=%" PRIu64 " (%s)",
@@ -533,8 +547,10 @@ static int import_file(struct exchange *exchange, struct found *item)
 	int ret = open_found(item, &file, &mtime);
 	const bool is_left_out = ret == -ENOENT || (ret != 0 && is_no_file(item->path));
 	if (ret == 0)
+		ret = open_store(exchange);
+	if (ret == 0)
 		ret = import_bytes(exchange, &file, item->name, mtime);
-	if (ret != 0) {
+	if (ret != 0 && exchange->open_status == EX_OK) {
 		progress_end(&exchange->progress);
 		log_error(NULL, "mail not taken, file=%s (%s)", quote_path(item->path, quoted),
 			  is_left_out && ret != -ENOENT ? "not a regular file"
@@ -583,32 +599,17 @@ static int import_maildirs(struct exchange *exchange)
 	return ret;
 }
 
-/* A store that is made for nothing may lie where a daemon that is about to start wants its socket. */
-static int find_source(const struct exchange *exchange)
-{
-	const char *maildir = exchange->maildir != NULL ? exchange->maildir : exchange->maildirs;
-	const char *path = exchange->mbox != NULL ? exchange->mbox : maildir;
-	char quoted[LOG_QUOTE_MAX];
-	if (access(path, F_OK) == 0 || errno != ENOENT)
-		return EX_OK;
-	log_error(NULL, "nothing to import, path=%s (%s)", quote_path(path, quoted),
-		  strerror(errno));
-	return EX_NOINPUT;
-}
-
 int import_command(int argc, char **argv)
 {
 	struct exchange exchange = { 0 };
-	int status = exchange_parse(&import_table, argc, argv, &exchange);
-	if (status == EX_OK)
-		status = find_source(&exchange);
-	if (status == EX_OK)
-		status = tool_open(exchange.store, true, &exchange.layer);
+	const int status = exchange_parse(&import_table, argc, argv, &exchange);
 	if (status != EX_OK)
 		return status;
 	int ret = exchange.mbox != NULL ? import_mbox(&exchange) : import_maildirs(&exchange);
+	if (exchange.open_status != EX_OK)
+		return exchange.open_status;
 	/* Also when one has failed: what is said to be imported is on disk. */
-	int synced = maillayer_sync(exchange.layer);
+	int synced = exchange.layer != NULL ? maillayer_sync(exchange.layer) : 0;
 	if (synced != 0) {
 		maillayer_close(exchange.layer);
 		return tool_fail(exchange.store, "import not committed", synced);

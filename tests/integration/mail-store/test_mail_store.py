@@ -162,7 +162,7 @@ class Exchange(Store):
         self.run_tool("import", "--mbox", self.write("other", b"Subject: x\n\nx\n"), "a", status=65)
         self.assertRegex(self.log, r"error: not an mbox, file=\S+ at=0\n")
         self.run_tool("import", "--maildir", self.path("absent"), "a", status=66)
-        self.assertIn("nothing to import", self.log)
+        self.assertIn("maildir not read", self.log)
 
 
 class Damage(Store):

@@ -86,11 +86,35 @@ class Mistakes(Tool):
         self.call("import", "--maildir", self.path("absent"), ANNA, expect=EX_NOINPUT)
 
     def test_nothing_to_import_makes_no_store(self):
-        for way in ("--mbox", "--maildir"):
-            _, said = self.call("import", way, self.path("absent"), ANNA, expect=EX_NOINPUT)
-            self.assertEqual(said, f'error: nothing to import, path="{self.path("absent")}" (No such file or directory)\n')
+        _, said = self.call("import", "--mbox", self.path("absent"), ANNA, expect=EX_NOINPUT)
+        self.assertIn(f"error: mbox not read, file={self.path('absent')} (No such file or directory)\n", said)
+        _, said = self.call("import", "--maildir", self.path("absent"), ANNA, expect=EX_NOINPUT)
+        self.assertIn(f'error: maildir not read, path="{self.path("absent")}" (No such file or directory)\n', said)
         self.call("import", "--maildirs", self.path("absent"), expect=EX_NOINPUT)
+        other = self.write("other", b"Subject: x\n\n")
+        self.call("import", "--mbox", other, ANNA, expect=EX_DATAERR)
+        self.call("import", "--maildir", other, ANNA, expect=EX_NOINPUT)
+        self.call("import", "--maildirs", other, expect=EX_NOINPUT)
+        # What is no mail of a maildir is left out.
+        for part in ("cur/3", "new", "tmp"):
+            os.makedirs(self.path(f"empty/{part}"))
+        self.call("import", "--maildir", self.path("empty"), ANNA, expect=EX_DATAERR)
+        os.rmdir(self.path("empty/cur/3"))
+        os.mkdir(self.path("none"))
+        for words in (("--mbox", self.write("mbox", b""), ANNA), ("--maildir", self.path("empty"), ANNA),
+                      ("--maildirs", self.path("none"))):
+            self.assertEqual(self.call("import", *words)[0], b"0 mails imported\n")
         self.assertFalse(os.path.exists(self.store))
+
+    def test_a_store_that_an_import_cannot_open_is_named_once(self):
+        self.write("store", b"")
+        os.makedirs(self.path("maildir/cur"))
+        os.makedirs(self.path("maildir/new"))
+        self.write("maildir/cur/1", MAIL)
+        mbox = self.write("mbox", b"From a@example.org Tue Nov 24 12:00:00 2026\nSubject: x\n\n")
+        for words in (("--mbox", mbox), ("--maildir", self.path("maildir"))):
+            _, said = self.call("import", *words, ANNA, expect=EX_NOINPUT)
+            self.assertEqual(said, f"error: store not opened, store={self.store} (Not a directory)\n")
 
     def test_a_file_that_is_no_mbox_is_refused_and_mails_before_are_kept(self):
         path = self.write("mbox", b"From a@example.org Tue Nov 24 12:00:00 2026\nSubject: x\n\n")
