@@ -238,6 +238,8 @@ static int add_segment(void *context, uint64_t object)
 	struct pass *pass = context;
 	uint64_t size = 0;
 	int ret = pass->log.disk->ops->size(pass->log.disk, object, &size);
+	if (ret != 0)
+		find_damage(pass->check, (struct mailplace){ object, 0 }, mailstore_strerror(ret));
 	pass->total += size;
 	if (object != MAILIDENTITY_OBJECT)
 		maillog_note_last(&pass->lasts, object, maillog_generation(&pass->log, object));

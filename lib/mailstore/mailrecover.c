@@ -322,6 +322,24 @@ void mailrecover_step(const struct mailrecover *recover)
 		recover->on_step(recover->context, recover->recovery);
 }
 
+const char *mailrecover_advice(int status)
+{
+	switch (status) {
+	case MAILSTORE_ELOST: /* an index that was put back from a copy knows some that have gone */
+	case MAILSTORE_EAHEAD:
+		return "bring it back; where it is lost, or index.mdb is an old copy: mail-store "
+		       "fsck --repair";
+	case MAILSTORE_EDAMAGED: /* the head of another */
+	case -EINVAL:
+	case -EISDIR:
+	case -ELOOP:
+		return "what is there is not that segment of this store: put that there, or "
+		       "nothing";
+	default:
+		return "make it readable; from a disk that fails, a copy with gaps will do";
+	}
+}
+
 void mailrecover_free(struct mailrecover *recover)
 {
 	mailwalk_free(&recover->walk);

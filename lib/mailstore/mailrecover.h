@@ -15,13 +15,6 @@
 extern "C" {
 #endif
 
-/*
- * What a program says of a segment for which a store is not opened: an index that was put back from a copy knows some
- * that have gone.
- */
-#define MAILSTORE_LOST_TEXT                                                                        \
-	"bring it back; where it is lost, or index.mdb is an old copy: mail-store fsck --repair"
-
 /* What opening has found and done. */
 struct mailstore_recovery {
 	uint64_t segments;	/* of the log */
@@ -77,6 +70,8 @@ void mailrecover_free(struct mailrecover *recover);
 int mailrecover_compare(struct maillog *log, struct reader *reader, uint64_t next_segment,
 			uint64_t segment, bool *ret_is_emptied);
 void mailrecover_step(const struct mailrecover *recover);
+/* What a program says of recovery->refused, by the status of opening. Static, never NULL. */
+const char *mailrecover_advice(int status);
 
 #ifdef __cplusplus
 }

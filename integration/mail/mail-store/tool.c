@@ -129,8 +129,8 @@ static int open_log(const char *store, bool creates, struct maillayer **ret_laye
 	if (recovery.refused != 0)
 		log_error(NULL,
 			  "segment is missing, unreadable or cut, store=%s segment=%016" PRIx64
-			  " (" MAILSTORE_LOST_TEXT ")",
-			  store, recovery.refused);
+			  " (%s)",
+			  store, recovery.refused, mailrecover_advice(ret));
 	if (ret != 0)
 		return tool_fail_open(store, ret);
 	ret = tool_give_index(&paths, paths.index);

@@ -319,7 +319,8 @@ class Damage(Store):
     def test_a_segment_under_the_name_of_another_is_named_and_kept(self):
         shutil.copy(self.segment(), self.segment(9))
         self.run_tool("ls", status=65)
-        self.assertIn(f"segment is missing, unreadable or cut, store={self.store} segment={9:016x}", self.log)
+        self.assertIn(f"segment is missing, unreadable or cut, store={self.store} segment={9:016x} (what is there is not that "
+                      "segment of this store: put that there, or nothing)\n", self.log)
         self.assertTrue(os.path.exists(self.segment(9)))
         os.unlink(self.segment(9))
         self.check_all()

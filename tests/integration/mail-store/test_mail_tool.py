@@ -198,9 +198,29 @@ class Mistakes(Tool):
         os.unlink(segment)
         for make in (os.mkdir, os.mkfifo):
             make(segment)
-            _, said = self.call("ls", expect=EX_NOINPUT if make is os.mkdir else EX_IOERR)
-            self.assertIn(f"error: segment is missing, unreadable or cut, store={self.store} segment={1:016x} (bring it back", said)
+            status = EX_NOINPUT if make is os.mkdir else EX_IOERR
+            _, said = self.call("ls", expect=status)
+            self.assertIn(f"error: segment is missing, unreadable or cut, store={self.store} segment={1:016x} (what is there "
+                          "is not that segment of this store: put that there, or nothing)\n", said)
+            self.assertIn(f"segment {1:016x} at 0: ", self.call("fsck", "--repair", expect=status)[0].decode())
             (os.rmdir if make is os.mkdir else os.unlink)(segment)
+
+    @unittest.skipUnless(os.geteuid() == 0, "no other user without root")
+    def test_a_segment_that_may_not_be_read_is_to_be_made_readable(self):
+        self.deliver()
+        segment = os.path.join(self.store, "log", f"{1:016x}")
+        for path in (self.directory, self.store, os.path.dirname(segment)):
+            os.chmod(path, 0o755)
+        os.chmod(segment, 0)
+        for path in (self.store, os.path.dirname(segment)):
+            for name in os.listdir(path):
+                os.chown(os.path.join(path, name), 65534, 65534)
+        result = subprocess.run([program("mail-store"), "ls", "-s", self.store], check=False, capture_output=True,
+                                timeout=harness.DEADLINE_S, user=65534, group=65534, extra_groups=[])
+        self.assertEqual(result.stderr.decode(), f"error: segment is missing, unreadable or cut, store={self.store} "
+                         f"segment={1:016x} (make it readable; from a disk that fails, a copy with gaps will do)\n"
+                         f"error: store not opened, store={self.store} (Permission denied)\n")
+        self.assertEqual(result.returncode, EX_NOPERM)
 
     def test_an_index_that_could_not_be_looked_at_is_not_taken_for_a_damaged_one(self):
         if harness.IS_SANITIZED:

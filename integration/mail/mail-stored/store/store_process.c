@@ -63,8 +63,8 @@ static void log_recovery(const struct stored_setup *setup,
 	if (recovery->refused != 0)
 		log_error(context,
 			  "segment is missing, unreadable or cut, directory=%s segment=%016" PRIx64
-			  " (" MAILSTORE_LOST_TEXT ")",
-			  setup->directory, recovery->refused);
+			  " (%s)",
+			  setup->directory, recovery->refused, mailrecover_advice(ret));
 	if (ret == 0 && recovery->damaged > 0)
 		log_warning(context,
 			    "log is damaged: see fsck, directory=%s places=%" PRIu64
