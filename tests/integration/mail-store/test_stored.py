@@ -215,6 +215,17 @@ class Limits(Case):
             self.assertEqual(len(client.entries("a")), 1)
         self.assertEqual(store.counters()["mails-expired"], 600)
 
+    def test_old_mails_of_an_idle_store_go_behind_a_start_whose_clock_one_before_has_trusted(self):
+        store = Stored(self, stored={"keep": "1d", "keep-interval": "100ms"})
+        self.assertEqual(store.stop(), 0)
+        for part in ("cur", "new"):
+            os.makedirs(self.path(f"old/{part}"))
+        os.utime(self.write("old/cur/1", TEXT), (1e9, 1e9))
+        store.run_tool("import", "--maildir", self.path("old"), "a", at=store.directory)
+        store.start()
+        with store.client() as client:
+            wait_for(lambda: client.stat()["mails"] == 0, "the mail to be too old")
+
     def test_a_mail_beyond_the_size_is_refused(self):
         store = Stored(self, stored={"size": "100K"})
         with store.client() as client:

@@ -3,6 +3,7 @@
 #include "integration/mail/mail-stored/boxes/quota.h"
 
 #include "integration/mail/base/users/users_file.h"
+#include "integration/mail/mail-stored/boxes/clockdoubt.h"
 #include "integration/mail/mail-stored/boxes/expiry.h"
 #include "integration/mail/mail-stored/store/counters.h"
 #include "integration/mail/mail-stored/store/keeper.h"
@@ -181,43 +182,159 @@ TEST_CASE("second copies are kept as long as the mailbox that they are of", "[ma
 	CHECK(expired == 2);
 }
 
+namespace
+{
+
+constexpr int64_t hour_us = 3600LL * 1000000;
+constexpr int64_t day_us = 24 * hour_us;
+
+// A store with an old mail, its keeper, and some looks of it.
+struct kept_boxes {
+	explicit kept_boxes(const tmpdir &dir, uint64_t newest_us = 0)
+	    : boxes{ { &ops }, { "a" }, {}, newest_us }
+	{
+		setup.keep_s = 1;
+		setup.keep_ms = 1;
+		setup.index_ms = 3600 * 1000;
+		snprintf(setup.directory, sizeof(setup.directory), "%s", dir.path().c_str());
+		keeper.layer = &boxes.layer;
+		keeper.setup = &setup;
+		keeper.quota = &quota;
+		keeper.counters = counters;
+		REQUIRE(uv_loop_init(&loop) == 0);
+		REQUIRE(keeper_open(&keeper, &loop) == 0);
+	}
+
+	~kept_boxes()
+	{
+		keeper_close(&keeper);
+		uv_run(&loop, UV_RUN_DEFAULT);
+		CHECK(uv_loop_close(&loop) == 0);
+	}
+
+	// Each ends with a look at the mailbox.
+	bool deletes()
+	{
+		for (unsigned rounds = 0; rounds < 5; rounds++)
+			uv_run(&loop, UV_RUN_ONCE);
+		return !boxes.erased.empty();
+	}
+
+	const maillayer_ops ops = make_old_ops();
+	old_boxes boxes;
+	stored_setup setup = {};
+	const ::quota quota = { &setup, nullptr, nullptr };
+	uint64_t counters[STORED_COUNTER_COUNT] = {};
+	uv_loop_t loop;
+	::keeper keeper = {};
+};
+
+uint64_t ago(int64_t time_us)
+{
+	return clock_wall_us() - static_cast<uint64_t>(time_us);
+}
+
+} // namespace
+
 TEST_CASE("a clock that goes more than a day forward deletes no mail for a day",
 	  "[mail-stored][keeper]")
 {
-	constexpr int64_t day_us = 24LL * 3600 * 1000000;
+	const tmpdir dir;
 	const bool is_far = GENERATE(false, true);
 	// Later, or before the start: then the newest mail shows it.
 	const bool is_later = GENERATE(false, true);
 	const int64_t forward_us = is_far ? 2 * day_us : day_us / 2;
-	const maillayer_ops ops = make_old_ops();
-	old_boxes boxes = { { &ops }, { "a" }, {} };
-	if (!is_later)
-		boxes.newest_us = clock_wall_us() - static_cast<uint64_t>(forward_us);
-	stored_setup setup = {};
-	setup.keep_s = 1;
-	setup.keep_ms = 1;
-	setup.index_ms = 3600 * 1000;
-	const quota quota = { &setup, nullptr, nullptr };
-	uint64_t counters[STORED_COUNTER_COUNT] = {};
-	uv_loop_t loop;
-	keeper keeper = {};
-	keeper.layer = &boxes.layer;
-	keeper.setup = &setup;
-	keeper.quota = &quota;
-	keeper.counters = counters;
-	REQUIRE(uv_loop_init(&loop) == 0);
-	REQUIRE(keeper_open(&keeper, &loop) == 0);
+	kept_boxes kept(dir, is_later ? 0 : ago(forward_us));
 	if (is_later)
-		keeper.began_us -= forward_us;
-	// Each ends with a look at the mailbox.
-	for (unsigned rounds = 0; rounds < 5; rounds++)
-		uv_run(&loop, UV_RUN_ONCE);
-	CHECK(boxes.erased.empty() == is_far);
+		kept.keeper.doubt.trusted_us -= forward_us;
+	CHECK(kept.deletes() != is_far);
 	// The day is over.
-	keeper.doubted_until_us = 0;
-	uv_run(&loop, UV_RUN_ONCE);
-	CHECK_FALSE(boxes.erased.empty());
-	keeper_close(&keeper);
-	uv_run(&loop, UV_RUN_DEFAULT);
-	CHECK(uv_loop_close(&loop) == 0);
+	kept.keeper.doubt.steady_us -= day_us;
+	CHECK(kept.deletes());
+}
+
+TEST_CASE("a store that was idle, and is started each day, deletes old mails after a day in all",
+	  "[mail-stored][keeper]")
+{
+	const tmpdir dir;
+	const uint64_t newest_us = ago(100 * day_us);
+	for (unsigned starts = 0; starts < 2; starts++) {
+		kept_boxes kept(dir, newest_us);
+		CHECK_FALSE(kept.deletes());
+		kept.keeper.doubt.steady_us -= 11 * hour_us;
+		CHECK_FALSE(kept.deletes());
+	}
+	kept_boxes third(dir, newest_us);
+	CHECK_FALSE(third.deletes());
+	third.keeper.doubt.steady_us -= 3 * hour_us;
+	CHECK(third.deletes());
+	CHECK(kept_boxes(dir, newest_us).deletes());
+}
+
+TEST_CASE("mails that came by a clock that is doubted are no reason to trust it at the next start",
+	  "[mail-stored][keeper]")
+{
+	const tmpdir dir;
+	CHECK_FALSE(kept_boxes(dir, ago(2 * day_us)).deletes());
+	CHECK_FALSE(kept_boxes(dir, ago(0)).deletes());
+}
+
+TEST_CASE("a clock is trusted within a day of where it was, and else after a day of running",
+	  "[mail-stored][clockdoubt]")
+{
+	const int64_t sign = GENERATE(1, -1);
+	clockdoubt doubt = { 1000 * day_us, 0, 7 };
+	CHECK(clockdoubt_look(&doubt, 1000 * day_us + 3 * day_us, 7 + 3 * day_us) == 0);
+	CHECK(doubt.left_us == 0);
+	const int64_t wall_us = 1003 * day_us;
+	const int64_t steady_us = 7 + 3 * day_us;
+	CHECK(clockdoubt_look(&doubt, wall_us + sign * 2 * day_us, steady_us) == sign * 2 * day_us);
+	CHECK(doubt.left_us == day_us);
+	SECTION("set right again")
+	{
+		CHECK(clockdoubt_look(&doubt, wall_us + hour_us, steady_us + hour_us) == 0);
+		CHECK(doubt.left_us == 0);
+	}
+	SECTION("another wrong time")
+	{
+		CHECK(clockdoubt_look(&doubt, wall_us + sign * 9 * day_us, steady_us + hour_us) ==
+		      0);
+		CHECK(doubt.left_us == day_us - hour_us);
+	}
+	SECTION("a day goes by")
+	{
+		const int64_t shown_us = wall_us + sign * 2 * day_us;
+		CHECK(clockdoubt_look(&doubt, shown_us + day_us - 1, steady_us + day_us - 1) == 0);
+		CHECK(doubt.left_us == 1);
+		CHECK(clockdoubt_look(&doubt, shown_us + day_us, steady_us + day_us) == 0);
+		CHECK(doubt.left_us == 0);
+		CHECK(clockdoubt_look(&doubt, shown_us + 2 * day_us, steady_us + 2 * day_us) == 0);
+		CHECK(doubt.left_us == 0);
+	}
+}
+
+TEST_CASE("a file of the clock that is damaged says nothing", "[mail-stored][clockdoubt]")
+{
+	const tmpdir dir;
+	const clockdoubt kept = { 1000 * day_us, hour_us, 0 };
+	clockdoubt doubt = { 1, 2, 3 };
+	CHECK_FALSE(clockdoubt_load(dir.path().c_str(), &doubt));
+	REQUIRE(clockdoubt_save(dir.path().c_str(), &kept) == 0);
+	const std::string bytes = read_file(dir.file("clock"));
+	CHECK(bytes.size() == 24);
+	for (size_t at = 0; at < bytes.size(); at++) {
+		std::string other = bytes;
+		other[at] = static_cast<char>(other[at] ^ 1);
+		write_file(dir.file("clock"), other);
+		CHECK_FALSE(clockdoubt_load(dir.path().c_str(), &doubt));
+		write_file(dir.file("clock"), bytes.substr(0, at));
+		CHECK_FALSE(clockdoubt_load(dir.path().c_str(), &doubt));
+	}
+	CHECK(doubt.trusted_us == 1);
+	write_file(dir.file("clock"), bytes);
+	REQUIRE(clockdoubt_load(dir.path().c_str(), &doubt));
+	CHECK(doubt.trusted_us == kept.trusted_us);
+	CHECK(doubt.left_us == kept.left_us);
+	CHECK(doubt.steady_us == 3);
+	CHECK(clockdoubt_save("/absent", &kept) == -ENOENT);
 }

@@ -11,9 +11,8 @@
 
 static const char context[] = "mail-stored";
 
-#define EXPIRE_LOOKS 16			     /* in one turn of the loop */
-#define FORWARD_US   (24LL * 3600 * 1000000) /* a day: clocks are not set by that much */
-#define SPACE_SHORT  20			     /* less than one in so many blocks is free */
+#define EXPIRE_LOOKS 16 /* in one turn of the loop */
+#define SPACE_SHORT  20 /* less than one in so many blocks is free */
 
 /* Says what is wrong; a store that has stopped, or lost its index, is the owner's business. */
 static void note(struct keeper *keeper, const char *what, int status)
@@ -117,47 +116,51 @@ static void on_collect(uv_timer_t *timer)
 
 /* ---- age ---- */
 
-static int64_t find_beginning(void)
+static int64_t look_at_clock(struct keeper *keeper)
 {
-	return (int64_t)clock_wall_us() - (int64_t)clock_now_us();
+	return clockdoubt_look(&keeper->doubt, (int64_t)clock_wall_us(), (int64_t)clock_now_us());
 }
 
-/*
- * A clock that has gone far forward may be wrong, and what is deleted by it is gone when it is set right. So a day
- * goes by before mails are old by it.
- */
+/* Without the file a start doubts more, and deletes no more. */
+static void keep_doubt(struct keeper *keeper)
+{
+	if (quota_may_expire(keeper->quota))
+		(void)clockdoubt_save(keeper->setup->directory, &keeper->doubt);
+}
+
 static bool is_clock_doubted(struct keeper *keeper)
 {
-	const int64_t began_us = find_beginning();
-	const int64_t forward_us = began_us - keeper->began_us;
-	if (forward_us > FORWARD_US) {
+	const int64_t leap_us = look_at_clock(keeper);
+	if (leap_us != 0)
 		log_warning(context,
-			    "old mails not deleted for a day, clock went forward, seconds=%" PRId64,
-			    forward_us / 1000000);
-		keeper->doubted_until_us = clock_now_us() + FORWARD_US;
-	}
-	if (forward_us > FORWARD_US || forward_us < 0)
-		keeper->began_us = began_us;
-	return clock_now_us() < keeper->doubted_until_us;
+			    "old mails not deleted for a day, clock has leapt, seconds=%" PRId64,
+			    leap_us / 1000000);
+	return keeper->doubt.left_us > 0;
 }
 
-/*
- * One that was ahead when the machine was started is seen by the newest mail alone. A store that had none for a day
- * keeps old ones for a day more.
- */
-static void doubt_start(struct keeper *keeper)
+/* Of a store that was never looked at: the newest mail, or deletion, was when the clock was right. */
+static void find_trusted(struct keeper *keeper)
 {
 	struct mailstore_info info = { 0 };
-	if (maillayer_describe(keeper->layer, &info) != 0 || info.newest_us == 0)
-		return;
-	const int64_t since_us = (int64_t)(clock_wall_us() - info.newest_us);
-	if (since_us <= FORWARD_US)
-		return;
-	keeper->doubted_until_us = clock_now_us() + FORWARD_US;
-	if (quota_may_expire(keeper->quota))
+	const uint64_t now_us = clock_wall_us();
+	const bool is_known = maillayer_describe(keeper->layer, &info) == 0 && info.newest_us > 0;
+	keeper->doubt.trusted_us =
+		(int64_t)(is_known && info.newest_us < now_us ? info.newest_us : now_us);
+}
+
+/* A clock that was wrong before the start is seen by the last one alone. So is a store that was idle until now. */
+static void begin_doubt(struct keeper *keeper)
+{
+	keeper->doubt = (struct clockdoubt){ .steady_us = (int64_t)clock_now_us() };
+	if (!clockdoubt_load(keeper->setup->directory, &keeper->doubt))
+		find_trusted(keeper);
+	(void)look_at_clock(keeper);
+	keep_doubt(keeper);
+	if (keeper->doubt.left_us > 0 && quota_may_expire(keeper->quota))
 		log_info(context,
-			 "old mails not deleted for a day, newest mail is older, seconds=%" PRId64,
-			 since_us / 1000000);
+			 "old mails not deleted yet, store was idle or clock has leapt, "
+			 "seconds=%" PRId64,
+			 keeper->doubt.left_us / 1000000);
 }
 
 static void on_expire(uv_timer_t *timer)
@@ -170,6 +173,7 @@ static void on_expire(uv_timer_t *timer)
 		uv_timer_start(timer, on_expire, 1, 0);
 		return;
 	}
+	keep_doubt(keeper);
 	expiry_rewind(&keeper->expiry);
 	uv_timer_start(timer, on_expire, keeper->setup->keep_ms, 0);
 	if (ret != DNSBLV6_ENOTFOUND && ret != -EOPNOTSUPP)
@@ -182,8 +186,7 @@ int keeper_open(struct keeper *keeper, uv_loop_t *loop)
 {
 	uv_timer_t *const timers[] = { &keeper->index, &keeper->collect, &keeper->expire };
 	int ret = 0;
-	keeper->began_us = find_beginning();
-	doubt_start(keeper);
+	begin_doubt(keeper);
 	keeper->expiry = (struct expiry){ .layer = keeper->layer,
 					  .quota = keeper->quota,
 					  .expired = &keeper->counters[STORED_EXPIRED] };

@@ -16,6 +16,7 @@
  * One thread's. After keeper_close() the loop has to run once more.
  */
 
+#include "integration/mail/mail-stored/boxes/clockdoubt.h"
 #include "integration/mail/mail-stored/boxes/expiry.h"
 
 #include <uv.h>
@@ -41,8 +42,7 @@ struct keeper {
 	bool is_short;	    /* no segment could be emptied for want of space, and that was said */
 	uint64_t delivered; /* at the last look */
 	struct expiry expiry;
-	int64_t began_us; /* the wall clock when the steady one began: it moves when that is set */
-	uint64_t doubted_until_us; /* by the steady one: no mail is too old before */
+	struct clockdoubt doubt; /* while there is one no mail is too old */
 };
 
 /* Memory is the caller's; layer to owner have been set. 0 or a status of libuv. */
