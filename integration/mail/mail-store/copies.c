@@ -53,7 +53,8 @@ struct copies {
 	uint64_t away; /* mailboxes of which a node is down */
 	/* Mailboxes of copies whose node has no mail, in order; their bytes are freed with them. */
 	struct tool_names lost;
-	bool is_damaged; /* some mail was left out */
+	bool is_damaged;	 /* some mail was left out */
+	bool began_without_lock; /* its node was down */
 	bool has_lost_lock;
 	/* Some node did not say which mailboxes it has, or whether it has a mail that would come back. */
 	bool lacked_boxes;
@@ -108,13 +109,12 @@ struct target {
 };
 
 /*
- * As gather does before each write. Without the node that keeps it none has it; when that is back, this one has it, or
- * another. 0, or -ECANCELED with a line of the log.
+ * As gather does before each write. Without the node that keeps it none has it, as long as that is down: another that
+ * ran when it was back has changed what lists of before say. 0, or -ECANCELED with a line of the log.
  */
 static int check_lock(struct copies *copies)
 {
-	const int ret = tool_lock_moves(copies->lock);
-	if (ret == 0 || ret == MAILSTORE_EAWAY)
+	if (tool_lock_moves(copies->lock) == (copies->began_without_lock ? MAILSTORE_EAWAY : 0))
 		return 0;
 	log_error(NULL, "lock lost, store=%s (copies again)", copies->store);
 	copies->has_lost_lock = true;
@@ -624,10 +624,9 @@ int copies_command(int argc, char **argv)
 	if (!tool_is_socket(copies.store))
 		options_fail(&table, "--store is the socket of mail-stored");
 	copies.verb = (enum verb)verb;
-	bool is_away;
 	int status = tool_open(copies.store, false, &copies.layer);
 	if (status == EX_OK && copies.verb != CHECK)
-		status = tool_open_lock(copies.store, &copies.lock, &is_away);
+		status = tool_open_lock(copies.store, &copies.lock, &copies.began_without_lock);
 	if (status == EX_OK)
 		status = run(&copies);
 	maillayer_close(copies.layer);

@@ -31,12 +31,16 @@ class Copies(Nodes):
         """[(number of the node, [id, ...]), ...] of stores that have copies of a mailbox."""
         found = []
         for node in self.cluster.nodes:
-            with stored.Client(node.stored.socket + ".store") as client:
-                for number in (1, 2, 3):
-                    idents = [ident for _, ident, _ in client.entries(f"\1{number}/{box}")]
-                    if idents:
-                        found.append((number, node.number, idents))
+            for number in (1, 2, 3):
+                idents = self.copies_at(node, f"\1{number}/{box}")
+                if idents:
+                    found.append((number, node.number, idents))
         return found
+
+    @staticmethod
+    def copies_at(node, box):
+        with stored.Client(node.stored.socket + ".store") as client:
+            return [ident for _, ident, _ in client.entries(box)]
 
     def test_the_next_node_has_each_mail_too_until_it_is_deleted(self):
         self.begin(nodes={"copies": 2})
@@ -242,6 +246,50 @@ class Copies(Nodes):
         with self.way(nodes[0].stored.socket, restore_without_the_lock, clients=2) as at:
             self.run_copies("restore", EX_TEMPFAIL, r"^error: lock lost, store=\S+ \(copies again\)\n$", at)
         self.assertEqual(others, [keeper.number])
+        self.assertEqual([ident for _, ident, _ in client.entries(box)], idents)
+        self.assertEqual(self.run_copies("check")[1:5], [3, 0, 0, 0])
+
+    def begin_without_the_lock(self):
+        """The keeper of the lock is down, and another node has lost its store: (keeper, that one, the third, box, ids)"""
+        nodes = self.begin(nodes={"copies": 2})
+        self.expect_log("")
+        with nodes[0].stored.client() as client:
+            keeper = client.call(stored.LOCATE, name=b"\1gather").number
+            box = self.boxes_by_node(client)[keeper % 3 + 1][0]
+        own, third = nodes[keeper % 3], nodes[(keeper + 1) % 3]
+        client = self.client(third)
+        idents = [client.deliver(TEXT, [box]) for _ in range(3)]
+        self.lose_store(own, client)
+        nodes[keeper - 1].kill()
+        wait_for(lambda: b"state=away" in client.call(stored.CLUSTER).rows, "the node to be missed")
+        return nodes[keeper - 1], third, client, box, idents
+
+    def test_two_at_once_while_the_keeper_of_the_lock_is_down_bring_no_mail_twice(self):
+        _, third, client, box, idents = self.begin_without_the_lock()
+        others = []
+
+        def restore_without_the_lock(packet):
+            if stored.REQUEST.unpack_from(packet)[1] == stored.DELIVER and not others:
+                others.append(self.run_copies("restore", 1, ".*", third.stored.socket)[4])
+
+        with self.way(third.stored.socket, restore_without_the_lock, clients=2) as at:
+            self.assertEqual(self.run_copies("restore", 1, ".*", at)[4], 0)
+        self.assertEqual(others, [3])
+        self.assertEqual([ident for _, ident, _ in client.entries(box)], idents)
+
+    def test_one_that_began_without_the_lock_stops_when_its_keeper_is_back(self):
+        keeper, third, client, box, idents = self.begin_without_the_lock()
+        asked = []
+
+        def restore_with_the_lock(packet):
+            asked.append(stored.REQUEST.unpack_from(packet)[1])
+            if asked[-1] == stored.LOCK and asked.count(stored.LOCK) == 2:
+                self.assertEqual(self.run_copies("restore", at=third.stored.socket)[4], 3)
+            elif asked[-1] != stored.LOCK and asked.count(stored.LOCK) == 1 and stored.BOXES not in asked[:-1]:
+                self.bring_back(keeper, client)
+
+        with self.way(third.stored.socket, restore_with_the_lock, clients=2) as at:
+            self.run_copies("restore", EX_TEMPFAIL, r"^error: lock lost, store=\S+ \(copies again\)\n$", at)
         self.assertEqual([ident for _, ident, _ in client.entries(box)], idents)
         self.assertEqual(self.run_copies("check")[1:5], [3, 0, 0, 0])
 
