@@ -4,6 +4,7 @@
 
 #include "lib/content/little.h"
 #include "lib/format/array.h"
+#include "lib/format/ascii.h"
 #include "lib/format/hex.h"
 #include "lib/unpack/office/unpack_office.h"
 #include "lib/unpack/pdf/unpack_dictionary.h"
@@ -162,7 +163,7 @@ static bool take_number(struct text *text, uint32_t *ret_number)
 	at.at += is_negative;
 	if (at.at >= at.end || *at.at < '0' || *at.at > '9')
 		return false;
-	for (; at.at < at.end && *at.at >= '0' && *at.at <= '9'; at.at++)
+	for (; at.at < at.end && ascii_is_digit(*at.at); at.at++)
 		number = number * 10 + (*at.at - '0');
 	*text = at;
 	*ret_number = is_negative ? 0 - number : number;
@@ -190,11 +191,6 @@ static bool take_string(struct sealed *sealed, struct text *text)
 	return true;
 }
 
-static bool is_digit(uint8_t byte)
-{
-	return byte >= '0' && byte <= '9';
-}
-
 /* The number that ends before at, which goes to its begin. */
 static uint32_t number_before(const uint8_t *begin, const uint8_t **at)
 {
@@ -202,7 +198,7 @@ static uint32_t number_before(const uint8_t *begin, const uint8_t **at)
 	uint32_t unit = 1;
 	while (*at > begin && pdf_is_space((*at)[-1]))
 		--*at;
-	for (; *at > begin && is_digit((*at)[-1]); unit *= 10)
+	for (; *at > begin && ascii_is_digit((*at)[-1]); unit *= 10)
 		number += unit * (uint32_t)(*--*at - '0');
 	return number;
 }
@@ -212,7 +208,7 @@ static bool take_begin(struct text *text, struct thing *ret_thing)
 {
 	const uint8_t *before = text->at;
 	if (text->end - text->at < 3 || memcmp(text->at, "obj", 3) != 0 || before == text->begin ||
-	    !(pdf_is_space(before[-1]) || is_digit(before[-1])))
+	    !(pdf_is_space(before[-1]) || ascii_is_digit(before[-1])))
 		return false;
 	memset(ret_thing, 0, sizeof(*ret_thing));
 	ret_thing->generation = number_before(text->begin, &before);
