@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/format/array.h"
 
@@ -93,11 +94,24 @@ static int compare_emptied(struct maillog *log, struct reader *reader, uint64_t 
 	return *ret_is_emptied ? 0 : MAILSTORE_EOLD;
 }
 
+/* Of a mail whose row has gone, with a copy that was collected, a record may have been left behind. */
+static int compare_mail(struct reader *reader, const struct mailrecord *record)
+{
+	struct mailrow row;
+	if (record->type == MAILRECORD_DELETE)
+		return 0;
+	int ret = mailindex_mail(reader, record->mail, &row);
+	if (ret != STORE_OK)
+		return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
+	return memcmp(&row.id, &record->id, sizeof(row.id)) == 0 ? 0 : MAILSTORE_EOLD;
+}
+
 /*
- * Do the records up to where the index knows it end there, and is the newest of them as old? Of two logs that go on
- * from one copy, both have the segment that grew. What is damaged leaves the question open.
+ * Do the records up to where the index knows it end there, are they of its mails, and is the newest of them as old? Of
+ * two logs that go on from one copy, both have the segment that grew. What is damaged leaves the question open.
  */
-static int compare_records(struct maillog *log, uint64_t segment, const struct segmentrow *row)
+static int compare_records(struct maillog *log, struct reader *reader, uint64_t segment,
+			   const struct segmentrow *row)
 {
 	struct maillog_cursor cursor = { .segment = segment, .at = MAILSEGMENT_HEAD_SIZE };
 	uint64_t newest_us = 0;
@@ -109,6 +123,8 @@ static int compare_records(struct maillog *log, uint64_t segment, const struct s
 			ret = DNSBLV6_ENOTFOUND;
 		if (ret == 0 && cursor.record.time_us > newest_us)
 			newest_us = cursor.record.time_us;
+		if (ret == 0)
+			ret = compare_mail(reader, &cursor.record);
 		end = cursor.at;
 	}
 	if (ret != 0)
@@ -131,7 +147,7 @@ int mailrecover_compare(struct maillog *log, struct reader *reader, uint64_t nex
 		return ret;
 	if (maillog_read_segment(log, segment, &head) == 0 && head.id != row.id)
 		return MAILSTORE_EOLD;
-	return compare_records(log, segment, &row);
+	return compare_records(log, reader, segment, &row);
 }
 
 static void note_damage(struct mailrecover *recover, uint64_t segment, uint64_t at, uint64_t count)
