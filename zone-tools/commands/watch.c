@@ -269,6 +269,9 @@ static void close_running(struct running *running)
 static int run_child(const struct watch *watch, const struct running *running,
 		     const struct watched *watched)
 {
+	/* Watches stay as long as some process has their descriptor, and a secondary may be waited for. */
+	struct lookout lookout = watch->lookout;
+	lookout_close(&lookout);
 	sigprocmask(SIG_SETMASK, &watch->before, NULL);
 	close(watch->signals);
 	if (dup2(running->out, STDOUT_FILENO) < 0 || dup2(running->err, STDERR_FILENO) < 0)

@@ -433,6 +433,20 @@ class Alone(WatchCase):
         watch.wait_for_log(r"^info: \[bl6\.example\.\] nothing changed in bl6\.example\.: serial=")
         self.assertEqual(watch.stop(), 0)
 
+    def test_a_process_that_waits_for_a_secondary_keeps_no_watches(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+            silent.bind((self.host, 0))
+            self.configure(f"secondary: {self.host}@{silent.getsockname()[1]}", f"secondary-wait: {10 * DEADLINE_S}")
+            watch = self.watch()
+            self.built(watch, 1, OTHER)
+            silent.settimeout(DEADLINE_S)
+            silent.recv(512)
+            waiting, = children_of(watch.pid)
+            links = [os.readlink(link) for link in Path(f"/proc/{waiting}/fd").iterdir()]
+            self.assertIn("/memfd:output (deleted)", links)
+            self.assertNotIn("anon_inode:inotify", links)
+            self.assertEqual(watch.stop(), 0)
+
     def test_a_link_behind_a_link_is_found_by_looking(self):
         """Once in a minute; where it leads to is watched from then on."""
         for number in range(3):
