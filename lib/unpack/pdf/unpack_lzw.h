@@ -4,7 +4,7 @@
 /*
  * unpack_lzw.h - LZW as PDF has it (ISO 32000-1, 7.4.4).
  *
- * Flow: unpack_pdf.c: a stream with /LZWDecode, byte for byte -> unpack_lzw_take() -> what comes out.
+ * Flow: unpack_filters.c: a stream with /LZWDecode, byte for byte -> unpack_lzw_take() -> what comes out.
  *
  *     unpack_lzw_begin(&lzw, true);
  *     size = unpack_lzw_take(&lzw, byte, &out);    // the bytes at out, until the next call

@@ -2,14 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/format/hex.h"
-#include "lib/unpack/pdf/unpack_dictionary.h"
-#include "lib/unpack/pdf/unpack_lzw.h"
-#include "lib/unpack/pdf/unpack_predictor.h"
-#include "lib/unpack/pdf/unpack_script.h"
-#include "lib/unpack/pdf/unpack_seal.h"
-#include "lib/unpack/pdf/unpack_stages.h"
-#include "lib/unpack/unpack_inflate.h"
+#include "lib/unpack/pdf/unpack_filters.h"
+#include "lib/unpack/pdf/unpack_pdfstate.h"
 
 /*
  * Streams of a PDF (ISO 32000-1, 7.3.8), as they come, without its tables:
@@ -26,372 +20,12 @@
  * What has other filters is given as it is, and what is encrypted, which unpack_sealed.c opens. That filters and
  * parameters are in objects of their own is said.
  */
-enum pdf_mode {
-	PDF_TEXT,
-	PDF_STREAM,
-};
-
-/* What was there of "stream" and the end of its line. */
-enum pdf_word {
-	WORD_NONE,
-	WORD_STREAM,
-	WORD_BLANK,
-	WORD_CR, /* the LF of a CRLF may follow */
-};
-
-enum pdf_body {
-	PDF_HEAD, /* its first two bytes */
-	PDF_INFLATE,
-	PDF_RAW,
-	PDF_PASSED, /* to its end */
-};
-
-#define END_WORD	 "endstream"
-#define END_WORD_SIZE	 9
 #define STREAM_WORD_SIZE 6
 #define EARLY		 PDF_INNER "EarlyChange"
-#define PIECE_SIZE	 512
 #define DEFLATE_CODES	 6  /* of a block's first byte: 0 for bytes as they are */
 #define ZLIB_BEHIND	 16 /* bytes, of a sum and what fills up to a whole line */
-/*
- * Of an image as much as this comes out, or as it takes to see that it is dense; nothing does that
- * would leave too little for what else is there.
- */
-#define IMAGE_MIN    (16 * 1024)
-#define IMAGE_MAX    (1024 * 1024)
-#define IMAGE_DENSE  50
-#define IMAGE_LEAVES (64u << 20)
-#define IMAGE_SLICE  16 /* goes in at a time, so that not much more comes out */
-
-struct pdf_state {
-	enum pdf_mode mode;
-	enum pdf_word word;
-	enum pdf_body body;
-	bool is_image;
-	bool is_within;	   /* another stream, it has begun */
-	bool is_encrypted; /* it says so */
-	bool is_opened;	   /* and was, already */
-	uint8_t held_size; /* bytes that may be the end of a line, and END_WORD */
-	uint8_t word_size; /* how much of it */
-	uint8_t head_size;
-	uint8_t head[2];
-	uint8_t held[2 + END_WORD_SIZE];
-	unsigned count;		    /* of streams */
-	bool has_word;		    /* END_WORD was in the stream, within its length */
-	enum inflate_step inflated; /* what was last */
-	uint64_t taken;		    /* of the stream */
-	/* Of the stream, or what its dictionary has said until now. */
-	uint64_t length; /* 0: not said */
-	struct pdf_stages stages;
-	enum pdf_filter predicted; /* what .predictor is of */
-	bool is_flate;
-	bool is_late;		/* LZW's codes become longer when they have to */
-	bool is_unpredicted;	/* there is a predictor that is not known here */
-	bool is_unfiltered;	/* and that of filters */
-	bool has_filters;	/* /Filter was there */
-	struct pdf_place place; /* of the text's first byte */
-	unsigned text_size;
-	unsigned piece_size;
-	unsigned given_size;
-	uint8_t text[PDF_TEXT_SIZE];
-	uint8_t piece[PIECE_SIZE];
-	uint8_t given[PIECE_SIZE];
-	struct unpack_inflate inflate;
-	const struct pdf_stage *lzw_stage; /* of the first that has bytes; NULL: none */
-	uint64_t lzw_out;
-	struct unpack_lzw lzw;
-	struct pdf_predictor predictor;
-	bool has_objects; /* the stream */
-	unsigned script_count;
-	struct pdf_seal seal;
-	struct pdf_script outside; /* of all bytes of the file */
-	struct pdf_script inside;  /* of streams that have objects */
-};
 
 _Static_assert(sizeof(struct pdf_state) <= UNPACK_HERE_STATE, "the row has room for it");
-
-/* ---- what comes out of a stream's filters ---- */
-
-static bool give_out(struct unpack *unpack, const uint8_t *bytes, size_t size)
-{
-	struct pdf_state *state = unpack->state;
-	unpack_give(unpack, bytes, size);
-	for (size_t i = 0; i < size && state->has_objects && !unpack->is_over; i++)
-		pdf_script_take(&state->inside, unpack, &state->script_count, bytes[i]);
-	return !unpack->is_over;
-}
-
-static bool is_enough(const struct unpack *unpack, uint64_t out, uint64_t in)
-{
-	const struct pdf_state *state = unpack->state;
-	return state->is_image && out >= IMAGE_MIN &&
-	       (out >= IMAGE_MAX || out / IMAGE_DENSE > in ||
-		unpack->budget->total_left < IMAGE_LEAVES);
-}
-
-static bool is_inflated_enough(const struct unpack *unpack)
-{
-	const struct unpack_inflate *inflate = &((const struct pdf_state *)unpack->state)->inflate;
-	return is_enough(unpack, inflate->out, inflate->stream.total_in);
-}
-
-static void end_behind(struct unpack *unpack);
-
-static void inflate_piece(struct unpack *unpack, const uint8_t *bytes, size_t size)
-{
-	struct pdf_state *state = unpack->state;
-	enum inflate_step step = INFLATE_MORE;
-	size_t at = 0;
-	while (at < size && step == INFLATE_MORE && !is_inflated_enough(unpack)) {
-		const bool is_probed = state->is_image && state->inflate.out < IMAGE_MIN;
-		const size_t most = is_probed	      ? IMAGE_SLICE
-				    : state->is_image ? 4 * IMAGE_SLICE
-						      : PIECE_SIZE;
-		size_t used = 0;
-		step = unpack_inflate(unpack, &state->inflate, bytes + at,
-				      size - at < most ? size - at : most, &used);
-		at += used;
-	}
-	state->inflated = step;
-	if (step == INFLATE_MORE && !is_inflated_enough(unpack))
-		return;
-	state->body = PDF_PASSED;
-	unpack->in += size - at;
-	end_behind(unpack);
-	unpack_close(unpack, true);
-}
-
-static void give_piece(struct unpack *unpack, const uint8_t *bytes, size_t size)
-{
-	struct pdf_state *state = unpack->state;
-	if (state->body == PDF_INFLATE) {
-		inflate_piece(unpack, bytes, size);
-		return;
-	}
-	unpack->in += size;
-	if (state->body == PDF_RAW)
-		give_out(unpack, bytes, size);
-}
-
-/* RFC 1950 2.2, as far as two bytes go. Where it is said to be that, readers do not mind the size of a window. */
-static bool is_zlib(const uint8_t *head, bool is_said)
-{
-	return (head[0] & 0xf) == Z_DEFLATED && (head[0] >> 4 <= 7 || is_said) &&
-	       (head[1] & 0x20) == 0 && (head[0] << 8 | head[1]) % 31 == 0;
-}
-
-static bool give_behind(struct unpack *unpack, const uint8_t *bytes, size_t size);
-
-static void take_head(struct unpack *unpack)
-{
-	struct pdf_state *state = unpack->state;
-	const bool is_deflate = state->head_size == 2 && is_zlib(state->head, state->is_flate);
-	state->body = is_deflate ? PDF_INFLATE : PDF_RAW;
-	if (is_deflate) {
-		unpack_inflate_reset(&state->inflate);
-		state->inflate.give =
-			state->stages.behind[0].filter != PDF_INFLATED ? give_behind : give_out;
-		unpack->in += 2;
-	} else if (state->head_size > 0) {
-		give_piece(unpack, state->head, state->head_size);
-	}
-}
-
-/* Pieces are cut where the stream says, not where the input is. */
-static void flush(struct unpack *unpack)
-{
-	struct pdf_state *state = unpack->state;
-	const unsigned size = state->piece_size;
-	state->piece_size = 0;
-	if (size > 0)
-		give_piece(unpack, state->piece, size);
-}
-
-static void put(struct unpack *unpack, uint8_t byte)
-{
-	struct pdf_state *state = unpack->state;
-	if (state->body == PDF_HEAD) {
-		/* Lenient readers pass empty lines before what is compressed. */
-		if (state->is_flate && state->head_size == 0 && (byte == '\r' || byte == '\n'))
-			return;
-		state->head[state->head_size++] = byte;
-		if (state->head_size == 2)
-			take_head(unpack);
-		return;
-	}
-	state->piece[state->piece_size++] = byte;
-	if (state->piece_size == PIECE_SIZE)
-		flush(unpack);
-}
-
-static void flush_given(struct unpack *unpack)
-{
-	struct pdf_state *state = unpack->state;
-	const unsigned size = state->given_size;
-	state->given_size = 0;
-	give_out(unpack, state->given, size);
-}
-
-static void put_given(struct unpack *unpack, uint8_t byte)
-{
-	struct pdf_state *state = unpack->state;
-	state->given[state->given_size++] = byte;
-	if (state->given_size == PIECE_SIZE)
-		flush_given(unpack);
-}
-
-/* ---- filters other than FlateDecode (7.4.2 to 7.4.5), one behind the other ---- */
-
-static void take_data(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte);
-
-static void put_group(struct unpack *unpack, struct pdf_stage *stage, unsigned bytes)
-{
-	const uint32_t group = stage->group;
-	stage->group = 0;
-	stage->group_size = 0;
-	for (unsigned i = 0; i < bytes; i++)
-		take_data(unpack, stage + 1, (uint8_t)(group >> (24 - 8 * i)));
-}
-
-/* What is left of ASCII85: of n digits, n - 1 bytes. */
-static void end_filter(struct unpack *unpack, struct pdf_stage *stage)
-{
-	const unsigned size = stage->group_size;
-	stage->is_over = true;
-	if (stage->filter == PDF_HEX && stage->has_nibble)
-		take_data(unpack, stage + 1, (uint8_t)(stage->nibble << 4));
-	stage->has_nibble = false;
-	if (stage->filter != PDF_ASCII85 || size < 2)
-		return;
-	for (unsigned i = size; i < 5; i++)
-		stage->group = stage->group * 85 + 84;
-	put_group(unpack, stage, size - 1);
-}
-
-static void take_ascii85(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
-{
-	if (byte == 'z' && stage->group_size == 0) {
-		put_group(unpack, stage, 4);
-	} else if (byte >= '!' && byte <= 'u') {
-		stage->group = stage->group * 85 + (byte - '!');
-		if (++stage->group_size == 5)
-			put_group(unpack, stage, 4);
-	}
-}
-
-static void take_hex(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
-{
-	const int digit = hex_value((char)byte);
-	const uint8_t nibble = stage->nibble;
-	if (digit < 0)
-		return;
-	stage->nibble = (uint8_t)digit;
-	stage->has_nibble = !stage->has_nibble;
-	if (!stage->has_nibble)
-		take_data(unpack, stage + 1, (uint8_t)(nibble << 4 | digit));
-}
-
-/* What a filter behind it drops is counted, too. */
-static bool is_affordable(struct unpack *unpack, size_t size)
-{
-	if (size > 1 && unpack_spend(unpack, size) && unpack_is_dense(unpack, 0))
-		unpack_stop(unpack, UNPACK_RATIO);
-	return !unpack->is_over;
-}
-
-/* group is 0 before a length, then how many bytes follow, or what the length of a run is taken from. */
-static void take_runs(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
-{
-	const uint32_t group = stage->group;
-	if (group == 0) {
-		stage->is_over = byte == 128;
-		stage->group = byte < 128 ? byte + 1U : byte;
-		return;
-	}
-	stage->group = group <= 128 ? group - 1 : 0;
-	const unsigned count = group <= 128 ? 1 : 257 - group;
-	if (is_affordable(unpack, count)) {
-		for (unsigned i = 0; i < count; i++)
-			take_data(unpack, stage + 1, byte);
-	}
-}
-
-/* There is one table: LZW within LZW makes nothing smaller, and is passed. */
-static void take_lzw(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
-{
-	struct pdf_state *state = unpack->state;
-	const uint8_t *bytes = NULL;
-	if (state->lzw_stage == NULL) {
-		state->lzw_stage = stage;
-		state->lzw_out = 0;
-		unpack_lzw_begin(&state->lzw, !state->is_late);
-	} else if (state->lzw_stage != stage) {
-		unpack_tell(unpack, UNPACK_UNSUPPORTED);
-		stage->is_over = true;
-		return;
-	}
-	const size_t size = unpack_lzw_take(&state->lzw, byte, &bytes);
-	state->lzw_out += size;
-	stage->is_over = state->lzw.is_over || is_enough(unpack, state->lzw_out, state->taken);
-	if (is_affordable(unpack, size)) {
-		for (size_t i = 0; i < size; i++)
-			take_data(unpack, stage + 1, bytes[i]);
-	}
-}
-
-static void take_rows(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
-{
-	struct pdf_state *state = unpack->state;
-	if (pdf_predictor_take(&state->predictor, &byte))
-		take_data(unpack, stage + 1, byte);
-}
-
-/* Bounded by PDF_STAGES_MAX. */
-static void take_data(struct unpack *unpack, struct pdf_stage *stage, uint8_t byte)
-{
-	if (stage->filter == PDF_PLAIN)
-		put(unpack, byte);
-	else if (stage->filter == PDF_INFLATED)
-		put_given(unpack, byte);
-	else if (stage->is_over)
-		return;
-	else if (stage->filter == PDF_RUNS)
-		take_runs(unpack, stage, byte);
-	else if (stage->filter == PDF_LZW)
-		take_lzw(unpack, stage, byte);
-	else if (stage->filter == PDF_ROWS)
-		take_rows(unpack, stage, byte);
-	else if (byte == (stage->filter == PDF_HEX ? '>' : '~'))
-		end_filter(unpack, stage);
-	else if (stage->filter == PDF_HEX)
-		take_hex(unpack, stage, byte);
-	else
-		take_ascii85(unpack, stage, byte);
-}
-
-static void end_stages(struct unpack *unpack, struct pdf_stage *stages)
-{
-	for (size_t i = 0; stages[i].filter >= PDF_HEX && stages[i].filter <= PDF_ROWS; i++)
-		end_filter(unpack, &stages[i]);
-}
-
-/* What filters leave of what was compressed may be little: that is counted, too. */
-static bool give_behind(struct unpack *unpack, const uint8_t *bytes, size_t size)
-{
-	struct pdf_state *state = unpack->state;
-	if (!unpack_spend(unpack, size))
-		return false;
-	for (size_t i = 0; i < size; i++)
-		take_data(unpack, state->stages.behind, bytes[i]);
-	return !unpack->is_over;
-}
-
-static void end_behind(struct unpack *unpack)
-{
-	struct pdf_state *state = unpack->state;
-	end_stages(unpack, state->stages.behind);
-	flush_given(unpack);
-}
 
 /* ---- dictionaries ---- */
 
@@ -518,8 +152,7 @@ static void keep(struct unpack *unpack, uint8_t byte)
 
 static void take_raw(struct unpack *unpack, uint8_t byte)
 {
-	struct pdf_state *state = unpack->state;
-	take_data(unpack, state->stages.before, byte);
+	pdf_filters_take(unpack, byte);
 	keep(unpack, byte);
 }
 
@@ -528,7 +161,7 @@ static void keep_line_end(struct unpack *unpack)
 {
 	const struct pdf_state *state = unpack->state;
 	const uint64_t begin = state->taken - state->held_size;
-	for (unsigned i = 0; i + END_WORD_SIZE < state->held_size; i++)
+	for (unsigned i = 0; i + PDF_END_WORD_SIZE < state->held_size; i++)
 		if (state->length == 0 || begin + i < state->length)
 			keep(unpack, state->held[i]);
 }
@@ -567,11 +200,7 @@ static void begin_stream(struct unpack *unpack)
 static void end_stream(struct unpack *unpack)
 {
 	struct pdf_state *state = unpack->state;
-	end_stages(unpack, state->stages.before);
-	if (state->body == PDF_HEAD)
-		take_head(unpack);
-	flush(unpack);
-	end_behind(unpack);
+	pdf_filters_end(unpack);
 	pdf_script_end(&state->inside, unpack);
 	unpack_close(unpack, true);
 	pdf_seal_end_stream(&state->seal, unpack, is_plain(state));
@@ -642,18 +271,18 @@ static bool is_data(struct unpack *unpack)
 	if (state->length > 0)
 		return state->taken <= state->length && state->body != PDF_PASSED &&
 		       !state->stages.before[0].is_over;
-	flush(unpack);
+	pdf_filters_flush(unpack);
 	return state->body == PDF_INFLATE && !state->stages.before[0].is_over;
 }
 
 static void take_stream(struct unpack *unpack, uint8_t byte)
 {
-	static const char word[] = END_WORD;
+	static const char word[] = PDF_END_WORD;
 	struct pdf_state *state = unpack->state;
 	state->taken++;
 	if (byte == (uint8_t)word[state->word_size]) {
 		state->held[state->held_size++] = byte;
-		if (++state->word_size < END_WORD_SIZE)
+		if (++state->word_size < PDF_END_WORD_SIZE)
 			return;
 		if (is_data(unpack)) {
 			release(unpack, 0);

@@ -22,7 +22,7 @@ struct pdf_stage {
 	bool has_nibble;
 	uint8_t nibble;
 	uint8_t group_size; /* digits of ASCII85... */
-	uint32_t group;	    /* ...and their value; of a run, see take_runs() in unpack_pdf.c */
+	uint32_t group;	    /* ...and their value; of a run, see take_runs() in unpack_filters.c */
 };
 
 /* Behind the last of each stands PDF_PLAIN or PDF_INFLATED; there is room for PDF_ROWS besides. */
