@@ -11,6 +11,7 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -97,10 +98,12 @@ static bool is_filter(enum content_kind kind)
  */
 static enum unpack_flaw or_memory(enum unpack_flaw flaw)
 {
-	void *volatile room = malloc(UNPACK_WINDOW_MAX);
-	const bool is_there = room != NULL;
-	free(room);
-	return is_there ? flaw : UNPACK_MEMORY;
+	void *room = mmap(NULL, UNPACK_WINDOW_MAX, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (room == MAP_FAILED)
+		return UNPACK_MEMORY;
+	munmap(room, UNPACK_WINDOW_MAX);
+	return flaw;
 }
 
 static enum unpack_flaw flaw_of(struct archive *archive, bool is_drained)
