@@ -78,7 +78,8 @@ static void take_dictionary(struct pdf_state *state, bool is_whole)
 	const bool has_begin =
 		pdf_dictionary_copy(state->text, size, &state->place, is_whole, dictionary);
 	const uint64_t length = pdf_dictionary_number(dictionary, "/Length");
-	state->has_objects = pdf_dictionary_find(dictionary, "/ObjStm") != NULL;
+	state->has_objects = pdf_dictionary_find(dictionary, "/ObjStm") != NULL ||
+			     (state->has_objects && !has_begin);
 	state->is_image = pdf_dictionary_find(dictionary, "/Image") != NULL &&
 			  pdf_dictionary_find(dictionary, "/EmbeddedFile") == NULL;
 	if (has_begin || length > 0)

@@ -245,6 +245,16 @@ TEST_CASE("streams of an encrypted PDF are read as they are, too", "[unpack][pdf
 	CHECK(opened(pdf) == "stream 1=;stream 2=;");
 }
 
+TEST_CASE("a long dictionary hides no objects in its stream", "[unpack][pdf]")
+{
+	const std::string inner = "1 0 << /JS (app.alert) >>";
+	CHECK(unpack_all(CONTENT_PDF, stream_of(3, deflated(inner, 15),
+						"/Filter /Fl /Type /ObjStm /Extends [" +
+							std::string(1000, ' ') + "]"))
+		      .all()
+		      .find("script 1=app.alert;") != std::string::npos);
+}
+
 TEST_CASE("no copy is made of a PDF that is plain", "[unpack][pdf][sealed]")
 {
 	std::string noise;
