@@ -236,6 +236,14 @@ static char *value_of(char *dictionary, const char *name)
 	return value != NULL && *value != 'n' ? value : NULL;
 }
 
+bool pdf_dictionary_has(char *dictionary, const char *key, const char *name)
+{
+	const char *value = value_of(dictionary, key);
+	const size_t size = strlen(name);
+	return value != NULL && pdf_dictionary_size(value) == size &&
+	       memcmp(value, name, size) == 0;
+}
+
 static size_t skip_value(const char *text)
 {
 	size_t size = pdf_dictionary_size(text);
@@ -301,6 +309,29 @@ char *pdf_dictionary_all_parameters(char *dictionary)
 {
 	char *values = value_of(dictionary, "/DecodeParms");
 	return values != NULL ? values : value_of(dictionary, "/DP");
+}
+
+bool pdf_dictionary_is_uncrypted(char *values)
+{
+	static const char key[] = PDF_INNER "Name";
+	static const char none[] = PDF_INNER "Identity";
+	if (values == NULL)
+		return true;
+	const size_t size = pdf_dictionary_size(values);
+	char *end = values + (size > 0 ? size : strcspn(values, VALUE_ENDS));
+	const char kept = *end;
+	*end = '\0';
+	bool is_none = !pdf_dictionary_is_elsewhere(values);
+	for (const char *at = values; (at = strstr(at, key)) != NULL;) {
+		at += sizeof(key) - 1;
+		if (strcspn(at, NAME_ENDS) > 0)
+			continue;
+		at += strspn(at, BLANKS);
+		is_none = is_none && strncmp(at, none, sizeof(none) - 1) == 0 &&
+			  strcspn(at + sizeof(none) - 1, NAME_ENDS) == 0;
+	}
+	*end = kept;
+	return is_none;
 }
 
 enum pdf_filter pdf_dictionary_filter(const char **at)

@@ -74,6 +74,8 @@ bool pdf_dictionary_copy(const uint8_t *text, size_t size, struct pdf_place *pla
 			 char *ret_text);
 /* Does the name stand in it, for itself? Where, or NULL. */
 const char *pdf_dictionary_find(const char *dictionary, const char *name);
+/* Of a key of its own, as a name: /Type /XRef. */
+bool pdf_dictionary_has(char *dictionary, const char *key, const char *name);
 /* 0: it does not stand here, but in an object of its own, perhaps. */
 uint64_t pdf_dictionary_number(const char *dictionary, const char *name);
 /* Of a name, an array or a dictionary, without the last bracket, or as far as the text goes. */
@@ -89,6 +91,8 @@ const char *pdf_dictionary_filters(char *dictionary, bool *is_long);
 char *pdf_dictionary_all_parameters(char *dictionary);
 /* Of these values, or NULL, those of a filter among the filters; NULL: it has none. */
 char *pdf_dictionary_parameters(char *values, const char *filters, const char *filter);
+/* Does the filter Crypt with these values leave all as it is (7.4.10)? NULL: it has none, and does. */
+bool pdf_dictionary_is_uncrypted(char *values);
 /* The next one behind *at, which goes there; PDF_PLAIN, too, when there is none. */
 enum pdf_filter pdf_dictionary_filter(const char **at);
 

@@ -70,6 +70,33 @@ static void take_parameters(struct pdf_state *state, const char *filters, char *
 		set_parameters(state, parameters);
 }
 
+/* An earlier part of the dictionary may have said it. */
+static void take_kind(struct pdf_state *state, char *dictionary, bool has_begin)
+{
+	state->has_objects = pdf_dictionary_find(dictionary, "/ObjStm") != NULL ||
+			     (state->has_objects && !has_begin);
+	if (has_begin) {
+		state->fact = PDF_SEAL_STREAM;
+		state->is_doubted = false;
+	}
+	const bool is_metadata = pdf_dictionary_has(dictionary, "/Type", "/Metadata");
+	if (is_metadata)
+		state->fact = PDF_SEAL_METADATA;
+	else if (pdf_dictionary_find(dictionary, "/EmbeddedFile") != NULL)
+		state->fact = PDF_SEAL_FILE;
+	state->is_doubted = state->is_doubted || is_metadata ||
+			    pdf_dictionary_has(dictionary, "/Type", "/XRef");
+}
+
+/* A crypt filter may say that it leaves all as it is, if it is said here. */
+static void take_crypt(struct pdf_state *state, const char *filters, char *values, bool is_whole)
+{
+	if (filters == NULL || pdf_dictionary_find(filters, "/Crypt") == NULL)
+		return;
+	state->is_doubted = is_whole && pdf_dictionary_is_uncrypted(values);
+	state->fact = state->is_doubted ? 0 : PDF_SEAL_STREAM;
+}
+
 /* What the text has of a dictionary, whose begin may have been left behind: its length, and its filters. */
 static void take_dictionary(struct pdf_state *state, bool is_whole)
 {
@@ -78,8 +105,7 @@ static void take_dictionary(struct pdf_state *state, bool is_whole)
 	const bool has_begin =
 		pdf_dictionary_copy(state->text, size, &state->place, is_whole, dictionary);
 	const uint64_t length = pdf_dictionary_number(dictionary, "/Length");
-	state->has_objects = pdf_dictionary_find(dictionary, "/ObjStm") != NULL ||
-			     (state->has_objects && !has_begin);
+	take_kind(state, dictionary, has_begin);
 	state->is_image = pdf_dictionary_find(dictionary, "/Image") != NULL &&
 			  pdf_dictionary_find(dictionary, "/EmbeddedFile") == NULL;
 	if (has_begin || length > 0)
@@ -91,6 +117,7 @@ static void take_dictionary(struct pdf_state *state, bool is_whole)
 		take_parameters(state, at, values);
 	else if (values != NULL)
 		state->is_unpredicted = true;
+	take_crypt(state, at, values, has_begin && is_whole);
 	if (has_begin || at != NULL)
 		take_all_filters(state, at != NULL ? at : "");
 }
@@ -125,9 +152,20 @@ static void add_predictor(struct pdf_state *state)
 		state->is_unpredicted = true;
 }
 
+/* JPEG, JPEG 2000 and JBIG2: nothing comes out of them. */
+static bool is_coded(const struct pdf_state *state)
+{
+	static const char heads[][3] = { "\xff\xd8\xff", "\xff\x4f\xff", { 0, 0, 0 } };
+	bool is_so = false;
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		is_so = is_so || memcmp(state->seal.kept, heads[i], sizeof(heads[i])) == 0;
+	return is_so && state->seal.kept_size >= sizeof(heads[0]) && !state->is_flate &&
+	       state->is_image && state->has_filters;
+}
+
 /*
- * Is what was there of the stream nothing that a cipher has made? Such begins as zlib by chance, or as it is told to,
- * but goes on as no codes of deflate do, nor as a text. Of images that have a coding of their own nothing comes out.
+ * Is what was there of the stream nothing that a cipher has made? Such begins as zlib by chance, but goes on as no
+ * codes of deflate do, nor as a text. Who has the key makes it begin as anything: that is told at the end.
  */
 static bool is_plain(const struct pdf_state *state)
 {
@@ -135,8 +173,7 @@ static bool is_plain(const struct pdf_state *state)
 	const bool is_ended = state->inflated == INFLATE_ENDED;
 	const uint64_t used = 2 + state->inflate.stream.total_in;
 	if (!is_direct || state->body == PDF_RAW || state->body == PDF_HEAD)
-		return (is_direct && !state->is_flate && state->is_image && state->has_filters) ||
-		       pdf_seal_is_text(&state->seal);
+		return (is_direct && is_coded(state)) || pdf_seal_is_text(&state->seal);
 	if (state->inflated == INFLATE_BAD || (state->seal.kept[2] & DEFLATE_CODES) == 0)
 		return false;
 	if (is_ended)
@@ -144,11 +181,22 @@ static bool is_plain(const struct pdf_state *state)
 	return state->body == PDF_PASSED || state->seal.kept_size == PDF_SEAL_KEPT;
 }
 
+/* Some writers leave metadata plain, and readers differ in what they believe: such is read in both ways. */
+static void decide(struct unpack *unpack)
+{
+	struct pdf_state *state = unpack->state;
+	const bool is_kept = state->is_doubted && state->seal.member != NULL;
+	const bool is_passed = is_plain(state) && !is_kept;
+	if (is_passed && state->seal.kept_size > PDF_SEAL_NOTHING)
+		state->facts |= state->fact;
+	pdf_seal_decide(&state->seal, unpack, is_passed);
+}
+
 static void keep(struct unpack *unpack, uint8_t byte)
 {
 	struct pdf_state *state = unpack->state;
 	if (state->seal.mode != PDF_SEAL_PLAIN && pdf_seal_take(&state->seal, unpack, byte))
-		pdf_seal_decide(&state->seal, unpack, is_plain(state));
+		decide(unpack);
 }
 
 static void take_raw(struct unpack *unpack, uint8_t byte)
@@ -204,7 +252,9 @@ static void end_stream(struct unpack *unpack)
 	pdf_filters_end(unpack);
 	pdf_script_end(&state->inside, unpack);
 	unpack_close(unpack, true);
-	pdf_seal_end_stream(&state->seal, unpack, is_plain(state));
+	if (state->seal.mode == PDF_SEAL_UNDECIDED)
+		decide(unpack);
+	pdf_seal_end_stream(&state->seal, unpack);
 	state->mode = PDF_TEXT;
 	state->stages.before[0].filter = PDF_PLAIN;
 	state->stages.behind[0].filter = PDF_INFLATED;
@@ -212,6 +262,9 @@ static void end_stream(struct unpack *unpack)
 	state->is_unpredicted = false;
 	state->is_unfiltered = false;
 	state->has_filters = false;
+	state->has_objects = false;
+	state->is_doubted = false;
+	state->fact = PDF_SEAL_STREAM;
 	state->is_flate = false;
 	state->length = 0;
 }
@@ -375,6 +428,9 @@ int unpack_pdf_begin(struct unpack *unpack)
 	state->predictor.row_size = 0;
 	state->stages.behind[0].filter = PDF_INFLATED;
 	state->has_objects = false;
+	state->is_doubted = false;
+	state->fact = PDF_SEAL_STREAM;
+	state->facts = 0;
 	state->script_count = 0;
 	pdf_seal_begin(&state->seal);
 	pdf_script_begin(&state->outside);
@@ -421,7 +477,8 @@ void unpack_pdf_end(struct unpack *unpack)
 		end_all(unpack);
 	pdf_script_end(&state->inside, unpack);
 	pdf_script_end(&state->outside, unpack);
-	if (!pdf_seal_end(&state->seal, unpack, state->is_encrypted) && state->is_encrypted &&
+	state->facts |= state->is_encrypted ? PDF_SEAL_ENCRYPTED : 0;
+	if (!pdf_seal_end(&state->seal, unpack, state->facts) && state->is_encrypted &&
 	    !state->is_opened)
 		unpack_tell_of(unpack, UNPACK_ENCRYPTED, "");
 }

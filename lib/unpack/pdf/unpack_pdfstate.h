@@ -80,7 +80,10 @@ struct pdf_state {
 	uint64_t lzw_out;
 	struct unpack_lzw lzw;
 	struct pdf_predictor predictor;
-	bool has_objects; /* the stream */
+	bool has_objects;	 /* the stream */
+	bool is_doubted;	 /* its dictionary says that it is not encrypted */
+	enum pdf_seal_fact fact; /* if it is not in the copy; 0: it needs not be */
+	unsigned facts;		 /* of all streams */
 	unsigned script_count;
 	struct pdf_seal seal;
 	struct pdf_script outside; /* of all bytes of the file */

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+/* Fewer that are encrypted may look like a text by chance. */
+#define TEXT_MIN 32
+
 static const char stream_end[] = "\nendstream";
 
 /* ---- the copy ---- */
@@ -61,9 +64,9 @@ void pdf_seal_open(struct pdf_seal *seal, struct unpack *unpack)
 		give(seal, unpack, PDF_SEAL_IS_TEXT, seal->text + at, PDF_SEAL_TEXT - at);
 }
 
-bool pdf_seal_end(struct pdf_seal *seal, struct unpack *unpack, bool is_encrypted)
+bool pdf_seal_end(struct pdf_seal *seal, struct unpack *unpack, unsigned facts)
 {
-	const uint8_t last = is_encrypted;
+	const uint8_t last = (uint8_t)facts;
 	const bool is_whole = !unpack->is_over && !unpack->is_silent;
 	flush_text(seal, unpack);
 	const bool was_given = seal->member != NULL && is_whole;
@@ -109,10 +112,8 @@ void pdf_seal_decide(struct pdf_seal *seal, struct unpack *unpack, bool is_plain
 	flush_kept(seal, unpack);
 }
 
-void pdf_seal_end_stream(struct pdf_seal *seal, struct unpack *unpack, bool is_plain)
+void pdf_seal_end_stream(struct pdf_seal *seal, struct unpack *unpack)
 {
-	if (seal->mode == PDF_SEAL_UNDECIDED)
-		pdf_seal_decide(seal, unpack, is_plain);
 	if (seal->mode == PDF_SEAL_DATA)
 		flush_kept(seal, unpack);
 	seal->mode = PDF_SEAL_OUTSIDE;
@@ -128,5 +129,6 @@ bool pdf_seal_is_text(const struct pdf_seal *seal)
 		count += (byte >= ' ' && byte <= '~') || byte == '\t' || byte == '\r' ||
 			 byte == '\n';
 	}
-	return count >= seal->kept_size - seal->kept_size / 8;
+	return seal->kept_size <= PDF_SEAL_NOTHING ||
+	       (seal->kept_size >= TEXT_MIN && count >= seal->kept_size - seal->kept_size / 8);
 }

@@ -12,8 +12,10 @@
  *     pdf_seal_begin_stream(&seal);
  *     if (pdf_seal_take(&seal, unpack, byte))
  *             pdf_seal_decide(&seal, unpack, is_plain);
- *     pdf_seal_end_stream(&seal, unpack, is_plain);
- *     was_given = pdf_seal_end(&seal, unpack, is_encrypted);
+ *     if (seal.mode == PDF_SEAL_UNDECIDED)
+ *             pdf_seal_decide(&seal, unpack, is_plain);
+ *     pdf_seal_end_stream(&seal, unpack);
+ *     was_given = pdf_seal_end(&seal, unpack, PDF_SEAL_ENCRYPTED | PDF_SEAL_STREAM);
  *
  * The copy begins with a stream that is not plain, or when it is asked for: most PDFs have none. It has the
  * PDF_SEAL_TEXT bytes before that are in no stream, too; a stream that is plain has no bytes in it.
@@ -22,7 +24,7 @@
  *        0      1   of a record: PDF_SEAL_IS_TEXT, or PDF_SEAL_IS_DATA, which are of one stream up to the next text
  *        1      4   size, little end first
  *        5      .   bytes
- *        .      1   behind the last record: 1 when the PDF says that it is encrypted, or else 0
+ *        .      1   behind the last record: enum pdf_seal_fact, a sum of them
  *
  * No more of it is given than there is room for in the budget's spool. A plain value. Only for lib/unpack.
  */
@@ -31,9 +33,18 @@
 
 #define PDF_SEAL_TEXT	 4096
 #define PDF_SEAL_KEPT	 640 /* bytes of a stream by which it is decided */
+#define PDF_SEAL_NOTHING 2   /* bytes, which may be the end of a line before "endstream" */
 #define PDF_SEAL_HEAD	 5
 #define PDF_SEAL_IS_TEXT 0
 #define PDF_SEAL_IS_DATA 1
+
+/* What the PDF says, and what of it is not in the copy, as it seems to be plain. */
+enum pdf_seal_fact {
+	PDF_SEAL_ENCRYPTED = 1, /* it says so */
+	PDF_SEAL_STREAM = 2,	/* none of these */
+	PDF_SEAL_FILE = 4,	/* by its dictionary an embedded one */
+	PDF_SEAL_METADATA = 8,
+};
 
 enum pdf_seal_mode { PDF_SEAL_OUTSIDE, PDF_SEAL_UNDECIDED, PDF_SEAL_DATA, PDF_SEAL_PLAIN };
 
@@ -65,9 +76,9 @@ void pdf_seal_begin_stream(struct pdf_seal *seal);
 /* true: there is enough of it for pdf_seal_decide(). Not for streams that are decided to be plain. */
 bool pdf_seal_take(struct pdf_seal *seal, struct unpack *unpack, uint8_t byte);
 void pdf_seal_decide(struct pdf_seal *seal, struct unpack *unpack, bool is_plain);
-/* is_plain: of one that is not decided yet. */
-void pdf_seal_end_stream(struct pdf_seal *seal, struct unpack *unpack, bool is_plain);
+/* Of one that is decided. */
+void pdf_seal_end_stream(struct pdf_seal *seal, struct unpack *unpack);
 /* Are the bytes of the stream that are kept a text, as no encrypted ones are? */
 bool pdf_seal_is_text(const struct pdf_seal *seal);
-/* Is there a whole copy? Also when unpack->is_over. */
-bool pdf_seal_end(struct pdf_seal *seal, struct unpack *unpack, bool is_encrypted);
+/* Is there a whole copy? Also when unpack->is_over. facts: enum pdf_seal_fact. */
+bool pdf_seal_end(struct pdf_seal *seal, struct unpack *unpack, unsigned facts);

@@ -19,7 +19,7 @@
  * identifier: its tables are not looked at, as they may lie, and a lock says itself whether a key is its own. Then,
  * for each lock that opens, unpack_pdf.c gets all of it again with the streams decrypted, and scripts in strings: what
  * other strings say is not looked at. What is plain all the same, as tables are, or by a crypt filter, has been read
- * before.
+ * before; that there is such that a lock would have encrypted is told.
  */
 #define LOCKS                                                                                      \
 	4 /* that are tried: one for each time that a PDF was changed, and all the same mostly */
@@ -35,8 +35,6 @@ struct id {
 struct thing {
 	uint32_t number;
 	uint32_t generation;
-	bool is_table;
-	bool is_metadata;
 	bool is_file;
 	bool is_filtered;
 	char filter[PDF_LOCK_NAME];
@@ -492,8 +490,6 @@ static void take_string_value(struct sealed *sealed, struct text *text)
 static void take_fact(struct thing *thing, const char *name, const struct text *text)
 {
 	struct text at = *text;
-	thing->is_table = thing->is_table || is_named(name, "XRef");
-	thing->is_metadata = thing->is_metadata || is_named(name, "Metadata");
 	thing->is_file = thing->is_file || is_named(name, "EmbeddedFile");
 	thing->is_filtered = thing->is_filtered || is_named(name, "Crypt");
 	skip_blanks(&at);
@@ -523,19 +519,28 @@ static void give_text(struct sealed *sealed, const struct record *record)
 	}
 }
 
-/* Its dictionary may say which crypt filter it has; that of all files is another one than that of other streams. */
+/*
+ * Its dictionary may say which crypt filter it has; that of all files is another one than that of other streams. What
+ * is to be plain by its dictionary and does not look so is decrypted all the same: not all readers believe it.
+ */
+static enum pdf_cipher cipher_of(const struct thing *thing, const struct pdf_lock *lock)
+{
+	const char *const filters[] = { thing->is_filtered ? thing->filter : "",
+					thing->is_file ? lock->files : "", lock->streams,
+					lock->files };
+	enum pdf_cipher cipher = PDF_CIPHER_NONE;
+	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
+		if (cipher == PDF_CIPHER_NONE)
+			cipher = pdf_lock_cipher(lock, filters[i]);
+	}
+	return cipher;
+}
+
 static void give_stream(struct sealed *sealed, const struct record *record)
 {
-	const struct thing *thing = &sealed->thing;
-	const struct pdf_lock *lock = sealed->lock;
-	const char *filter = thing->is_filtered				? thing->filter
-			     : thing->is_file && lock->files[0] != '\0' ? lock->files
-									: lock->streams;
-	enum pdf_cipher cipher = pdf_lock_cipher(lock, filter);
-	if (thing->is_table || (thing->is_metadata && lock->has_plain_metadata))
-		cipher = PDF_CIPHER_NONE;
+	const enum pdf_cipher cipher = cipher_of(&sealed->thing, sealed->lock);
 	/* It counted as a member when it was read the first time. */
-	if (lock == &sealed->locks[0])
+	if (sealed->lock == &sealed->locks[0])
 		sealed->unpack->budget->members_left++;
 	unpack_pdf_push(sealed->unpack, (const uint8_t *)"\n", 1);
 	if (cipher != PDF_CIPHER_NONE)
@@ -557,18 +562,31 @@ static void give_all(struct sealed *sealed)
 	unpack_pdf_end(sealed->unpack);
 }
 
-static void open_all(struct sealed *sealed)
+/* Is a stream not in the copy that was to be, as it was encrypted if it was as the lock says? */
+static bool is_passed(const struct pdf_lock *lock, unsigned facts)
+{
+	const bool is_locked = pdf_lock_cipher(lock, lock->streams) != PDF_CIPHER_NONE;
+	const bool has_plain = lock->has_plain_metadata && lock->version >= 4;
+	return (is_locked && (facts & PDF_SEAL_STREAM) != 0) ||
+	       (is_locked && (facts & PDF_SEAL_METADATA) != 0 && !has_plain) ||
+	       ((is_locked || pdf_lock_cipher(lock, lock->files) != PDF_CIPHER_NONE) &&
+		(facts & PDF_SEAL_FILE) != 0);
+}
+
+static void open_all(struct sealed *sealed, unsigned facts)
 {
 	bool is_open = false;
+	bool has_passed = false;
 	find_all_locks(sealed);
 	for (unsigned i = 0; i < sealed->lock_count && !sealed->unpack->is_over; i++) {
 		sealed->lock = &sealed->locks[i];
 		if (!open_lock(sealed, sealed->lock))
 			continue;
 		is_open = true;
+		has_passed = has_passed || is_passed(sealed->lock, facts);
 		give_all(sealed);
 	}
-	if (!is_open || sealed->is_full || sealed->has_unknown)
+	if (!is_open || has_passed || sealed->is_full || sealed->has_unknown)
 		unpack_tell_of(sealed->unpack, UNPACK_ENCRYPTED, "");
 	free(sealed->string);
 }
@@ -589,7 +607,8 @@ void unpack_sealed_end(struct unpack *unpack)
 {
 	const struct sealed_state *state = unpack->state;
 	struct sealed sealed;
-	if (unpack->is_silent || unpack->is_over || state->last == 0)
+	const unsigned facts = state->last;
+	if (unpack->is_silent || unpack->is_over || (facts & PDF_SEAL_ENCRYPTED) == 0)
 		return;
 	if (state->is_lost || unpack->spool_size == 0) {
 		unpack_tell_of(unpack, UNPACK_ENCRYPTED, "");
@@ -601,6 +620,6 @@ void unpack_sealed_end(struct unpack *unpack)
 	/* The budget has what was kept, and free_spool() gives that back. */
 	const size_t kept = unpack->spool_size;
 	unpack->spool_size = join(unpack->spool, kept - 1);
-	open_all(&sealed);
+	open_all(&sealed, facts);
 	unpack->spool_size = kept;
 }

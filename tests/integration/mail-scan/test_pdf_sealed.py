@@ -38,6 +38,12 @@ CONTENTS = {
     "packed": (documents.pdf_with(b"/Filter /FlateDecode", zlib.compress(b"a file: " + EICAR), b"app.alert"), "stream"),
     "script": (documents.pdf_with(b"", b"a file", b"app.alert; " + EICAR), "script"),
 }
+SEEMING = 704  # bytes that seem to be plain: whole blocks, and more than are looked at
+BEGINS = {
+    "text": (b"", b"a text " * 200),
+    "deflate": (b"/Filter /FlateDecode ", zlib.compress(bytes(range(256)) + b"".join(b"%d," % (n * n) for n in range(900)))),
+    "picture": (b"/Subtype /Image /Filter /DCTDecode ", b"\xff\xd8\xff\xe0" + bytes(SEEMING)),
+}
 
 
 class Sealed(Case):
@@ -124,6 +130,45 @@ class Sealed(Case):
             with self.subTest(cipher=cipher):
                 sealed = self.encrypt(path, f"{cipher}.pdf", options, password="user")
                 self.assertEqual(self.scan(sealed, "--notes"), ["encrypted", "OK"])
+
+    def test_what_is_encrypted_into_plain_bytes_is_said_to_be(self):
+        """Their plain text is noise: behind that stands what the sender wants, which readers find."""
+        for begin, (dictionary, seeming) in BEGINS.items():
+            path = self.write("spaces.pdf", documents.pdf_with(b"", bytes(SEEMING + 64) + EICAR, b"app.alert"))
+            for cipher, options in CIPHERS.items():
+                with self.subTest(begin=begin, cipher=cipher):
+                    sealed = self.encrypt(path, "sealed.pdf", options, LAYOUTS["as-is"])
+                    with open(sealed, "rb") as file:
+                        content = file.read()
+                    at = content.index(b"stream\n", content.index(b"/EmbeddedFile ")) + len(b"stream\n")
+                    made = content[:at] + seeming[:SEEMING] + content[at + SEEMING:]
+                    self.write("made.pdf", made)
+                    opened = subprocess.run([self.qpdf, "--decrypt", "--stream-data=preserve", self.path("made.pdf"), "-"],
+                                            capture_output=True, check=False, timeout=harness.DEADLINE_S).stdout
+                    self.assertIn(EICAR, opened)
+                    said = made[:at].replace(b"/Type /EmbeddedFile ", dictionary)
+                    self.write("made.pdf", said + made[at:])
+                    self.assertEqual(self.scan(self.path("made.pdf"), "--notes"), ["encrypted", "OK"])
+
+    def test_of_what_is_opened_none_is_said_to_be_encrypted(self):
+        stream = documents.pdf_stream
+        path = self.write("page.pdf", documents.pdf_of_objects(
+            b"<< /Type /Catalog /Pages 2 0 R /Metadata 5 0 R >>",
+            b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents [4 0 R 7 0 R 8 0 R]"
+            b" /Resources << /XObject << /I 6 0 R >> >> >>",
+            stream(b"", b"q"),
+            stream(b"/Type /Metadata /Subtype /XML", b"<?xpacket begin=\"\"?>" + b"<x>" * 300),
+            stream(b"/Type /XObject /Subtype /Image /Width 9 /Height 9 /ColorSpace /DeviceGray /BitsPerComponent 8"
+                   b" /Filter /DCTDecode", b"\xff\xd8\xff\xe0" + bytes(range(256)) * 9 + EICAR),
+            stream(b"/Filter /FlateDecode", zlib.compress(b"")),
+            stream(b"/Filter /FlateDecode", zlib.compress(b"BT (a text) Tj ET\n" * 9))))
+        for cipher, options in CIPHERS.items():
+            for layout, more in LAYOUTS.items():
+                with self.subTest(cipher=cipher, layout=layout):
+                    lines = self.scan(self.encrypt(path, "sealed.pdf", options, more), "--notes")
+                    self.assertEqual(len(lines), 1, lines)
+                    self.assertTrue(lines[0].endswith(f": {NAME} FOUND"), lines)
 
     def test_in_a_mail_and_in_archives(self):
         path = self.write("packed.pdf", CONTENTS["packed"][0])

@@ -160,10 +160,11 @@ TEST_CASE("a PDF that opens without a password is opened", "[unpack][pdf][sealed
 	      wanted);
 	CHECK(opened("%PDF-1.4\n" + lock.object() + std::string(9999, ' ') + streams + trailer) ==
 	      wanted);
-	// The stream with the tables is plain.
+	// The stream with the tables is plain, and noise when it is decrypted.
+	const std::string tables = deflated("tables", 15);
 	CHECK(opened("%PDF-1.5\n" + streams + lock.object() +
-		     stream_of(5, "tables", "/Type /XRef /Encrypt 9 0 R")) ==
-	      wanted + "stream 3=;");
+		     stream_of(5, tables, "/Type /XRef /Encrypt 9 0 R /Filter /Fl")) ==
+	      wanted + "stream 3=" + lock.encrypted(5, tables) + ";");
 }
 
 TEST_CASE("scripts in strings of an encrypted PDF are opened", "[unpack][pdf][sealed]")
@@ -237,12 +238,94 @@ TEST_CASE("other locks hide none that opens", "[unpack][pdf][sealed]")
 TEST_CASE("streams of an encrypted PDF are read as they are, too", "[unpack][pdf][sealed]")
 {
 	const Lock lock;
-	const std::string text = "a plain text";
+	const std::string text = "a plain text that is too long for chance";
 	const std::string pdf = stream_of(3, text) +
 				stream_of(4, deflated(text, 15), "/Filter /Fl") + lock.object() +
 				trailer;
 	CHECK(copied(pdf).here.all() == "stream 1=" + text + ";stream 2=" + text + ";");
-	CHECK(opened(pdf) == "stream 1=;stream 2=;");
+	CHECK(opened(pdf) == "stream 1=;stream 2=;!encrypted: ");
+}
+
+TEST_CASE("encrypted streams that seem to be plain are told", "[unpack][pdf][sealed]")
+{
+	const Lock lock;
+	const std::string begin = "%PDF-1.4\n" + lock.object();
+	// Readers see noise, and then a text: its begin is chosen so that it is this when it is encrypted.
+	const auto seeming = [&lock](const std::string &head) {
+		return head + lock.encrypted(3, std::string(head.size(), ' ') + long_text)
+				      .substr(head.size());
+	};
+	const std::string deflate = deflated(std::string(2000, 'x') + lock.user + lock.owner, 15);
+	const std::string image = "\xff\xd8\xff\xe0" + std::string(900, 'i');
+	const std::string coded = "/Subtype /Image /Filter /DCTDecode";
+	for (const std::string more :
+	     { "", "/Type /EmbeddedFile", "/Metadata 5 0 R /Foo /XRef", "/Type /FooXRef" }) {
+		CHECK(opened(begin + stream_of(3, seeming(long_text.substr(0, 700)), more) +
+			     trailer) == "stream 1=;!encrypted: ");
+		CHECK(opened(stream_of(3, seeming(long_text.substr(0, 700)), more) +
+			     std::string(9999, ' ') + lock.object() + trailer) == "!encrypted: ");
+		CHECK(opened(begin + stream_of(3, deflate, "/Filter /Fl " + more) + trailer) ==
+		      "stream 1=;!encrypted: ");
+		CHECK(opened(begin + stream_of(3, seeming(image), coded + more) + trailer) ==
+		      "stream 1=;!encrypted: ");
+	}
+	// What its dictionary says is plain is read in both ways, if there is a copy already.
+	const std::string plain = lock.encrypted(3, seeming(long_text.substr(0, 700)));
+	for (const std::string more : { "/Type /Metadata", "/Type /XRef", "/Filter /Crypt" })
+		CHECK(opened(begin + stream_of(3, seeming(long_text.substr(0, 700)), more) +
+			     trailer) == "stream 1=" + plain + ";");
+	for (const std::string more : { "/Type /Metadata", "/Type /XRef" })
+		CHECK(opened(stream_of(3, seeming(long_text.substr(0, 700)), more) +
+			     std::string(9999, ' ') + lock.object() + trailer) == "!encrypted: ");
+	// Short ones are in the copy, and so are images that do not begin as such.
+	CHECK(opened(begin + stream_of(3, "a text") + trailer) ==
+	      "stream 1=" + lock.encrypted(3, "a text") + ";");
+	CHECK(opened(begin + stream_of(3, lock.encrypted(3, image), coded) + trailer) ==
+	      "stream 1=" + image + ";");
+	CHECK(opened(begin + stream_of(3, "") + trailer) == "stream 1=;");
+}
+
+TEST_CASE("streams that are not to be encrypted are not told to be", "[unpack][pdf][sealed]")
+{
+	const Lock lock;
+	const std::string begin = "%PDF-1.4\n" + lock.object();
+	const std::string long_key = "/Index [" + std::string(1000, ' ') + "] ";
+	const std::string tables = deflated("tables", 15);
+	const std::string noise = "stream 1=" + lock.encrypted(3, tables) + ";";
+	for (const std::string more :
+	     { "/Type /XRef /Filter /Fl ", "/Filter [/Crypt /FlateDecode]",
+	       "/Filter [/Crypt /Fl] /DecodeParms [null null]",
+	       "/DecodeParms [<< /Type /CryptFilterDecodeParms /Name/Identity>> null] "
+	       "/Filter [/Crypt /Fl]" })
+		CHECK(opened(begin + stream_of(3, tables, more) + trailer) == noise);
+	CHECK(opened(begin + stream_of(3, tables, "/Filter /Fl /Type /XRef " + long_key) +
+		     trailer) == noise);
+	CHECK(opened(stream_of(3, tables, "/Filter [/Crypt /Fl]") + std::string(9999, ' ') +
+		     lock.object() + trailer)
+		      .empty());
+	// A filter of another name, or none knows which.
+	for (const std::string more :
+	     { "/Name /StdCF", "/Name/StdCF/X/Identity", "/Name /IdentityX", "/Name 5 0 R",
+	       "/NameX /Identity /Name /StdCF" })
+		CHECK(opened(begin +
+			     stream_of(3, tables,
+				       "/Filter [/Crypt /Fl] /DecodeParms [<< " + more +
+					       " >> null]") +
+			     trailer) == "stream 1=;!encrypted: ");
+	CHECK(opened(begin + stream_of(3, tables, "/Filter [/Crypt /Fl] /DecodeParms 7 0 R /X 8") +
+		     trailer) == "stream 1=;!encrypted: ");
+	CHECK(opened(begin + stream_of(3, tables, "/Filter [/Crypt /Fl] " + long_key) + trailer) ==
+	      "stream 1=;!encrypted: ");
+}
+
+TEST_CASE("what a dictionary says is to be plain is opened all the same", "[unpack][pdf][sealed]")
+{
+	const Lock lock;
+	const std::string begin = "%PDF-1.4\n" + lock.object();
+	for (const std::string more : { "/Type /XRef", "/Foo /XRef", "/Type /Metadata",
+					"/Filter /Crypt", "/Filter /Crypt /Name /Identity" })
+		CHECK(opened(begin + stream_of(3, lock.encrypted(3, long_text), more) + trailer) ==
+		      "stream 1=" + long_text + ";");
 }
 
 TEST_CASE("a long dictionary hides no objects in its stream", "[unpack][pdf]")
@@ -265,8 +348,8 @@ TEST_CASE("no copy is made of a PDF that is plain", "[unpack][pdf][sealed]")
 		      stream_of(4, deflated("", 15), "/Filter /FlateDecode") + stream_of(5, "") +
 		      stream_of(6, long_text) +
 		      stream_of(7, "<?xpacket begin=\"\xef\xbb\xbf\"?><x:xmpmeta>") +
-		      stream_of(8, "48656C6C6F>", "/Filter /AHx") +
-		      stream_of(9, noise, "/Subtype /Image /Filter /DCTDecode") +
+		      stream_of(8, "48656C6C6F48656C6C6F48656C6C6F48656C6C6F>", "/Filter /AHx") +
+		      stream_of(9, "\xff\xd8\xff" + noise, "/Subtype /Image /Filter /DCTDecode") +
 		      "trailer << /EncryptMetadata false >>")
 		       .has_copy);
 	// One of whatever else may be encrypted, and what it is not in the end is not told.
