@@ -13,17 +13,19 @@ static void put(struct pdf_script *script, uint8_t byte)
 {
 	const uint8_t at = script->at;
 	script->at = at < 3 ? at + 1 : 2;
-	if (at == 0 && byte == 0xfe) {
+	if (at == 0 && (byte == 0xfe || byte == 0xff)) {
 		script->is_wide = true;
+		script->first = byte;
 		return;
 	}
 	if (at == 1 && script->is_wide) {
-		script->is_wide = byte == 0xff;
+		script->is_wide = (byte ^ script->first) == (0xfe ^ 0xff);
 		if (script->is_wide)
 			return;
-		script->bytes[script->size++] = 0xfe;
+		script->bytes[script->size++] = script->first;
 	}
-	if (!script->is_wide || at % 2 != 0 || byte != 0)
+	const bool is_high = at % 2 == (script->first == 0xff);
+	if (!script->is_wide || !is_high || byte != 0)
 		script->bytes[script->size++] = byte;
 }
 

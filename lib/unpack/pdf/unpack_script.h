@@ -29,8 +29,9 @@ struct pdf_script {
 	bool is_wanted;		  /* a string that comes next */
 	bool is_comment;	  /* before it */
 	bool is_angle;		  /* behind its "<", which may be that of a dictionary */
-	bool is_wide;		  /* UTF-16, or its first byte was there */
-	uint8_t word_size;	  /* of the name or the word, as far as .word has room */
+	bool is_wide;		  /* UTF-16, or its first byte was there, which is .first */
+	uint8_t first;
+	uint8_t word_size; /* of the name or the word, as far as .word has room */
 	uint8_t word[4];
 	uint8_t name_digits; /* of #53, with the # */
 	uint8_t name_byte;

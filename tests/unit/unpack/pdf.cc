@@ -386,6 +386,9 @@ TEST_CASE("scripts in strings of a PDF are given as they are meant", "[unpack][p
 		{ "/JS (\\376\\377\\000a)", "a" },
 		{ "/JS <FE61>", "\xfe"
 				"a" },
+		{ "/JS <FFFE6100AC206200>", "a\xac b" },
+		{ "/JS <FF61>", "\xff"
+				"a" },
 		{ "/JS (", "" },
 	};
 	for (const auto &[string, script] : cases) {
