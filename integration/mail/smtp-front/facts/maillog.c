@@ -120,11 +120,11 @@ static size_t id_size(const char *at, const char *end)
 	return size;
 }
 
-/* The word that ends before at. */
+/* The word that ends before at; Dovecot puts ":T2" behind its name for the second mail of a session. */
 static const char *word_before(const char *line, const char *at, size_t *ret_size)
 {
 	const char *begin = at;
-	while (begin > line && is_id(begin[-1]))
+	while (begin > line && (is_id(begin[-1]) || begin[-1] == ':'))
 		begin--;
 	*ret_size = (size_t)(at - begin);
 	return begin;

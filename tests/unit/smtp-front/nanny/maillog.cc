@@ -88,6 +88,8 @@ TEST_CASE("a queue's name for a mail is found in what mail servers say", "[front
 		{ "250 2.0.0 5AN3SxYh012 Message accepted for delivery\r\n",
 		  R"(queue_id="5AN3SxYh012")" },
 		{ "250 2.0.0 <bob@example.org> 0jGK+Q Saved\r\n", R"(queue_id="0jGK+Q")" },
+		// The second mail of a session has a name of its own.
+		{ "250 2.0.0 <bob@example.org> 0jGK+Q:T2 Saved\r\n", R"(queue_id="0jGK+Q:T2")" },
 		{ "250 2.0.0 Ok: delivered\r\n", nullptr },
 		{ "250 2.0.0 queued as \r\n", nullptr },
 		{ "451 4.3.0 queued as X for ever\r\n", nullptr },
