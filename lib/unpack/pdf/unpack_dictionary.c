@@ -42,19 +42,6 @@ bool pdf_ends_with_stream(const uint8_t *text, size_t size)
 	       is_behind_dictionary(text, size - word_size);
 }
 
-bool pdf_has_name(const uint8_t *text, size_t size, const char *name)
-{
-	const size_t name_size = strlen(name);
-	const uint8_t *end = text + size;
-	const uint8_t *at = text;
-	while ((at = memmem(at, (size_t)(end - at), name, name_size)) != NULL) {
-		at += name_size;
-		if (at < end && (pdf_is_space(*at) || pdf_is_delimiter(*at)))
-			return true;
-	}
-	return false;
-}
-
 /* ---- a copy without what does not count ---- */
 
 /* "0 obj", with or without the blank, and no part of a name. */
@@ -105,6 +92,24 @@ static uint8_t take_escape(const uint8_t *text, size_t left)
 	if (value < 0)
 		return '\0';
 	return pdf_is_space(byte) || pdf_is_delimiter(byte) ? '?' : byte;
+}
+
+bool pdf_has_name(const uint8_t *text, size_t size, const char *name)
+{
+	const uint8_t *end = text + size;
+	const uint8_t *at = text;
+	while ((at = memchr(at, '/', (size_t)(end - at))) != NULL) {
+		const char *left = name + 1;
+		for (at++; at < end && *left != '\0'; left++) {
+			const uint8_t escaped = take_escape(at, (size_t)(end - at));
+			if ((escaped != '\0' ? escaped : *at) != (uint8_t)*left)
+				break;
+			at += escaped != '\0' ? 3 : 1;
+		}
+		if (*left == '\0' && at < end && (pdf_is_space(*at) || pdf_is_delimiter(*at)))
+			return true;
+	}
+	return false;
 }
 
 /* From a byte on. *ret_begin: behind the last begin of an object; 0: there is none. The size of the copy. */

@@ -160,6 +160,11 @@ TEST_CASE("a PDF that opens without a password is opened", "[unpack][pdf][sealed
 	      wanted);
 	CHECK(opened("%PDF-1.4\n" + lock.object() + std::string(9999, ' ') + streams + trailer) ==
 	      wanted);
+	CHECK(opened("%PDF-1.4\n" + streams + lock.object() +
+		     "trailer << /Root 1 0 R /#45ncr#79p#74 9 0 R >>\n") == wanted);
+	CHECK(opened("%PDF-1.4\n" + streams +
+		     "trailer << /Encryp#7 9 0 R /Encrypt#20 /#2fEncrypt 9 >>\n")
+		      .empty());
 	// The stream with the tables is plain, and noise when it is decrypted.
 	const std::string tables = deflated("tables", 15);
 	CHECK(opened("%PDF-1.5\n" + streams + lock.object() +
