@@ -58,6 +58,7 @@ const char *chain_strerror(int status)
 		return "store was changed meanwhile; try again";
 	case VERSION_EUNKNOWN:
 	case VERSION_EGONE:
+	case VERSION_EFIRST:
 		return version_strerror(status);
 	default:
 		return keyset_strerror(status) != NULL ? keyset_strerror(status)

@@ -16,6 +16,8 @@ const char *version_strerror(int status)
 		return "journal has no version of that serial";
 	case VERSION_EGONE:
 		return "journal has not kept what changed since that version";
+	case VERSION_EFIRST:
+		return "journal has no version before this one";
 	default:
 		return NULL;
 	}
@@ -196,5 +198,5 @@ int version_previous(struct reader *reader, uint32_t *ret_serial)
 		ret = history_get(reader, number, &change);
 	if (ret == DNSBLV6_OK)
 		*ret_serial = change.from_serial;
-	return ret == DNSBLV6_ENOTFOUND ? VERSION_EUNKNOWN : ret;
+	return ret == DNSBLV6_ENOTFOUND ? VERSION_EFIRST : ret;
 }

@@ -20,6 +20,7 @@ extern "C" {
 
 #define VERSION_EUNKNOWN (-2260) /* the journal has no such serial */
 #define VERSION_EGONE	 (-2261) /* what a change since that version has done was not kept */
+#define VERSION_EFIRST	 (-2264) /* the journal has no change that did more than sign */
 
 /* Text for these; NULL for any other status. */
 const char *version_strerror(int status);
@@ -54,7 +55,7 @@ enum version_scope {
  */
 int version_load(struct reader *reader, uint32_t serial, enum version_scope scope,
 		 struct version *ret_version);
-/* The serial before the newest change that did more than sign. VERSION_EUNKNOWN without one. */
+/* The serial before the newest change that did more than sign. VERSION_EFIRST without one. */
 int version_previous(struct reader *reader, uint32_t *ret_serial);
 
 /* The first entry of a table; count when there is none. */

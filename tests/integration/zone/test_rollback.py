@@ -160,6 +160,8 @@ class Rollback(RollbackCase):
         self.sign()
         first = numbers(self.build(self.store, *self.keys,
                                    self.write("list", "192.0.2.1\n")).out)["serial"]
+        self.assertEqual(self.rollback(expect=EX_DATAERR).err,
+                         f"error: [{self.store}] store not rolled back (journal has no version before this one)\n")
         self.build(self.store, *self.keys, self.write("list", "192.0.2.1\n192.0.2.2\n"))
         before = self.content()
         signed, self.keys = self.keys, ()
