@@ -94,8 +94,11 @@ static int compare_emptied(struct maillog *log, struct reader *reader, uint64_t 
 	return *ret_is_emptied ? 0 : MAILSTORE_EOLD;
 }
 
-/* Of a mail whose row has gone, with a copy that was collected, a record may have been left behind. */
-static int compare_mail(struct reader *reader, const struct mailrecord *record)
+/*
+ * Of a mail whose row has gone, with a copy that was collected, a record may have been left behind. A row that is of
+ * another segment says nothing: one that was lost, and found, has numbers that were given again meanwhile.
+ */
+static int compare_mail(struct reader *reader, uint64_t segment, const struct mailrecord *record)
 {
 	struct mailrow row;
 	if (record->type == MAILRECORD_DELETE)
@@ -103,7 +106,8 @@ static int compare_mail(struct reader *reader, const struct mailrecord *record)
 	int ret = mailindex_mail(reader, record->mail, &row);
 	if (ret != STORE_OK)
 		return ret == DNSBLV6_ENOTFOUND ? 0 : ret;
-	return memcmp(&row.id, &record->id, sizeof(row.id)) == 0 ? 0 : MAILSTORE_EOLD;
+	const bool is_same = memcmp(&row.id, &record->id, sizeof(row.id)) == 0;
+	return is_same || row.place.segment != segment ? 0 : MAILSTORE_EOLD;
 }
 
 /*
@@ -124,7 +128,7 @@ static int compare_records(struct maillog *log, struct reader *reader, uint64_t 
 		if (ret == 0 && cursor.record.time_us > newest_us)
 			newest_us = cursor.record.time_us;
 		if (ret == 0)
-			ret = compare_mail(reader, &cursor.record);
+			ret = compare_mail(reader, segment, &cursor.record);
 		end = cursor.at;
 	}
 	if (ret != 0)
