@@ -69,10 +69,21 @@ def content_as_read(mail):
     return mail[mail.index(b"Subject:"):].replace(b"\n", b"\r\n")
 
 
+made_rsa_keys = []  # they take long: tests have the same, of which no two are of one test
+
+
+def rsa_key(case):
+    case.rsa_keys = getattr(case, "rsa_keys", 0) + 1
+    while len(made_rsa_keys) < case.rsa_keys:
+        made_rsa_keys.append(rsa.generate_private_key(65537, 2048))
+    return made_rsa_keys[case.rsa_keys - 1]
+
+
 class Certificate:
     """A key and its certificate in files; pair is what "certificates" takes."""
 
     def __init__(self, case, name=HOSTNAME, kind="rsa", stem=None):
+        self.case = case
         self.name = name
         self.chain = case.path(f"{stem or name}.pem")
         self.key_path = case.path(f"{stem or name}.key")
@@ -81,7 +92,7 @@ class Certificate:
 
     def renew(self, kind="rsa"):
         """Another key, and a certificate for it, in the same files."""
-        self.key = {"rsa": lambda: rsa.generate_private_key(65537, 2048),
+        self.key = {"rsa": lambda: rsa_key(self.case),
                     "ec": lambda: ec.generate_private_key(ec.SECP256R1()),
                     "ed25519": ed25519.Ed25519PrivateKey.generate}[kind]()
         name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, self.name)])
