@@ -6,8 +6,9 @@
 // A read of one byte too many is a crash in every build, not only under the
 // address sanitizer. The bytes are read-only too: decoders must not write them.
 
+#include "tests/lib/pages.hh"
+
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
@@ -19,9 +20,9 @@ class guarded
       public:
 	explicit guarded(const std::vector<uint8_t> &bytes) : size_(bytes.size())
 	{
-		const size_t page_size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-		const size_t body_size = (size_ / page_size + 1) * page_size;
-		map_size_ = body_size + page_size;
+		const size_t page = page_size();
+		const size_t body_size = (size_ / page + 1) * page;
+		map_size_ = body_size + page;
 		void *map = mmap(nullptr, map_size_, PROT_READ | PROT_WRITE,
 				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (map == MAP_FAILED)
@@ -31,7 +32,7 @@ class guarded
 		if (size_ > 0)
 			memcpy(data_, bytes.data(), size_);
 		mprotect(map_, body_size, PROT_READ);
-		mprotect(map_ + body_size, page_size, PROT_NONE);
+		mprotect(map_ + body_size, page, PROT_NONE);
 	}
 	~guarded()
 	{

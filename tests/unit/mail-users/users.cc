@@ -6,6 +6,7 @@
 #include "lib/lmdb/writer.h"
 
 #include "tests/lib/child.hh"
+#include "tests/lib/pages.hh"
 #include "tests/lib/tmpdir.hh"
 
 #include <catch2/catch.hpp>
@@ -424,7 +425,8 @@ TEST_CASE("all of a database is read and compared with its sum", "[front][users]
 	CHECK(users_verify(path.c_str(), &facts) == STORE_ECORRUPT);
 }
 
-TEST_CASE("a database whose pages were overwritten is damaged and crashes nobody", "[front][users]")
+TEST_CASE("a database whose pages were overwritten is damaged and crashes nothing",
+	  "[front][users]")
 {
 	const tmpdir dir;
 	std::vector<std::string> lines;
@@ -433,10 +435,10 @@ TEST_CASE("a database whose pages were overwritten is damaged and crashes nobody
 	REQUIRE(build(dir.file("users.mdb"), lines) == STORE_OK);
 	const auto whole = read_file(dir.file("users.mdb"));
 	const auto path = dir.file("damaged.mdb");
-	for (size_t page = 2; page < whole.size() / 4096; page++) {
+	for (size_t page = 2; page < whole.size() / page_size(); page++) {
 		CAPTURE(page);
 		auto bytes = whole;
-		memset(&bytes[page * 4096], 0x5a, 4096);
+		memset(&bytes[page * page_size()], 0x5a, page_size());
 		write_file(path, bytes);
 		users_facts facts = {};
 		CHECK(users_verify(path.c_str(), &facts) < 0);

@@ -5,6 +5,7 @@
 #include "lib/store/tables.h"
 
 #include "tests/lib/child.hh"
+#include "tests/lib/pages.hh"
 #include "tests/lib/stores.hh"
 #include "tests/lib/tmpdir.hh"
 
@@ -49,16 +50,16 @@ TEST_CASE("a page that was overwritten is found, or is not in use", "[store][rea
 	CAPTURE(int{ filling });
 	unsigned found = 0;
 	const std::string damaged_path = dir.file("damaged.mdb");
-	for (size_t page = 2; page < content.size() / 4096; page++) {
+	for (size_t page = 2; page < content.size() / page_size(); page++) {
 		CAPTURE(page);
 		std::string damaged = content;
-		damaged.replace(page * 4096, 4096, 4096, filling);
+		damaged.replace(page * page_size(), page_size(), page_size(), filling);
 		write_file(damaged_path, damaged);
 		const int result = read_damaged(damaged_path, entries);
 		CHECK(result != READ_OTHER);
 		found += result != READ_SAME; // refused or crashed: the child says either
 	}
-	CHECK(found > content.size() / 4096 / 2);
+	CHECK(found > content.size() / page_size() / 2);
 }
 
 TEST_CASE("verifying in a child survives what is found there", "[store][reader]")
@@ -69,10 +70,10 @@ TEST_CASE("verifying in a child survives what is found there", "[store][reader]"
 	const std::string content = read_file(path);
 	const std::string damaged_path = dir.file("damaged.mdb");
 	int crashed_or_refused = 0;
-	for (size_t page = 2; page < content.size() / 4096; page++) {
+	for (size_t page = 2; page < content.size() / page_size(); page++) {
 		std::string damaged = content;
 		dnsblv6_facts facts;
-		damaged.replace(page * 4096, 4096, 4096, '\xff');
+		damaged.replace(page * page_size(), page_size(), page_size(), '\xff');
 		write_file(damaged_path, damaged);
 		crashed_or_refused +=
 			verify_store(damaged_path.c_str(), &zone_store, &facts) != DNSBLV6_OK;
@@ -182,8 +183,10 @@ static size_t freed_pages_of(const std::string &content)
 {
 	const size_t version = 16 + 128;
 	const size_t newest =
-		number_at(content, version) > number_at(content, 4096 + version) ? 0 : 4096;
-	return number_at(content, newest + 16 + 24 + 40) * 4096;
+		number_at(content, version) > number_at(content, page_size() + version)
+			? 0
+			: page_size();
+	return number_at(content, newest + 16 + 24 + 40) * page_size();
 }
 
 TEST_CASE("freed pages that cannot be are damage, before a writer takes them", "[store][reader]")
@@ -194,7 +197,7 @@ TEST_CASE("freed pages that cannot be are damage, before a writer takes them", "
 		make_store(path, { { "a", value } });
 	std::string content = read_file(path);
 	const size_t freed = freed_pages_of(content);
-	REQUIRE(freed >= 2 * 4096);
+	REQUIRE(freed >= 2 * page_size());
 	REQUIRE(freed < content.size());
 	uint16_t entry = 0;
 	memcpy(&entry, content.data() + freed + 16, sizeof(entry));
@@ -219,7 +222,7 @@ TEST_CASE("freed pages that cannot be are damage, before a writer takes them", "
 		};
 		const size_t first = pages + 8 * number_at(content, pages);
 		const sample one = GENERATE_COPY(values<sample>({
-			{ "none can be read", freed, 4096, '\xff' },
+			{ "none can be read", freed, page_size(), '\xff' },
 			{ "a page that says it is another one", freed, 1, '\x05' },
 			{ "a page of another kind", freed + 10, 1, '\x0a' },
 			{ "a place less than there are entries", freed + 12, 1, '\x10' },
@@ -288,7 +291,7 @@ TEST_CASE("a head of a page that is not as its entries are is damage", "[store][
 		entries["key" + std::to_string(i)] = std::string(60, 'x');
 	make_store(path, entries);
 	std::string content = read_file(path);
-	size_t page = content.find("key299") / 4096 * 4096;
+	size_t page = content.find("key299") / page_size() * page_size();
 	REQUIRE(read_damaged(path, entries) == READ_SAME);
 	// Number, flags, end of the places, begin of the entries.
 	const size_t at = GENERATE(as<size_t>{}, 7, 10, 12, 14, 15);
@@ -301,9 +304,9 @@ TEST_CASE("a head of a page that is not as its entries are is damage", "[store][
 // A place in the branch above the leaves of what make_store() made of so many.
 static size_t find_branch(const std::string &content)
 {
-	size_t page = 2 * 4096;
+	size_t page = 2 * page_size();
 	while (page < content.size() && word_at(content, page + 10) != 1)
-		page += 4096;
+		page += page_size();
 	REQUIRE(page < content.size());
 	return page;
 }
@@ -392,7 +395,7 @@ TEST_CASE("sizes in LMDB's heads that cannot be are damage", "[store][reader]")
 				sample{ 40, std::string("\0\0\0\x80", 4) });
 	CAPTURE(page, s.at, s.bytes);
 	std::string content = read_file(path);
-	content.replace(page * 4096 + s.at, s.bytes.size(), s.bytes);
+	content.replace(page * page_size() + s.at, s.bytes.size(), s.bytes);
 	write_file(path, content);
 	reader *opened = nullptr;
 	CHECK(reader_open(path.c_str(), &zone_store, &opened) == STORE_ECORRUPT);

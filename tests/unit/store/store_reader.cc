@@ -5,6 +5,7 @@
 #include "lib/store/tables.h"
 
 #include "tests/lib/child.hh"
+#include "tests/lib/pages.hh"
 #include "tests/lib/random.hh"
 #include "tests/lib/seeds.hh"
 #include "tests/lib/stores.hh"
@@ -392,10 +393,16 @@ TEST_CASE("a store that is cut short is refused before it is read", "[store][rea
 	const std::string path = dir.file("a.mdb");
 	make_store(path, many_entries());
 	const std::string content = read_file(path);
-	REQUIRE(content.size() > 20 * 4096);
+	REQUIRE(content.size() > 8 * page_size());
 	const std::string cut_path = dir.file("cut.mdb");
-	std::set<size_t> sizes = { 1, 100, 4095, 4097, 8191, 8193, content.size() - 1 };
-	for (size_t size = 4096; size < content.size(); size += 3 * 4096)
+	std::set<size_t> sizes = { 1,
+				   100,
+				   page_size() - 1,
+				   page_size() + 1,
+				   2 * page_size() - 1,
+				   2 * page_size() + 1,
+				   content.size() - 1 };
+	for (size_t size = page_size(); size < content.size(); size += 3 * page_size())
 		sizes.insert(size);
 	for (size_t size : sizes) {
 		CAPTURE(size, content.size());
@@ -406,7 +413,7 @@ TEST_CASE("a store that is cut short is refused before it is read", "[store][rea
 		const int verified = verify_store(cut_path.c_str(), &zone_store, &facts);
 		CHECK(verified == opened);
 		// Less than the two pages that say what the file is: perhaps not even that.
-		if (size < 2 * 4096 && opened != STORE_ECUT)
+		if (size < 2 * page_size() && opened != STORE_ECUT)
 			CHECK(opened == STORE_ENOTSTORE);
 		else
 			CHECK(opened == STORE_ECUT);
