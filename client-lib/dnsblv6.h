@@ -259,7 +259,7 @@ DNSBLV6_API int dnsblv6_check_zones(struct dnsblv6 *client, const struct dnsblv6
 
 /*
  * dnsblv6_check() for count addresses at once, in one deadline; ret_results has count places.
- * Without memory for that it fails, with -ENOMEM.
+ * Of none, both may be NULL. Without memory for the places it fails, with -ENOMEM.
  */
 DNSBLV6_API int dnsblv6_check_batch(struct dnsblv6 *client, const struct dnsblv6_ip *ips,
 				    size_t count, int timeout_ms,

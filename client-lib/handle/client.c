@@ -563,11 +563,10 @@ static void ask_places(struct batch *batch, struct batch_place *places, size_t c
 	}
 }
 
-static bool is_request(const struct dnsblv6 *client, const struct dnsblv6_ip *ips, int timeout_ms,
-		       const struct dnsblv6_result *results)
+static bool may_ask(const struct dnsblv6 *client, uint64_t zones, int timeout_ms)
 {
-	return client != NULL && client->engine != NULL && ips != NULL && results != NULL &&
-	       client_is_timeout(timeout_ms);
+	return client != NULL && client->engine != NULL && client_is_timeout(timeout_ms) &&
+	       config_entries(&client->config, CONFIG_ADDRESS, zones) != 0;
 }
 
 int dnsblv6_check(struct dnsblv6 *client, const struct dnsblv6_ip *ip, int timeout_ms,
@@ -590,8 +589,7 @@ int dnsblv6_check_zones(struct dnsblv6 *client, const struct dnsblv6_ip *ip, uin
 {
 	struct batch batch = { .client = client, .ips = ip, .zones = zones, .results = ret_result };
 
-	if (!is_request(client, ip, timeout_ms, ret_result) ||
-	    config_entries(&client->config, CONFIG_ADDRESS, zones) == 0)
+	if (ip == NULL || ret_result == NULL || !may_ask(client, zones, timeout_ms))
 		return -EINVAL;
 	return check_one(&batch, timeout_ms);
 }
@@ -615,8 +613,7 @@ int dnsblv6_check_batch(struct dnsblv6 *client, const struct dnsblv6_ip *ips, si
 {
 	struct batch batch = { .client = client, .ips = ips, .results = ret_results };
 
-	if (!is_request(client, ips, timeout_ms, ret_results) ||
-	    config_entries(&client->config, CONFIG_ADDRESS, 0) == 0)
+	if ((count > 0 && (ips == NULL || ret_results == NULL)) || !may_ask(client, 0, timeout_ms))
 		return -EINVAL;
 	struct batch_place *places = calloc(count > 0 ? count : 1, sizeof(*places));
 	if (places == NULL)

@@ -317,6 +317,11 @@ TEST_CASE("a batch of addresses has one deadline, and may exceed max-requests", 
 		CHECK(results[i].verdict == (i % 3 == 0 ? DNSBLV6_LISTED : DNSBLV6_CLEAR));
 	}
 	CHECK(dnsblv6_check_batch(bl.client, ips.data(), 0, 1000, results.data()) == 0);
+	// As data() of what is empty may be.
+	CHECK(dnsblv6_check_batch(bl.client, nullptr, 0, 1000, nullptr) == 0);
+	CHECK(dnsblv6_check_batch(bl.client, nullptr, 1, 1000, results.data()) == -EINVAL);
+	CHECK(dnsblv6_check_batch(bl.client, ips.data(), 1, 1000, nullptr) == -EINVAL);
+	CHECK(dnsblv6_check_batch(bl.client, nullptr, 0, 0, nullptr) == -EINVAL);
 }
 
 TEST_CASE("a probe tells how many entries are well", "[client][api]")
