@@ -181,11 +181,14 @@ static bool is_plain(const struct pdf_state *state)
 	return state->body == PDF_PASSED || state->seal.kept_size == PDF_SEAL_KEPT;
 }
 
-/* Some writers leave metadata plain, and readers differ in what they believe: such is read in both ways. */
+/*
+ * Some writers leave metadata plain, and readers differ in what they believe: such is read in both ways. Most plain
+ * PDFs have metadata, and few a crypt filter, for which a copy is begun.
+ */
 static void decide(struct unpack *unpack)
 {
 	struct pdf_state *state = unpack->state;
-	const bool is_kept = state->is_doubted && state->seal.member != NULL;
+	const bool is_kept = state->is_doubted && (state->fact == 0 || state->seal.member != NULL);
 	const bool is_passed = is_plain(state) && !is_kept;
 	if (is_passed && state->seal.kept_size > PDF_SEAL_NOTHING)
 		state->facts |= state->fact;

@@ -82,7 +82,7 @@ struct pdf_state {
 	struct pdf_predictor predictor;
 	bool has_objects;	 /* the stream */
 	bool is_doubted;	 /* its dictionary says that it is not encrypted */
-	enum pdf_seal_fact fact; /* if it is not in the copy; 0: it needs not be */
+	enum pdf_seal_fact fact; /* if it is not in the copy; 0: it is */
 	unsigned facts;		 /* of all streams */
 	unsigned script_count;
 	struct pdf_seal seal;

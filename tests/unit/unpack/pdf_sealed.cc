@@ -282,6 +282,10 @@ TEST_CASE("encrypted streams that seem to be plain are told", "[unpack][pdf][sea
 	for (const std::string more : { "/Type /Metadata", "/Type /XRef" })
 		CHECK(opened(stream_of(3, seeming(long_text.substr(0, 700)), more) +
 			     std::string(9999, ' ') + lock.object() + trailer) == "!encrypted: ");
+	// There is none yet: it begins with what a crypt filter is said to leave as it is.
+	CHECK(opened(stream_of(3, seeming(long_text.substr(0, 700)), "/Filter /Crypt") +
+		     std::string(9999, ' ') + lock.object() + trailer) ==
+	      "stream 1=" + plain + ";");
 	// Short ones are in the copy, and so are images that do not begin as such.
 	CHECK(opened(begin + stream_of(3, "a text") + trailer) ==
 	      "stream 1=" + lock.encrypted(3, "a text") + ";");
@@ -306,8 +310,7 @@ TEST_CASE("streams that are not to be encrypted are not told to be", "[unpack][p
 	CHECK(opened(begin + stream_of(3, tables, "/Filter /Fl /Type /XRef " + long_key) +
 		     trailer) == noise);
 	CHECK(opened(stream_of(3, tables, "/Filter [/Crypt /Fl]") + std::string(9999, ' ') +
-		     lock.object() + trailer)
-		      .empty());
+		     lock.object() + trailer) == noise);
 	// A filter of another name, or none knows which.
 	for (const std::string more :
 	     { "/Name /StdCF", "/Name/StdCF/X/Identity", "/Name /IdentityX", "/Name 5 0 R",
