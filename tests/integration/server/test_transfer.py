@@ -700,7 +700,9 @@ class SlowClientTest(TransferCase):
             server.wait_for_log(r"transfer refused, .*\(too many transfers under way\)")
 
     def test_one_address_leaves_places_to_others_however_slow_it_is(self):
-        server = self.primary(secondaries="  - id: any\n    allow: 127.0.0.0/8\n", lines=["workers: 1", "transfer-max: 4"])
+        # None of them is given up, and its place free again, while another one is still asked for.
+        server = self.primary(secondaries="  - id: any\n    allow: 127.0.0.0/8\n",
+                              lines=["workers: 1", "transfer-max: 4", f"transfer-idle-timeout: {10 * DEADLINE_S}s"])
         with contextlib.ExitStack() as stuck:
             def first_of(source):
                 transfer = Transfer(server.address, source, small_window=True)
