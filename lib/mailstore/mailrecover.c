@@ -292,7 +292,8 @@ int mailrecover_examine(struct mailrecover *recover)
 	recover->recovery->segments = recover->count;
 	for (size_t i = 0; ret == 0 && i < recover->count; i++) {
 		ret = examine_one(recover, &recover->segments[i]);
-		if (ret != 0 && ret != -ENOMEM && ret != MAILSTORE_EOLD)
+		/* What is wrong with the index, or with memory, is no fault of the segment. */
+		if (ret != 0 && ret != -ENOMEM && ret != MAILSTORE_EOLD && ret != STORE_ECORRUPT)
 			recover->recovery->refused = recover->segments[i].number;
 		recover->recovery->examined++;
 		mailrecover_step(recover);

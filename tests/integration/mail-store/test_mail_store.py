@@ -9,6 +9,7 @@ DNSBLV6_ROUNDS sets how many deliveries and deletions are killed.
 
 import fcntl
 import mailbox
+import mmap
 import os
 import resource
 import shutil
@@ -205,6 +206,19 @@ class Damage(Store):
         self.assertIn("made anew", self.fsck("--repair", status=1))
         self.assertIn(" 0 findings", self.fsck())
         self.check_all()
+
+    def test_a_page_of_the_index_that_is_lost_is_no_fault_of_the_segment(self):
+        index = os.path.join(self.store, "index.mdb")
+        with open(index, "rb") as file:
+            bytes_before = file.read()
+        logs = ""
+        for at in range(2 * mmap.PAGESIZE, len(bytes_before), mmap.PAGESIZE):
+            self.change(index, at, bytes(mmap.PAGESIZE))
+            logs += subprocess.run([program("mail-store"), "ls", "--store", self.store], stderr=subprocess.PIPE,
+                                   stdout=subprocess.DEVNULL, text=True, timeout=TIMEOUT_S, check=False).stderr
+            self.change(index, at, bytes_before[at:at + mmap.PAGESIZE])
+        self.assertIn("damaged store", logs)
+        self.assertNotIn("segment is missing", logs)
 
     def test_a_damaged_body_is_named_and_the_rest_is_whole(self):
         self.change(self.segment(), self.find(b"Subject: 2") + 30, b"Y")
