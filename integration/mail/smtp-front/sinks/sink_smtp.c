@@ -646,7 +646,7 @@ static bool read_others(struct sink_smtp *smtp, struct sink_reply *reply)
 	else if (good_count > 0 && good_count < replied.due_count)
 		trouble(smtp, "end of mail: %u of %u recipients have it, the client hears %d",
 			good_count, replied.due_count, reply->code);
-	if (is_lmtp(smtp) && reply->code / 100 == 4)
+	if (good_count > 0 && is_lmtp(smtp) && reply->code / 100 == 4)
 		remember(smtp, &replied);
 	free(replied.is_good);
 	return good_count == replied.due_count;

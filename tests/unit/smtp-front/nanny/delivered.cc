@@ -51,9 +51,9 @@ class table
 	delivered *it = nullptr;
 };
 
-unsigned sync_count;
-
 } // namespace
+
+unsigned sync_count; // sink_lmtp.cc looks at it, too
 
 // In place of libc's.
 extern "C" int msync(void *memory, size_t size, int flags)

@@ -6,6 +6,8 @@
 
 #include <ctime>
 
+extern unsigned sync_count; // of msync(), in delivered.cc
+
 TEST_CASE("LMTP greets by LHLO, and all recipients are in one transaction", "[front][sink]")
 {
 	std::vector<std::string> two = FINE;
@@ -173,4 +175,24 @@ TEST_CASE("each of LMTP's replies to a mail has the time for the end of a mail",
 	CHECK_FALSE(sink.data("mail\r\n"));
 	CHECK(sink.reply.code == 451);
 	CHECK_THAT(sink.trouble(), Catch::StartsWith("end of mail: 1 of 2 recipients have it"));
+}
+
+TEST_CASE("a mail that no recipient has waits for no disk", "[front][sink]")
+{
+	delivered *table = nullptr;
+	REQUIRE(delivered_open("", &table) == 0);
+	std::vector<std::string> two = FINE;
+	two.insert(two.begin() + 4, "250 2.1.5 Ok\r\n");
+	two.back() = "450 4.2.2 a\r\n450 4.2.2 b\r\n";
+	scripted_hop hop({ { two, true } });
+	hop_fixture sink(hop, SETUP_SINK_LMTP);
+	sink_share(sink.it, nullptr, table);
+	REQUIRE(sink.mail());
+	for (const char *to : { "a@example.org", "b@example.org" })
+		REQUIRE(sink.recipient(to));
+	sync_count = 0;
+	CHECK_FALSE(sink.data("mail\r\n"));
+	CHECK(sink.reply.code == 450);
+	CHECK(sync_count == 0);
+	delivered_close(table);
 }
