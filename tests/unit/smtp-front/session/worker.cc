@@ -402,6 +402,7 @@ TEST_CASE("a next hop that is the sink is asked by the mail itself", "[front][wo
 	front.setup->sink.kind = SETUP_SINK_SMTP;
 	front.setup->sink.to = next.place;
 	front.setup->sink.timeout_ms = front.setup->sink.connect_timeout_ms = 20000;
+	front.setup->sink.end_timeout_ms = 20000;
 	const int altered = front.connect();
 	const int fine = front.connect(-1, "inbox@example.org");
 	say(altered, "QUIT\r\n");
