@@ -81,22 +81,23 @@ static int compare_emptied(struct maillog *log, struct reader *reader, uint64_t 
 	struct mailemptied emptied;
 	uint64_t size;
 	int ret = log->disk->ops->size(log->disk, segment, &size);
-	/* Of one that was cut to less than a head nothing is left: an index made of the log has no row of it. */
-	if (ret != 0 || size < MAILSEGMENT_HEAD_SIZE)
+	if (ret == 0)
+		ret = mailindex_emptied(reader, &emptied);
+	if (ret != STORE_OK && ret != DNSBLV6_ENOTFOUND)
 		return ret;
-	ret = mailindex_emptied(reader, &emptied);
-	if (ret != STORE_OK)
-		return ret == DNSBLV6_ENOTFOUND ? MAILSTORE_EOLD : ret;
-	const bool is_another =
-		maillog_read_segment(log, segment, &head) == 0 && head.id != emptied.id;
+	const bool is_known = ret == STORE_OK && emptied.segment == segment && emptied.end == size;
+	const int head_status = maillog_read_segment(log, segment, &head);
 	/* Had it grown since, the log would have gone on without that index. */
-	*ret_is_emptied = emptied.segment == segment && emptied.end == size && !is_another;
+	*ret_is_emptied = is_known && (head_status != 0 || head.id == emptied.id);
+	/* A head that is not whole speaks for no side. An index made of the log has no row of what was never begun. */
+	if (head_status == MAILSTORE_EDAMAGED)
+		return 0;
 	return *ret_is_emptied ? 0 : MAILSTORE_EOLD;
 }
 
 /*
  * Of a mail whose row has gone, with a copy that was collected, a record may have been left behind. A row that is of
- * another segment says nothing: one that was lost, and found, has numbers that were given again meanwhile.
+ * another segment says nothing: before MAILSTORE_LEAP one that was lost, and found, had numbers that were given again.
  */
 static int compare_mail(struct reader *reader, uint64_t segment, const struct mailrecord *record)
 {
@@ -321,6 +322,8 @@ int mailrecover_resume(struct mailrecover *recover)
 		else
 			ret = disk->ops->remove(disk, segment->number);
 	}
+	if (recover->facts.next_segment == 0 && recover->count > 0)
+		log->next_segment += MAILSTORE_LEAP;
 	return ret;
 }
 

@@ -31,6 +31,12 @@ struct mailstore_recovery {
 /* How far opening is: behind each segment, and each few thousand records. */
 typedef void (*mailstore_step_fn)(void *context, const struct mailstore_recovery *recovery);
 
+/*
+ * An index that is made of the log cannot know which numbers a segment had that has gone. It passes over as many, of
+ * mails and of segments: one that is brought back has none that was given again.
+ */
+#define MAILSTORE_LEAP (1ULL << 32)
+
 struct mailrecover_segment; /* mailrecover.c */
 
 struct mailrecover {

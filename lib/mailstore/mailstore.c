@@ -168,12 +168,16 @@ static int replay(struct mailstore *store, struct mailrecover *recover)
 	if (ret != DNSBLV6_ENOTFOUND)
 		return ret;
 	store->is_replaying = false;
+	if (recover->facts.next_segment == 0 && store->next_lsn > 0) {
+		store->next_lsn += MAILSTORE_LEAP;
+		store->batch.lsn_next = store->next_lsn;
+	}
 	/* One whose records are damaged, all of them, has no row by these: see apply(). */
 	ret = mailrecover_note_kept(recover, &store->batch);
 	if (ret != 0)
 		return ret;
 	/* A new store has an index from the beginning. */
-	bool is_due = recover->recovery->was_built || recover->recovery->replayed > 0 ||
+	bool is_due = recover->facts.next_segment == 0 || recover->recovery->replayed > 0 ||
 		      store->batch.kept_count > 0;
 	return is_due ? apply(store) : 0;
 }
