@@ -194,10 +194,11 @@ class Stored:
 
     BEGUN = r"^info: \[mail-stored\] ready, "
 
-    def __init__(self, case, is_started=True, **sections):
+    def __init__(self, case, is_started=True, name="stored", directory=None, **sections):
         self.case = case
-        self.directory = case.path("store")
-        self.socket = case.path("stored.socket")
+        self.name = name
+        self.directory = directory or case.path("store")
+        self.socket = case.path(f"{name}.socket")
         self.process = None
         self.sections = {"stored": {"directory": self.directory, "socket": self.socket},
                          "lmtp": {}}
@@ -217,7 +218,7 @@ class Stored:
         def text(value):
             return f"[ {', '.join(f'{one}' for one in value)} ]" if isinstance(value, list) else value
 
-        return self.case.write("stored.conf", "".join(
+        return self.case.write(f"{self.name}.conf", "".join(
             f"{name}:\n" + "".join(f"    {item}: {text(value)}\n" for item, value in items.items())
             for name, items in self.sections.items() if items))
 
@@ -236,7 +237,7 @@ class Stored:
     def launch(self, **how):
         self.make_directory()
         self.process = self.case.start([harness.program("mail-stored"), "--config",
-                                        self.config_path], "stored", **how)
+                                        self.config_path], self.name, **how)
 
     def wait_until_ready(self):
         self.process.wait_for_log(self.BEGUN)

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
-mail-stored killed at any moment, amid deliveries, deletions and collections, against what its clients
-were told: each mail that was acknowledged is read by each recipient exactly once, no deletion that was
-acknowledged comes back, and what was not acknowledged is there whole or not at all.
+mail-stored killed at any moment, or its disk cut from power, amid deliveries, deletions and collections, against
+what its clients were told: each mail that was acknowledged is read by each recipient exactly once, no deletion
+that was acknowledged comes back, and what was not acknowledged is there whole or not at all.
 
-DNSBLV6_ROUNDS sets how often a process is killed.
+DNSBLV6_ROUNDS sets how often a process is killed, and a disk cut. Power needs root, loop devices and mkfs.xfs.
 """
 
 import errno
@@ -18,10 +18,13 @@ import socket
 import threading
 
 import stored
+from disks import ClonedDisk
 from harness import IS_SANITIZED, Case, children_of, main, wait_for
 from stored import Stored
 
 ROUNDS = int(os.environ.get("DNSBLV6_ROUNDS", 40 if IS_SANITIZED else 100))
+# A loss of power is a file system that is mounted, and a start.
+POWER_ROUNDS = int(os.environ.get("DNSBLV6_ROUNDS", 4 if IS_SANITIZED else 10))
 BOXES = [f"user{number}@example.com" for number in range(6)]
 CLIENTS = 3
 # Of a run over all rounds a store is looked at as a whole, and begun anew, now and then.
@@ -62,17 +65,16 @@ class Oracle:
                     self.wanted[box, subject] = False if is_done else None
 
 
-class Kills(Case):
+class Clients(Case):
+    SETTINGS = {"segment-size": "64K", "collect-interval": "100ms", "index-delay": "20ms"}
+    store = None
+
     def setUp(self):
         super().setUp()
         seed = random.randrange(1 << 32)
         self.random = random.Random(seed)
         self.seed = seed
         self.oracle = Oracle()
-        # A process that was killed is made again, and says so.
-        self.expect_log("process ended, role=store", "process not started", "store begins anew")
-        self.store = Stored(self, stored={"segment-size": "64K", "collect-interval": "100ms",
-                                          "index-delay": "20ms"})
 
     # ---- one client ----
 
@@ -133,7 +135,53 @@ class Kills(Case):
             except OSError:
                 is_over.wait(0.01)
 
-    # ---- the rounds ----
+    # ---- all of them ----
+
+    def look(self, store, wanted):
+        """Everything that clients were told holds. Returns how many mails are there."""
+        count = 0
+        with store.client() as client:
+            for box in BOXES:
+                subjects = [subject for _, subject in self.subjects(client, box)]
+                there = set(subjects)
+                count += len(there)
+                self.assertEqual(len(subjects), len(there), f"{box} has a mail twice, seed={self.seed}")
+                for (one, subject), state in wanted.items():
+                    if one == box and state is not None:
+                        self.assertEqual(subject in there, state, f"{box} {subject} seed={self.seed}")
+        return count
+
+    def run_amid(self, act):
+        """act(is_over) while clients work, and until it returns."""
+        is_over = threading.Event()
+        errors = []
+
+        def run(seed):
+            try:
+                self.work(seed, is_over)
+            except BaseException as error:  # pylint: disable=broad-except
+                errors.append(error)
+                is_over.set()
+
+        workers = [threading.Thread(target=run, args=(self.random.random(),)) for _ in range(CLIENTS)]
+        for worker in workers:
+            worker.start()
+        try:
+            act(is_over)
+        finally:
+            is_over.set()
+            for worker in workers:
+                worker.join()
+        if errors:
+            raise errors[0]
+
+
+class Kills(Clients):
+    def setUp(self):
+        super().setUp()
+        # A process that was killed is made again, and says so.
+        self.expect_log("process ended, role=store", "process not started", "store begins anew")
+        self.store = Stored(self, stored=self.SETTINGS)
 
     def kill_one(self):
         """The store, the process that syncs for it, or their parent; False when none is there yet."""
@@ -173,45 +221,16 @@ class Kills(Case):
         finally:
             os.close(fd)
 
-    def look(self):
-        """Everything that clients were told holds."""
-        with self.store.client() as client:
-            for box in BOXES:
-                subjects = [subject for _, subject in self.subjects(client, box)]
-                there = set(subjects)
-                self.assertEqual(len(subjects), len(there), f"{box} has a mail twice, seed={self.seed}")
-                for (one, subject), state in self.oracle.wanted.items():
-                    if one == box and state is not None:
-                        self.assertEqual(subject in there, state, f"{box} {subject} seed={self.seed}")
-
-    def round(self):
-        is_over = threading.Event()
-        errors = []
-
-        def run(seed):
-            try:
-                self.work(seed, is_over)
-            except BaseException as error:  # pylint: disable=broad-except
-                errors.append(error)
-                is_over.set()
-
-        workers = [threading.Thread(target=run, args=(self.random.random(),)) for _ in range(CLIENTS)]
-        for worker in workers:
-            worker.start()
+    def kill_amid(self, is_over):
         is_over.wait(self.random.uniform(0, 0.15))
         while not is_over.is_set() and not self.kill_one():
             is_over.wait(0.01)
-        is_over.set()
-        for worker in workers:
-            worker.join()
-        if errors:
-            raise errors[0]
-        self.begin_again()
 
     def test_no_acknowledged_mail_is_lost_or_doubled_and_no_deletion_comes_back(self):
         for number in range(1, ROUNDS + 1):
-            self.round()
-            self.look()
+            self.run_amid(self.kill_amid)
+            self.begin_again()
+            self.look(self.store, self.oracle.wanted)
             if number % FSCK_EACH == 0 or number == ROUNDS:
                 self.assertEqual(self.store.stop(), 0)
                 self.assertIn(b"0 findings", self.store.fsck())
@@ -221,6 +240,48 @@ class Kills(Case):
                     shutil.rmtree(self.store.directory)
                     self.oracle = Oracle()
                 self.store.start()
+
+
+class Power(Clients):
+    def setUp(self):
+        super().setUp()
+        self.disk = ClonedDisk(self, self.random.choice(("ext4", "xfs")))
+        self.store = Stored(self, directory=os.path.join(self.disk.path, "store"), stored=self.SETTINGS)
+        self.addCleanup(self.store.stop)  # before what it writes on is gone
+
+    def test_what_was_not_synced_is_lost(self):
+        """Or the next test could not fail."""
+        for name in ("synced", "not-synced"):
+            with open(os.path.join(self.disk.path, name), "wb") as file:
+                file.write(b"x" * 100000)
+                if name == "synced":
+                    os.fsync(file.fileno())
+        with self.disk.after_power_loss() as path:
+            sizes = {name: os.path.getsize(os.path.join(path, name))
+                     for name in ("synced", "not-synced") if os.path.exists(os.path.join(path, name))}
+        self.assertEqual(sizes.get("synced"), 100000)
+        self.assertIn(sizes.get("not-synced"), (None, 0))
+
+    def cut_amid(self, is_over):
+        """What was acknowledged before holds; what was going on meanwhile may be either."""
+        is_over.wait(self.random.uniform(0.05, 0.5))
+        with self.oracle.lock:
+            wanted = dict(self.oracle.wanted)
+        with self.disk.after_power_loss() as path:
+            with self.oracle.lock:
+                for key in self.oracle.touched:
+                    if wanted.get(key):
+                        wanted[key] = None
+            after = Stored(self, name="after", directory=os.path.join(path, "store"), stored=self.SETTINGS)
+            self.found += self.look(after, wanted)
+            self.assertEqual(after.stop(), 0)
+            self.assertIn(b"0 findings", after.fsck())
+
+    def test_what_was_acknowledged_outlives_a_loss_of_power(self):
+        self.found = 0
+        for _ in range(POWER_ROUNDS):
+            self.run_amid(self.cut_amid)
+        self.assertGreater(self.found, 0)
 
 
 if __name__ == "__main__":

@@ -1,28 +1,34 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """
-kill -9 at any moment of a build leaves the old version or the new one, whole.
+kill -9 at any moment of a build, or a loss of power, leaves the old version or the new one, whole; after a build that has
+ended it is the new one.
 
 Two lists of the same blocks, with other bits in every one of them, replace
 each other; each build is killed at a random moment of its life. After each
 round the store verifies and its dump is wholly one list or the other; all the
 while every answer under load is one or the other, and none is SERVFAIL or lost.
-DNSBLV6_ROUNDS sets the number of rounds.
+DNSBLV6_ROUNDS sets the number of rounds. The loss of power needs root, loop devices and mkfs.xfs.
 """
 
+import concurrent.futures
 import ipaddress
 import os
 import subprocess
+import threading
 import time
 
-from harness import AAAA, IS_SANITIZED, NOERROR, ZONE, Case, ask_all, main, program
+from disks import ClonedDisk
+from harness import AAAA, IS_SANITIZED, NOERROR, ZONE, Case, ask_all, main, program, wait_for
 from killing import Moments
 from load import Load
 
 ROUNDS = int(os.environ.get("DNSBLV6_ROUNDS", 20 if IS_SANITIZED else 50))
+# A loss of power is a file system that is mounted.
+POWER_ROUNDS = int(os.environ.get("DNSBLV6_ROUNDS", 3 if IS_SANITIZED else 10))
 BLOCKS = 20000
-BITS = {"a": "8000::1", "b": "4000::2"}  # hosts 0 and 127; hosts 1 and 126
-HOSTS = {"a": (0, 127), "b": (1, 126)}
+BITS = {"a": "8000::1", "b": "4000::2", "c": "2000::4"}
+HOSTS = {"a": (0, 127), "b": (1, 126), "c": (2, 125)}
 
 
 class Kill(Case):
@@ -35,7 +41,7 @@ class Kill(Case):
             self.write(version, "".join(f"{ipaddress.IPv4Address(0x2C000000 + 128 * block + host)}\n"
                                         for block in range(BLOCKS) for host in hosts))
         self.dumps = {}
-        for version in ("b", "a"):
+        for version in ("c", "b", "a"):
             self.build(self.store, self.path(version))
             self.dumps[version] = self.dump()
         self.assertNotEqual(self.dumps["a"], self.dumps["b"])
@@ -107,6 +113,38 @@ class Kill(Case):
                 self.assertEqual(self.dump(), self.dumps["a"])
             finally:
                 self.store = kept
+
+    def test_a_version_outlives_a_loss_of_power(self):
+        disk = ClonedDisk(self, self.random.choice(("ext4", "xfs")))
+        live = os.path.join(disk.path, "bl6.mdb")
+        built = []
+        seen = 0
+        is_over = threading.Event()
+
+        def work():
+            while not is_over.is_set():
+                version = "abc"[len(built) % 3]
+                self.build(live, self.path(version))
+                built.append(version)
+
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            worker = pool.submit(work)
+            try:
+                for _ in range(POWER_ROUNDS):
+                    wait_for(lambda: built or worker.done(), "a first version")
+                    time.sleep(self.random.uniform(0, 0.5))
+                    ended = len(built)
+                    with disk.after_power_loss() as path:
+                        begun = len(built) + 1
+                        self.store = os.path.join(path, "bl6.mdb")
+                        found = self.version_in_store()
+                    possible = {"abc"[number % 3] for number in range(ended - 1, begun)}
+                    self.assertIn(found, possible)
+                    seen += len(possible) < 3
+            finally:
+                is_over.set()
+                worker.result()
+        self.assertGreater(seen, 0, "any version was right, each time")
 
 
 if __name__ == "__main__":
