@@ -451,6 +451,28 @@ class Misfits(Case):
         session.quit()
         self.assertEqual(proxy.fates(3), ["cut", "known", "passed"])
 
+    def test_unique_ids_with_blanks_stay_apart(self):
+        """No client takes one mail for another that it has, and no mail is withheld for what another one has."""
+        class WithBlanks(Misfit):
+            def _answer(self, words):
+                if words == [b"UIDL"]:
+                    return b"+OK\r\n1 same  id 1\r\n2 same  id 2\r\n.\r\n", False
+                if words[0] == b"UIDL":
+                    return b"+OK %s same  id %s\r\n" % (words[1], words[1]), False
+                return super()._answer(words)
+
+        server = WithBlanks(self, [LARGE, MAILS[0]])
+        proxy = PopProxy(self, server.address)
+        session = self.login(proxy)
+        self.assertEqual(session.uidl()[1], [b"1 same  id 1", b"2 same  id 2"])
+        with self.assertRaises(poplib.error_proto):
+            session.retr(1)
+        session.close()
+        session = self.login(proxy)
+        self.assertTrue(is_notice(joined(session.retr(1)[1])))
+        self.assertEqual(joined(session.retr(2)[1]), MAILS[0])
+        session.quit()
+
     def test_a_server_that_breaks_off_amid_a_mail(self):
         for cut, is_told in ((5, True), (300, True), (200000, False)):
             with self.subTest(cut=cut):

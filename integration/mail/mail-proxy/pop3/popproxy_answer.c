@@ -31,14 +31,12 @@ static bool numbers_line(struct popproxy_io *io, struct pop3_text rest)
 	return true;
 }
 
-static bool uid_line(struct popproxy_io *io, struct pop3_text rest)
+/* An id has no blanks (RFC 1939), but where a server has some its first word alone may be that of another mail, too. */
+static bool uid_line(struct popproxy_io *io, struct pop3_text uid)
 {
 	char text[NUMBERS_ROOM];
 	uint64_t number = 0;
-	if (!pop3_command_number(pop3_command_word(&rest), &number))
-		return false;
-	const struct pop3_text uid = pop3_command_word(&rest);
-	if (uid.size == 0)
+	if (!pop3_command_number(pop3_command_word(&uid), &number) || uid.size == 0)
 		return false;
 	snprintf(text, sizeof(text), "%llu ", (unsigned long long)number);
 	line_to_client(io, text, uid);

@@ -376,15 +376,12 @@ static bool start(struct popproxy *proxy, struct popproxy_io *io)
 }
 
 /* A uid that is too long for us is none. */
-static void take_uid(struct popproxy *proxy, struct pop3_text rest)
+static void take_uid(struct popproxy *proxy, struct pop3_text uid)
 {
 	struct popproxy_body *body = &proxy->body;
 	uint64_t number = 0;
-	if (!pop3_command_number(pop3_command_word(&rest), &number) ||
-	    number != popproxy_head(proxy)->number)
-		return;
-	const struct pop3_text uid = pop3_command_word(&rest);
-	if (uid.size == 0 || uid.size > POPPROXY_UID_MAX)
+	if (!pop3_command_number(pop3_command_word(&uid), &number) ||
+	    number != popproxy_head(proxy)->number || uid.size == 0 || uid.size > POPPROXY_UID_MAX)
 		return;
 	memcpy(body->uid, uid.at, uid.size);
 	body->uid[uid.size] = '\0';

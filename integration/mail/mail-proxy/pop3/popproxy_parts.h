@@ -19,7 +19,7 @@ enum popproxy_kind {
 	POPPROXY_LINE,	  /* one line */
 	POPPROXY_LINES,	  /* and more behind it, of any text */
 	POPPROXY_NUMBERS, /* the same, two numbers each */
-	POPPROXY_UIDS,	  /* the same, a number and a word each */
+	POPPROXY_UIDS,	  /* the same, a number and what follows it each */
 	POPPROXY_CAPA,
 	POPPROXY_MAIL, /* RETR */
 	POPPROXY_TOP,
