@@ -603,6 +603,7 @@ static int run(struct copies *copies)
 		(void)tool_fail(copies->store, "not all mailboxes compared", MAILSTORE_EAWAY);
 	const bool is_well =
 		copies->away == 0 && !copies->lacked_boxes && !copies->is_damaged &&
+		copies->kept == 0 &&
 		(copies->verb != CHECK || copies->lacking + copies->alone + copies->astray == 0);
 	if (is_well)
 		return EX_OK;

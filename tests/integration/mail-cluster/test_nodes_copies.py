@@ -540,7 +540,7 @@ class Copies(Nodes):
         self.assertEqual(self.run_copies("restore")[3:5], [1, 1])
         self.assertEqual(self.copies(box), [(3, 1, [ident]), (1, 2, [ident])])
         self.assertEqual(self.run_copies("check", 1)[9], 1)
-        self.assertEqual(self.run_copies("make")[4:7], [0, 1, 1])
+        self.assertEqual(self.run_copies("make", 1)[4:7], [0, 1, 1])
         self.assertEqual(self.copies(box), [(3, 1, [ident])])
         self.assertEqual(self.run_copies("check", 1)[9], 0)
 
