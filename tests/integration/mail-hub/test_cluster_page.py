@@ -189,7 +189,7 @@ class Cluster(Case):
         self.take_one_out()
         # Of stores of their own: test_nodes_copies.py, test_nodes_moved.py.
         left = [command for command in self.page.commands_left()
-                if not command.text.startswith(("mail-store copies", "mail-store gather"))]
+                if not command.text.startswith(("mail-store collect", "mail-store copies", "mail-store gather"))]
         self.assertEqual(left, [])
 
 
