@@ -33,7 +33,7 @@ BAD_LINES = {
     "reversed range": ("9.0.0.9-9.0.0.1", "range ends before it begins"),
     "range across families": ("9.0.0.9-2a00::", "range from one address family"),
     "host bits": ("9.0.0.1/24", "host bits set"),
-    "leading zero": ("9.0.0.010", "octet with a leading zero"),
+    "leading zero": ("9.0.0.010", "number with a leading zero"),
     "three octets": ("9.0.0", "not an IP address"),
     "a host name": ("mail.example.com", "not an IP address"),
     "two columns": ("9.0.0.1 17", "more than an address"),

@@ -76,7 +76,7 @@ TEST_CASE("a plain line that says anything else is refused with the reason", "[z
 		sample{ "2001:db8::/129", "prefix length out of range" },
 		sample{ "192.0.2.1/24", "host bits set below the prefix length" },
 		sample{ "2001:db8::1/64", "host bits set below the prefix length" },
-		sample{ "192.0.2.010", "octet with a leading zero" },
+		sample{ "192.0.2.010", "number with a leading zero" },
 		sample{ "192.0.2", "not an IP address" },
 		sample{ "192.0.2.1.5", "not an IP address" },
 		sample{ "example.org", "not an IP address" }, sample{ "-", "not an IP address" },
