@@ -160,6 +160,12 @@ static bool can_point(const struct xfrout_owner *last, unsigned shared)
 	return last->offsets[target] != 0 && last->pointers[target] + 2 <= POINTERS_MAX;
 }
 
+/* libknot's own takes other parameters in each of its versions. */
+static void put_pointer(uint8_t *out, unsigned offset)
+{
+	knot_wire_write_u16(out, (uint16_t)(KNOT_WIRE_PTR_BASE | offset));
+}
+
 /* Returns the size of what was written at offset at of the message. */
 static size_t put_owner(struct xfrout *xfrout, const struct dnsblv6_labels *name, uint8_t *out,
 			size_t at)
@@ -182,7 +188,7 @@ static size_t put_owner(struct xfrout *xfrout, const struct dnsblv6_labels *name
 	unsigned behind = shared == 0 ? 0 : last->pointers[last->label_count - shared];
 
 	memcpy(out, name->wire, fresh_size);
-	knot_wire_put_pointer(out + fresh_size, (uint16_t)target);
+	put_pointer(out + fresh_size, target);
 	for (unsigned i = 0; i < fresh; i++) {
 		size_t offset = at + owner.starts[i];
 		owner.offsets[i] = offset <= KNOT_WIRE_PTR_MAX ? (uint16_t)offset : 0;
@@ -219,7 +225,7 @@ int xfrout_put(struct xfrout *xfrout, const struct dnsblv6_labels *owner,
 	uint8_t *start = message_of(xfrout) + xfrout->size;
 	uint8_t *out = start;
 	if (is_last_owner(xfrout, owner)) {
-		knot_wire_put_pointer(out, xfrout->owner.offsets[0]);
+		put_pointer(out, xfrout->owner.offsets[0]);
 		out += POINTER_SIZE;
 	} else {
 		out += put_owner(xfrout, owner, out, xfrout->size);

@@ -198,7 +198,7 @@ const char *line_parse(const char *text, size_t text_size, bool is_cut, struct l
 {
 	struct line line = { .kind = LINE_CONFIG };
 	struct field rest = { text, text_size };
-	struct field stream, key;
+	struct field stream = { 0 }, key = { 0 };
 	take_field(&rest, &stream);
 	const char *reason = NULL;
 	if (is_text(stream, "config")) {
