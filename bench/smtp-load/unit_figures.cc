@@ -2,7 +2,7 @@
 // What a load is told about.
 #include "bench/smtp-load/figures.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <cstdlib>
 #include <memory>

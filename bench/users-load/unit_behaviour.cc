@@ -4,7 +4,7 @@
 #include "bench/users-load/behaviour.h"
 #include "bench/users-load/unit_parameters.hh"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <algorithm>
 #include <cmath>

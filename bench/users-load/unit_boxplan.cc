@@ -3,7 +3,7 @@
 #include "bench/users-load/boxplan.h"
 #include "bench/users-load/unit_parameters.hh"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <algorithm>
 #include <cstring>

@@ -5,7 +5,7 @@
 
 #include "bench/users-load/workload.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <cstdio>
 

@@ -19,7 +19,7 @@
 #include <cerrno>
 #include <stdexcept>
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 class child
 {

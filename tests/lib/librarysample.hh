@@ -7,7 +7,7 @@
 
 #include "client-lib/config/config.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <regex>
 #include <set>

@@ -3,7 +3,7 @@
 #include "bench/users-load/imap/imapreader.h"
 #include "bench/users-load/imap/imapview.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 namespace
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What is answered to which question, out of what the library says.
 #include "integration/adapters/dns-translator/answer.h"
+#include "tests/lib/catch.hh"
 #include "tests/lib/dns.hh"
-
-#include <catch2/catch.hpp>
 
 #include <memory>
 #include <set>

@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <catch2/catch.hpp>
-
+#include "tests/lib/catch.hh"
 #include "tests/unit/client/config.hh"
 
 static int64_t now_ms()

@@ -17,8 +17,7 @@
 #include <string>
 #include <vector>
 
-#include <catch2/catch.hpp>
-
+#include "tests/lib/catch.hh"
 #include "tests/unit/client/world.hh"
 
 inline dnsblv6_ip ip(const std::string &text)

@@ -13,8 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include <catch2/catch.hpp>
-
+#include "tests/lib/catch.hh"
 #include "tests/lib/numbers.hh"
 
 // Runs what returns whether it went well in a child.

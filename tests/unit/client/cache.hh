@@ -6,7 +6,7 @@
 #include "client-lib/cache/cache.h"
 #include "client-lib/cache/cache_table.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <cstring>
 #include <memory>

@@ -18,9 +18,9 @@
 #include <optional>
 #include <string>
 
-#include <catch2/catch.hpp>
-
 #include "client-lib/shared/cached.h"
+
+#include "tests/lib/catch.hh"
 
 inline std::string bytes_of(const cached_reply &reply)
 {

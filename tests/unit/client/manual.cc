@@ -3,7 +3,7 @@
 #include "client-lib/config/config.h"
 #include "client-lib/dnsblv6.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <cstring>
 #include <fstream>

@@ -21,8 +21,7 @@
 #include <functional>
 #include <string>
 
-#include <catch2/catch.hpp>
-
+#include "tests/lib/catch.hh"
 #include "tests/lib/resolver.hh"
 
 using bytes = resolver::bytes;

@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <catch2/catch.hpp>
-
+#include "tests/lib/catch.hh"
 #include "tests/lib/random.hh"
 #include "tests/lib/seeds.hh"
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include <catch2/catch.hpp>
-
 #include "lib/content/kind.h"
+
+#include "tests/lib/catch.hh"
 
 namespace
 {

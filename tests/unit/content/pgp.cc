@@ -2,9 +2,9 @@
 // Messages of OpenPGP, as gpg 2.2 begins them.
 #include <string>
 
-#include <catch2/catch.hpp>
-
 #include "lib/content/pgp.h"
+
+#include "tests/lib/catch.hh"
 
 namespace
 {

@@ -2,7 +2,7 @@
 // A file that is there in full, or as it was before.
 #include "lib/common/wholefile.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <cerrno>
 #include <csignal>

@@ -4,7 +4,7 @@
 #include "lib/smtp/command.h"
 #include "lib/smtp/xclient.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <algorithm>
 #include <string>

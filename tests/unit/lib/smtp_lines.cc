@@ -4,7 +4,7 @@
 #include "lib/smtp/dialogue.h"
 #include "lib/smtp/reply.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <cstring>
 #include <string>

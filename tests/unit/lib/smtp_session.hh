@@ -6,7 +6,7 @@
 #include "lib/smtp/body.h"
 #include "lib/smtp/dialogue.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <algorithm>
 #include <cstring>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Certificates and keys in files.
+#include "tests/lib/catch.hh"
 #include "tests/unit/mail-base/tls_fixture.hh"
-
-#include <catch2/catch.hpp>
 
 #include <cerrno>
 

@@ -2,7 +2,7 @@
 // The messages between an edge and the keyholder.
 #include "integration/mail/base/tls/signing.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <cerrno>
 #include <cstring>

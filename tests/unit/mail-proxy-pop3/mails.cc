@@ -2,8 +2,7 @@
 // Mails: held, scanned, released, replaced, cut off.
 #include <string>
 
-#include <catch2/catch.hpp>
-
+#include "tests/lib/catch.hh"
 #include "tests/lib/has.hh"
 #include "tests/unit/mail-proxy-pop3/proxied.hh"
 

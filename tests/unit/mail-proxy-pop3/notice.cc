@@ -3,9 +3,9 @@
 #include <cstring>
 #include <string>
 
-#include <catch2/catch.hpp>
-
 #include "integration/mail/mail-proxy/pop3/popnotice.h"
+
+#include "tests/lib/catch.hh"
 
 namespace
 {

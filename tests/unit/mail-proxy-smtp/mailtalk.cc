@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <string>
 
-#include <catch2/catch.hpp>
-
+#include "tests/lib/catch.hh"
 #include "tests/unit/mail-proxy-smtp/talked.hh"
 
 using Texts = std::vector<std::string>;

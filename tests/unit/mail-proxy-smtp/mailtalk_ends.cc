@@ -2,8 +2,7 @@
 // Sessions of which an end is gone, says what it should not, or has had its time.
 #include <string>
 
-#include <catch2/catch.hpp>
-
+#include "tests/lib/catch.hh"
 #include "tests/unit/mail-proxy-smtp/talked.hh"
 
 using Texts = std::vector<std::string>;

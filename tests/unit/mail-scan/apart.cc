@@ -4,7 +4,7 @@
 
 #include "lib/process/clock.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <csignal>
 #include <cstring>

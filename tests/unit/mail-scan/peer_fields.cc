@@ -2,7 +2,7 @@
 // The header of a mail as milters have it.
 #include "integration/mail/base/peers/peer_fields.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <memory>
 #include <string>

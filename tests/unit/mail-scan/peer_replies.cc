@@ -3,8 +3,7 @@
 #include "integration/mail/base/peers/peer_replies.h"
 #include "integration/mail/base/peers/rspamd_reply.h"
 #include "tests/lib/bytes_of.hh"
-
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <memory>
 #include <string>

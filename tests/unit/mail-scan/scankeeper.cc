@@ -4,7 +4,7 @@
 
 #include "integration/mail/base/scan/scanner.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "integration/mail/base/scan/verdict.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <cstdio>
 #include <string>

@@ -4,7 +4,7 @@
 #include "integration/mail/mail-stored/store/counters.h"
 #include "lib/process/packet.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <algorithm>
 #include <cerrno>

@@ -3,7 +3,7 @@
 #include "integration/mail/mail-stored/store/counters.h"
 #include "integration/mail/mail-stored/store/requests.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <cerrno>
 #include <string>

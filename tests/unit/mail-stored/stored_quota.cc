@@ -11,9 +11,8 @@
 #include "lib/process/clock.h"
 #include "tests/unit/mail-users/users.hh"
 
+#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
-
-#include <catch2/catch.hpp>
 
 #include <atomic>
 #include <thread>

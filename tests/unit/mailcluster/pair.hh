@@ -5,9 +5,8 @@
 
 #include "lib/mailcluster/mailcluster.h"
 
+#include "tests/lib/catch.hh"
 #include "tests/unit/mailcluster/suite.hh"
-
-#include <catch2/catch.hpp>
 
 #include <functional>
 #include <string>

@@ -2,9 +2,8 @@
 #include "lib/mailstore/dnsblv6-mail.h"
 #include "lib/mailstore/filedisk.h"
 
+#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
-
-#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <chrono>

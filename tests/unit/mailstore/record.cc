@@ -4,7 +4,7 @@
 
 #include "lib/format/hex.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <fstream>
 #include <sstream>

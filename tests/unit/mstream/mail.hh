@@ -9,9 +9,9 @@
 #include <tuple>
 #include <vector>
 
-#include <catch2/catch.hpp>
-
 #include "lib/mstream/mstream.h"
+
+#include "tests/lib/catch.hh"
 
 struct Part {
 	unsigned view = 0;

@@ -2,7 +2,7 @@
 // Questions to checkers that are played: whose turn it is, and what becomes of those given up.
 #include "integration/mail/pop-front/edge/asking.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <cerrno>
 #include <cstring>

@@ -2,9 +2,8 @@
 // What an edge may ask a checker, and what it may be told.
 #include "integration/mail/pop-front/login/check.h"
 
+#include "tests/lib/catch.hh"
 #include "tests/lib/seeds.hh"
-
-#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <memory>

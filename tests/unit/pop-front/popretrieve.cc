@@ -4,9 +4,8 @@
 
 #include "lib/mailstore/status.h"
 
+#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
-
-#include <catch2/catch.hpp>
 
 #include <fcntl.h>
 #include <signal.h>

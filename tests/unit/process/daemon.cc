@@ -2,7 +2,7 @@
 #include "lib/process/daemon.h"
 #include "lib/common/log.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 TEST_CASE("clients get the descriptors that are left", "[common][daemon]")
 {

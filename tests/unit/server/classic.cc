@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/unit/server/fixture.hh"
 #include "lib/store/tables.h"
-
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <algorithm>
 

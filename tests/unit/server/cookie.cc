@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "server/askers/cookie.h"
+#include "tests/lib/catch.hh"
 #include "tests/unit/server/fixture.hh"
-
-#include <catch2/catch.hpp>
 
 #include <memory>
 

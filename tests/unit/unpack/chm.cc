@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Compiled help: its directory, its stream, and the LZX in that.
-#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,6 +7,7 @@
 #include <random>
 
 #include "lib/unpack/apart/unpack_lzx.h"
+#include "tests/lib/catch.hh"
 #include "tests/unit/unpack/unpacking.hh"
 
 namespace

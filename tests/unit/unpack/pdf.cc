@@ -2,8 +2,7 @@
 // Streams of a PDF, whatever its tables say.
 #include <map>
 
-#include <catch2/catch.hpp>
-
+#include "tests/lib/catch.hh"
 #include "tests/unit/unpack/unpacking.hh"
 
 namespace

@@ -3,7 +3,7 @@
 
 #include "lib/format/key.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <cstring>
 #include <map>

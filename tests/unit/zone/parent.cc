@@ -4,8 +4,7 @@
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/zone/keys.hh"
 #include "zone-tools/keys/keyring.h"
-
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <sys/stat.h>
 

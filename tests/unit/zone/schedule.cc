@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "zone-tools/zones/schedule.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 namespace
 {

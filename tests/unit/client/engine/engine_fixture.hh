@@ -22,8 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include <catch2/catch.hpp>
-
+#include "tests/lib/catch.hh"
 #include "tests/unit/client/world.hh"
 
 struct told {

@@ -11,8 +11,7 @@
 #include <memory>
 #include <string>
 
-#include <catch2/catch.hpp>
-
+#include "tests/lib/catch.hh"
 #include "tests/lib/fault.hh"
 #include "tests/unit/client/world.hh"
 

@@ -4,6 +4,8 @@
 #include "client-lib/engine/engine.h"
 #include "client-lib/engine/look.h"
 
+#include "tests/lib/catch.hh"
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,8 +14,6 @@
 #include <random>
 #include <string>
 #include <vector>
-
-#include <catch2/catch.hpp>
 
 namespace
 {

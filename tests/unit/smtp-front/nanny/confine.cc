@@ -3,7 +3,7 @@
 #include "integration/mail/smtp-front/nanny/front.h"
 #include "lib/process/callfilter.h"
 
-#include <catch2/catch.hpp>
+#include "tests/lib/catch.hh"
 
 #include <arpa/inet.h>
 #include <csignal>
