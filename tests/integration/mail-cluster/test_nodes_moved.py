@@ -12,7 +12,7 @@ import subprocess
 import stored
 from harness import DEADLINE_S, main, program, wait_for
 from moving import MovedNodes
-from sharing import TEXT, USERS, node_of
+from sharing import EAWAY, TEXT, USERS, node_of
 
 
 class Moved(MovedNodes):
@@ -144,6 +144,21 @@ class Moved(MovedNodes):
                 self.run_tool(nodes[0], "collect", "--share", "100")
             self.assertEqual(self.run_tool(nodes[0], "gather", box), ["3 mails brought" + renamed])
             self.assertEqual([ident for _, ident, _ in client.entries(box)] == idents, renamed == "")
+
+    def test_a_list_that_names_no_peer_is_told_once(self):
+        nodes = self.begin_moved()
+        client, (box, other, *_) = self.client(nodes[0]), USERS
+        line = rf"^warning: \[mail-stored\] node of a mailbox is no peer, number=9 mailbox={re.escape(box)}$"
+        self.expect_log(line)
+        self.build({box: "node=9"})
+        for _ in range(2):
+            wait_for(lambda: client.call(stored.CHECK, name=box.encode()).status == EAWAY, "the mailbox to be away")
+        nodes[0].stored.wait_for_log(line)
+        self.assertEqual(client.call(stored.LOCK, name=box.encode()).status, EAWAY)
+        self.assertEqual(len(re.findall("(?m)" + line, nodes[0].stored.process.log())), 1)
+        client.deliver(TEXT, [other])
+        self.move(client, box, 2)
+        client.deliver(TEXT, [box])
 
     def test_one_gather_at_a_time(self):
         nodes = self.begin_moved()

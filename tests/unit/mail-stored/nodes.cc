@@ -232,6 +232,9 @@ TEST_CASE("a mailbox whose node is not heard of is not spread", "[mail-stored][n
 	REQUIRE(opened.status() == 0);
 	const locate locate = { &three.setup.nodes, opened.get() };
 	CHECK_FALSE(locate_is_known(&locate, name_of("anna@example.com")));
+	CHECK(locate_find_stranger(&locate, name_of("anna@example.com")) == 9);
+	CHECK(locate_find_stranger(&locate, name_of("bert@example.com")) == 0);
+	CHECK(locate_find_stranger(&locate, name_of("carl@example.com")) == 0);
 	CHECK(locate_is_known(&locate, name_of("bert@example.com")));
 	CHECK(three.setup.nodes.peers[locate_find(&locate, name_of("bert@example.com"))].number ==
 	      3);

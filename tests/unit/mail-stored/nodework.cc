@@ -45,6 +45,7 @@ class worked
 	routed side;
 	locate where = {};
 	uint64_t counters[NODEWORK_COUNTER_COUNT] = {};
+	bool has_told[NODE_NUMBER_MAX + 1] = {};
 	nodework_parts parts = {};
 	std::vector<int> heard;
 
@@ -56,6 +57,7 @@ class worked
 		parts.locate = &where;
 		parts.setup = side.setup.get();
 		parts.counters = counters;
+		parts.has_told = has_told;
 	}
 
 	void ask(const storewire_request &request)

@@ -15,6 +15,7 @@ struct lmtp_nodes {
 	struct locate locate;
 	struct noderouter *router;
 	uint64_t counters[NODEWORK_COUNTER_COUNT]; /* not read */
+	bool has_told[NODE_NUMBER_MAX + 1];
 	struct nodework_parts parts;
 	struct lmtp_asks answered;
 	uv_idle_t idle; /* with it the loop does not wait: there are answers */
@@ -111,7 +112,8 @@ int lmtp_nodes_start(struct lmtp_nodes *nodes, uv_loop_t *loop)
 	nodes->parts = (struct nodework_parts){ .router = nodes->router,
 						.locate = &nodes->locate,
 						.setup = &nodes->setup->nodes,
-						.counters = nodes->counters };
+						.counters = nodes->counters,
+						.has_told = nodes->has_told };
 	uv_idle_init(loop, &nodes->idle); /* it cannot fail */
 	nodes->idle.data = nodes;
 	return 0;

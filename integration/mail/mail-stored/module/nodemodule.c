@@ -34,6 +34,7 @@ struct module {
 	struct noderouter *router;
 	struct nodework_parts parts;
 	uint64_t counters[NODEWORK_COUNTER_COUNT];
+	bool has_told[NODE_NUMBER_MAX + 1];
 	struct clients *clients;
 	uint64_t client_counters[STORED_COUNTER_COUNT];
 	struct socketmap *map;
@@ -152,6 +153,7 @@ static int open_handles(struct module *module)
 		.locate = &module->locate,
 		.setup = &start->setup->nodes,
 		.counters = module->counters,
+		.has_told = module->has_told,
 		.ask = nodeanswers_ask,
 	};
 	uv_timer_init(&module->loop, &module->drain); /* it cannot fail */

@@ -6,6 +6,7 @@
 #include "integration/mail/mail-stored/module/nodedeliver.h"
 #include "integration/mail/mail-stored/module/nodeerase.h"
 #include "integration/mail/mail-stored/module/nodelist.h"
+#include "lib/common/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -610,10 +611,24 @@ static bool is_known(const struct nodework *work)
 	return !is_of_mailbox || locate_is_known(work->start.parts->locate, work->request.mailbox);
 }
 
+/* Nothing that is down comes back here: a person has to mend the list, or "peer". */
+static void tell_stranger(const struct nodework *work)
+{
+	const struct nodework_parts *parts = work->start.parts;
+	const struct mailname mailbox = work->request.mailbox;
+	const unsigned number = locate_find_stranger(parts->locate, mailbox);
+	if (number == 0 || number > NODE_NUMBER_MAX || parts->has_told[number])
+		return;
+	parts->has_told[number] = true;
+	log_warning("mail-stored", "node of a mailbox is no peer, number=%u mailbox=%.*s", number,
+		    (int)mailbox.size, (const char *)mailbox.bytes);
+}
+
 static void begin(struct nodework *work)
 {
 	int ret = 0;
 	if (!is_known(work)) {
+		tell_stranger(work);
 		end(work, MAILSTORE_EAWAY);
 		return;
 	}

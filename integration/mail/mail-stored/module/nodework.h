@@ -31,7 +31,8 @@
  * reason to refuse mail. An ERASE takes the copies with it, behind the answer, as does a DELIVER those of what the
  * node of a mailbox has not taken.
  *
- * One thread's. A work has memory of its own, until answer() returns. Nothing is logged.
+ * One thread's. A work has memory of its own, until answer() returns. Nothing is logged but
+ * that the list of users names a node that is no peer.
  */
 
 #include "integration/mail/mail-stored/nodes/noderouter.h"
@@ -64,6 +65,7 @@ struct nodework_parts {
 	const struct locate *locate;
 	const struct nodesetup *setup;
 	uint64_t *counters; /* NODEWORK_COUNTER_COUNT of them */
+	bool *has_told; /* of each number up to NODE_NUMBER_MAX: the log has that it is no peer's */
 	/* CLUSTER: a question of storewire.h; the status. NULL: -EOPNOTSUPP. */
 	int (*ask)(const struct nodework_parts *parts, uint64_t question,
 		   struct questions_rows *rows);

@@ -71,6 +71,13 @@ static unsigned find_number(const struct locate *locate, struct mailname mailbox
 	return read_number(locate, mailbox, &number) == 0 ? number : 0;
 }
 
+unsigned locate_find_stranger(const struct locate *locate, struct mailname mailbox)
+{
+	(void)copyname_parse_brought(mailbox, &mailbox);
+	const unsigned number = find_number(locate, mailbox);
+	return nodesetup_find_number(locate->setup, number) == NULL ? number : 0;
+}
+
 bool locate_is_known(const struct locate *locate, struct mailname mailbox)
 {
 	unsigned number;

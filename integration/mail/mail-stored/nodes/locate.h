@@ -38,6 +38,8 @@ struct locate {
  * looks.
  */
 bool locate_is_known(const struct locate *locate, struct mailname mailbox);
+/* The number of that node; 0: it is one that is known, none is named, or the database cannot be read. */
+unsigned locate_find_stranger(const struct locate *locate, struct mailname mailbox);
 /* The peer's place in setup->peers, of a mailbox that is known. */
 unsigned locate_find(const struct locate *locate, struct mailname mailbox);
 /* The one behind it in order of numbers, and behind the last the first: where second copies are. */
