@@ -478,10 +478,15 @@ static bool is_too_much_junk(struct dialogue *dialogue, const struct dialogue_li
 	return limits->junk_max > 0 && dialogue->junk_count > limits->junk_max;
 }
 
-/* Each mail that was accepted has the room of another session. */
+/*
+ * Each mail that was accepted has the room of another session. Recipients of the mail under way need
+ * none: where recipients_max is no less than commands_max, no other session could bring a full mail.
+ */
 static bool is_too_many(const struct dialogue *dialogue, const struct dialogue_limits *limits)
 {
-	const uint64_t room = (uint64_t)limits->commands_max * ((uint64_t)dialogue->mail_count + 1);
+	const uint64_t room =
+		(uint64_t)limits->commands_max * ((uint64_t)dialogue->mail_count + 1) +
+		dialogue->recipient_count;
 	return limits->commands_max > 0 && dialogue->command_count > room;
 }
 

@@ -14,6 +14,7 @@ import threading
 import harness
 import mta
 from edge import CLEAR, FOREIGN, INBOX, LISTED, NAME, NOBODY, SILENT, EdgeCase, proxy_v1, proxy_v2, session, wire
+from front import CONTENT, SENDER
 from harness import CLIENT, DEADLINE_S, main, outside, wait_for
 
 
@@ -538,6 +539,14 @@ class Malformed(EdgeCase):
         self.assertIn(421, self.refused(wire("EHLO a", *["NONSENSE"] * 10), 421))
         self.assertIn(421, self.refused(wire("EHLO a", *["NOOP"] * 50), 421))
         self.assertEqual({line["end"] for line in self.ended(2)}, {"error"})
+
+    def test_a_mail_may_have_more_recipients_than_a_session_has_commands(self):
+        self.front(limits={"commands": 10, "recipients": 15}, sink={"kind": "null"})
+        with self.client() as client:
+            client.hello()
+            client.send_mail(SENDER, [INBOX] * 15, CONTENT)
+            client.say("QUIT", 221)
+        self.assertEqual(self.ended(1)[0]["mails"], 1)
 
     def test_a_reset_at_every_byte(self):
         self.front()

@@ -360,6 +360,26 @@ TEST_CASE("each mail has as many commands again", "[front][dialogue]")
 	CHECK(one.say("NOOP") == "421 4.7.0 mx.example.org too many commands\r\n");
 }
 
+TEST_CASE("a mail may have more recipients than a session has commands", "[front][dialogue]")
+{
+	scripted one = after(TO_HELO);
+	one.limits.commands_max = 5;
+	one.limits.recipients_max = 20;
+	one.feed("MAIL FROM:<a@b.example>\r\n");
+	for (int i = 0; i < 20; i++)
+		CHECK(code(one.say("RCPT TO:<c@d.example>")) == "250 2.1.5");
+	SECTION("and is taken")
+	{
+		one.feed("DATA\r\n.\r\n");
+		CHECK(one.mails.size() == 1);
+	}
+	SECTION("and none without a mail")
+	{
+		CHECK(code(one.say("RSET")) == "250 2.0.0");
+		CHECK(one.say("NOOP") == "421 4.7.0 mx.example.org too many commands\r\n");
+	}
+}
+
 TEST_CASE("a mail may have any number of chunks, but not of small ones", "[front][dialogue]")
 {
 	scripted one = after(TO_HELO);
@@ -377,7 +397,7 @@ TEST_CASE("a mail may have any number of chunks, but not of small ones", "[front
 	}
 	SECTION("small ones")
 	{
-		for (int i = 0; i < 7; i++)
+		for (int i = 0; i < 8; i++)
 			one.feed("BDAT 0\r\n");
 		CHECK(!one.is_closed);
 		one.feed("BDAT 0\r\n");
