@@ -2,7 +2,7 @@
 // What a load is told about.
 #include "bench/smtp-load/figures.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cstdlib>
 #include <memory>

@@ -2,7 +2,7 @@
 // What a client of POP3 says, however the server's bytes are cut.
 #include "bench/smtp-load/pop.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cstring>

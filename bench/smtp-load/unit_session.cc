@@ -3,7 +3,7 @@
 #include "bench/smtp-load/message.h"
 #include "bench/smtp-load/session.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <functional>

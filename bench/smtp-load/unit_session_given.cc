@@ -2,7 +2,7 @@
 // Sessions with a mail of the caller's own, and TLS in the middle of one.
 #include "bench/smtp-load/session.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 // Which sessions a load has: shares, recipients, sizes, addresses.
 #include "bench/smtp-load/trace.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include "bench/users-load/behaviour.h"
 #include "bench/users-load/unit_parameters.hh"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 #include "bench/users-load/boxplan.h"
 #include "bench/users-load/unit_parameters.hh"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cstring>

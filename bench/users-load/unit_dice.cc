@@ -2,7 +2,7 @@
 // Random numbers: the same with the same seed, apart from each other, and of their distributions.
 #include "bench/users-load/dice.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cmath>

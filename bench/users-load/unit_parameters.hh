@@ -5,7 +5,7 @@
 
 #include "bench/users-load/workload.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cstdio>
 

@@ -2,7 +2,7 @@
 // The file of parameters: what is taken, what is refused, and what follows from the shipped one.
 #include "bench/users-load/workload.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -19,7 +19,7 @@
 #include <cerrno>
 #include <stdexcept>
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 class child
 {

@@ -7,7 +7,7 @@
 
 #include "client-lib/config/config.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <regex>
 #include <set>

@@ -4,8 +4,9 @@
 // manual.hh - the options of a manual page beside the rows of a program's table.
 
 #include "lib/common/conf.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cstring>

@@ -5,10 +5,11 @@
 //
 //     using parsed = parsed_as<policy_setup, policy_setup_parse, policy_setup_deinit>;
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/fault.hh"
 
 #include "lib/common/conf.h"
+
+#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <memory>

@@ -10,7 +10,7 @@
 // Catch starts its random numbers anew before each run of a test case, so its own random() gives
 // take(100, random(...)) one number a hundred times.
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 // A number that differs with the index, and with --rng-seed (MurmurHash3's finalizer).
 inline unsigned random_seed(unsigned index)

@@ -13,7 +13,7 @@
 #include "lib/lmdb/writer.h"
 #include "lib/store/tables.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <map>
 #include <stdexcept>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The main() of every unit test binary; compiled once, because Catch2's own
-// half takes longer than all of our tests together. That of version 3 is in its library.
+// half takes longer than all of our tests together.
 #define CATCH_CONFIG_MAIN
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>

@@ -2,7 +2,7 @@
 // What of a run counts, and how it is written.
 #include "bench/users-load/counts/report.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cstdlib>
 #include <memory>

@@ -2,7 +2,7 @@
 // Which mails have been seen, when and how often.
 #include "bench/users-load/counts/tracking.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <memory>
 #include <vector>

@@ -3,7 +3,7 @@
 #include "bench/users-load/counts/mails.h"
 #include "bench/users-load/counts/users.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cstdio>
 #include <map>

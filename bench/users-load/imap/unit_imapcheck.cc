@@ -2,7 +2,7 @@
 // A server that does what it should has no wrong line, and one that does not has the line of it.
 #include "bench/users-load/imap/imapcheck.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cstdio>
 #include <map>

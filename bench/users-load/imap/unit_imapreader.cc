@@ -2,7 +2,7 @@
 // What a server says, in words and in responses, however its bytes are cut.
 #include "bench/users-load/imap/imapreader.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cstring>

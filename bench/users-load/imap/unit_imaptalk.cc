@@ -2,7 +2,7 @@
 // A conversation with servers that are right, and with those that are not.
 #include "bench/users-load/imap/imaptalk.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cerrno>

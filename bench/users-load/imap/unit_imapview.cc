@@ -3,7 +3,7 @@
 #include "bench/users-load/imap/imapreader.h"
 #include "bench/users-load/imap/imapview.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 namespace
 {

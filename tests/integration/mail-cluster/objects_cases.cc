@@ -4,7 +4,7 @@
 #include "integration/mail/mail-stored/rados/objects_rados.h"
 #include "lib/mailcluster/objects.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <atomic>
 #include <cerrno>

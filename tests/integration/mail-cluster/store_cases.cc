@@ -5,8 +5,9 @@
 
 #include "integration/mail/mail-stored/rados/objects_rados.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/unit/mailcluster/pair.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cstdlib>
 #include <memory>

@@ -2,8 +2,9 @@
 // What is done with whom, and with which words.
 #include "integration/common/handle.h"
 #include "integration/common/judge.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cerrno>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Sets of networks: what is in them, and which lists are refused with which words.
 #include "integration/common/networks.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/fault.hh"
 #include "tests/lib/random.hh"
 #include "tests/lib/seeds.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <sys/stat.h>
 

@@ -3,8 +3,9 @@
 #include "integration/common/owner.h"
 #include "integration/common/program.h"
 #include "lib/common/log.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <string>

@@ -2,8 +2,9 @@
 // Signals and metrics of an adapter's loop.
 #include "integration/common/upkeep.h"
 #include "lib/common/log.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <csignal>
 #include <filesystem>

@@ -2,8 +2,9 @@
 // What is asked and answered, line by line, without a library behind it.
 #include "integration/adapters/opensmtpd/filter.h"
 #include "lib/common/log.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/fault.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <map>

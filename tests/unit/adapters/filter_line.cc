@@ -2,7 +2,7 @@
 // Lines of OpenSMTPD, as 0.6 and 0.7 write them and as nobody should.
 #include "integration/adapters/opensmtpd/line.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <string>
 

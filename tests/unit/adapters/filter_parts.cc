@@ -4,7 +4,7 @@
 #include "integration/adapters/opensmtpd/pending.h"
 #include "integration/adapters/opensmtpd/queue.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <fcntl.h>
 #include <unistd.h>

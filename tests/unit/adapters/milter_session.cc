@@ -2,8 +2,9 @@
 // What the milter does with a session. No DNS is asked: what an outage means makes the verdict.
 #include "integration/adapters/milter/session.h"
 #include "integration/adapters/milter/milter_setup.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <netinet/in.h>

@@ -2,7 +2,7 @@
 // The line service: addresses in, verdicts out.
 #include "integration/adapters/postfix/line.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <string>

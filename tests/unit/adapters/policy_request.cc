@@ -2,7 +2,7 @@
 // Postfix' protocol: what is read of a request, and what is replied.
 #include "integration/adapters/postfix/request.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <string>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What is answered to which question, out of what the library says.
 #include "integration/adapters/dns-translator/answer.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/dns.hh"
+
+#include <catch2/catch.hpp>
 
 #include <memory>
 #include <set>

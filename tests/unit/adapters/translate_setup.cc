@@ -2,11 +2,12 @@
 // translate.conf: what is taken, and what is refused with which words.
 #include "integration/adapters/dns-translator/translate_setup.h"
 #include "lib/common/log.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/librarysample.hh"
 #include "tests/lib/manual.hh"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <arpa/inet.h>
 

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
+
 #include "tests/unit/client/config.hh"
 
 static int64_t now_ms()

@@ -17,7 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
+
 #include "tests/unit/client/world.hh"
 
 inline dnsblv6_ip ip(const std::string &text)

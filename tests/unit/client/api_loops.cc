@@ -13,7 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
+
 #include "tests/lib/numbers.hh"
 
 // Runs what returns whether it went well in a child.

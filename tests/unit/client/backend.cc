@@ -14,7 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
+
 #include "tests/lib/numbers.hh"
 
 namespace

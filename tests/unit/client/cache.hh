@@ -6,7 +6,7 @@
 #include "client-lib/cache/cache.h"
 #include "client-lib/cache/cache_table.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <memory>

@@ -7,8 +7,6 @@
 
 #include "client-lib/config/config.h"
 
-#include "tests/lib/catch.hh"
-
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +14,8 @@
 #include <string>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include <catch2/catch.hpp>
 
 /* The soft limit of descriptors, until the end of the block; below the hard one at most. */
 class limited

@@ -18,9 +18,9 @@
 #include <optional>
 #include <string>
 
-#include "client-lib/shared/cached.h"
+#include <catch2/catch.hpp>
 
-#include "tests/lib/catch.hh"
+#include "client-lib/shared/cached.h"
 
 inline std::string bytes_of(const cached_reply &reply)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "client-lib/dnsblv6.h"
 
-#include "tests/lib/catch.hh"
-
 #include <arpa/inet.h>
 #include <cerrno>
 #include <string>
 #include <sys/socket.h>
+
+#include <catch2/catch.hpp>
 
 namespace
 {

@@ -3,7 +3,7 @@
 #include "client-lib/config/config.h"
 #include "client-lib/dnsblv6.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <fstream>

@@ -10,13 +10,13 @@
 
 #include "client-lib/base/message.h"
 
-#include "tests/lib/catch.hh"
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 using Bytes = std::string;
 

@@ -4,11 +4,12 @@
 #include "client-lib/cache/cache.h"
 #include "client-lib/dnsblv6.h"
 #include "client-lib/shared/shared.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
 #include "tests/lib/fault.hh"
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/client/fake_daemon.hh"
+
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "client-lib/resolver/shares.h"
 
-#include "tests/lib/catch.hh"
-
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 namespace
 {

@@ -21,7 +21,8 @@
 #include <functional>
 #include <string>
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
+
 #include "tests/lib/resolver.hh"
 
 using bytes = resolver::bytes;

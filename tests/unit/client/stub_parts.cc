@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
+
 #include "tests/lib/random.hh"
 #include "tests/lib/seeds.hh"
 

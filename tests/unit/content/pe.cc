@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/content/pe.h"
+#include <catch2/catch.hpp>
 
-#include "tests/lib/catch.hh"
+#include "lib/content/pe.h"
 
 namespace
 {

@@ -2,9 +2,9 @@
 // Messages of OpenPGP, as gpg 2.2 begins them.
 #include <string>
 
-#include "lib/content/pgp.h"
+#include <catch2/catch.hpp>
 
-#include "tests/lib/catch.hh"
+#include "lib/content/pgp.h"
 
 namespace
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What every file of a unit test begins with, compiled once for all of them: Catch2, and what many of them
 // use of the standard library.
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <filesystem>

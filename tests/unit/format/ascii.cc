@@ -2,7 +2,7 @@
 #include "lib/format/ascii.h"
 #include "lib/format/hex.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <string>
 

@@ -2,11 +2,12 @@
 // The vectors come from dnspython, those of RFCs from RFCs.
 #include "lib/format/dnssec.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/guarded.hh"
 #include "tests/lib/random.hh"
 #include "tests/lib/seeds.hh"
 #include "tests/unit/vectors.hh"
+
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/format/fnv.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 TEST_CASE("hashes of FNV-1a are those of its authors", "[format][fnv]")
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/format/journal.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/guarded.hh"
 #include "tests/lib/random.hh"
 #include "tests/lib/seeds.hh"
+
+#include <catch2/catch.hpp>
 
 using bytes = std::vector<uint8_t>;
 

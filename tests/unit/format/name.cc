@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/format/name.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/guarded.hh"
 #include "tests/lib/random.hh"
 #include "tests/lib/seeds.hh"
 #include "tests/unit/vectors.hh"
+
+#include <catch2/catch.hpp>
 
 static bytes wire_of(const dnsblv6_labels &name)
 {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Addresses, names and keys: lib/format says what vectors.txt says, in both directions.
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/guarded.hh"
 #include "tests/unit/vectors.hh"
 
 #include "lib/format/key.h"
+
+#include <catch2/catch.hpp>
 
 #include <set>
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a store keeps: lib/format says what vectors.txt says, in both directions.
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/guarded.hh"
 #include "tests/unit/vectors.hh"
 
 #include "lib/format/bytes.h"
 #include "lib/format/record.h"
 #include "lib/format/wellknown.h"
+
+#include <catch2/catch.hpp>
 
 #include <set>
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/format/wellknown.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/guarded.hh"
 #include "tests/unit/vectors.hh"
+
+#include <catch2/catch.hpp>
 
 static dnsblv6_addr addr_of(const dnsblv6_bitmap &map)
 {

@@ -3,9 +3,10 @@
 #include "lib/inspect/inspect.h"
 
 #include "lib/match/compile.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/inspect/inspecting.hh"
+
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cerrno>

@@ -2,8 +2,9 @@
 // Files in texts and in TNEF that are no parts of a mail.
 #include <string>
 
+#include <catch2/catch.hpp>
+
 #include "lib/inspect/inspect.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/inspect/inspecting.hh"
 
 namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/common/conf.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <arpa/inet.h>
 
@@ -173,13 +174,13 @@ TEST_CASE("a blank and a bracket in a value are told, and no other line that is 
 	for (const char *line :
 	     { "time: 2 s", "text: a  b # c", "time:   2 s\r", "time: 2 s # [c]" }) {
 		CAPTURE(line);
-		CHECK_THAT(reason(line), Catch::StartsWith("a blank in the value: "));
+		CHECK_THAT(reason(line), Catch::Matchers::StartsWith("a blank in the value: "));
 	}
 	// Also where the word in front of it is refused.
 	for (const char *line : { "time: two s", "count: 6 M", "colour: dark red # c" }) {
 		reader r;
 		CAPTURE(line);
-		CHECK_THAT(reason(line), Catch::StartsWith("a blank in the value: "));
+		CHECK_THAT(reason(line), Catch::Matchers::StartsWith("a blank in the value: "));
 		CHECK(r.parse("paint:\n    " + std::string(line) + "\n") == -EINVAL);
 		CHECK(std::string(r.error.value) == "\"    " + std::string(line) + "\"");
 	}
@@ -190,7 +191,7 @@ TEST_CASE("a blank and a bracket in a value are told, and no other line that is 
 	     { "text: bl.example=127.0.0.[2..11]", "many: [ 1 2 ]", "many: [ 1 2 ] 3",
 	       "many: [ bl.example=127.0.0.[2..11], 2 ]", "many: [ 1, 2" }) {
 		CAPTURE(line);
-		CHECK_THAT(reason(line), Catch::StartsWith("brackets: "));
+		CHECK_THAT(reason(line), Catch::Matchers::StartsWith("brackets: "));
 	}
 	for (const char *line : { "what is this", "time 2 s", "a b: c", "a b: # c", "text: \"a\" b",
 				  "text: \"a", "[ 1 2 ]" }) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/common/options.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -124,11 +125,11 @@ TEST_CASE("help is made from the table and goes to standard output", "[common][o
 		outcome result({ word });
 		CHECK(result.status == 0);
 		CHECK(result.err.empty());
-		CHECK_THAT(result.out,
-			   Catch::StartsWith("usage: tool [options] LIST\nDoes things.\n\n"));
-		CHECK_THAT(result.out, Catch::Contains("-z, --zone NAME") &&
-					       Catch::Contains("--count NUMBER") &&
-					       Catch::Contains("-V, --version"));
+		CHECK_THAT(result.out, Catch::Matchers::StartsWith(
+					       "usage: tool [options] LIST\nDoes things.\n\n"));
+		CHECK_THAT(result.out, Catch::Matchers::Contains("-z, --zone NAME") &&
+					       Catch::Matchers::Contains("--count NUMBER") &&
+					       Catch::Matchers::Contains("-V, --version"));
 	}
 }
 
@@ -136,7 +137,8 @@ TEST_CASE("the version names the program and its libraries", "[common][options]"
 {
 	outcome result({ "-V" });
 	CHECK(result.status == 0);
-	CHECK_THAT(result.out, Catch::StartsWith("tool ") && Catch::EndsWith(" (LMDB 1)\n"));
+	CHECK_THAT(result.out, Catch::Matchers::StartsWith("tool ") &&
+				       Catch::Matchers::EndsWith(" (LMDB 1)\n"));
 }
 
 TEST_CASE("a text that is not given is what its row says", "[common][options]")

@@ -2,7 +2,7 @@
 // Numbers, permissions, addresses and places of configurations.
 #include "lib/common/values.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <netinet/in.h>
 #include <sys/un.h>

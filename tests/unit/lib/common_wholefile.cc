@@ -2,7 +2,7 @@
 // A file that is there in full, or as it was before.
 #include "lib/common/wholefile.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <csignal>

@@ -13,8 +13,9 @@
 #include "lib/dns/listener.h"
 #include "lib/dns/tcp.h"
 #include "lib/dns/udp.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/lib/bytes.hh"
+
+#include <catch2/catch.hpp>
 
 #include <arpa/inet.h>
 #include <fcntl.h>

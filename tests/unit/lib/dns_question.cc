@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/dns/question.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/lib/bytes.hh"
+
+#include <catch2/catch.hpp>
 
 #include <string>
 

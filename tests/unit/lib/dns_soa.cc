@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/dns/soa.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 TEST_CASE("serials are in order around the end of their numbers, and neither of two half of them "
 	  "apart is as new",

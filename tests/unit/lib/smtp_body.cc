@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The bytes of a mail: where it ends, what is undone, what is refused.
 #include "lib/smtp/body.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/lib/lone.hh"
+
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <string>

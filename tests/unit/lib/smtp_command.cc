@@ -4,7 +4,7 @@
 #include "lib/smtp/command.h"
 #include "lib/smtp/xclient.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <string>

@@ -4,7 +4,7 @@
 #include "lib/smtp/dialogue.h"
 #include "lib/smtp/reply.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <string>

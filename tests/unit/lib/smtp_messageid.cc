@@ -2,7 +2,7 @@
 // The Message-ID of a mail that goes by.
 #include "lib/smtp/messageid.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <string>
 

@@ -6,7 +6,7 @@
 #include "lib/smtp/body.h"
 #include "lib/smtp/dialogue.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cstring>

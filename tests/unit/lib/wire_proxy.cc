@@ -2,7 +2,7 @@
 // What balancers say about their clients, and what others say.
 #include "lib/wire/proxy.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <netinet/in.h>
 #include <string>

@@ -2,8 +2,9 @@
 // What is a character beyond ASCII, and what only looks like one (RFC 3629).
 #include "lib/wire/utf8.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/guarded.hh"
+
+#include <catch2/catch.hpp>
 
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 // Room for sessions: what it costs, and when.
 #include "integration/mail/base/loop/arena.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <sys/mman.h>
 #include <unistd.h>

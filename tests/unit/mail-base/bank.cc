@@ -2,9 +2,10 @@
 // What processes count in memory that they share.
 #include "integration/mail/base/facts/bank.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <fcntl.h>

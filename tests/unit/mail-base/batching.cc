@@ -2,7 +2,7 @@
 // When an edge rests, and when it stops to.
 #include "integration/mail/base/loop/batching.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cstdint>
 

@@ -2,7 +2,7 @@
 // How large the messages of a client claim to be.
 #include "integration/mail/base/tls/hello.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <string>
 

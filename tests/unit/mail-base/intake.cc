@@ -2,8 +2,9 @@
 // How a worker waits for its next session, and learns that it is to end.
 #include "integration/mail/base/worker/intake.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
+
+#include <catch2/catch.hpp>
 
 #include <fcntl.h>
 #include <poll.h>

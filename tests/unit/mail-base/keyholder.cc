@@ -2,8 +2,9 @@
 // What the keyholder signs, and what it does not.
 #define OPENSSL_API_COMPAT 0x10100000L // blocks of PSS, and RSA without padding
 #include "integration/mail/base/tls/signing.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/mail-base/tls_fixture.hh"
+
+#include <catch2/catch.hpp>
 
 #include <openssl/rsa.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Certificates and keys in files.
-#include "tests/lib/catch.hh"
 #include "tests/unit/mail-base/tls_fixture.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 

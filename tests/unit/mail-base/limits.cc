@@ -2,7 +2,7 @@
 // Connections and their rate, for each network.
 #include "integration/mail/base/loop/limits.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <string>
 

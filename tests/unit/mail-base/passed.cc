@@ -2,8 +2,9 @@
 // Clients that are spared the pause, and what it takes.
 #include "integration/mail/base/handover/passed.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
+
+#include <catch2/catch.hpp>
 
 #include <string>
 

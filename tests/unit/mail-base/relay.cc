@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // TLS on one side, a worker on the other.
 #include "integration/mail/base/tls/relay.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/mail-base/tls_fixture.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 

@@ -2,8 +2,9 @@
 // Marks of processes in memory that they share.
 #include "integration/mail/base/handover/scoreboard.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
+
+#include <catch2/catch.hpp>
 
 TEST_CASE("a mark is of its process alone, and set as often as it likes", "[front][scoreboard]")
 {

@@ -3,8 +3,9 @@
 #include "integration/mail/base/handover/seal.h"
 
 #include "lib/format/bytes.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/guarded.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cstdint>
 #include <cstring>

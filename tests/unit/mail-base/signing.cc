@@ -2,7 +2,7 @@
 // The messages between an edge and the keyholder.
 #include "integration/mail/base/tls/signing.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <cstring>

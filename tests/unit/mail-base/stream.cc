@@ -3,7 +3,7 @@
 #include "integration/mail/base/worker/pace.h"
 #include "integration/mail/base/worker/stream.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <fcntl.h>
 #include <sys/socket.h>

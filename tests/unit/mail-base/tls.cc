@@ -3,8 +3,9 @@
 #include "integration/mail/base/tls/remotekey.h"
 #include "integration/mail/base/tls/signing.h"
 #include "lib/process/sanitized.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/mail-base/tls_fixture.hh"
+
+#include <catch2/catch.hpp>
 
 #include <sys/resource.h>
 

@@ -2,7 +2,7 @@
 // Times of very many sessions.
 #include "integration/mail/base/loop/wheel.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <memory>
 #include <random>

@@ -5,8 +5,9 @@
 #include "integration/common/program.h"
 #include "lib/process/systemd.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <cstdlib>

@@ -5,9 +5,10 @@
 #include "integration/mail/pop-front/setup/popsetup.h"
 #include "integration/mail/smtp-front/setup/setup.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/manual.hh"
 #include "tests/lib/parsed.hh"
+
+#include <catch2/catch.hpp>
 
 #include <regex>
 #include <string>

@@ -2,7 +2,8 @@
 // Commands and answers: each is parsed and written again, in its order.
 #include <string>
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
+
 #include "tests/unit/mail-proxy-pop3/proxied.hh"
 
 TEST_CASE("the greeting is passed on with its stamp", "[popproxy]")

@@ -3,12 +3,11 @@
 #include <cstring>
 #include <string>
 
+#include <catch2/catch.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "integration/mail/mail-proxy/pop3/popfound.h"
-
-#include "tests/lib/catch.hh"
 
 namespace
 {

@@ -2,7 +2,8 @@
 // Mails: held, scanned, released, replaced, cut off.
 #include <string>
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
+
 #include "tests/lib/has.hh"
 #include "tests/unit/mail-proxy-pop3/proxied.hh"
 

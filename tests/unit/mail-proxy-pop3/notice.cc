@@ -3,9 +3,9 @@
 #include <cstring>
 #include <string>
 
-#include "integration/mail/mail-proxy/pop3/popnotice.h"
+#include <catch2/catch.hpp>
 
-#include "tests/lib/catch.hh"
+#include "integration/mail/mail-proxy/pop3/popnotice.h"
 
 namespace
 {

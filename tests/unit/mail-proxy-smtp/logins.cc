@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <string>
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
+
 #include "tests/unit/mail-proxy-smtp/talked.hh"
 
 TEST_CASE("mechanisms that may wrap what follows are not offered, and not begun", "[mailtalk]")

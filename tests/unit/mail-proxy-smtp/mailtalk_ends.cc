@@ -2,7 +2,8 @@
 // Sessions of which an end is gone, says what it should not, or has had its time.
 #include <string>
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
+
 #include "tests/unit/mail-proxy-smtp/talked.hh"
 
 using Texts = std::vector<std::string>;

@@ -2,10 +2,11 @@
 // proxy.conf.sample and mail-proxy(8) beside the rows of proxy.conf.
 #include "integration/mail/mail-proxy/facts/proxycount.h"
 #include "integration/mail/mail-proxy/setup/proxysetup.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/manual.hh"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "integration/mail/mail-proxy/setup/proxysetup.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/parsed.hh"
+
+#include <catch2/catch.hpp>
 
 #include <string>
 

@@ -4,7 +4,7 @@
 
 #include "lib/process/clock.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <csignal>
 #include <cstring>

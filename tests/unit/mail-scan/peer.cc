@@ -4,8 +4,9 @@
 #include "integration/mail/base/peers/peer_parts.h"
 
 #include "lib/process/clock.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <memory>
@@ -209,7 +210,7 @@ TEST_CASE("a peer that takes too long has failed", "[scan][peer]")
 	REQUIRE(peer_deadline_ms(peer.get()) != UINT64_MAX);
 	while (clock_now_ms() < peer_deadline_ms(peer.get()))
 		poll(nullptr, 0, 1);
-	CHECK_THAT(turn(peer), Catch::EndsWith(": time is over"));
+	CHECK_THAT(turn(peer), Catch::Matchers::EndsWith(": time is over"));
 }
 
 TEST_CASE("a peer that takes nothing is busy, and its time runs", "[scan][peer]")

@@ -2,7 +2,7 @@
 // The header of a mail as milters have it.
 #include "integration/mail/base/peers/peer_fields.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <memory>
 #include <string>

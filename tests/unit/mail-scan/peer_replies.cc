@@ -3,7 +3,8 @@
 #include "integration/mail/base/peers/peer_replies.h"
 #include "integration/mail/base/peers/rspamd_reply.h"
 #include "tests/lib/bytes_of.hh"
-#include "tests/lib/catch.hh"
+
+#include <catch2/catch.hpp>
 
 #include <memory>
 #include <string>

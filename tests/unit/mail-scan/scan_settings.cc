@@ -2,7 +2,7 @@
 // The section "scan": what is taken, and what is refused with which words.
 #include "integration/mail/base/scan/scan_settings.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <cstring>

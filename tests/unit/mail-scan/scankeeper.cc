@@ -4,7 +4,7 @@
 
 #include "integration/mail/base/scan/scanner.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -5,8 +5,9 @@
 
 #include "lib/match/compile.h"
 #include "lib/process/callfilter.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <csignal>

@@ -2,9 +2,8 @@
 // Sessions of mail-scan-milter, before a scanner that the test itself is.
 #include "integration/mail/scan-milter/scansession.h"
 
-#include "tests/lib/catch.hh"
-
 #include <arpa/inet.h>
+#include <catch2/catch.hpp>
 
 #include <atomic>
 #include <cerrno>

@@ -2,10 +2,11 @@
 // scan-milter.conf: what is taken, and what is refused with which words.
 #include "integration/mail/scan-milter/scansetup.h"
 #include "lib/common/log.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/manual.hh"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <regex>

@@ -6,7 +6,7 @@
 #include "integration/mail/mail-stored/lmtp/lmtp_session.h"
 #include "lib/common/log.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cerrno>

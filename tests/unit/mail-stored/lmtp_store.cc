@@ -3,9 +3,10 @@
 #include "integration/mail/mail-stored/lmtp/lmtp_store.h"
 
 #include "lib/common/log.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/mail-stored/played_store.hh"
+
+#include <catch2/catch.hpp>
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -7,11 +7,12 @@
 #include "integration/mail/mail-stored/stored_setup.h"
 #include "lib/common/wholefile.h"
 #include "lib/process/listening.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/mailname.hh"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/mail-users/users.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include "lib/process/listening.h"
 #include "lib/process/packet.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <sys/mman.h>
 #include <sys/socket.h>

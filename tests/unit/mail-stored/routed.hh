@@ -5,8 +5,9 @@
 #include "integration/mail/mail-stored/nodes/noderouter.h"
 #include "integration/mail/mail-stored/nodes/nodesetup.h"
 #include "lib/common/log.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <memory>
 #include <string>

@@ -8,11 +8,12 @@
 #include "lib/mailcluster/values.h"
 #include "lib/process/clock.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/has.hh"
 #include "tests/lib/mailname.hh"
 #include "tests/lib/simobjects.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <atomic>
 #include <cerrno>

@@ -4,7 +4,7 @@
 #include "integration/mail/mail-stored/store/counters.h"
 #include "lib/process/packet.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cerrno>

@@ -8,9 +8,10 @@
 #include "integration/mail/mail-stored/stored_setup.h"
 #include "lib/process/packet.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/mailname.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <cstring>

@@ -3,7 +3,7 @@
 #include "integration/mail/mail-stored/store/counters.h"
 #include "integration/mail/mail-stored/store/requests.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <string>

@@ -11,8 +11,9 @@
 #include "lib/process/clock.h"
 #include "tests/unit/mail-users/users.hh"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <atomic>
 #include <thread>

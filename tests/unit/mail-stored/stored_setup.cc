@@ -3,9 +3,10 @@
 #include "integration/mail/mail-stored/cluster/cluster_process.h"
 #include "integration/mail/mail-stored/stored_setup.h"
 #include "lib/common/log.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/manual.hh"
 #include "tests/lib/parsed.hh"
+
+#include <catch2/catch.hpp>
 
 #include <regex>
 #include <string>

@@ -5,9 +5,10 @@
 
 #include "lib/lmdb/writer.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/fault.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <memory>
 

@@ -3,8 +3,9 @@
 
 #include "tests/unit/mail-users/users.hh"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -5,10 +5,11 @@
 
 #include "lib/lmdb/writer.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
 #include "tests/lib/fault.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <sys/stat.h>
 #include <unistd.h>

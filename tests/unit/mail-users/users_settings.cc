@@ -6,10 +6,11 @@
 #include "lib/common/values.h"
 #include "lib/lmdb/writer.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
 #include "tests/lib/fault.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <linux/seccomp.h>
 #include <sys/prctl.h>

@@ -2,9 +2,10 @@
 // What befalls a cluster's store between two calls: other deliveries, checks and crashes.
 #include "lib/mailcluster/cluster.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/mailname.hh"
 #include "tests/lib/simobjects.hh"
+
+#include <catch2/catch.hpp>
 
 #include <atomic>
 #include <cerrno>

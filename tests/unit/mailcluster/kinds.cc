@@ -6,11 +6,12 @@
 #include "lib/mailstore/filedisk.h"
 #include "lib/mailstore/mailstore.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/simdisk.hh"
 #include "tests/lib/simobjects.hh"
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/mailcluster/pair.hh"
+
+#include <catch2/catch.hpp>
 
 namespace
 {

@@ -5,8 +5,9 @@
 
 #include "lib/mailcluster/mailcluster.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/unit/mailcluster/suite.hh"
+
+#include <catch2/catch.hpp>
 
 #include <functional>
 #include <string>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tests/lib/catch.hh"
 #include "tests/lib/mailname.hh"
 #include "tests/unit/mailcluster/suite.hh"
 
 #include "lib/mailstore/mailbody.h"
+
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cerrno>

@@ -12,9 +12,10 @@
 #include "lib/mailcluster/mailcluster.h"
 #include "lib/mailstore/mailbody.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/mailname.hh"
 #include "tests/lib/simobjects.hh"
+
+#include <catch2/catch.hpp>
 
 #include <map>
 #include <string>

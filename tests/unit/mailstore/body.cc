@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/mailstore/mailbody.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/random.hh"
 #include "tests/lib/seeds.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <string>

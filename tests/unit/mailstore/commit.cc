@@ -4,10 +4,11 @@
 #include "lib/mailstore/filedisk.h"
 #include "lib/mailstore/mailstore.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/mailname.hh"
 #include "tests/lib/simdisk.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <cstring>

@@ -2,8 +2,9 @@
 #include "lib/mailstore/dnsblv6-mail.h"
 #include "lib/mailstore/filedisk.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <chrono>

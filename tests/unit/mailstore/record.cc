@@ -4,7 +4,7 @@
 
 #include "lib/format/hex.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <fstream>
 #include <sstream>

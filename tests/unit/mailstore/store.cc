@@ -2,10 +2,11 @@
 #include "lib/mailstore/mailcheck.h"
 #include "lib/mailstore/mailstore.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/mailname.hh"
 #include "tests/lib/simdisk.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <csignal>
 #include <string>

@@ -3,6 +3,8 @@
 
 // A database of lines, and what is found with it, however the bytes are cut.
 
+#include <catch2/catch.hpp>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -12,8 +14,6 @@
 
 #include "lib/match/compile.h"
 #include "lib/match/match.h"
-
-#include "tests/lib/catch.hh"
 
 // A directory of its own, which ends with it.
 class Directory

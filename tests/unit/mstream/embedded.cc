@@ -7,10 +7,11 @@
 
 #include <zlib.h>
 
+#include <catch2/catch.hpp>
+
 #include "lib/mstream/addresses.h"
 #include "lib/mstream/embedded.h"
 #include "lib/mstream/quoted.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/mstream/files.hh"
 
 namespace

@@ -2,8 +2,9 @@
 // Files as base64 in XML, in calendars and in visiting cards, in pieces of any size.
 #include <string>
 
+#include <catch2/catch.hpp>
+
 #include "lib/mstream/inlined.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/mstream/files.hh"
 
 namespace

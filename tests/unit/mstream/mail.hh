@@ -9,9 +9,9 @@
 #include <tuple>
 #include <vector>
 
-#include "lib/mstream/mstream.h"
+#include <catch2/catch.hpp>
 
-#include "tests/lib/catch.hh"
+#include "lib/mstream/mstream.h"
 
 struct Part {
 	unsigned view = 0;

@@ -3,8 +3,9 @@
 #include <string>
 #include <vector>
 
+#include <catch2/catch.hpp>
+
 #include "lib/mstream/tnef.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/mstream/files.hh"
 
 namespace

@@ -2,7 +2,7 @@
 // Questions to checkers that are played: whose turn it is, and what becomes of those given up.
 #include "integration/mail/pop-front/edge/asking.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <cstring>

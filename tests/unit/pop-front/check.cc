@@ -2,8 +2,9 @@
 // What an edge may ask a checker, and what it may be told.
 #include "integration/mail/pop-front/login/check.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/seeds.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <memory>

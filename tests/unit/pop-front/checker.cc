@@ -5,10 +5,11 @@
 #include "integration/mail/pop-front/facts/popcount.h"
 #include "lib/pop3/base64.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/mail-users/users.hh"
+
+#include <catch2/catch.hpp>
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>

@@ -6,7 +6,7 @@
 #include "lib/common/log.h"
 #include "lib/pop3/pop3_dialogue.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <climits>
 #include <cstring>

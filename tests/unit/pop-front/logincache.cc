@@ -2,8 +2,9 @@
 // Logins that were right a short while ago. Time is the test's.
 #include "integration/mail/pop-front/login/logincache.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/fault.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <string>

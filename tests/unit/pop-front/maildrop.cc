@@ -9,10 +9,11 @@
 #include "lib/mailstore/status.h"
 #include "lib/process/listening.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -6,9 +6,10 @@
 #include "integration/mail/base/setup/mailcheckup.h"
 #include "lib/common/checkup.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/mail-users/users.hh"
+
+#include <catch2/catch.hpp>
 
 #include <sys/stat.h>
 #include <sysexits.h>

@@ -2,9 +2,10 @@
 // A session on its way from an edge to a worker: whole, or refused.
 #include "integration/mail/pop-front/handover/popcapsule.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/guarded.hh"
 #include "tests/lib/seeds.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <memory>

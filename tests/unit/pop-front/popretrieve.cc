@@ -4,8 +4,9 @@
 
 #include "lib/mailstore/status.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <fcntl.h>
 #include <signal.h>

@@ -3,10 +3,11 @@
 #include "integration/mail/pop-front/facts/popaccount.h"
 #include "integration/mail/pop-front/facts/popcount.h"
 #include "integration/mail/pop-front/setup/popsetup.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/manual.hh"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cstring>

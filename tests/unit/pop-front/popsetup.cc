@@ -5,10 +5,11 @@
 #include "lib/common/log.h"
 #include "lib/pop3/pop3_dialogue.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/mail-base/tls_fixture.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <netinet/in.h>

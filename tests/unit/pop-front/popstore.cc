@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A store that is connected to and says nothing: its answer is waited for as long as is configured.
 #include "integration/mail/pop-front/worker/maildrop.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <cstring>

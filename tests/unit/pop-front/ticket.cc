@@ -7,8 +7,9 @@
 #include "integration/mail/pop-front/setup/popsetup.h"
 #include "integration/mail/pop-front/worker/popworker.h"
 #include "lib/process/clock.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
+
+#include <catch2/catch.hpp>
 
 #include <sys/socket.h>
 #include <unistd.h>

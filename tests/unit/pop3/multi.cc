@@ -2,9 +2,10 @@
 // Answers of several lines: dots undone and done, and one end for every reader.
 #include <string>
 
+#include <catch2/catch.hpp>
+
 #include "lib/pop3/pop3_multi.h"
 #include "tests/lib/bytes_of.hh"
-#include "tests/lib/catch.hh"
 
 namespace
 {

@@ -4,12 +4,13 @@
 #include <string>
 #include <vector>
 
+#include <catch2/catch.hpp>
+
 #include "lib/pop3/pop3_command.h"
 #include "lib/wire/lines.h"
 #include "lib/pop3/pop3_maildrop.h"
 #include "lib/pop3/pop3_top.h"
 #include "tests/lib/bytes_of.hh"
-#include "tests/lib/catch.hh"
 
 namespace
 {

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include <catch2/catch.hpp>
+
 #include "lib/pop3/pop3_dialogue.h"
 #include "lib/pop3/pop3_top.h"
 #include "lib/pop3/scram.h"
-
-#include "tests/lib/catch.hh"
 
 inline const char *const SCRAM_NONCE = "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0";
 

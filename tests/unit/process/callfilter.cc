@@ -3,8 +3,9 @@
 // server_confine.cc and front_confine.cc.
 #include "lib/process/callfilter.h"
 #include "lib/process/capabilities.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <csignal>

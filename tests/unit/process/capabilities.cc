@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Given away in children, since it is for good. Needs root, as whoever has capabilities does.
 #include "lib/process/capabilities.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
+
+#include <catch2/catch.hpp>
 
 #include <linux/capability.h>
 #include <sys/prctl.h>

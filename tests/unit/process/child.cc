@@ -3,7 +3,7 @@
 #include "lib/process/child.h"
 #include "lib/process/clock.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <string>
 #include <sys/resource.h>

@@ -2,7 +2,7 @@
 // Which processes of a crew live, and when a dead one is made again.
 #include "lib/process/crew.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 namespace
 {

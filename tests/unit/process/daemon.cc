@@ -2,7 +2,7 @@
 #include "lib/process/daemon.h"
 #include "lib/common/log.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 TEST_CASE("clients get the descriptors that are left", "[common][daemon]")
 {

@@ -2,7 +2,7 @@
 // So many lines in a second.
 #include "lib/process/ration.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 TEST_CASE("a ration is so many a second, and says how many more there were", "[process][ration]")
 {

@@ -3,7 +3,7 @@
 // server are in tests/integration/server/test_systemd.py.
 #include "lib/process/systemd.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <cstdlib>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/unit/server/fixture.hh"
 #include "lib/store/tables.h"
-#include "tests/lib/catch.hh"
+
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 

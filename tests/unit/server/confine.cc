@@ -3,9 +3,10 @@
 // child that confine_worker() has been called in; what real workers need is
 // shown by the integration tests, all of which run confined.
 #include "server/confine/confine.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <csignal>

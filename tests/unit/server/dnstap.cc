@@ -3,7 +3,7 @@
 // disks are in tests/integration/server/test_dnstap.py.
 #include "server/querylog/dnstap.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <netinet/in.h>

@@ -3,7 +3,7 @@
 #include "server/process/filler.h"
 #include "server/xdp-kernel/fill.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <string>
 

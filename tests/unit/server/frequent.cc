@@ -2,8 +2,9 @@
 //
 // Which ranges are frequent, and that each network is given each of them once in a while.
 #include "server/askers/frequent.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/random.hh"
+
+#include <catch2/catch.hpp>
 
 #include <set>
 #include <vector>

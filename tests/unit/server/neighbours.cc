@@ -3,9 +3,10 @@
 // The names beside one that is not there: which are chosen, whose proofs go with an answer, and
 // that no forged query makes more bytes for it.
 #include "server/zone/neighbours.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/seeds.hh"
 #include "tests/unit/server/fixture.hh"
+
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 

@@ -3,10 +3,11 @@
 // Answers of a signed zone. Two views: tables that say by name what each kind
 // of answer is proven with, and an oracle that knows the names of the zone as
 // a plain set and works out the same by RFC 4034 and 4035, for any question.
-#include "tests/lib/catch.hh"
 #include "tests/lib/random.hh"
 #include "tests/lib/seeds.hh"
 #include "tests/unit/server/fixture.hh"
+
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 

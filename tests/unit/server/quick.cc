@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "lib/dns/question.h"
 #include "server/answer/lookahead.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/server/fixture.hh"
 #include "tests/lib/seeds.hh"
+
+#include <catch2/catch.hpp>
 
 #include <memory>
 #include <tuple>

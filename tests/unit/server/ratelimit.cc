@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "server/askers/ratelimit.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/random.hh"
+
+#include <catch2/catch.hpp>
 
 // A table, and how many of some answers pass.
 struct table {

@@ -2,7 +2,7 @@
 #include "server/counts/zonestatus.h"
 #include "server/control/request.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <string>
 

@@ -2,9 +2,10 @@
 #include "server/settings/settings.h"
 #include "lib/dns/peer.h"
 #include "lib/store/tables.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/manual.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <sys/stat.h>
 
@@ -309,7 +310,7 @@ TEST_CASE("keys and secondaries that cannot be meant are refused, and no secret 
 	parsed value(std::string(c.text) + (c.text[0] == 'z' ? "" : zone));
 	CHECK(value.status == -EINVAL);
 	CHECK(value.error.line == c.line);
-	CHECK_THAT(std::string(value.error.reason), Catch::StartsWith(c.reason));
+	CHECK_THAT(std::string(value.error.reason), Catch::Matchers::StartsWith(c.reason));
 	CHECK(std::string(value.error.value).find("secret") == std::string::npos);
 	CHECK(std::string(value.error.value).find("dG9w") == std::string::npos);
 }
@@ -429,7 +430,7 @@ TEST_CASE("a refused line has its number, the value and what would be permitted"
 	CHECK(value.error.line == c.line);
 	CHECK(std::string(value.error.item) == c.item);
 	CHECK(std::string(value.error.value) == c.value);
-	CHECK_THAT(std::string(value.error.reason), Catch::StartsWith(c.reason));
+	CHECK_THAT(std::string(value.error.reason), Catch::Matchers::StartsWith(c.reason));
 }
 
 TEST_CASE("more addresses than sockets are kept for are refused", "[server][settings]")

@@ -2,7 +2,7 @@
 // Counts of networks against an exact count of the same queries.
 #include "server/askers/talkers.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <arpa/inet.h>
 

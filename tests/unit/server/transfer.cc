@@ -6,8 +6,9 @@
 #include "server/transfer/notify.h"
 #include "server/transfer/xfrout.h"
 #include "server/transfer/transfer.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/server/fixture.hh"
+
+#include <catch2/catch.hpp>
 
 #include <sys/socket.h>
 #include <unistd.h>

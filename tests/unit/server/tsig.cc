@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "server/askers/tsig.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/server/fixture.hh"
+
+#include <catch2/catch.hpp>
 
 extern "C" {
 #include <libknot/libknot.h>

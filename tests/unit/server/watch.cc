@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "server/zone/watch.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
 #include "tests/unit/server/fixture.hh"
+
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "server/zone/catalog.h"
 #include "server/control/totals.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
 #include "tests/unit/server/fixture.hh"
 #include "tests/lib/seeds.hh"
+
+#include <catch2/catch.hpp>
 
 #include <poll.h>
 
@@ -231,8 +232,8 @@ TEST_CASE("counters are named in their line", "[server][counters]")
 	counts_format(counters_server_labels, server, COUNTERS_SERVER_COUNT, true, text,
 		      sizeof(text));
 	CHECK_THAT(std::string(text),
-		   Catch::StartsWith("queries=18446744073709551615 ") &&
-			   Catch::EndsWith("driver-no-room=18446744073709551615"));
+		   Catch::Matchers::StartsWith("queries=18446744073709551615 ") &&
+			   Catch::Matchers::EndsWith("driver-no-room=18446744073709551615"));
 }
 
 TEST_CASE("a totals keeps what was counted under a name through generations", "[server][totals]")

@@ -4,11 +4,12 @@
 #include "lib/lmdb/verify.h"
 #include "lib/store/tables.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
 #include "tests/lib/pages.hh"
 #include "tests/lib/stores.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <poll.h>
 #include <sys/wait.h>

@@ -2,10 +2,11 @@
 #include "lib/lmdb/writer.h"
 #include "lib/store/tables.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
 #include "tests/lib/stores.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <fcntl.h>
 #include <lmdb.h>

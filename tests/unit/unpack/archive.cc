@@ -5,10 +5,10 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <catch2/catch.hpp>
 
 #include "lib/unpack/apart/unpack_fiber.h"
 #include "lib/unpack/apart/unpack_windows.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/unpack/unpacking.hh"
 
 namespace

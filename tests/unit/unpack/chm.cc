@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Compiled help: its directory, its stream, and the LZX in that.
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -7,7 +8,6 @@
 #include <random>
 
 #include "lib/unpack/apart/unpack_lzx.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/unpack/unpacking.hh"
 
 namespace

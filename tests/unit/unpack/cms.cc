@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What is in messages that are signed.
+#include <catch2/catch.hpp>
 
-#include "tests/lib/catch.hh"
 #include "tests/unit/unpack/unpacking.hh"
 
 namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // gzip and zlib, names, and the limits that all formats have.
+#include <catch2/catch.hpp>
 
 #include "lib/unpack/unpack_name.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/unpack/unpacking.hh"
 
 namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Bodies of Outlook's mails, RTF that is compressed.
+#include <catch2/catch.hpp>
 
-#include "tests/lib/catch.hh"
 #include "tests/unit/unpack/unpacking.hh"
 
 namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Compound files: streams, macros, files in documents, and files that lie.
+#include <catch2/catch.hpp>
 
 #include "lib/unpack/vba.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/unpack/compounds.hh"
 
 namespace

@@ -2,7 +2,8 @@
 // Streams of a PDF, whatever its tables say.
 #include <map>
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
+
 #include "tests/unit/unpack/unpacking.hh"
 
 namespace

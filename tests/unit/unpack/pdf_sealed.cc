@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // PDFs that are encrypted, and open without a password.
+#include <catch2/catch.hpp>
 
 #include "lib/unpack/office/unpack_office.h"
 #include "lib/unpack/pdf/unpack_lock.h"
-#include "tests/lib/catch.hh"
 #include "tests/unit/unpack/unpacking.hh"
 
 namespace

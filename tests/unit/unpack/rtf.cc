@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Objects in texts of RTF, as readers take them, and as malware writes them.
+#include <catch2/catch.hpp>
 
-#include "tests/lib/catch.hh"
 #include "tests/unit/unpack/unpacking.hh"
 
 namespace

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "zone-tools/keys/anchor.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/zone/keys.hh"
+
+#include <catch2/catch.hpp>
 
 #include <sys/stat.h>
 

@@ -7,8 +7,9 @@
 
 #include "lib/format/wellknown.h"
 #include "lib/store/tables.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <array>
 #include <cstring>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "zone-tools/base/findings.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/lists.hh"
+
+#include <catch2/catch.hpp>
 
 #include <string>
 #include <vector>

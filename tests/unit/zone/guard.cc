@@ -3,7 +3,7 @@
 #include "zone-tools/plan/plan.h"
 #include "zone-tools/base/spec.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "zone-tools/keys/key.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
 #include "tests/lib/random.hh"
 #include "tests/lib/seeds.hh"
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/zone/keys.hh"
+
+#include <catch2/catch.hpp>
 
 #include <openssl/err.h>
 #include <openssl/pem.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "zone-tools/lists/listfile.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
 #include "tests/lib/lists.hh"
+
+#include <catch2/catch.hpp>
 
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -12,9 +12,10 @@
 #include "zone-tools/lists/sources.h"
 #include "zone-tools/reading/versions.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/stores.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/lists.hh"
 
 #include "zone-tools/names/names.h"
 
 #include "lib/format/dnssec.h"
+
+#include <catch2/catch.hpp>
 
 // ---- what lines say ----
 

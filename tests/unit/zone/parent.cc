@@ -4,7 +4,8 @@
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/zone/keys.hh"
 #include "zone-tools/keys/keyring.h"
-#include "tests/lib/catch.hh"
+
+#include <catch2/catch.hpp>
 
 #include <sys/stat.h>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "zone-tools/base/prefixes.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/fault.hh"
+
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cerrno>

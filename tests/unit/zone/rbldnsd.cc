@@ -3,9 +3,10 @@
 
 #include "zone-tools/lists/rbldnsd.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/fault.hh"
 #include "tests/lib/lists.hh"
+
+#include <catch2/catch.hpp>
 
 #include <ctime>
 #include <string>

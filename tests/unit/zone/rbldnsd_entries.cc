@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // One entry of a dataset: its address and its value.
 
-#include "tests/lib/catch.hh"
 #include "tests/unit/zone/rbldnsd.hh"
 
 #include "zone-tools/lists/rbldnsd.h"
 #include "zone-tools/lists/rbldnsd_address.h"
 #include "zone-tools/lists/rbldnsd_value.h"
+
+#include <catch2/catch.hpp>
 
 #include <string>
 

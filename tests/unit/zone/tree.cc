@@ -3,7 +3,7 @@
 
 #include "lib/format/key.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cstring>

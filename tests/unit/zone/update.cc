@@ -10,10 +10,11 @@
 
 #include "lib/store/history.h"
 #include "lib/store/tables.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/fault.hh"
 #include "tests/lib/stores.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cerrno>

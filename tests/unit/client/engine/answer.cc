@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "client-lib/engine/answer.h"
 
-#include "tests/lib/catch.hh"
-
 #include <cerrno>
 #include <initializer_list>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 namespace
 {

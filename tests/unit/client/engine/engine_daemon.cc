@@ -6,8 +6,9 @@
 #include <string>
 #include <thread>
 
+#include <catch2/catch.hpp>
+
 #include "client-lib/cache/cache_table.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/client/clock.hh"
 #include "tests/unit/client/fake_daemon.hh"

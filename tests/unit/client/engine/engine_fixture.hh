@@ -22,7 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
+
 #include "tests/unit/client/world.hh"
 
 struct told {

@@ -11,7 +11,8 @@
 #include <memory>
 #include <string>
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
+
 #include "tests/lib/fault.hh"
 #include "tests/unit/client/world.hh"
 

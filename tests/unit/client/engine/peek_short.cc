@@ -4,8 +4,6 @@
 #include "client-lib/engine/engine.h"
 #include "client-lib/engine/look.h"
 
-#include "tests/lib/catch.hh"
-
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +12,8 @@
 #include <random>
 #include <string>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 namespace
 {

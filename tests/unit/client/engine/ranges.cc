@@ -3,10 +3,11 @@
 #include "client-lib/cache/ranges.h"
 #include "lib/format/key.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/random.hh"
 #include "tests/lib/seeds.hh"
 #include "tests/unit/client/clock.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <map>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "client-lib/engine/verdict.h"
 
-#include "tests/lib/catch.hh"
-
 #include <cstring>
 #include <string>
+
+#include <catch2/catch.hpp>
 
 namespace
 {

@@ -2,10 +2,11 @@
 
 // Blocks of IPv4 are found by the number in their name, in lines of four bytes for each listed host.
 
-#include "tests/lib/catch.hh"
 #include "tests/unit/server/xdp-kernel/xdp_both.hh"
 #include "tests/lib/random.hh"
 #include "tests/lib/seeds.hh"
+
+#include <catch2/catch.hpp>
 
 // ---- lists ----
 

@@ -2,8 +2,9 @@
 // The keeper of a program that is attached nowhere: when it ends, and what it has open. What it
 // detaches is in tests/integration/server/test_xdp.py, which wants root.
 #include "server/xdp-kernel/keeper.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <csignal>

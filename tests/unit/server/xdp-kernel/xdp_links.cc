@@ -2,7 +2,7 @@
 // Interfaces and addresses of this machine, whatever it has: loopback there always is.
 #include "server/xdp-kernel/links.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <arpa/inet.h>
 #include <array>

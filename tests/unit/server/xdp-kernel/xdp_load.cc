@@ -2,8 +2,9 @@
 // What can be known of the loader without a kernel that loads: that it says so, and changes nothing.
 #include "lib/process/capabilities.h"
 #include "server/xdp-kernel/load.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <cstdio>

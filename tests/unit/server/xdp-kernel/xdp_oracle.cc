@@ -3,9 +3,10 @@
 // What the program in the network driver answers is what answer_make() answers, bit for bit, or it
 // passes the question on. DNSBLV6_XDP_QUESTIONS=1000000 asks so many: tests/campaign-xdp.
 
-#include "tests/lib/catch.hh"
 #include "tests/unit/server/xdp-kernel/xdp_both.hh"
 #include "tests/lib/seeds.hh"
+
+#include <catch2/catch.hpp>
 
 // ---- any question ----
 

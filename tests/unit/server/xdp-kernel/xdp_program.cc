@@ -3,8 +3,9 @@
 // The program itself, run by the kernel with packets of ours. What it answers is the core's, which
 // xdp_oracle.cc has; here is what is around it.
 
-#include "tests/lib/catch.hh"
 #include "tests/unit/server/xdp-kernel/xdp_program.hh"
+
+#include <catch2/catch.hpp>
 
 // A zone in the maps.
 struct filled {

@@ -3,11 +3,12 @@
 // The program in the kernel answers as its core does natively, which xdp_oracle.cc holds against the
 // server, and while versions are switched in its maps.
 
-#include "tests/lib/catch.hh"
 #include "tests/unit/server/xdp-kernel/xdp_both.hh"
 #include "tests/unit/server/xdp-kernel/xdp_numbered.hh"
 #include "tests/unit/server/xdp-kernel/xdp_program.hh"
 #include "tests/lib/seeds.hh"
+
+#include <catch2/catch.hpp>
 
 #include <ctime>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tests/lib/catch.hh"
 #include "tests/unit/server/xdp-kernel/xdp_fixture.hh"
 #include "tests/lib/seeds.hh"
+
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 

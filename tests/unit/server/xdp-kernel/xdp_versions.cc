@@ -2,8 +2,9 @@
 
 // Versions are switched while the program answers: an answer is all of one version, or is dropped.
 
-#include "tests/lib/catch.hh"
 #include "tests/unit/server/xdp-kernel/xdp_numbered.hh"
+
+#include <catch2/catch.hpp>
 
 #include <atomic>
 #include <sched.h>

@@ -2,8 +2,9 @@
 // The line of a session: JSON whatever the client says.
 #include "integration/mail/smtp-front/facts/account.h"
 #include "lib/common/log.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/has.hh"
+
+#include <catch2/catch.hpp>
 
 #include <climits>
 #include <cstring>

@@ -3,7 +3,7 @@
 #include "integration/mail/smtp-front/nanny/front.h"
 #include "lib/process/callfilter.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <arpa/inet.h>
 #include <csignal>

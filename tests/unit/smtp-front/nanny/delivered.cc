@@ -2,9 +2,10 @@
 // Which recipients of a mail have it already.
 #include "integration/mail/smtp-front/sinks/delivered.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The lines of mails and of refusals: one line each, whatever comes from outside.
 #include "integration/mail/smtp-front/facts/maillog.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/has.hh"
+
+#include <catch2/catch.hpp>
 
 #include <climits>
 #include <cstring>

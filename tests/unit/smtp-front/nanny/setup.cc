@@ -3,10 +3,11 @@
 #include "integration/mail/smtp-front/setup/setup.h"
 #include "integration/mail/smtp-front/facts/tally.h"
 #include "lib/common/log.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/manual.hh"
 #include "tests/lib/parsed.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cstring>

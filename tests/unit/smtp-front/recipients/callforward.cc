@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "integration/mail/smtp-front/recipients/callforward.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/random.hh"
 #include "tests/lib/seeds.hh"
 #include "tests/lib/tmpdir.hh"
 
 #include <arpa/inet.h>
+#include <catch2/catch.hpp>
 #include <fcntl.h>
 #include <sys/un.h>
 #include <unistd.h>

@@ -3,8 +3,9 @@
 #include "lib/smtp/envelope.h"
 #include "integration/mail/smtp-front/recipients/hopstate.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
+
+#include <catch2/catch.hpp>
 
 namespace
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "integration/mail/smtp-front/handover/capsule.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/guarded.hh"
 
 #include <arpa/inet.h>
+#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <fstream>

@@ -5,7 +5,7 @@
 #include "integration/mail/smtp-front/sinks/remote_smtp.h"
 #include "integration/mail/smtp-front/sinks/sink.h"
 
-#include "tests/lib/catch.hh"
+#include <catch2/catch.hpp>
 
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -2,9 +2,10 @@
 // The sinks that need no next hop: none, maildirs, and an smtpd that takes descriptors.
 #include "integration/mail/smtp-front/sinks/sink.h"
 
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <sched.h>
 #include <signal.h>

@@ -3,8 +3,9 @@
 #include "integration/mail/smtp-front/worker/trace.h"
 
 #include "lib/smtp/envelope.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/has.hh"
+
+#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <string>

@@ -3,8 +3,9 @@
 #include "integration/mail/smtp-front/worker/visit.h"
 
 #include "integration/mail/smtp-front/worker/parcel.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/tmpdir.hh"
+
+#include <catch2/catch.hpp>
 
 #include <poll.h>
 #include <sys/socket.h>

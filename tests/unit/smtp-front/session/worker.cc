@@ -4,10 +4,11 @@
 
 #include "integration/mail/smtp-front/handover/capsule.h"
 #include "integration/mail/base/handover/handover.h"
-#include "tests/lib/catch.hh"
 #include "tests/lib/child.hh"
 #include "tests/lib/tmpdir.hh"
 #include "tests/unit/mail-users/users.hh"
+
+#include <catch2/catch.hpp>
 
 #include <fcntl.h>
 #include <netinet/in.h>
