@@ -21,7 +21,7 @@ extern "C" {
 	X(DNSBLV6_ENOTFOUND, -2000, "not found")                                                   \
 	X(DNSBLV6_EADDRESS, -2001, "not an IP address")                                            \
 	X(DNSBLV6_EOCTET, -2002, "octet above 255")                                                \
-	X(DNSBLV6_ELEADINGZERO, -2003, "number with a leading zero")                                \
+	X(DNSBLV6_ELEADINGZERO, -2003, "number with a leading zero")                               \
 	X(DNSBLV6_EPREFIXLEN, -2004, "prefix length out of range")                                 \
 	X(DNSBLV6_EHOSTBITS, -2005, "host bits set below the prefix length")                       \
 	X(DNSBLV6_EPREFIX, -2006, "no owner name exists for a prefix of this length")              \

@@ -127,9 +127,9 @@ TEST_CASE("help is made from the table and goes to standard output", "[common][o
 		CHECK(result.err.empty());
 		CHECK_THAT(result.out, Catch::Matchers::StartsWith(
 					       "usage: tool [options] LIST\nDoes things.\n\n"));
-		CHECK_THAT(result.out, Catch::Matchers::Contains("-z, --zone NAME") &&
-					       Catch::Matchers::Contains("--count NUMBER") &&
-					       Catch::Matchers::Contains("-V, --version"));
+		CHECK_THAT(result.out, Catch::Contains("-z, --zone NAME") &&
+					       Catch::Contains("--count NUMBER") &&
+					       Catch::Contains("-V, --version"));
 	}
 }
 
