@@ -53,6 +53,12 @@ static const char *const never[] = {
 	"clock_adjtime64", "sethostname", "setdomainname"
 };
 
+/*
+ * By a ring a call goes past each filter. libuv makes one for each loop where it can, and ends the process when a
+ * filter that comes later refuses its use: so a parent's filter, which allows the rest, lets none be made.
+ */
+static const char *const rings[] = { "io_uring_setup", "io_uring_enter", "io_uring_register" };
+
 /* Of every process that may do what is listed and no more. */
 static const char *const needed[] = {
 	/* what is open */
@@ -191,6 +197,7 @@ int callfilter_make(enum callfilter_verdict otherwise, const struct callfilter_l
 {
 	const struct callfilter_list common[] = {
 		{ otherwise != CALLFILTER_KILL, CALLFILTER_KILL, CALLFILTER_NAMES(never) },
+		{ otherwise == CALLFILTER_ALLOW, CALLFILTER_REFUSE, CALLFILTER_NAMES(rings) },
 		{ otherwise == CALLFILTER_REFUSE, CALLFILTER_ALLOW, CALLFILTER_NAMES(needed) },
 		{ otherwise == CALLFILTER_REFUSE, CALLFILTER_ALLOW, CALLFILTER_CALLS(needed_so) },
 	};

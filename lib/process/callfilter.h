@@ -23,7 +23,8 @@
  *     callfilter_deinit(&filter);
  *
  * What no daemon does, running programs, looking into other processes, mounting, ends the process
- * in each filter, listed or not: code that tries that is not ours any more.
+ * in each filter, listed or not: code that tries that is not ours any more. Rings of io_uring are refused in each;
+ * before a loop of libuv is made there has to be such a filter, of this process or a parent of it.
  *
  * This file alone knows libseccomp, and is a library apart: what does not load filters is not
  * linked with it. A filter is a plain program, which any process may load that has it in its

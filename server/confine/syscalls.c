@@ -11,9 +11,6 @@
 /* The parent's workers do it once, before. */
 static const char *const never_of_workers[] = { "chroot" };
 
-/* The parent refuses these politely: libraries try whether they are there. */
-static const char *const absent[] = { "io_uring_setup", "io_uring_enter", "io_uring_register" };
-
 /* Of a worker, its verifiers and its transfers, beside what every process needs. */
 static const char *const worker_calls[] = {
 	/* questions and answers */
@@ -74,7 +71,6 @@ int syscalls_make(enum syscalls_role role, struct callfilter *ret_filter)
 {
 	bool is_worker = role == SYSCALLS_WORKER;
 	const struct callfilter_list lists[] = {
-		{ !is_worker, CALLFILTER_REFUSE, CALLFILTER_NAMES(absent) },
 		{ is_worker, CALLFILTER_KILL, CALLFILTER_NAMES(never_of_workers) },
 		{ is_worker, CALLFILTER_ALLOW, CALLFILTER_NAMES(worker_calls) },
 		{ is_worker, CALLFILTER_ALLOW, CALLFILTER_CALLS(worker_calls_so) },

@@ -327,7 +327,7 @@ int key_sign(const struct key *key, const uint8_t *data, size_t size, uint8_t *r
 {
 	uint8_t made[2 * DNSBLV6_SIGNATURE_BYTES]; /* DER needs up to 72 */
 	size_t made_size = sizeof(made);
-	/* Without the reset OpenSSL 3.5 crashes in the second copy, where a context of signing has no digest of its own. */
+	/* Without the reset OpenSSL 3.5 crashes in the second copy. */
 	if (EVP_MD_CTX_reset(key->scratch) != 1 ||
 	    EVP_MD_CTX_copy_ex(key->scratch, key->prepared) != 1 ||
 	    EVP_DigestSign(key->scratch, made, &made_size, data, size) != 1)

@@ -453,6 +453,8 @@ int stored_run(const struct stored_setup *setup)
 		return status;
 	child_block_signals(&parent.waited, &parent.before);
 	status = open_sockets(&parent);
+	if (status == EX_OK)
+		status = store_confine_parent();
 	if (status == EX_OK) {
 		look_after(&parent);
 		remove_paths(&parent);

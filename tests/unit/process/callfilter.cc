@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>
 
@@ -142,6 +143,17 @@ TEST_CASE("a call that no daemon makes kills the process, listed or not", "[comm
 		return;
 	CHECK(Filter(CALLFILTER_REFUSE).run(run_program) == 1000 + SIGSYS);
 	CHECK(Filter(CALLFILTER_ALLOW).run(run_program) == 1000 + SIGSYS);
+}
+
+TEST_CASE("no filter lets a ring be made", "[common][callfilter]")
+{
+	if (lacks_filters())
+		return;
+	const auto make_ring = [] {
+		return syscall(SYS_io_uring_setup, 1, nullptr) < 0 ? errno : 0;
+	};
+	CHECK(Filter(CALLFILTER_REFUSE).run(make_ring) == ENOSYS);
+	CHECK(Filter(CALLFILTER_ALLOW).run(make_ring) == ENOSYS);
 }
 
 TEST_CASE("one filter holds for many children and not for the parent that made it",

@@ -187,19 +187,22 @@ static int end_with_nanny(void)
 	return gain_nothing();
 }
 
-int confine_nanny(const char **reterr_step)
+int confine_calls(const char **reterr_step)
 {
-	*reterr_step = "capabilities";
-	int ret = capabilities_keep(CAPABILITIES_KEPT);
-	if (ret == 0) {
-		*reterr_step = "prctl";
-		ret = gain_nothing();
-	}
+	*reterr_step = "prctl";
+	int ret = gain_nothing();
 	if (ret == 0 && callfilter_can_load()) {
 		*reterr_step = "seccomp";
 		ret = load_filter(NULL);
 	}
 	return ret;
+}
+
+int confine_nanny(const char **reterr_step)
+{
+	*reterr_step = "capabilities";
+	int ret = capabilities_keep(CAPABILITIES_KEPT);
+	return ret == 0 ? confine_calls(reterr_step) : ret;
 }
 
 int confine_process(const struct confine_rights *rights, const char **reterr_step)

@@ -62,6 +62,11 @@ int confine_user(const struct owner *owner);
 
 /* The same for the nanny, before there are others. It stays root. */
 int confine_nanny(const char **reterr_step);
+/*
+ * Of that the calls alone, for a parent that keeps what it was started with. Its children begin with no program, and
+ * with no ring of io_uring, which has to be before they make a loop of libuv (callfilter.h).
+ */
+int confine_calls(const char **reterr_step);
 
 #ifdef __cplusplus
 }

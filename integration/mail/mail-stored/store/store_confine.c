@@ -47,16 +47,28 @@ static int restrict_by(int (*restrict_them)(const char *const *directories, size
 	return ret == 0 ? restrict_them(directories->paths, directories->count) : ret;
 }
 
-static int confine(const struct confine_rights *rights, const char *role, int ret)
+static int end_confine(const char *role, const char *step, int ret)
 {
-	const char *step = "landlock";
-	if (ret == 0)
-		ret = confine_process(rights, &step);
 	if (ret == 0)
 		return EX_OK;
 	log_error(context, "process not confined, role=%s step=%s (%s)", role, step,
 		  strerror(-ret));
 	return EX_OSERR;
+}
+
+static int confine(const struct confine_rights *rights, const char *role, int ret)
+{
+	const char *step = "landlock";
+	if (ret == 0)
+		ret = confine_process(rights, &step);
+	return end_confine(role, step, ret);
+}
+
+int store_confine_parent(void)
+{
+	const char *step = "";
+	const int ret = confine_calls(&step);
+	return end_confine("parent", step, ret);
 }
 
 int store_confine(const struct stored_setup *setup)

@@ -6,6 +6,8 @@
  *
  * Flow: store_process.c and the process of LMTP -> here -> confine.h of integration/mail/base, Landlock.
  *
+ * The parent of all: it and its children run no program, and no child makes a ring of io_uring.
+ *
  * The store process of a cluster: its user, no capability, files below the directories of Ceph's
  * configuration, of the users' databases and of the metrics, threads, connections. That of lister.h: its
  * user, files below the directories of the users' databases. That of loginserver.h, which has opened its
@@ -28,6 +30,7 @@ extern "C" {
 #endif
 
 /* An exit status; what is not EX_OK is logged. */
+int store_confine_parent(void);
 int store_confine(const struct stored_setup *setup);
 int store_confine_cluster(const struct stored_setup *setup);
 int store_confine_lister(const struct stored_setup *setup);
