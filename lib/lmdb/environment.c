@@ -10,7 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+/* A tenth of a second in all. */
+#define OPEN_TRIES    20
+#define OPEN_PAUSE_NS 500000L
 
 int environment_status(int code)
 {
@@ -238,14 +243,21 @@ static bool can_open(const char *path, unsigned flags)
 	return fd >= 0;
 }
 
-int environment_open(const char *path, const struct store_kind *kind, unsigned flags, bool is_new,
+/* Takes a reader's place, and gives it back. EINVAL, or 0 also where there is none. */
+static int try_lock(MDB_env *env)
+{
+	MDB_txn *txn;
+	int code = mdb_txn_begin(env, NULL, MDB_RDONLY, &txn);
+	if (code == MDB_SUCCESS)
+		mdb_txn_abort(txn);
+	return code == EINVAL ? code : MDB_SUCCESS;
+}
+
+static int open_once(const char *path, const struct store_kind *kind, unsigned flags, bool is_new,
 		     MDB_env **ret_env)
 {
 	MDB_env *env;
 	int dead_readers;
-	int ret = check_heads(path);
-	if (ret != STORE_OK && !(is_new && ret == STORE_ENOTSTORE))
-		return ret;
 	int code = mdb_env_create(&env);
 	if (code != MDB_SUCCESS)
 		return environment_status(code);
@@ -253,10 +265,12 @@ int environment_open(const char *path, const struct store_kind *kind, unsigned f
 	if (code == MDB_SUCCESS)
 		code = open_file(env, path, kind, flags);
 	bool is_locked_out = code == EACCES && can_open(path, flags);
+	if (code == MDB_SUCCESS)
+		code = try_lock(env);
 	/* A reader that was killed would keep its place, and its version's pages, for ever. */
 	if (code == MDB_SUCCESS)
 		code = mdb_reader_check(env, &dead_readers);
-	ret = is_locked_out ? STORE_ELOCK : environment_status(code);
+	int ret = is_locked_out ? STORE_ELOCK : environment_status(code);
 	if (ret == STORE_OK)
 		ret = check_length(env);
 	if (ret != STORE_OK) {
@@ -265,6 +279,25 @@ int environment_open(const char *path, const struct store_kind *kind, unsigned f
 	}
 	*ret_env = env;
 	return STORE_OK;
+}
+
+/*
+ * LMDB 0.9.31 has a race: the last process that closes a store destroys the mutexes of its lock file, and one that has
+ * waited to open it meanwhile uses them, which is EINVAL. It makes them when it opens again and is the first.
+ */
+int environment_open(const char *path, const struct store_kind *kind, unsigned flags, bool is_new,
+		     MDB_env **ret_env)
+{
+	int ret = check_heads(path);
+	if (ret != STORE_OK && !(is_new && ret == STORE_ENOTSTORE))
+		return ret;
+	ret = open_once(path, kind, flags, is_new, ret_env);
+	for (long tries = 1; ret == -EINVAL && tries <= OPEN_TRIES; tries++) {
+		const struct timespec pause = { .tv_nsec = tries * OPEN_PAUSE_NS };
+		nanosleep(&pause, NULL);
+		ret = open_once(path, kind, flags, is_new, ret_env);
+	}
+	return ret;
 }
 
 int environment_begin(MDB_env *env, unsigned flags, MDB_txn **ret_txn)

@@ -13,12 +13,42 @@
 
 #include <catch2/catch.hpp>
 
+#include <dlfcn.h>
 #include <lmdb.h>
+#include <pthread.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <set>
+
+static int refused_locks; // so many more
+
+// In place of libc's: of a mutex that another process has destroyed.
+extern "C" int pthread_mutex_lock(pthread_mutex_t *mutex) noexcept
+{
+	static const auto lock = reinterpret_cast<int (*)(pthread_mutex_t *)>(
+		dlsym(RTLD_NEXT, "pthread_mutex_lock"));
+	if (refused_locks > 0) {
+		refused_locks--;
+		return EINVAL;
+	}
+	return lock(mutex);
+}
+
+TEST_CASE("a store whose mutexes have just been destroyed is opened again", "[store][reader]")
+{
+	const tmpdir dir;
+	const std::string path = dir.file("a.mdb");
+	make_store(path, { { "key", "value" } });
+	refused_locks = 3;
+	const opened_reader opened(path);
+	CHECK(refused_locks == 0);
+	REQUIRE(opened.status() == STORE_OK);
+	REQUIRE(reader_begin(opened.get()) == STORE_OK);
+	reader_end(opened.get());
+}
 
 // ---- finding entries ----
 
