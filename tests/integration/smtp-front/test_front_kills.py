@@ -129,7 +129,7 @@ class FrontKillsTest(Case):
     def look(self, box, said):
         """What was answered before is there, and nothing is there in part."""
         texts = []
-        for name in os.listdir(box):
+        for name in os.listdir(box) if os.path.exists(box) else ():
             with open(os.path.join(box, name), "rb") as file:
                 texts.append(file.read())
         arrived = {re.search(rb"(?m)^Message-ID: (\S+)$", text)[1].decode() for text in texts}

@@ -462,9 +462,16 @@ class Alone(WatchCase):
         watch = self.watch()
         self.built(watch, 1)
 
+        def read_open(file):
+            """Of a descriptor that may have been closed meanwhile."""
+            try:
+                return file.read_text(encoding="ascii")
+            except FileNotFoundError:
+                return ""
+
         def is_watched(directory):
             inode = os.stat(self.path(directory)).st_ino
-            files = [file.read_text(encoding="ascii") for file in Path(f"/proc/{watch.pid}/fdinfo").iterdir()]
+            files = [read_open(file) for file in Path(f"/proc/{watch.pid}/fdinfo").iterdir()]
             return any(int(found, 16) == inode for text in files for found in re.findall(r"(?m)^inotify .* ino:(\w+) ", text))
 
         wait_for(lambda: is_watched("0"), "a watch of the first")
