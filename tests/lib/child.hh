@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <stdexcept>
 
 #include <catch2/catch.hpp>
@@ -28,6 +29,7 @@ class child
 
 	template <typename Function> explicit child(Function function)
 	{
+		fflush(nullptr); // what is in our buffers is no output of the child
 		pid_ = fork();
 		if (pid_ < 0)
 			throw std::runtime_error("cannot fork");
